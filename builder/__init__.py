@@ -1,0 +1,1 @@
+"""What chooses: configuration, tactics, and the way from Python source to machine code."""

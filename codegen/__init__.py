@@ -1,0 +1,1 @@
+"""What writes: kernel IR to Python source, text in and text out."""

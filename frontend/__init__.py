@@ -1,0 +1,1 @@
+"""What reads: trained networks into the `trt` dialect."""

@@ -1,0 +1,1 @@
+"""What changes the network: small passes, one file each, ordered in `phases.py`."""

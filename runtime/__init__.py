@@ -1,0 +1,1 @@
+"""What answers: plan files, engines and contexts; needs no compiler."""
