@@ -1,0 +1,55 @@
+"""Which element of an operand an iteration reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+from mlirt.dialects.symbolic import Dim, parse, sym
+
+
+@irdl_attr_definition
+class AccessAttr(ParametrizedAttribute):
+    """One index expression per operand dimension over the iteration dimensions `d0`, `d1`, ..
+
+    `#fused.access<["d0", "0", "2*d2 + 1"]>` reads `x[d0, 0, 2*d2 + 1]`. Expressions are linear in the iteration dimensions;
+    coefficients and offsets may use the symbols of the network's dimensions. Every access is in bounds.
+    """
+
+    name = "fused.access"
+
+    expressions: ArrayAttr[StringAttr] = param_def()
+
+    @staticmethod
+    def of(indices: Sequence[Dim]) -> AccessAttr:
+        return AccessAttr(ArrayAttr(StringAttr(str(index)) for index in indices))
+
+    def indices(self) -> tuple[Dim, ...]:
+        return tuple(parse(text.data) for text in self.expressions)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.expressions)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            texts = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
+        return [ArrayAttr(StringAttr(text) for text in texts)]
+
+
+def iteration(axis: int) -> Dim:
+    """The iteration dimension `d<axis>`."""
+    return sym(f"d{axis}")
+
+
+def broadcast_access(operand: Sequence[Dim], space: Sequence[Dim]) -> AccessAttr:
+    """Read an operand of the same rank as the iteration space, length-1 dimensions repeated."""
+    return AccessAttr.of(
+        [0 if size == 1 and extent != 1 else iteration(axis) for axis, (size, extent) in enumerate(zip(operand, space, strict=True))]
+    )

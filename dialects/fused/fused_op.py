@@ -1,0 +1,171 @@
+"""What all fused ops share: scalar regions, accesses, and their meaning on NumPy arrays."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import IsTerminator, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.symbolic import Dim, coefficient_of, substitute
+from mlirt.dialects.tensor_op import require
+from mlirt.dialects.tensor_types import dims, element_of, rank
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """End a scalar region with its values."""
+
+    name = "fused.yield"
+
+    values = var_operand_def(AnyAttr())
+    traits = traits_def(IsTerminator(), Pure())
+    assembly_format = "attr-dict $values `:` type($values)"
+
+
+@irdl_op_definition
+class IndexOp(IRDLOperation):
+    """The current position along an iteration dimension, as an `index`.
+
+    Example: `%i = fused.index {dim = 1 : i64} : index`
+    """
+
+    name = "fused.index"
+
+    dim = prop_def(IntegerAttr)
+    result = result_def(IndexType())
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "attr-dict `:` type($result)"
+
+    def __init__(self, dim: int):
+        super().__init__(properties={"dim": IntegerAttr(dim, i64)}, result_types=[IndexType()])
+
+
+class FusedOp(IRDLOperation):
+    """An op that becomes one launch; `reference` executes it, regions included."""
+
+    @abstractmethod
+    def reference(self, *arrays: Array) -> Sequence[Array]:
+        """The results for these operands, by NumPy."""
+
+
+def scalar_region(element_types: Sequence[Attribute]) -> Region:
+    """A region of one empty block with one scalar argument per element type."""
+    return Region(Block(arg_types=element_types))
+
+
+def identity_region(element: Attribute) -> Region:
+    """A region that yields its only scalar argument."""
+    region = scalar_region([element])
+    region.block.add_op(YieldOp(operands=[[region.block.args[0]]]))
+    return region
+
+
+def yielded(region: Region) -> Sequence[SSAValue]:
+    """The values that a scalar region ends with."""
+    terminator = region.block.last_op
+    assert isinstance(terminator, YieldOp)
+    return terminator.values
+
+
+def is_identity(region: Region) -> bool:
+    """Whether a region only yields its first argument."""
+    return len(list(region.block.ops)) == 1 and list(yielded(region)) == [region.block.args[0]]
+
+
+def inline(region: Region, arguments: Sequence[SSAValue], before: Operation) -> list[SSAValue]:
+    """Copy a scalar region's ops in front of `before`, with its arguments replaced; returns the values that it yields."""
+    mapping: dict[SSAValue, SSAValue] = dict(zip(region.block.args, arguments, strict=True))
+    block = before.parent
+    assert block is not None
+    for op in region.block.ops:
+        if isinstance(op, YieldOp):
+            return [mapping.get(value, value) for value in op.values]
+        clone = op.clone(value_mapper=mapping)
+        block.insert_op_before(clone, before)
+    raise VerifyException("a scalar region does not end with fused.yield")
+
+
+def check_region(op: Operation, region: Region, arguments: Sequence[Attribute], results: Sequence[Attribute]) -> None:
+    """Raise `VerifyException` unless a scalar region takes and yields these types."""
+    label = op.name
+    require(len(region.blocks) == 1, f"{label}: a scalar region has one block, this one has {len(region.blocks)}")
+    found = [arg.type for arg in region.block.args]
+    require(
+        found == list(arguments),
+        f"{label}: the region takes ({', '.join(map(str, found))}), expected ({', '.join(map(str, arguments))})",
+    )
+    require(isinstance(region.block.last_op, YieldOp), f"{label}: the region does not end with fused.yield")
+    given = [value.type for value in yielded(region)]
+    require(
+        given == list(results),
+        f"{label}: the region yields ({', '.join(map(str, given))}), expected ({', '.join(map(str, results))})",
+    )
+
+
+def check_access(op: Operation, access: AccessAttr, operand: Attribute, space_rank: int) -> None:
+    """Raise `VerifyException` unless an access fits its operand and is linear in the iteration dimensions."""
+    indices = access.indices()
+    require(
+        len(indices) == rank(operand),
+        f"{op.name}: access {access} has {len(indices)} indices, its operand {operand} has rank {rank(operand)}",
+    )
+    for index in indices:
+        for axis in range(space_rank):
+            try:
+                coefficient_of(index, f"d{axis}")
+            except ValueError as error:
+                raise VerifyException(f"{op.name}: {error}") from error
+
+
+def gather_operand(array: Array, access: AccessAttr, space: Sequence[int], env: Mapping[str, Dim]) -> Array:
+    """The operand's elements laid out over the whole iteration space."""
+    import numpy as np
+
+    picked = []
+    for index in access.indices():
+        index = substitute(index, env)
+        position = np.zeros((1,) * len(space), np.int64)
+        for axis, extent in enumerate(space):
+            factor = coefficient_of(index, f"d{axis}")
+            assert isinstance(factor, int)
+            shape = [extent if k == axis else 1 for k in range(len(space))]
+            position = position + factor * np.arange(extent).reshape(shape) if factor else position
+        offset = substitute(index, {f"d{axis}": 0 for axis in range(len(space))})
+        assert isinstance(offset, int)
+        picked.append(position + offset)
+    return np.broadcast_to(array[tuple(picked)] if picked else array, tuple(space))
+
+
+def bind_dims(op: Operation, arrays: Sequence[Array]) -> dict[str, Dim]:
+    """The values of the network's symbols, read off the operands' actual shapes where a dimension is just a symbol."""
+    env: dict[str, Dim] = {}
+    for operand, array in zip(op.operands, arrays, strict=True):
+        for dim, size in zip(dims(operand.type), array.shape, strict=True):
+            if not isinstance(dim, int) and str(dim).isidentifier():
+                env[str(dim)] = int(size)
+    return env
+
+
+def element_types(values: Sequence[SSAValue]) -> list[Attribute]:
+    """The element types of tensor values."""
+    return [element_of(value.type) for value in values]

@@ -1,0 +1,370 @@
+"""Integer expressions over named dimensions, kept canonical so that equal sizes compare equal.
+
+An expression is a polynomial whose atoms are symbols (`n`) or opaque calls (`//`, `%`, `max`, `min`) of two expressions.
+`Dim` is an `int` or an `Expr`; every operation returns an `int` as soon as nothing symbolic is left.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+Dim: TypeAlias = "int | Expr"
+Monomial: TypeAlias = "tuple[Symbol | Call, ...]"
+Json: TypeAlias = "int | str | list[Json]"
+
+_CALLS = {"//": lambda a, b: a // b, "%": lambda a, b: a % b, "max": max, "min": min}
+
+
+@dataclass(frozen=True, order=True)
+class Symbol:
+    """A named dimension of a network input, or a size known only at run time."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of two expressions that a polynomial cannot hold: `//`, `%`, `max` or `min`."""
+
+    function: str
+    left: Dim
+    right: Dim
+
+    def __str__(self) -> str:
+        if self.function in ("max", "min"):
+            return f"{self.function}({self.left}, {self.right})"
+        return f"{_atom_text(self.left)} {self.function} {_atom_text(self.right)}"
+
+
+@dataclass(frozen=True)
+class Expr:
+    """A polynomial: sorted terms of (monomial, coefficient); never a plain constant."""
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __add__(self, other: Dim) -> Dim:
+        return _collect([*_terms(self), *_terms(other)])
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Dim:
+        return self * -1
+
+    def __sub__(self, other: Dim) -> Dim:
+        return self + other * -1
+
+    def __rsub__(self, other: Dim) -> Dim:
+        return self * -1 + other
+
+    def __mul__(self, other: Dim) -> Dim:
+        return _collect([(_sorted((*a, *b)), c * d) for a, c in _terms(self) for b, d in _terms(other)])
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Dim) -> Dim:
+        return floor_div(self, other)
+
+    def __rfloordiv__(self, other: int) -> Dim:
+        return floor_div(other, self)
+
+    def __mod__(self, other: Dim) -> Dim:
+        return modulo(self, other)
+
+    def __rmod__(self, other: int) -> Dim:
+        return modulo(other, self)
+
+    def __str__(self) -> str:
+        text = ""
+        for monomial, coefficient in sorted(self.terms, key=_print_order):
+            sign = "-" if coefficient < 0 else "+"
+            body = _term_text(monomial, abs(coefficient))
+            text += f" {sign} {body}" if text else ("-" if sign == "-" else "") + body
+        return text
+
+    def __repr__(self) -> str:
+        return f"Expr({str(self)!r})"
+
+
+def sym(name: str) -> Expr:
+    """The expression that is just the symbol `name`."""
+    return Expr((((Symbol(name),), 1),))
+
+
+def floor_div(left: Dim, right: Dim) -> Dim:
+    """`left // right`, exact division carried out term by term where every coefficient divides."""
+    if isinstance(left, int) and isinstance(right, int):
+        return left // right
+    if right == 1:
+        return left
+    if left == right:
+        return 1
+    if isinstance(right, int) and right > 0:
+        exact = [(m, c // right) for m, c in _terms(left) if c % right == 0]
+        rest = _collect([(m, c) for m, c in _terms(left) if c % right])
+        if exact and not (isinstance(rest, int) and rest):
+            whole = _collect(exact)
+            return whole if rest == 0 else whole + floor_div(rest, right)
+        if isinstance(rest, int) and exact:
+            return _collect(exact) + rest // right
+    quotient = _divide_monomial(left, right)
+    return quotient if quotient is not None else _call("//", left, right)
+
+
+def modulo(left: Dim, right: Dim) -> Dim:
+    """`left % right` with the sign of `right`, as Python has it."""
+    if isinstance(left, int) and isinstance(right, int):
+        return left % right
+    if right == 1 or left == right:
+        return 0
+    if isinstance(right, int) and right > 0:
+        left = _collect([(m, c % right) for m, c in _terms(left)])
+        if isinstance(left, int):
+            return left % right
+    return _call("%", left, right)
+
+
+def ceil_div(left: Dim, right: Dim) -> Dim:
+    """`left / right` rounded up, for positive `right`."""
+    return floor_div(left + right - 1, right)
+
+
+def maximum(left: Dim, right: Dim) -> Dim:
+    """The larger of two dimensions."""
+    if isinstance(left, int) and isinstance(right, int):
+        return max(left, right)
+    return left if left == right else _call("max", left, right)
+
+
+def minimum(left: Dim, right: Dim) -> Dim:
+    """The smaller of two dimensions."""
+    if isinstance(left, int) and isinstance(right, int):
+        return min(left, right)
+    return left if left == right else _call("min", left, right)
+
+
+def product(dimensions: Iterator[Dim] | tuple[Dim, ...] | list[Dim]) -> Dim:
+    """The product of dimensions; 1 for none."""
+    result: Dim = 1
+    for dimension in dimensions:
+        result = result * dimension
+    return result
+
+
+def symbols(dimension: Dim) -> frozenset[str]:
+    """The names that a dimension depends on."""
+    found: set[str] = set()
+    for monomial, _ in _terms(dimension):
+        for atom in monomial:
+            if isinstance(atom, Symbol):
+                found.add(atom.name)
+            else:
+                found |= symbols(atom.left) | symbols(atom.right)
+    return frozenset(found)
+
+
+def evaluate(dimension: Dim, env: Mapping[str, int]) -> int:
+    """The value under `env`; raises `KeyError` with the name of a missing symbol."""
+    result = substitute(dimension, env)
+    if isinstance(result, int):
+        return result
+    raise KeyError(sorted(symbols(result))[0])
+
+
+def substitute(dimension: Dim, env: Mapping[str, Dim]) -> Dim:
+    """The dimension with symbols replaced by other dimensions."""
+    if isinstance(dimension, int):
+        return dimension
+    result: Dim = 0
+    for monomial, coefficient in dimension.terms:
+        term: Dim = coefficient
+        for atom in monomial:
+            term = term * _substitute_atom(atom, env)
+        result = result + term
+    return result
+
+
+def coefficient_of(dimension: Dim, name: str) -> Dim:
+    """The factor of symbol `name` in an expression linear in it; raises `ValueError` where it is not linear."""
+    factor: Dim = 0
+    for monomial, coefficient in _terms(dimension):
+        degree = sum(atom == Symbol(name) for atom in monomial)
+        if degree > 1 or any(isinstance(a, Call) and name in symbols(Expr((((a,), 1),))) for a in monomial):
+            raise ValueError(f"{dimension} is not linear in {name}")
+        if degree:
+            factor = factor + _collect([(tuple(a for a in monomial if a != Symbol(name)), coefficient)])
+    return factor
+
+
+def to_json(dimension: Dim) -> Json:
+    """The prefix form that plan files hold: an int, a symbol, or `[op, a, b]`."""
+    if isinstance(dimension, int):
+        return dimension
+    total: Json | None = None
+    for monomial, coefficient in dimension.terms:
+        term: Json | None = None if coefficient == 1 and monomial else coefficient
+        for atom in monomial:
+            factor = atom.name if isinstance(atom, Symbol) else [atom.function, to_json(atom.left), to_json(atom.right)]
+            term = factor if term is None else ["*", term, factor]
+        assert term is not None
+        total = term if total is None else ["+", total, term]
+    assert total is not None
+    return total
+
+
+_TOKEN = re.compile(r"\s*(\d+|//|[A-Za-z_?][\w.?:/@-]*?(?=$|[^\w.?:@-]|//)|`[^`]*`|[-+*%(),])")
+
+
+@lru_cache(maxsize=65536)
+def parse(text: str) -> Dim:
+    """The dimension written as `text`, for example `2*h + 1`, `(h - 1)//2` or `max(a, 4)`; raises `ValueError`."""
+    parser = _Parser(text)
+    result = parser.sum()
+    parser.end()
+    return result
+
+
+class _Parser:
+    """Recursive descent over `sum := product (('+'|'-') product)*`."""
+
+    def __init__(self, text: str):
+        self.text = text
+        self.tokens: list[str] = []
+        position = 0
+        while position < len(text.rstrip()):
+            match = _TOKEN.match(text, position)
+            if match is None:
+                raise ValueError(f"{text!r} is not a dimension: unexpected {text[position:].strip()[:10]!r}")
+            self.tokens.append(match.group(1))
+            position = match.end()
+        self.next = 0
+
+    def peek(self) -> str:
+        return self.tokens[self.next] if self.next < len(self.tokens) else ""
+
+    def take(self, expected: str = "") -> str:
+        token = self.peek()
+        if not token or (expected and token != expected):
+            raise ValueError(f"{self.text!r} is not a dimension: expected {expected or 'a value'}, got {token or 'the end'}")
+        self.next += 1
+        return token
+
+    def end(self) -> None:
+        if self.peek():
+            raise ValueError(f"{self.text!r} is not a dimension: unexpected {self.peek()!r}")
+
+    def sum(self) -> Dim:
+        result = self.product()
+        while self.peek() in ("+", "-"):
+            result = result + self.product() if self.take() == "+" else result - self.product()
+        return result
+
+    def product(self) -> Dim:
+        result = self.atom()
+        while self.peek() in ("*", "//", "%"):
+            operator = self.take()
+            right = self.atom()
+            result = result * right if operator == "*" else floor_div(result, right) if operator == "//" else modulo(result, right)
+        return result
+
+    def atom(self) -> Dim:
+        token = self.take()
+        if token == "-":
+            return self.atom() * -1
+        if token == "(":
+            inner = self.sum()
+            self.take(")")
+            return inner
+        if token.isdigit():
+            return int(token)
+        if token in ("max", "min") and self.peek() == "(":
+            self.take("(")
+            left = self.sum()
+            self.take(",")
+            right = self.sum()
+            self.take(")")
+            return maximum(left, right) if token == "max" else minimum(left, right)
+        if token[0].isalpha() or token[0] in "_?`":
+            return sym(token.strip("`"))
+        raise ValueError(f"{self.text!r} is not a dimension: unexpected {token!r}")
+
+
+def _terms(dimension: Dim) -> tuple[tuple[Monomial, int], ...]:
+    return (((), dimension),) if isinstance(dimension, int) else dimension.terms
+
+
+def _collect(terms: list[tuple[Monomial, int]]) -> Dim:
+    totals: dict[Monomial, int] = {}
+    for monomial, coefficient in terms:
+        totals[monomial] = totals.get(monomial, 0) + coefficient
+    kept = {m: c for m, c in totals.items() if c}
+    if not kept:
+        return 0
+    if len(kept) == 1 and () in kept:
+        return kept[()]
+    return Expr(tuple(sorted(kept.items(), key=lambda item: [str(a) for a in item[0]])))
+
+
+def _sorted(monomial: Monomial) -> Monomial:
+    return tuple(sorted(monomial, key=str))
+
+
+def _call(function: str, left: Dim, right: Dim) -> Expr:
+    return Expr((((Call(function, left, right),), 1),))
+
+
+def _divide_monomial(left: Dim, right: Dim) -> Dim | None:
+    """`left / right` where `right` is one monomial that divides every term of `left`."""
+    divisor = _terms(right)
+    if len(divisor) != 1:
+        return None
+    factors, scale = divisor[0]
+    result: list[tuple[Monomial, int]] = []
+    for monomial, coefficient in _terms(left):
+        rest = list(monomial)
+        for factor in factors:
+            if factor not in rest:
+                return None
+            rest.remove(factor)
+        if coefficient % scale:
+            return None
+        result.append((tuple(rest), coefficient // scale))
+    return _collect(result)
+
+
+def _substitute_atom(atom: Symbol | Call, env: Mapping[str, Dim]) -> Dim:
+    if isinstance(atom, Symbol):
+        return env.get(atom.name, sym(atom.name))
+    left, right = substitute(atom.left, env), substitute(atom.right, env)
+    if isinstance(left, int) and isinstance(right, int):
+        return _CALLS[atom.function](left, right)
+    build = {"//": floor_div, "%": modulo, "max": maximum, "min": minimum}[atom.function]
+    return build(left, right)
+
+
+def _print_order(term: tuple[Monomial, int]) -> tuple[bool, int, list[str]]:
+    return (not term[0], -len(term[0]), [str(a) for a in term[0]])
+
+
+def _term_text(monomial: Monomial, coefficient: int) -> str:
+    factors = [_factor_text(atom) for atom in monomial]
+    if coefficient != 1 or not factors:
+        factors.insert(0, str(coefficient))
+    return "*".join(factors)
+
+
+def _factor_text(atom: Symbol | Call) -> str:
+    if isinstance(atom, Symbol):
+        return atom.name if re.fullmatch(r"[A-Za-z_?][\w.?]*", atom.name) else f"`{atom.name}`"
+    return str(atom) if atom.function in ("max", "min") else f"({atom})"
+
+
+def _atom_text(dimension: Dim) -> str:
+    text = str(dimension)
+    return text if re.fullmatch(r"\w+", text) else f"({text})"

@@ -1,0 +1,66 @@
+"""The contract of an op on tensors: types from types, meaning in NumPy, and a verifier derived from both."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from typing_extensions import Self
+from xdsl.dialects.builtin import LocationAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation
+from xdsl.utils.exceptions import VerifyException
+
+from mlirt.dialects.tensor_types import Tensor, compatible
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+class TensorOp(IRDLOperation, ABC):
+    """An op whose result types follow from its operands and properties, and whose meaning NumPy states."""
+
+    def check(self) -> None:
+        """Raise `VerifyException` where a numbered constraint of the op's docstring does not hold."""
+
+    @abstractmethod
+    def infer(self) -> Sequence[Tensor]:
+        """The result types, symbolic dimensions included; called only where `check` passed."""
+
+    @abstractmethod
+    def reference(self, *arrays: Array) -> Sequence[Array]:
+        """The results for these operands; defines what every target must compute."""
+
+    def verify_(self) -> None:
+        self.check()
+        for result, expected in zip(self.results, self.infer(), strict=True):
+            if not compatible(result.type, expected):
+                raise VerifyException(f"{self.name}: the result type should be {expected}, but it is {result.type}")
+
+    @classmethod
+    def build_inferred(
+        cls,
+        operands: Sequence[SSAValue | Sequence[SSAValue] | None],
+        properties: Mapping[str, Attribute | None] | None = None,
+        location: LocationAttr | None = None,
+        results: int = 1,
+    ) -> Self:
+        """Make the op with the result types that `infer` gives; raises `VerifyException` where `check` fails."""
+        from xdsl.dialects.builtin import NoneType
+
+        op = cls.build(operands=operands, properties=properties, result_types=[NoneType()] * results)
+        op.check()
+        typed = cls.build(operands=operands, properties=properties, result_types=list(op.infer()))
+        op.erase(safe_erase=False)
+        if location is not None:
+            typed.location = location
+        return typed
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise `VerifyException(message)` unless the condition holds."""
+    if not condition:
+        raise VerifyException(message)

@@ -1,0 +1,176 @@
+"""Tensor types with symbolic dimensions: how to make them, read them, and where their elements lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    Signedness,
+    TensorType,
+)
+from xdsl.ir import Attribute
+
+from mlirt.dialects.dims_attr import DimsAttr
+from mlirt.dialects.symbolic import Dim, product, sym
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Tensor: TypeAlias = TensorType[Attribute]
+
+_ELEMENTS: dict[str, Attribute] = {
+    "float16": Float16Type(),
+    "bfloat16": BFloat16Type(),
+    "float32": Float32Type(),
+    "float64": Float64Type(),
+    "bool": IntegerType(1),
+    **{f"int{width}": IntegerType(width) for width in (8, 16, 32, 64)},
+    **{f"uint{width}": IntegerType(width, Signedness.UNSIGNED) for width in (8, 16, 32, 64)},
+}
+_NAMES = {element: name for name, element in _ELEMENTS.items()}
+_WIDTHS = {"bool": 1, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
+
+# An unnamed `?` equals nothing but itself, and unifies with everything.
+UNKNOWN_PREFIX = "?"
+
+
+def element_type(name: str) -> Attribute:
+    """The element type for a NumPy dtype name (`float32`, `bfloat16`, `uint8`, ...); raises `KeyError` for others."""
+    return _ELEMENTS[name]
+
+
+def element_name(element: Attribute) -> str:
+    """The NumPy dtype name of an element type; raises `KeyError` for a type that tensors cannot hold."""
+    return _NAMES[element]
+
+
+def numpy_dtype(element: Attribute) -> np.dtype[Any]:
+    """The NumPy dtype of an element type (bfloat16 by ml_dtypes)."""
+    import numpy as np
+
+    name = _NAMES[element]
+    if name == "bfloat16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(name)
+
+
+def byte_width(element: Attribute) -> int:
+    """Bytes of one element in memory; booleans take one."""
+    name = _NAMES[element]
+    return _WIDTHS.get(name) or int(name.removeprefix("u").removeprefix("int")) // 8
+
+
+def is_float(element: Attribute) -> bool:
+    return isinstance(element, Float16Type | BFloat16Type | Float32Type | Float64Type)
+
+
+def is_bool(element: Attribute) -> bool:
+    return isinstance(element, IntegerType) and element.width.data == 1
+
+
+def is_unsigned(element: Attribute) -> bool:
+    return isinstance(element, IntegerType) and element.signedness.data == Signedness.UNSIGNED
+
+
+@lru_cache(maxsize=8192)
+def _cached_tensor(element: Attribute, dims: tuple[Dim, ...], channels: Dim | None, halo: tuple[int, ...]) -> Tensor:
+    shape = [dim if isinstance(dim, int) else DYNAMIC_INDEX for dim in dims]
+    if DYNAMIC_INDEX not in shape and channels is None and not halo:
+        return TensorType(element, shape)
+    return TensorType(element, shape, DimsAttr.of(dims, channels, halo))
+
+
+def tensor(element: Attribute, dims: Sequence[Dim], channels: Dim | None = None, halo: Sequence[int] = ()) -> Tensor:
+    """The tensor type with these dimensions; `channels` and `halo` only for physical layouts."""
+    return _cached_tensor(element, tuple(dims), channels, tuple(halo))
+
+
+def dims(of: Attribute) -> tuple[Dim, ...]:
+    """The dimensions of a tensor type; a `?` without an encoding becomes a symbol named `?k`."""
+    assert isinstance(of, TensorType)
+    if isinstance(of.encoding, DimsAttr):
+        return of.encoding.dims()
+    return tuple(size if size != DYNAMIC_INDEX else sym(f"{UNKNOWN_PREFIX}{k}") for k, size in enumerate(of.get_shape()))
+
+
+def element_of(of: Attribute) -> Attribute:
+    """The element type of a tensor type."""
+    assert isinstance(of, TensorType)
+    return of.get_element_type()
+
+
+def with_dims(of: Attribute, new: Sequence[Dim]) -> Tensor:
+    """The same element type with other dimensions."""
+    return tensor(element_of(of), new)
+
+
+def with_element(of: Attribute, element: Attribute) -> Tensor:
+    """The same dimensions with another element type."""
+    return tensor(element, dims(of))
+
+
+def rank(of: Attribute) -> int:
+    assert isinstance(of, TensorType)
+    return len(of.get_shape())
+
+
+def element_count(of: Attribute) -> Dim:
+    """Number of logical elements."""
+    return product(dims(of))
+
+
+def halo(of: Attribute) -> tuple[int, ...]:
+    """Zero cells around the two spatial dimensions of a blocked tensor; empty for ordinary tensors."""
+    assert isinstance(of, TensorType)
+    return of.encoding.halo_cells() if isinstance(of.encoding, DimsAttr) else ()
+
+
+def channels(of: Attribute) -> Dim | None:
+    """Logical channel count of a blocked tensor, `None` for ordinary tensors."""
+    assert isinstance(of, TensorType)
+    return of.encoding.channel_count() if isinstance(of.encoding, DimsAttr) else None
+
+
+def stored_dims(of: Attribute) -> tuple[Dim, ...]:
+    """The dimensions as they lie in memory: halo cells included."""
+    result = list(dims(of))
+    for k, cells in enumerate(halo(of)):
+        result[2 + k] = result[2 + k] + 2 * cells
+    return tuple(result)
+
+
+def strides(of: Attribute) -> tuple[tuple[Dim, ...], Dim]:
+    """Row-major strides in elements, and the offset of the element at index zero."""
+    stored = stored_dims(of)
+    steps = tuple(product(stored[k + 1 :]) for k in range(len(stored)))
+    offset: Dim = 0
+    for k, cells in enumerate(halo(of)):
+        offset = offset + steps[2 + k] * cells
+    return steps, offset
+
+
+def stored_bytes(of: Attribute) -> Dim:
+    """Bytes that the tensor takes in memory, halo included."""
+    return product(stored_dims(of)) * byte_width(element_of(of))
+
+
+def is_unknown(dim: Dim) -> bool:
+    """Whether a dimension is an unnamed `?`."""
+    return not isinstance(dim, int) and str(dim).startswith(UNKNOWN_PREFIX)
+
+
+def compatible(left: Attribute, right: Attribute) -> bool:
+    """Whether two tensor types may stand for the same value: dimensions equal where both are known."""
+    if element_of(left) != element_of(right) or rank(left) != rank(right):
+        return False
+    return all(a == b or is_unknown(a) or is_unknown(b) for a, b in zip(dims(left), dims(right), strict=True))

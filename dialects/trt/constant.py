@@ -1,0 +1,96 @@
+"""Values known when the engine is built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, LocationAttr, TensorType
+
+from xdsl.irdl import AnyAttr, ParsePropInAttrDict, irdl_op_definition, prop_def, result_def, traits_def
+from xdsl.traits import ConstantLike, Pure
+
+from mlirt.dialects.tensor_op import TensorOp, require
+from mlirt.dialects.tensor_types import Tensor, byte_width, dims, element_count, element_of, numpy_dtype, tensor
+from mlirt.dialects.tensor_types import element_type as element_type_of
+from mlirt.dialects.weights import WeightsAttr, WeightStore
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+# Larger arrays go to the weight store, so that the IR stays readable.
+INLINE_BYTES = 1024
+
+
+@irdl_op_definition
+class ConstantOp(TensorOp):
+    """A tensor whose elements are known at build time (feature 1.5).
+
+    `value` is a dense attribute for small tensors, or `#trt.weights<key, digest>` for an array in the weight store.
+
+    C1: the dimensions are numbers. C2: a dense value has as many elements as the type, or is a splat. C3: the rank is at most 8.
+
+    Example: `%c = trt.constant {value = dense<1.0> : tensor<2xf32>} : tensor<2xf32>`
+    """
+
+    name = "trt.constant"
+
+    value = prop_def(AnyAttr())
+    output = result_def(TensorType)
+
+    traits = traits_def(Pure(), ConstantLike())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "attr-dict `:` type($output)"
+
+    def check(self) -> None:
+        value = self.value
+        require(
+            isinstance(value, DenseIntOrFPElementsAttr | WeightsAttr),
+            f"C2: the value of {self.name} is dense<..> or #trt.weights<..>, but it is {value.name}",
+        )
+
+    def infer(self) -> Sequence[Tensor]:
+        own = self.output.type
+        assert isinstance(own, TensorType)
+        require(all(isinstance(dim, int) for dim in dims(own)), f"C1: {self.name} needs constant dimensions, not {own}")
+        require(len(dims(own)) <= 8, f"C3: {self.name} has rank {len(dims(own))}, the largest is 8")
+        if isinstance(self.value, DenseIntOrFPElementsAttr):
+            element = element_of(own)
+            stored = len(self.value.data.data) // byte_width(element)
+            require(
+                stored in (1, element_count(own)),
+                f"C2: {self.name} holds {stored} elements, its type {own} needs {element_count(own)}",
+            )
+        return [own]
+
+    def reference(self, *arrays: Array) -> Sequence[Array]:
+        return [self.array(WeightStore())]
+
+    def array(self, store: WeightStore) -> Array:
+        """The elements as an array of the result's type; raises `InvalidModelError` where the store lacks them."""
+        import numpy as np
+
+        if isinstance(self.value, WeightsAttr):
+            return store.get(self.value)
+        assert isinstance(self.value, DenseIntOrFPElementsAttr)
+        shape = [dim for dim in dims(self.output.type) if isinstance(dim, int)]
+        flat = np.frombuffer(self.value.data.data, numpy_dtype(element_of(self.output.type)))
+        return np.broadcast_to(flat, shape) if flat.size == 1 else flat.reshape(shape)
+
+    @classmethod
+    def from_array(cls, array: Array, store: WeightStore, hint: str, location: LocationAttr | None = None) -> ConstantOp:
+        """A constant op for an array; large ones are put in the store under a key made from `hint`."""
+        type_ = tensor(element_type_of(array.dtype.name), [int(size) for size in array.shape])
+        value = _dense(array, type_) if array.nbytes <= INLINE_BYTES else store.put(array, hint)
+        op = cls.build(properties={"value": value}, result_types=[type_])
+        if location is not None:
+            op.location = location
+        return op
+
+
+def _dense(array: Array, type_: Tensor) -> DenseIntOrFPElementsAttr:
+    import numpy as np
+    from xdsl.dialects.builtin import BytesAttr
+
+    return DenseIntOrFPElementsAttr(type_, BytesAttr(np.ascontiguousarray(array).tobytes()))
+
