@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -81,9 +82,16 @@ def parse_source(ctx: Context, text: str, file: str) -> tuple[ModuleOp, SourceMa
     try:
         module = _SourceParser(ctx, source).parse_module()
     except ParseError as error:
-        raise SourceError(source.at(error.span.start), first_line(error.msg)) from error
+        raise SourceError(source.at(_start(error, text)), first_line(error.msg)) from error
     source.starts.setdefault(module, 0)
     return module, source
+
+
+def _start(error: ParseError, text: str) -> int:
+    """Where the mistake is; an undefined value is reported at the end of the text, but the mistake is its first use."""
+    undefined = re.match(r"values used but not defined: \[(%[\w$.-]+)", error.msg)
+    use = undefined and re.search(re.escape(undefined[1]) + r"(?![\w$.-])", text)
+    return use.start() if use else error.span.start
 
 
 def first_line(message: str) -> str:

@@ -28,7 +28,7 @@ def verification_errors(module: Operation) -> Iterator[VerificationError]:
         try:
             op.verify(verify_nested_ops=False)
         except (VerifyException, ValueError, MlirtError) as error:
-            yield VerificationError(op, first_lines(error))
+            yield VerificationError(op, first_lines(error).removeprefix(f"{op.name}: "))
 
 
 def _lacks_terminator(region: Region) -> bool:

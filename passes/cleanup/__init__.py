@@ -1,0 +1,1 @@
+"""Passes that make a network simpler without changing what it is made of."""

@@ -1,0 +1,1 @@
+"""Passes that join layers which can run in one launch."""

@@ -1,0 +1,1 @@
+"""Passes that turn one dialect into the next, and the lowerings of each family."""

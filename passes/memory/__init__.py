@@ -1,0 +1,1 @@
+"""Passes that decide where each buffer lives and for how long."""

@@ -1,0 +1,136 @@
+"""The whole compiler on one page: its phases, the passes of each with the reason for their place, what is legal after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlirt.errors import InvalidInputError
+from mlirt.passes import registry
+
+
+@dataclass(frozen=True)
+class Step:
+    """One pass at its place. `target` and `precision` restrict it to one target or precision."""
+
+    spec: str
+    reason: str
+    target: str | None = None
+    precision: str | None = None
+
+    @property
+    def pass_name(self) -> str:
+        return self.spec.partition("{")[0]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of the road. After it only ops that `legal` names may be left: `dialect` or `dialect.op`."""
+
+    name: str
+    purpose: str
+    steps: tuple[Step, ...]
+    legal: frozenset[str]
+
+
+NETWORK = frozenset({"builtin", "func", "check", "trt"})
+FUSED = frozenset({"builtin", "func", "check", "trt.constant", "fused", "arith", "math"})
+LOOPS = frozenset({"builtin", "func", "trt.constant", "plan", "kernel", "scf", "arith", "math", "memref"})
+
+PHASES = (
+    Phase("import", "the network as it was trained", (), NETWORK),
+    Phase(
+        "cleanup",
+        "the same network with less in it",
+        (
+            Step("canonicalize", "identities and no-ops go first, so that later patterns need not look through them"),
+            Step("fold-constants", "what only depends on weights is computed once, here"),
+            Step("propagate-shapes", "folded shape operands make dimensions known"),
+            Step("simplify-shuffles", "transposes and reshapes meet and cancel once their shapes are known"),
+            Step("fold-scale-into-convolution", "batch normalization becomes weights while convolutions are still layers"),
+            Step("fuse-padding-convolution", "explicit zero padding becomes the convolution's own"),
+            Step("fuse-sibling-convolutions", "convolutions of one input become one, before each grows an epilogue"),
+            Step("fold-constants", "fusing made new constant expressions of weights"),
+            Step("cse", "equal layers run once"),
+            Step("dce", "layers without a reader go"),
+        ),
+        NETWORK,
+    ),
+    Phase(
+        "fusion",
+        "what runs together: one op for one launch",
+        (
+            Step("convert-trt-to-fused", "every layer becomes a family with a scalar body"),
+            Step("fuse-pointwise", "chains of pointwise layers become one body, so that an epilogue is found whole"),
+            Step("fuse-convolution-activation", "a convolution takes the activation of its only reader"),
+            Step("fuse-convolution-elementwise", "a convolution takes the residual addition and what follows it"),
+            Step("eliminate-concatenation", "producers write into the joined buffer"),
+            Step("eliminate-dead-layers", "what fusion left without a reader goes"),
+            Step("cse", "equal scalar bodies and constants are shared"),
+        ),
+        FUSED,
+    ),
+    Phase(
+        "layout",
+        "how each tensor lies in memory",
+        (Step("assign-layouts{target=cpu}", "blocked channels and halos suit vectors; last, as fusion must not see them", "cpu"),),
+        FUSED,
+    ),
+    Phase(
+        "lowering",
+        "how a machine does each launch",
+        (
+            Step("convert-fused-to-kernel{target={target}}", "each family picks the first tactic that applies"),
+            Step("map-parallel-to-workers", "loop nests become vector code split over the workers", "cpu"),
+            Step("map-parallel-to-threads", "loop nests become blocks and threads", "cuda"),
+        ),
+        LOOPS,
+    ),
+    Phase(
+        "memory",
+        "where each buffer lives and for how long",
+        (
+            Step("plan-memory", "lifetimes are final once no launch is added or moved"),
+            Step("verify-memory-plan", "buffers that live together never overlap, every one is aligned"),
+        ),
+        LOOPS,
+    ),
+)
+
+TARGETS = ("cpu", "cuda")
+PRECISIONS = ("fp32", "fp16")
+
+
+def phase_names() -> tuple[str, ...]:
+    return tuple(phase.name for phase in PHASES)
+
+
+def find_phase(name: str) -> Phase:
+    """The phase of a name; raises `InvalidInputError` for an unknown one."""
+    for phase in PHASES:
+        if phase.name == name:
+            return phase
+    raise InvalidInputError(f"there is no phase {name!r}: expected one of {', '.join(phase_names())}")
+
+
+def specs_of(phase: Phase, target: str, precision: str = "fp32") -> tuple[str, ...]:
+    """The pipeline text of each pass of a phase on a target, closed by the check of its border."""
+    if target not in TARGETS or precision not in PRECISIONS:
+        raise InvalidInputError(f"there is no pipeline for {target} {precision}: expected {TARGETS} and {PRECISIONS}")
+    chosen = [
+        step.spec.replace("{target}", target)
+        for step in phase.steps
+        if step.target in (None, target) and step.precision in (None, precision) and registry.exists(step.pass_name)
+    ]
+    return (*chosen, f"verify-legality{{phase={phase.name}}}")
+
+
+def pipeline_for(
+    target: str, precision: str = "fp32", first: str | None = None, last: str | None = None
+) -> tuple[tuple[Phase, tuple[str, ...]], ...]:
+    """The phases from `first` to `last`, both included, each with the pipeline text of its passes."""
+    names = phase_names()
+    start = 0 if first is None else names.index(find_phase(first).name)
+    stop = len(names) if last is None else names.index(find_phase(last).name) + 1
+    if start >= stop:
+        raise InvalidInputError(f"phase {first} comes after phase {last}: expected one of {', '.join(names[start:])} as the last")
+    return tuple((phase, specs_of(phase, target, precision)) for phase in PHASES[start:stop])

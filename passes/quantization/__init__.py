@@ -1,0 +1,1 @@
+"""Passes that place and remove changes of precision."""

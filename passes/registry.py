@@ -1,0 +1,100 @@
+"""The folder is the registry: a pass is found by its name, and imported only when it runs.
+
+A file directly in a room (`passes/<room>/fuse_pointwise.py`) is the pass `fuse-pointwise` where it defines the class
+`FusePointwisePass`; other files in a room are code that passes share. Folders inside a room (the lowerings of one family in
+`passes/lowering/<family>/`) hold no passes. Where we have no pass of a name, xDSL's own pass of that name is used.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from xdsl.passes import ModulePass
+
+from mlirt.errors import InvalidInputError
+
+_HERE = Path(__file__).parent
+
+
+def class_name(pass_name: str) -> str:
+    """`fuse-pointwise` -> `FusePointwisePass`."""
+    return "".join(word.capitalize() for word in pass_name.split("-")) + "Pass"
+
+
+@cache
+def rooms() -> tuple[Path, ...]:
+    """The folders of passes."""
+    return tuple(sorted(path.parent for path in _HERE.glob("*/__init__.py")))
+
+
+def path_of(pass_name: str) -> Path | None:
+    """The file of one of our passes; None where we have none of that name."""
+    for room in rooms():
+        path = room / f"{pass_name.replace('-', '_')}.py"
+        if path.is_file() and _defines_pass(path):
+            return path
+    return None
+
+
+def _defines_pass(path: Path) -> bool:
+    return f"\nclass {class_name(name_of(path))}(" in path.read_text(encoding="utf-8")
+
+
+def name_of(path: Path) -> str:
+    return path.stem.replace("_", "-")
+
+
+def pass_paths() -> Iterator[Path]:
+    """The files of all our passes, room by room."""
+    for room in rooms():
+        yield from (path for path in sorted(room.glob("*.py")) if path.stem != "__init__" and _defines_pass(path))
+
+
+def pass_names() -> tuple[str, ...]:
+    """The names of all our passes, sorted."""
+    return tuple(sorted(name_of(path) for path in pass_paths()))
+
+
+def load(pass_name: str) -> type[ModulePass]:
+    """The class of a pass, ours or xDSL's; raises `InvalidInputError` with near misses for an unknown name."""
+    path = path_of(pass_name)
+    if path is None:
+        return _load_stock(pass_name)
+    module = import_module(f"mlirt.passes.{path.parent.name}.{path.stem}")
+    return getattr(module, class_name(pass_name))
+
+
+def exists(pass_name: str) -> bool:
+    return path_of(pass_name) is not None or pass_name in stock_passes()
+
+
+@cache
+def stock_passes() -> dict[str, Callable[[], type[ModulePass]]]:
+    """xDSL's passes by name, not yet imported."""
+    from xdsl.transforms import get_all_passes
+
+    return get_all_passes()
+
+
+def _load_stock(pass_name: str) -> type[ModulePass]:
+    factory = stock_passes().get(pass_name)
+    if factory is None:
+        near = difflib.get_close_matches(pass_name, [*pass_names(), *stock_passes()], n=3)
+        hint = f"; did you mean {', '.join(near)}?" if near else "; see rt-opt --list-passes"
+        raise InvalidInputError(f"there is no pass {pass_name!r}{hint}")
+    return factory()
+
+
+def description(path: Path) -> str:
+    """The docstring of the pass in a file, read without importing it."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    wanted = class_name(name_of(path))
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == wanted:
+            return ast.get_docstring(node) or ast.get_docstring(tree) or ""
+    return ""

@@ -1,0 +1,1 @@
+"""Passes that change nothing and stop the compilation where a law of the IR is broken."""

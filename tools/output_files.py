@@ -1,0 +1,24 @@
+"""Writes results: whole or not at all."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from mlirt.errors import InvalidInputError
+
+
+def write_output(text: str, path: str | None) -> None:
+    """Print a text, or put it in a file that appears only when it is complete."""
+    if path is None or path == "-":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    target = Path(path)
+    partial = target.with_name(target.name + ".partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise InvalidInputError(f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,159 @@
+"""rt-opt: runs any pipeline of passes on IR text or an ONNX model and shows what each of them does."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.diagnostics import VerificationError
+from mlirt.dialects.dominance import dominance_errors
+from mlirt.dialects.source_parser import SourceMap
+from mlirt.dialects.verification import verification_errors
+from mlirt.dialects.xdsl_compat import module_text
+from mlirt.errors import MlirtError
+from mlirt.passes import registry
+from mlirt.passes.pipeline import PipelineOptions, run_passes, run_phases
+from mlirt.tools.diagnostic import Diagnostic, diagnostic_of
+from mlirt.tools.expected_diagnostics import mismatches
+from mlirt.tools.input_files import InputFile, chunks, load_network, load_text, new_context
+from mlirt.tools.ir_dumps import IrDumps
+from mlirt.tools.output_files import write_output
+from mlirt.tools.rt_opt_arguments import parse_arguments, pass_help, pass_list
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the tool; the result is the exit code: 0, 1 for an error in the input, 2 for wrong flags."""
+    try:
+        arguments = parse_arguments(argv)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 1
+    try:
+        return _Driver(arguments).run()
+    except MlirtError as error:
+        print(f"rt-opt: error: {error}", file=sys.stderr)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone, as in `rt-opt ... | head`
+    except Exception as error:
+        print(f"rt-opt: internal error: {type(error).__name__}: {error} (--verbose shows where)", file=sys.stderr)
+        if arguments.verbose:
+            traceback.print_exc()
+    return 1
+
+
+@dataclass
+class _Driver:
+    arguments: argparse.Namespace
+    diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
+
+    def run(self) -> int:
+        if self.arguments.list_passes or self.arguments.help_pass:
+            print(pass_help(self.arguments.help_pass) if self.arguments.help_pass else pass_list(), end="")
+            return 0
+        file = InputFile(self.arguments.input)
+        options = self._pipeline_options()
+        problems: list[str] = []
+        outputs: list[str] = []
+        for text in [""] if file.is_onnx else chunks(self._read(file), self.arguments.split_input_file):
+            self.diagnostics = []
+            output = self._run_chunk(file, text, options)
+            outputs += [] if output is None else [output]
+            if self.arguments.verify_diagnostics:
+                problems += mismatches(text, self.diagnostics, file.name)
+            else:
+                problems += map(str, self.diagnostics)
+        for problem in problems:
+            print(problem, file=sys.stderr)
+        if self.arguments.timing:
+            _print_times(options)
+        if not problems or self.arguments.split_input_file:
+            write_output("// -----\n".join(outputs), self.arguments.output)
+        return 1 if problems else 0
+
+    def _read(self, file: InputFile) -> str:
+        try:
+            return file.read_text()
+        except MlirtError as error:
+            raise type(error)(f"{file.name}: {error}") from error
+
+    def _run_chunk(self, file: InputFile, text: str, options: PipelineOptions) -> str | None:
+        """The output of a chunk; None, and a diagnostic, where it fails."""
+        source: SourceMap | None = None
+        try:
+            ctx = new_context(self.arguments.allow_unregistered_dialect)
+            if file.is_onnx:
+                module = load_network(ctx, file)
+            else:
+                file.load_weights(ctx, self.arguments.weights)
+                module, source = load_text(ctx, text, file)
+            if not self._is_valid(module, source, file):
+                return None
+            self._apply(module, ctx, options)
+            return self._emit(module, ctx)
+        except MlirtError as error:
+            self.diagnostics.append(diagnostic_of(error, file.name, source))
+            if self.arguments.verbose:
+                traceback.print_exc()
+            return None
+
+    def _is_valid(self, module: ModuleOp, source: SourceMap | None, file: InputFile) -> bool:
+        """Report every op that does not verify; uses before definitions only where all else is right."""
+        errors: list[VerificationError] = list(verification_errors(module)) or list(dominance_errors(module))
+        self.diagnostics += [diagnostic_of(error, file.name, source) for error in errors]
+        return not errors
+
+    def _apply(self, module: ModuleOp, ctx: RtContext, options: PipelineOptions) -> None:
+        arguments = self.arguments
+        if arguments.passes:
+            run_passes(module, ctx, arguments.passes, options)
+        if arguments.to or arguments.first or arguments.dump_phases:
+            run_phases(module, ctx, arguments.first, arguments.to, options)
+        if arguments.run:
+            from mlirt.tools.run_functions import run_functions
+
+            run_functions(module, ctx, arguments.run)
+
+    def _emit(self, module: ModuleOp, ctx: RtContext) -> str:
+        if self.arguments.emit != "mlir":
+            return import_module(f"mlirt.codegen.{self.arguments.emit.replace('-', '_')}").emit(module)
+        return module_text(module, generic=self.arguments.print_op_generic, debuginfo=self.arguments.print_debuginfo)
+
+    def _pipeline_options(self) -> PipelineOptions:
+        arguments = self.arguments
+        for name in (*arguments.print_ir_before, *arguments.print_ir_after):
+            registry.load(name)  # a misspelt name would print nothing
+        dumps = IrDumps(
+            frozenset(arguments.print_ir_before),
+            frozenset(arguments.print_ir_after),
+            arguments.print_ir_after_all,
+            arguments.print_ir_after_change,
+            arguments.print_debuginfo,
+            arguments.print_op_generic,
+        )
+        return PipelineOptions(
+            target=arguments.target,
+            precision=arguments.precision,
+            verify_each=arguments.verify_each,
+            instruments=[dumps] if dumps.is_wanted() else [],
+            dump_folder=Path(arguments.dump_phases) if arguments.dump_phases else None,
+        )
+
+
+def _print_times(options: PipelineOptions) -> None:
+    """A table on standard error: CPU and wall milliseconds of each pass, in the order in which they ran."""
+    total = sum(passed.cpu for passed in options.times) or 1.0
+    print(f"{'cpu ms':>10} {'wall ms':>10} {'':>6}  pass", file=sys.stderr)
+    for passed in options.times:
+        print(f"{passed.cpu * 1e3:10.2f} {passed.wall * 1e3:10.2f} {passed.cpu / total:6.1%}  {passed.pass_name}", file=sys.stderr)
+    print(f"{total * 1e3:10.2f} {sum(p.wall for p in options.times) * 1e3:10.2f} {1:6.1%}  total", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

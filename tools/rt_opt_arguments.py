@@ -1,0 +1,95 @@
+"""The flags of rt-opt, and the texts that describe passes."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Sequence
+from dataclasses import fields
+
+from mlirt.passes import registry
+from mlirt.passes.phases import PRECISIONS, TARGETS, phase_names
+from mlirt.version import __version__
+
+_EMITTERS = ("mlir", "numba-cpu", "numba-cuda")
+
+
+def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The flags of a call; exits with 2 and a usage line where they are wrong."""
+    parser = argparse.ArgumentParser(
+        prog="rt-opt",
+        description="Runs compiler passes over IR text or an ONNX model and prints the result.",
+        formatter_class=_HelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_input_and_output(parser)
+    _add_pipeline(parser)
+    _add_inspection(parser)
+    _add_testing(parser)
+    return parser.parse_args(argv)
+
+
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Lists the passes below the flags; the list is only made when somebody asks for help."""
+
+    def format_help(self) -> str:
+        return f"{super().format_help()}\npasses:\n{pass_list()}"
+
+
+def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("input", nargs="?", default="-", help="a .mlir or .onnx file; - for standard input (default)")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="write to a file instead of standard output")
+    parser.add_argument("-t", dest="emit", choices=_EMITTERS, default="mlir", help="what to print: IR or generated Python source")
+    parser.add_argument("--weights", metavar="FILE", help="the safetensors file of the weights (default: beside the input)")
+    parser.add_argument("--split-input-file", action="store_true", help="treat the parts between '// -----' lines on their own")
+    parser.add_argument("--allow-unregistered-dialect", action="store_true", help="accept ops of unknown dialects")
+    parser.add_argument("--print-op-generic", action="store_true", help="print ops in the generic form")
+    parser.add_argument("--print-debuginfo", action="store_true", help="print the locations: the names of the layers")
+    parser.add_argument("--version", action="version", version=f"rt-opt {__version__}")
+
+
+def _add_pipeline(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("which passes run")
+    group.add_argument("-p", "--passes", metavar="PIPELINE", help="for example 'fold-constants,fuse-pointwise{max-ops=8}'")
+    group.add_argument("--to", metavar="PHASE", help=f"run the compiler up to a phase: {', '.join(phase_names())}")
+    group.add_argument("--from", dest="first", metavar="PHASE", help="start at a phase (the input is what the phase before it left)")
+    group.add_argument("--target", choices=TARGETS, default="cpu", help="the target of the phases (default: cpu)")
+    group.add_argument("--precision", choices=PRECISIONS, default="fp32", help="the precision of the phases (default: fp32)")
+    group.add_argument("--run", choices=("reference", *TARGETS), help="then execute every function without arguments, with its checks")
+
+
+def _add_inspection(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what happens inside (all on standard error)")
+    group.add_argument("--print-ir-before", metavar="PASS", action="append", default=[], help="print the IR before a pass")
+    group.add_argument("--print-ir-after", metavar="PASS", action="append", default=[], help="print the IR after a pass")
+    group.add_argument("--print-ir-after-all", action="store_true", help="print the IR after every pass")
+    group.add_argument("--print-ir-after-change", action="store_true", help="print the IR after every pass that changed it")
+    group.add_argument("--dump-phases", metavar="DIR", help="write the IR after each phase to a folder")
+    group.add_argument("--timing", action="store_true", help="print the time of each pass")
+    group.add_argument("--list-passes", action="store_true", help="print the names of the passes and stop")
+    group.add_argument("--help-pass", metavar="PASS", help="print what a pass does and its options, and stop")
+    group.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
+
+
+def _add_testing(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("testing")
+    group.add_argument("--verify-diagnostics", action="store_true", help="compare errors with // expected-error@+1 {{...}} annotations")
+    group.add_argument("--verify-each", action="store_true", help="check the IR after each pass")
+
+
+def pass_list() -> str:
+    """One line for each of our passes: its name and its law."""
+    lines: list[str] = []
+    for path in sorted(registry.pass_paths(), key=lambda path: path.stem):
+        law = (registry.description(path) or "(no description)").splitlines()[0]
+        lines.append(f"  {registry.name_of(path):34} {law}")
+    return "\n".join(lines) + "\n"
+
+
+def pass_help(name: str) -> str:
+    """The whole text of a pass and its options; raises `InvalidInputError` for an unknown one."""
+    pass_class = registry.load(name)
+    path = registry.path_of(name)
+    text = registry.description(path) if path is not None else (pass_class.__doc__ or "(no description)")
+    options = [f"  {field.name.replace('_', '-')}: {field.type}" for field in fields(pass_class) if field.init]
+    return "\n".join([name, "", textwrap.dedent(text).strip(), *(["", "options:", *options] if options else [])])
