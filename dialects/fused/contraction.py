@@ -1,0 +1,200 @@
+"""Matrix products and convolutions, each with the scalar epilogue that was fused into it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DenseArrayBase, IntegerAttr, TensorType, i64
+from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import Pure
+
+from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.fused.fused_op import FusedOp, bind_dims, check_access, check_region, element_types, gather_operand
+from mlirt.dialects.scalar_semantics import evaluate_region
+from mlirt.dialects.tensor_op import require
+from mlirt.dialects.tensor_types import dims, element_of, numpy_dtype, rank
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+
+class ContractionOp(FusedOp):
+    """A sum of products followed by a scalar epilogue.
+
+    The region's first argument is the accumulator, the others one element of each extra operand (bias, residual, scale);
+    `access` says which, over the dimensions of the result.
+    """
+
+    def check_epilogue(self, extras: Sequence[SSAValue], access: Sequence[AccessAttr], epilogue: Region) -> None:
+        require(len(access) == len(extras), f"C1: {self.name} has {len(extras)} extra operands and {len(access)} accesses")
+        for operand, one in zip(extras, access, strict=True):
+            check_access(self, one, operand.type, rank(self.results[0].type))
+        accumulator = epilogue.block.args[0].type
+        check_region(self, epilogue, [accumulator, *element_types(extras)], element_types(self.results))
+
+    def apply_epilogue(self, accumulator: Array, arrays: Sequence[Array], access: Sequence[AccessAttr], epilogue: Region) -> Array:
+        import numpy as np
+
+        env = bind_dims(self, arrays)
+        extras = arrays[len(arrays) - len(access) :]
+        picked = [gather_operand(a, one, accumulator.shape, env) for a, one in zip(extras, access, strict=True)]
+        start = accumulator.astype(numpy_dtype(epilogue.block.args[0].type))
+        (result,) = evaluate_region(epilogue, [start, *picked])
+        return np.broadcast_to(result, accumulator.shape).astype(numpy_dtype(element_of(self.results[0].type)))
+
+
+@irdl_op_definition
+class MatmulOp(ContractionOp):
+    """`result[b.., m, n] = epilogue(sum over k of lhs[b.., m, k] * rhs[b.., k, n], extras..)`.
+
+    Operands have equal rank of at least 2 and leading (batch) dimensions that broadcast; a transposed operand is stored
+    `[.., k, m]` or `[.., n, k]`. C1: one access per extra operand.
+
+    Example: `%y = fused.matmul %a, %b, %bias {access = [#fused.access<["d1"]>], transpose_rhs = true} : (..) -> .. { ^bb0(%acc: f32, %b0: f32): .. }`
+    """
+
+    name = "fused.matmul"
+
+    lhs = operand_def(TensorType)
+    rhs = operand_def(TensorType)
+    extras = var_operand_def(TensorType)
+    transpose_lhs = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
+    transpose_rhs = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
+    access = prop_def(ArrayAttr[AccessAttr], default_value=ArrayAttr[AccessAttr]([]))
+    output = result_def(TensorType)
+    epilogue = region_def("single_block")
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "operands attr-dict `:` functional-type(operands, results) $epilogue"
+
+    def __init__(
+        self,
+        lhs: SSAValue,
+        rhs: SSAValue,
+        result: Attribute,
+        epilogue: Region,
+        extras: Sequence[SSAValue] = (),
+        access: Sequence[AccessAttr] = (),
+        transpose_lhs: bool = False,
+        transpose_rhs: bool = False,
+    ):
+        super().__init__(
+            operands=[lhs, rhs, extras],
+            properties={
+                "access": ArrayAttr(access),
+                "transpose_lhs": BoolAttr.from_bool(transpose_lhs),
+                "transpose_rhs": BoolAttr.from_bool(transpose_rhs),
+            },
+            result_types=[result],
+            regions=[epilogue],
+        )
+
+    def verify_(self) -> None:
+        self.check_epilogue(self.extras, list(self.access), self.epilogue)
+
+    def reference(self, *arrays: Array) -> Sequence[Array]:
+        import numpy as np
+
+        wide = np.float64 if arrays[0].dtype.kind in "fV" else np.int64
+        lhs, rhs = arrays[0].astype(wide), arrays[1].astype(wide)
+        lhs = np.swapaxes(lhs, -1, -2) if self.transpose_lhs.value.data else lhs
+        rhs = np.swapaxes(rhs, -1, -2) if self.transpose_rhs.value.data else rhs
+        return [self.apply_epilogue(lhs @ rhs, arrays, list(self.access), self.epilogue)]
+
+
+def _array(values: Sequence[int]) -> DenseArrayBase:
+    return DenseArrayBase.from_list(i64, list(values))
+
+
+@irdl_op_definition
+class ConvolutionOp(ContractionOp):
+    """`result[n, k, p..] = epilogue(sum over c, r of input[n, c, p * stride + r * dilation - pre] * kernel[k, c, r], extras..)`.
+
+    The kernel is `[k, c / groups, window..]`; cells outside of the input count as zero. With `transposed` the op is the
+    deconvolution whose kernel is `[c, k / groups, window..]`: `result[n, k, p * stride + r * dilation - pre] += ...`, cropped
+    by `post` and lengthened by the result type. A bias is an extra operand with access `["d1"]`. C1: one access per extra operand.
+
+    On blocked tensors (`trt.dims` with channels) the input is `[n, c / block, h, w, block]`, and `channels` in its type tells c;
+    the kernel stays as it is. A planar input with a blocked result is legal.
+    """
+
+    name = "fused.convolution"
+
+    input = operand_def(TensorType)
+    kernel = operand_def(TensorType)
+    extras = var_operand_def(TensorType)
+    stride = prop_def(DenseArrayBase.constr(i64))
+    dilation = prop_def(DenseArrayBase.constr(i64))
+    pre_padding = prop_def(DenseArrayBase.constr(i64))
+    post_padding = prop_def(DenseArrayBase.constr(i64))
+    groups = prop_def(IntegerAttr, default_value=IntegerAttr(1, i64))
+    transposed = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
+    access = prop_def(ArrayAttr[AccessAttr], default_value=ArrayAttr[AccessAttr]([]))
+    output = result_def(TensorType)
+    epilogue = region_def("single_block")
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "operands attr-dict `:` functional-type(operands, results) $epilogue"
+
+    def __init__(
+        self,
+        input: SSAValue,
+        kernel: SSAValue,
+        result: Attribute,
+        epilogue: Region,
+        *,
+        stride: Sequence[int],
+        dilation: Sequence[int],
+        pre_padding: Sequence[int],
+        post_padding: Sequence[int],
+        groups: int = 1,
+        transposed: bool = False,
+        extras: Sequence[SSAValue] = (),
+        access: Sequence[AccessAttr] = (),
+    ):
+        super().__init__(
+            operands=[input, kernel, extras],
+            properties={
+                "stride": _array(stride),
+                "dilation": _array(dilation),
+                "pre_padding": _array(pre_padding),
+                "post_padding": _array(post_padding),
+                "groups": IntegerAttr(groups, i64),
+                "transposed": BoolAttr.from_bool(transposed),
+                "access": ArrayAttr(access),
+            },
+            result_types=[result],
+            regions=[epilogue],
+        )
+
+    def spatial(self) -> tuple[tuple[int, int, int, int], ...]:
+        """(stride, dilation, pre padding, post padding) for each spatial dimension."""
+        columns = (self.stride, self.dilation, self.pre_padding, self.post_padding)
+        return tuple(zip(*(column.iter_values() for column in columns), strict=True))  # pyright: ignore[reportReturnType]
+
+    def verify_(self) -> None:
+        self.check_epilogue(self.extras, list(self.access), self.epilogue)
+
+    def reference(self, *arrays: Array) -> Sequence[Array]:
+        from mlirt.dialects.fused.convolution_reference import convolve, convolve_transposed
+
+        groups = self.groups.value.data
+        if self.transposed.value.data:
+            shape = [int(size) for size in dims(self.output.type)[2:] if isinstance(size, int)]
+            accumulator = convolve_transposed(arrays[0], arrays[1], self.spatial(), groups, shape)
+        else:
+            accumulator = convolve(arrays[0], arrays[1], self.spatial(), groups)
+        return [self.apply_epilogue(accumulator, arrays, list(self.access), self.epilogue)]

@@ -1,0 +1,224 @@
+"""What each scalar `arith` and `math` op means, lane-parallel on NumPy arrays.
+
+Used wherever scalar regions are executed without a device: by the fused ops' `reference` and by the SIMT interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+
+from mlirt.errors import CompileError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+    Rule: TypeAlias = Callable[..., Array]
+
+
+def scalar_dtype(type_: Attribute) -> np.dtype[Any]:
+    """The NumPy dtype of a scalar type; `index` is int64."""
+    import numpy as np
+
+    from mlirt.dialects.tensor_types import numpy_dtype
+
+    return np.dtype(np.int64) if isinstance(type_, IndexType) else numpy_dtype(type_)
+
+
+@cache
+def _rules() -> dict[str, Rule]:
+    """Rules that need only the operands, by op name."""
+    import numpy as np
+
+    from mlirt.dialects.special_functions import erf
+
+    def as_unsigned(x: Array) -> Array:
+        return x.view(np.dtype(f"u{x.dtype.itemsize}")) if x.dtype.kind == "i" else x
+
+    def truncated_div(a: Array, b: Array) -> Array:
+        safe = np.where(b == 0, 1, b)
+        quotient = a // safe
+        return (quotient + ((a - quotient * safe != 0) & ((a < 0) != (b < 0)))).astype(a.dtype)
+
+    def unary(function: Callable[[Array], Array]) -> Rule:
+        return lambda x: function(x.astype(np.float64)).astype(x.dtype)
+
+    rules: dict[str, Rule] = {
+        "arith.addf": np.add,
+        "arith.subf": np.subtract,
+        "arith.mulf": np.multiply,
+        "arith.divf": np.divide,
+        "arith.negf": np.negative,
+        "arith.maximumf": np.maximum,
+        "arith.minimumf": np.minimum,
+        "arith.maxnumf": np.fmax,
+        "arith.minnumf": np.fmin,
+        "arith.addi": np.add,
+        "arith.subi": np.subtract,
+        "arith.muli": np.multiply,
+        "arith.divsi": truncated_div,
+        "arith.divui": lambda a, b: (as_unsigned(a) // np.where(b == 0, 1, as_unsigned(b))).astype(a.dtype),
+        "arith.floordivsi": lambda a, b: a // np.where(b == 0, 1, b),
+        "arith.ceildivsi": lambda a, b: -((-a) // np.where(b == 0, 1, b)),
+        "arith.remsi": lambda a, b: np.fmod(a, np.where(b == 0, 1, b)),
+        "arith.remui": lambda a, b: (as_unsigned(a) % np.where(b == 0, 1, as_unsigned(b))).astype(a.dtype),
+        "arith.minsi": np.minimum,
+        "arith.maxsi": np.maximum,
+        "arith.minui": lambda a, b: np.where(as_unsigned(a) < as_unsigned(b), a, b),
+        "arith.maxui": lambda a, b: np.where(as_unsigned(a) > as_unsigned(b), a, b),
+        "arith.andi": np.bitwise_and,
+        "arith.ori": np.bitwise_or,
+        "arith.xori": np.bitwise_xor,
+        "arith.shli": np.left_shift,
+        "arith.shrsi": np.right_shift,
+        "arith.shrui": lambda a, b: (as_unsigned(a) >> as_unsigned(b)).astype(a.dtype),
+        "arith.select": np.where,
+        "math.absf": np.abs,
+        "math.absi": np.abs,
+        "math.ceil": np.ceil,
+        "math.floor": np.floor,
+        "math.trunc": np.trunc,
+        "math.roundeven": np.rint,
+        "math.round": lambda x: np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x),
+        "math.copysign": np.copysign,
+        "math.powf": np.power,
+        "math.atan2": np.arctan2,
+        "math.fma": lambda a, b, c: (a.astype(np.float64) * b + c).astype(a.dtype),
+        "math.rsqrt": unary(lambda x: 1 / np.sqrt(x)),
+        "math.erf": unary(erf),
+    }
+    for name, function in {
+        "sqrt": np.sqrt,
+        "exp": np.exp,
+        "exp2": np.exp2,
+        "expm1": np.expm1,
+        "log": np.log,
+        "log2": np.log2,
+        "log10": np.log10,
+        "log1p": np.log1p,
+        "cbrt": np.cbrt,
+        "sin": np.sin,
+        "cos": np.cos,
+        "tan": np.tan,
+        "asin": np.arcsin,
+        "acos": np.arccos,
+        "atan": np.arctan,
+        "sinh": np.sinh,
+        "cosh": np.cosh,
+        "tanh": np.tanh,
+        "asinh": np.arcsinh,
+        "acosh": np.arccosh,
+        "atanh": np.arctanh,
+    }.items():
+        rules[f"math.{name}"] = unary(function)
+    return rules
+
+
+# The order of `arith.cmpi` and `arith.cmpf` predicates as MLIR numbers them.
+_CMPI = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+_CMPF = ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true")
+_CONVERSIONS = frozenset(
+    f"arith.{name}" for name in ("fptosi", "fptoui", "sitofp", "extf", "truncf", "trunci", "extsi", "index_cast")
+)
+
+
+def evaluate(op: Operation, operands: Sequence[Array]) -> Array:
+    """The result of one scalar op on arrays of lanes; raises `CompileError` for an op without a meaning here."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        if op.name == "arith.constant":
+            return np.asarray(_constant(op), scalar_dtype(op.results[0].type))
+        if op.name == "arith.cmpi":
+            return _compare_integers(_CMPI[_predicate(op)], *operands)
+        if op.name == "arith.cmpf":
+            return _compare_floats(_CMPF[_predicate(op)], *operands)
+        if op.name in _CONVERSIONS:
+            return _convert(operands[0], scalar_dtype(op.results[0].type))
+        if op.name in ("arith.extui", "arith.uitofp"):
+            x = operands[0]
+            unsigned = x.view(np.dtype(f"u{x.dtype.itemsize}")) if x.dtype.kind == "i" else x
+            return unsigned.astype(scalar_dtype(op.results[0].type))
+        if op.name == "arith.bitcast":
+            return np.ascontiguousarray(operands[0]).view(scalar_dtype(op.results[0].type))
+        if op.name in ("math.ipowi", "math.fpowi"):
+            return np.power(*operands).astype(operands[0].dtype)
+        rule = _rules().get(op.name)
+        if rule is None:
+            raise CompileError(f"scalar op {op.name} has no meaning in NumPy; add it to dialects/scalar_semantics.py")
+        return np.asarray(rule(*operands))
+
+
+def evaluate_region(
+    region: Region,
+    arguments: Sequence[Array],
+    special: Mapping[str, Callable[[Operation], Array]] | None = None,
+    outer: Mapping[SSAValue, Array] | None = None,
+) -> list[Array]:
+    """The yielded arrays of a scalar region; `special` gives the meaning of ops such as `fused.index` by name."""
+    values: dict[SSAValue, Array] = dict(outer or {})
+    values.update(zip(region.block.args, arguments, strict=True))
+    for op in region.block.ops:
+        if op is region.block.last_op:
+            return [values[operand] for operand in op.operands]
+        if special and op.name in special:
+            values[op.results[0]] = special[op.name](op)
+        else:
+            values[op.results[0]] = evaluate(op, [values[operand] for operand in op.operands])
+    raise CompileError("a scalar region has no terminator")
+
+
+def _constant(op: Operation) -> int | float:
+    value = op.properties["value"]
+    assert isinstance(value, IntegerAttr | FloatAttr)
+    return value.value.data
+
+
+def _predicate(op: Operation) -> int:
+    attr = op.properties["predicate"]
+    assert isinstance(attr, IntegerAttr)
+    return attr.value.data
+
+
+def _convert(x: Array, dtype: np.dtype[Any]) -> Array:
+    import numpy as np
+
+    if x.dtype.kind == "f" and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        inside = np.nan_to_num(np.trunc(x.astype(np.float64)), nan=0.0)
+        # float(int64 max) rounds up past the range: such lanes are set directly.
+        too_large = inside >= float(limits.max)
+        kept = np.where(too_large, 0.0, np.maximum(inside, float(limits.min))).astype(dtype)
+        return np.where(too_large, dtype.type(limits.max), kept)
+    if x.dtype.kind == "b" and dtype.kind == "i":
+        return -x.astype(dtype)
+    return x.astype(dtype)
+
+
+def _compare_integers(predicate: str, a: Array, b: Array) -> Array:
+    import numpy as np
+
+    if predicate.startswith("u"):
+        unsigned = np.dtype(f"u{a.dtype.itemsize}")
+        a, b = a.astype(unsigned), b.astype(unsigned)
+    name = predicate[-2:]
+    table = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
+    return table[name](a, b)
+
+
+def _compare_floats(predicate: str, a: Array, b: Array) -> Array:
+    import numpy as np
+
+    unordered = np.isnan(a) | np.isnan(b)
+    if predicate in ("false", "true"):
+        return np.full(unordered.shape, predicate == "true")
+    if predicate in ("ord", "uno"):
+        return unordered if predicate == "uno" else ~unordered
+    table = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
+    result = table[predicate[1:]](a, b)
+    return result | unordered if predicate[0] == "u" else result & ~unordered
