@@ -1,6 +1,6 @@
 """The dialects that tools know: ours, found by their folder, and xDSL's; each is imported when its first op is met.
 
-A folder `dialects/<name>/` is the dialect `<name>`; its `__init__.py` has the `Dialect` under the capitalised name (`Trt`).
+A folder `dialects/<name>/` is the dialect `<name>`; its `__init__.py` holds the `Dialect` as `Trt`, `Fused`, ...
 """
 
 from __future__ import annotations

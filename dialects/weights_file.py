@@ -26,11 +26,13 @@ def write_weights(module: Operation, ctx: Context, path: Path) -> bool:
     wanted = weights_in(module)
     if not wanted:
         return False
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save_file  # pyright: ignore[reportUnknownVariableType]
 
     store = weights_of(ctx)
     partial = path.with_name(path.name + ".partial")
-    save_file({key: store.get(attr) for key, attr in wanted.items()}, partial)
+    # The library writes the buffer as it lies, whatever the strides say.
+    arrays = {key: store.get(attr).copy(order="C") for key, attr in wanted.items()}
+    save_file(arrays, partial)
     partial.replace(path)
     return True
 
@@ -38,7 +40,7 @@ def write_weights(module: Operation, ctx: Context, path: Path) -> bool:
 def read_weights(ctx: RtContext, path: Path) -> None:
     """Put the arrays of a weights file into the context's store."""
     from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+    from safetensors.numpy import load_file  # pyright: ignore[reportUnknownVariableType]
 
     try:
         arrays = load_file(path)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from io import StringIO
-from typing import IO, NoReturn
+from typing import IO, NoReturn, cast
 
-from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, ModuleOp, UnknownLoc
+from xdsl.dialects.builtin import AnyDenseElement, AnyFloat, DenseIntOrFPElementsAttr, ModuleOp, UnknownLoc
 from xdsl.ir import Attribute, IRNode, Operation
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.printer import Printer
@@ -24,11 +24,18 @@ class IrPrinter(Printer):
     """xDSL's printer, with floats that read back as what they were."""
 
     def print_attribute(self, attribute: Attribute) -> None:
-        if isinstance(attribute, DenseIntOrFPElementsAttr) and _needs_raw_bytes(attribute):
-            self.print_string(f'dense<"0x{attribute.data.data.hex().upper()}"> : ')
-            self.print_attribute(attribute.get_type())
+        if isinstance(attribute, DenseIntOrFPElementsAttr):
+            dense = cast(DenseIntOrFPElementsAttr[AnyDenseElement], attribute)
+            self._print_dense(dense)
             return
         super().print_attribute(attribute)
+
+    def _print_dense(self, attribute: DenseIntOrFPElementsAttr[AnyDenseElement]) -> None:
+        if not _needs_raw_bytes(attribute):
+            super().print_attribute(attribute)
+            return
+        self.print_string(f'dense<"0x{attribute.data.data.hex().upper()}"> : ')
+        self.print_attribute(attribute.get_type())
 
     def print_float(self, value: float, type: AnyFloat) -> None:
         text = StringIO()
@@ -38,7 +45,7 @@ class IrPrinter(Printer):
         self.print_string(f"{value:.1f}" if is_hex else text.getvalue())
 
 
-def _needs_raw_bytes(attribute: DenseIntOrFPElementsAttr) -> bool:
+def _needs_raw_bytes(attribute: DenseIntOrFPElementsAttr[AnyDenseElement]) -> bool:
     if not isinstance(attribute.get_element_type(), AnyFloat) or not 0 < len(attribute) <= _LONGEST_LIST:
         return False
     values = [value for value in attribute.get_values() if isinstance(value, float)]

@@ -1,4 +1,4 @@
-"""The whole compiler on one page: its phases, the passes of each with the reason for their place, what is legal after it."""
+"""The whole compiler on one page: its phases, their passes with the reason for their place, what is legal after each."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ PHASES = (
             Step("fold-constants", "what only depends on weights is computed once, here"),
             Step("propagate-shapes", "folded shape operands make dimensions known"),
             Step("simplify-shuffles", "transposes and reshapes meet and cancel once their shapes are known"),
-            Step("fold-scale-into-convolution", "batch normalization becomes weights while convolutions are still layers"),
+            Step(
+                "fold-scale-into-convolution", "batch normalization becomes weights while convolutions are still layers"
+            ),
             Step("fuse-padding-convolution", "explicit zero padding becomes the convolution's own"),
             Step("fuse-sibling-convolutions", "convolutions of one input become one, before each grows an epilogue"),
             Step("fold-constants", "fusing made new constant expressions of weights"),
@@ -72,7 +74,13 @@ PHASES = (
     Phase(
         "layout",
         "how each tensor lies in memory",
-        (Step("assign-layouts{target=cpu}", "blocked channels and halos suit vectors; last, as fusion must not see them", "cpu"),),
+        (
+            Step(
+                "assign-layouts{target=cpu}",
+                "blocked channels and halos suit vectors; last, as fusion must not see them",
+                "cpu",
+            ),
+        ),
         FUSED,
     ),
     Phase(
@@ -132,5 +140,7 @@ def pipeline_for(
     start = 0 if first is None else names.index(find_phase(first).name)
     stop = len(names) if last is None else names.index(find_phase(last).name) + 1
     if start >= stop:
-        raise InvalidInputError(f"phase {first} comes after phase {last}: expected one of {', '.join(names[start:])} as the last")
+        raise InvalidInputError(
+            f"phase {first} comes after phase {last}: expected one of {', '.join(names[start:])} as the last"
+        )
     return tuple((phase, specs_of(phase, target, precision)) for phase in PHASES[start:stop])

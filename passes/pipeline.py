@@ -27,7 +27,7 @@ _ANSWERS = (UnsupportedError, InvalidModelError, InvalidInputError)
 
 
 class PassError(CompileError):
-    """A pass failed, or left broken IR behind. `op` is the culprit where it is known, `reproducer` a file that shows it."""
+    """A pass failed, or left broken IR. `op` is the culprit where it is known, `reproducer` a file that shows it."""
 
     def __init__(self, pass_name: str, message: str, op: Operation | None, reproducer: Path | None) -> None:
         self.op = op
@@ -116,7 +116,7 @@ def _check_result(
 
 
 def _first_breaking(passes: Sequence[ModulePass], snapshot: ModuleOp, ctx: Context) -> int:
-    """Which pass first leaves broken IR: found by running them again, so that the usual run need not check after each."""
+    """Which pass first leaves broken IR: found by running them again, so that a usual run need not check after each."""
     replay = snapshot.clone()
     for index, pass_ in enumerate(passes):
         pass_.apply(ctx, replay)
@@ -141,7 +141,11 @@ def _failure(
 
 
 def run_phases(
-    module: ModuleOp, ctx: Context, first: str | None = None, last: str | None = None, options: PipelineOptions | None = None
+    module: ModuleOp,
+    ctx: Context,
+    first: str | None = None,
+    last: str | None = None,
+    options: PipelineOptions | None = None,
 ) -> None:
     """Run the compiler's own pipeline from phase `first` to phase `last`, both included; every border is checked."""
     options = options or PipelineOptions()

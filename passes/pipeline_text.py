@@ -13,7 +13,9 @@ from mlirt.errors import InvalidInputError
 from mlirt.passes import registry
 
 _PASS = re.compile(r"\s*(?P<name>[A-Za-z0-9][\w-]*)\s*(\{(?P<options>(\"[^\"]*\"|[^{}\"])*)\})?\s*(?P<end>,|$)")
-_OPTION = re.compile(r"\s*(?P<key>[A-Za-z][\w-]*)\s*(=\s*(?P<value>(\"[^\"]*\"|[^\s,\"]+)(\s*,\s*(\"[^\"]*\"|[^\s,\"=]+)(?![\w-]*=))*))?")
+_OPTION = re.compile(
+    r"\s*(?P<key>[A-Za-z][\w-]*)\s*(=\s*(?P<value>(\"[^\"]*\"|[^\s,\"]+)(\s*,\s*(\"[^\"]*\"|[^\s,\"=]+)(?![\w-]*=))*))?"
+)
 
 
 def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
@@ -33,7 +35,8 @@ def parse_specs(text: str) -> Iterator[ArgSpec]:
         match = _PASS.match(text, position)
         if match is None:
             raise InvalidInputError(
-                f"the pipeline cannot be read from {text[position:position + 40]!r} on: expected 'pass-a,pass-b{{option=value}}'"
+                f"the pipeline cannot be read from {text[position : position + 40]!r} on: "
+                "expected 'pass-a,pass-b{option=value}'"
             )
         yield ArgSpec(match["name"], dict(_options(match["name"], match["options"] or "")))
         position = match.end()

@@ -1,8 +1,8 @@
 """Tests of bad input: compares what a tool says with `// expected-error@+1 {{...}}` annotations, as MLIR does.
 
-`@+N` and `@-N` count lines from the annotation, `@above` and `@below` mean the next line that holds no annotation, `@unknown` a
-complaint without a line. The text is looked for inside the message; in `expected-error-re` what stands in an inner `{{...}}` is a
-regular expression.
+`@+N` and `@-N` count lines from the annotation, `@above` and `@below` mean the next line that holds no annotation,
+`@unknown` a complaint without a line. The text is looked for inside the message; in `expected-error-re` what stands in
+an inner `{{...}}` is a regular expression.
 """
 
 from __future__ import annotations
@@ -31,7 +31,11 @@ class Expectation:
 
     def matches(self, diagnostic: Diagnostic) -> bool:
         line = None if diagnostic.position is None else diagnostic.position.line
-        return line == self.line and diagnostic.severity == self.severity and self.pattern.search(diagnostic.message) is not None
+        return (
+            line == self.line
+            and diagnostic.severity == self.severity
+            and self.pattern.search(diagnostic.message) is not None
+        )
 
 
 def expectations(text: str) -> Iterator[Expectation]:
@@ -41,7 +45,9 @@ def expectations(text: str) -> Iterator[Expectation]:
         match = _ANNOTATION.search(line)
         if match is not None:
             pattern = re.compile(_pattern(match["text"], match["re"] is not None))
-            yield Expectation(number, _target(match["at"] or "", number, lines), match["severity"], pattern, match["text"])
+            yield Expectation(
+                number, _target(match["at"] or "", number, lines), match["severity"], pattern, match["text"]
+            )
         elif _MALFORMED.search(line):
             raise ValueError(f"line {number}: cannot read this annotation: expected // expected-error@+1 {{{{text}}}}")
 
@@ -84,9 +90,14 @@ def mismatches(text: str, diagnostics: Iterable[Diagnostic], file: str) -> list[
     for diagnostic in diagnostics:
         met = next((expected for expected in open_expectations if expected.matches(diagnostic)), None)
         if met is None:
-            problems.append(f"{diagnostic.position or file}: error: unexpected {diagnostic.severity}: {diagnostic.message}")
+            problems.append(
+                f"{diagnostic.position or file}: error: unexpected {diagnostic.severity}: {diagnostic.message}"
+            )
         else:
             open_expectations.remove(met)
     for expected in open_expectations:
-        problems.append(f'{file}:{expected.annotation_line}:1: error: expected {expected.severity} "{expected.text}" was not produced')
+        problems.append(
+            f"{file}:{expected.annotation_line}:1: error: "
+            f'expected {expected.severity} "{expected.text}" was not produced'
+        )
     return problems

@@ -48,7 +48,9 @@ class InputFile:
         except OSError as error:
             raise InvalidInputError(f"cannot read the file: {error.strerror}") from error
         except UnicodeDecodeError as error:
-            raise InvalidModelError(f"expected IR text or a name that ends in .onnx, but byte {error.start} is no text") from error
+            raise InvalidModelError(
+                f"expected IR text or a name that ends in .onnx, but byte {error.start} is no text"
+            ) from error
 
     def load_weights(self, ctx: RtContext, weights: str | None) -> None:
         """Read the weights file that was asked for, else the one beside the IR where there is one."""

@@ -39,9 +39,15 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
 def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", nargs="?", default="-", help="a .mlir or .onnx file; - for standard input (default)")
     parser.add_argument("-o", dest="output", metavar="FILE", help="write to a file instead of standard output")
-    parser.add_argument("-t", dest="emit", choices=_EMITTERS, default="mlir", help="what to print: IR or generated Python source")
-    parser.add_argument("--weights", metavar="FILE", help="the safetensors file of the weights (default: beside the input)")
-    parser.add_argument("--split-input-file", action="store_true", help="treat the parts between '// -----' lines on their own")
+    parser.add_argument(
+        "-t", dest="emit", choices=_EMITTERS, default="mlir", help="what to print: IR or generated Python source"
+    )
+    parser.add_argument(
+        "--weights", metavar="FILE", help="the safetensors file of the weights (default: beside the input)"
+    )
+    parser.add_argument(
+        "--split-input-file", action="store_true", help="treat the parts between '// -----' lines on their own"
+    )
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help="accept ops of unknown dialects")
     parser.add_argument("--print-op-generic", action="store_true", help="print ops in the generic form")
     parser.add_argument("--print-debuginfo", action="store_true", help="print the locations: the names of the layers")
@@ -50,20 +56,34 @@ def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
 
 def _add_pipeline(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("which passes run")
-    group.add_argument("-p", "--passes", metavar="PIPELINE", help="for example 'fold-constants,fuse-pointwise{max-ops=8}'")
+    group.add_argument(
+        "-p", "--passes", metavar="PIPELINE", help="for example 'fold-constants,fuse-pointwise{max-ops=8}'"
+    )
     group.add_argument("--to", metavar="PHASE", help=f"run the compiler up to a phase: {', '.join(phase_names())}")
-    group.add_argument("--from", dest="first", metavar="PHASE", help="start at a phase (the input is what the phase before it left)")
+    group.add_argument(
+        "--from", dest="first", metavar="PHASE", help="start at a phase (the input is what the phase before it left)"
+    )
     group.add_argument("--target", choices=TARGETS, default="cpu", help="the target of the phases (default: cpu)")
-    group.add_argument("--precision", choices=PRECISIONS, default="fp32", help="the precision of the phases (default: fp32)")
-    group.add_argument("--run", choices=("reference", *TARGETS), help="then execute every function without arguments, with its checks")
+    group.add_argument(
+        "--precision", choices=PRECISIONS, default="fp32", help="the precision of the phases (default: fp32)"
+    )
+    group.add_argument(
+        "--run", choices=("reference", *TARGETS), help="then execute every function without arguments, with its checks"
+    )
 
 
 def _add_inspection(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what happens inside (all on standard error)")
-    group.add_argument("--print-ir-before", metavar="PASS", action="append", default=[], help="print the IR before a pass")
-    group.add_argument("--print-ir-after", metavar="PASS", action="append", default=[], help="print the IR after a pass")
+    group.add_argument(
+        "--print-ir-before", metavar="PASS", action="append", default=[], help="print the IR before a pass"
+    )
+    group.add_argument(
+        "--print-ir-after", metavar="PASS", action="append", default=[], help="print the IR after a pass"
+    )
     group.add_argument("--print-ir-after-all", action="store_true", help="print the IR after every pass")
-    group.add_argument("--print-ir-after-change", action="store_true", help="print the IR after every pass that changed it")
+    group.add_argument(
+        "--print-ir-after-change", action="store_true", help="print the IR after every pass that changed it"
+    )
     group.add_argument("--dump-phases", metavar="DIR", help="write the IR after each phase to a folder")
     group.add_argument("--timing", action="store_true", help="print the time of each pass")
     group.add_argument("--list-passes", action="store_true", help="print the names of the passes and stop")
@@ -73,7 +93,9 @@ def _add_inspection(parser: argparse.ArgumentParser) -> None:
 
 def _add_testing(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("testing")
-    group.add_argument("--verify-diagnostics", action="store_true", help="compare errors with // expected-error@+1 {{...}} annotations")
+    group.add_argument(
+        "--verify-diagnostics", action="store_true", help="compare errors with // expected-error@+1 {{...}} annotations"
+    )
     group.add_argument("--verify-each", action="store_true", help="check the IR after each pass")
 
 

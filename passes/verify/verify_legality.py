@@ -28,7 +28,9 @@ class VerifyLegalityPass(ModulePass):
         for inner in op.walk():
             if not _is_legal(inner, legal):
                 raise OperationError(
-                    inner, f"is left after phase {self.phase}, which leaves only {', '.join(sorted(legal))}: no pass of it handles this op"
+                    inner,
+                    f"is left after phase {self.phase}, which leaves only {', '.join(sorted(legal))}: "
+                    "no pass of the phase handles this op",
                 )
 
 

@@ -12,7 +12,5 @@ from mlirt.passes import registry
 # A name that xDSL has as well stays xDSL's there: two universes may not define the same one.
 MLIRT_UNIVERSE = Universe(
     all_dialects={name: factory for name, factory in factories().items() if name not in get_all_dialects()},
-    all_passes={
-        name: partial(registry.load, name) for name in registry.pass_names() if name not in get_all_passes()
-    },
+    all_passes={name: partial(registry.load, name) for name in registry.pass_names() if name not in get_all_passes()},
 )

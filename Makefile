@@ -1,0 +1,29 @@
+# `make demo` and `make test` need python3, git and a package registry; everything they install goes to .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+DEMO := examples/demo.py
+
+.PHONY: demo test lit lint clean
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@
+
+demo: .venv/installed
+	$(BIN)/python $(DEMO)
+
+test: .venv/installed
+	$(BIN)/lit --quiet test/
+	$(BIN)/pytest -q --numprocesses auto
+
+lit: .venv/installed
+	$(BIN)/lit -v test/
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+clean:
+	rm -rf .venv .cache build dist
