@@ -1,0 +1,94 @@
+"""What convolution, deconvolution and pooling share: a window that slides over the last axes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import DenseArrayBase, i64
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import SpacedOpaqueSyntaxAttribute
+from xdsl.irdl import irdl_attr_definition, opt_prop_def, prop_def
+
+from mlirt.dialects.integer_list import integers_or
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_op import TensorOp, require
+from mlirt.dialects.tensor_types import dims
+from mlirt.dialects.window_arithmetic import PaddingMode, Window
+
+
+@irdl_attr_definition
+class PaddingModeAttr(EnumAttribute[PaddingMode], SpacedOpaqueSyntaxAttribute):
+    name = "trt.padding_mode"
+
+
+class WindowedOp(TensorOp, ABC):
+    """Absent strides and dilations are 1, absent pads 0; pads are per spatial axis, before (`pre`) and after (`post`)."""
+
+    stride = opt_prop_def(DenseArrayBase.constr(i64))
+    dilation = opt_prop_def(DenseArrayBase.constr(i64))
+    pre_padding = opt_prop_def(DenseArrayBase.constr(i64))
+    post_padding = opt_prop_def(DenseArrayBase.constr(i64))
+    padding_mode = prop_def(PaddingModeAttr, default_value=PaddingModeAttr(PaddingMode.EXPLICIT_ROUND_DOWN))
+
+    @abstractmethod
+    def sizes(self) -> tuple[int, ...]:
+        """The window's length along each spatial axis."""
+
+    def strides(self) -> tuple[int, ...]:
+        return integers_or(self.stride, 1, len(self.sizes()))
+
+    def dilations(self) -> tuple[int, ...]:
+        return integers_or(self.dilation, 1, len(self.sizes()))
+
+    def written_padding(self) -> tuple[tuple[int, int], ...]:
+        """The pads as the properties give them, before the padding mode has its say."""
+        count = len(self.sizes())
+        return tuple(
+            zip(integers_or(self.pre_padding, 0, count), integers_or(self.post_padding, 0, count), strict=True)
+        )
+
+    def windows(self) -> tuple[Window, ...]:
+        """One window per spatial axis."""
+        geometry = zip(self.sizes(), self.strides(), self.dilations(), self.written_padding(), strict=True)
+        return tuple(Window(size, s, d, pre, post, self.padding_mode.data) for size, s, d, (pre, post) in geometry)
+
+    def spatial_dims(self) -> tuple[Dim, ...]:
+        """The input's lengths along the spatial axes."""
+        own = dims(self.operands[0].type)
+        return own[len(own) - len(self.sizes()) :]
+
+    def padding(self) -> tuple[tuple[Dim, Dim], ...]:
+        """The pads before and after each spatial axis, as the padding mode makes them."""
+        return tuple(window.padding(length) for window, length in zip(self.windows(), self.spatial_dims(), strict=True))
+
+    def reach(self, lengths: Sequence[int]) -> list[tuple[int, int]]:
+        """The cells before and after an input of these actual lengths that some window touches."""
+        result: list[tuple[int, int]] = []
+        for window, length in zip(self.windows(), lengths, strict=True):
+            pre, post = window.padding(length)
+            after = post + window.overhang(length)
+            assert isinstance(pre, int) and isinstance(after, int)
+            result.append((pre, after))
+        return result
+
+    def check_window(self, constraint: str) -> None:
+        """Raise unless each list has one entry per spatial axis, and windows, strides and dilations are positive."""
+        count = len(self.sizes())
+        for label in ("stride", "dilation", "pre_padding", "post_padding"):
+            given = self.properties.get(label)
+            length = len(given) if isinstance(given, DenseArrayBase) else count
+            require(length == count, f"{constraint}: {label} of {self.name} has {length} entries, the window has {count} axes")
+        positive = min((*self.sizes(), *self.strides(), *self.dilations()), default=1) > 0
+        require(positive, f"{constraint}: window, stride and dilation of {self.name} are positive")
+
+    def check_lengths(self, constraint: str, lengths: Sequence[Dim]) -> None:
+        """Raise where an output length is known to be less than 1."""
+        for axis, length in enumerate(lengths):
+            if isinstance(length, int) and length < 1 and self.spatial_dims()[axis] != 0:
+                window = self.windows()[axis]
+                require(
+                    False,
+                    f"{constraint}: the window of {self.name} reaches {window.extent} cells, but spatial axis {axis} "
+                    f"with its pads has only {self.spatial_dims()[axis] + sum(self.written_padding()[axis])}",
+                )
