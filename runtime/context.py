@@ -1,0 +1,148 @@
+"""One user of an engine: checks the inputs, keeps the programs of the last few shapes, runs under its own lock."""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import numpy as np
+
+from mlirt.errors import InvalidInputError
+from mlirt.runtime.data_types import numpy_dtype
+from mlirt.runtime.device import Program, RunTimes, Session
+from mlirt.runtime.expressions import evaluate
+from mlirt.runtime.manifest import Manifest
+from mlirt.runtime.shape_binding import Shape, bind_shapes
+
+_SHAPES_KEPT = 4
+
+
+class ExecutionContext:
+    """Runs an engine; several contexts of one engine may run from several threads, one context runs one call at a time."""
+
+    def __init__(self, manifest: Manifest, session: Session) -> None:
+        self._manifest = manifest
+        self._session = session
+        self._dtypes = [numpy_dtype(tensor.dtype) for tensor in manifest.inputs]
+        self._input_names = [tensor.name for tensor in manifest.inputs]
+        self._output_names = [tensor.name for tensor in manifest.outputs]
+        self._programs: OrderedDict[tuple[Shape, ...], Program] = OrderedDict()
+        self._lock = threading.Lock()
+        if not manifest.symbols:
+            self._prepare(tuple(tuple(evaluate(dim, {}) for dim in tensor.shape) for tensor in manifest.inputs))
+
+    def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The outputs by name for the inputs by name, in fresh arrays; InvalidInputError where an input does not fit."""
+        arrays = self._checked(feeds)
+        with self._lock:
+            program = self._program(arrays)
+            program.upload(arrays)
+            program.execute()
+            return dict(zip(self._output_names, program.download(), strict=True))
+
+    def run_positional(self, *arrays: np.ndarray) -> list[np.ndarray]:
+        """The same with inputs and outputs in the order of the plan."""
+        if len(arrays) != len(self._input_names):
+            raise InvalidInputError(f"expected {len(self._input_names)} inputs {self._input_names}, got {len(arrays)}")
+        return list(self.run(dict(zip(self._input_names, arrays, strict=True))).values())
+
+    def run_timed(self, feeds: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], RunTimes]:
+        """Run once and say when each stage began and ended."""
+        arrays = self._checked(feeds)
+        with self._lock:
+            program = self._program(arrays)
+            start = _now()
+            program.upload(arrays)
+            uploaded = _now()
+            program.execute()
+            executed = _now()
+            outputs = program.download()
+            end = _now()
+            device = program.device_times()
+        names = dict(zip(self._output_names, outputs, strict=True))
+        if device is None:
+            return names, RunTimes(start, uploaded, start, uploaded, uploaded, executed, executed, end)
+        return names, RunTimes(start, executed, *(start + moment for moment in device))
+
+    def run_resident(self, feeds: Mapping[str, np.ndarray]) -> "ResidentRun":
+        """Upload once; the returned object repeats the kernels alone (for measuring without data transfers)."""
+        arrays = self._checked(feeds)
+        with self._lock:
+            program = self._program(arrays)
+            program.upload(arrays)
+        return ResidentRun(program, self._lock)
+
+    def profile(self, feeds: Mapping[str, np.ndarray]) -> list[tuple[str, float]]:
+        """(layer, milliseconds) of every launch, each run alone; the outputs are thrown away."""
+        arrays = self._checked(feeds)
+        with self._lock:
+            program = self._program(arrays)
+            program.upload(arrays)
+            times = program.profile()
+        return [(launch.layer, ms) for launch, ms in zip(self._manifest.launches, times, strict=True)]
+
+    def _checked(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        if feeds.keys() != set(self._input_names):
+            self._complain_about_names(feeds)
+        return [
+            _checked_array(name, feeds[name], dtype) for name, dtype in zip(self._input_names, self._dtypes, strict=True)
+        ]
+
+    def _complain_about_names(self, feeds: Mapping[str, np.ndarray]) -> None:
+        known = ", ".join(map(repr, self._input_names)) or "none"
+        for name in self._input_names:
+            if name not in feeds:
+                raise InvalidInputError(f"input {name!r} is missing; the engine's inputs are {known}")
+        for name in feeds:
+            if name not in self._input_names:
+                raise InvalidInputError(f"the engine has no input {name!r}; its inputs are {known}")
+
+    def _program(self, arrays: Sequence[np.ndarray]) -> Program:
+        shapes = cast("tuple[Shape, ...]", tuple([array.shape for array in arrays]))
+        program = self._programs.get(shapes)
+        if program is None:
+            return self._prepare(shapes)
+        if len(self._programs) > 1:
+            self._programs.move_to_end(shapes)
+        return program
+
+    def _prepare(self, shapes: tuple[Shape, ...]) -> Program:
+        program = self._session.prepare(bind_shapes(self._manifest, shapes))
+        self._programs[shapes] = program
+        if len(self._programs) > _SHAPES_KEPT:
+            self._programs.popitem(last=False)
+        return program
+
+
+class ResidentRun:
+    """Inputs that stay on the device, and the kernels that can be run on them again and again."""
+
+    def __init__(self, program: Program, lock: threading.Lock) -> None:
+        self._program = program
+        self._lock = lock
+
+    def execute(self) -> RunTimes:
+        """Run the kernels once and wait; transfers count as nothing."""
+        with self._lock:
+            start = _now()
+            self._program.execute()
+            queued = _now()
+            self._program.wait()
+            end = _now()
+            device = self._program.device_times()
+        first, last = (start, end) if device is None else (start + device[2], start + device[3])
+        return RunTimes(start, start if device is None else queued, first, first, first, last, last, last)
+
+
+def _checked_array(name: str, value: np.ndarray, dtype: np.dtype[np.generic]) -> np.ndarray:
+    array = value if isinstance(value, np.ndarray) else np.asarray(value)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if array.dtype != dtype:
+        raise InvalidInputError(
+            f"input {name!r}: expected data type {dtype}, got {array.dtype}; convert it with .astype({dtype.name!r})"
+        )
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape)
+
+
+def _now() -> float:
+    return time.perf_counter() * 1e3

@@ -1,0 +1,227 @@
+"""Runs a plan on the CPU: links its object code, fills the table of kernels and parameters, drives it with all threads."""
+
+import struct
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from mlirt.errors import PlanError
+from mlirt.runtime.data_types import numpy_dtype
+from mlirt.runtime.host_cpu import refuse_foreign_code, thread_count
+from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, address_of, aligned_empty
+from mlirt.runtime.manifest import Manifest
+from mlirt.runtime.object_linker import LinkedCode
+from mlirt.runtime.plan_file import Plan
+from mlirt.runtime.shape_binding import Address, BoundArgument, ShapeBinding
+from mlirt.runtime.worker_pool import SYMBOLS, WorkerPool, shared_pool
+
+_ROW_WORDS = 3
+_PARAMETER_LINE = 8
+_NO_BARRIER, _SERIAL = 1, 2
+
+
+class CpuDevice:
+    """The linked code and the weights of one plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.manifest = plan.manifest
+        refuse_foreign_code(self.manifest.target.triple, self.manifest.target.features)
+        self.threads = thread_count()
+        self._main_section = self.manifest.main or ""
+        self._code, self.kernel_addresses = self._link(plan)
+        self.weights = _resident_weights(self.manifest, plan.weights)
+
+    def _link(self, plan: Plan) -> tuple[LinkedCode | None, list[int]]:
+        if not self.manifest.launches:
+            return None, []
+        arch = self.manifest.target.arch
+        homes: list[tuple[str, str]] = []
+        for kernel in self.manifest.kernels:
+            if arch not in kernel.objects:
+                raise PlanError(f"plan manifest: kernel {kernel.name[:80]!r} has no object code for the CPU")
+            homes.append((kernel.objects[arch], kernel.symbol))
+        needed = [(self._main_section, symbol) for symbol in SYMBOLS] + homes
+        objects = {section: memoryview(plan.sections[section]) for section in {section for section, _ in needed}}
+        code = LinkedCode(dict(sorted(objects.items())), needed)
+        return code, [code.addresses[home] for home in homes]
+
+    def run(self, table: int, rows: int) -> None:
+        """Run rows of the table at address `table` with all threads."""
+        if self._code is not None:
+            pool: WorkerPool = shared_pool(self._code, self._main_section, self.threads)
+            pool.run(self._code.addresses[self._main_section, "mlirt_main"], table, rows)
+
+    def session(self) -> "CpuSession":
+        """A new context's memory."""
+        return CpuSession(self)
+
+
+def _resident_weights(manifest: Manifest, weights: Mapping[str, np.ndarray]) -> dict[int, np.ndarray]:
+    """The bytes of each weight buffer at an aligned address: in place where the mapped file allows it, else copied."""
+    resident: dict[int, np.ndarray] = {}
+    for i, buffer in enumerate(manifest.buffers):
+        if buffer.kind != "weight" or buffer.view_of is not None or buffer.weight is None:
+            continue
+        array = np.ascontiguousarray(weights[buffer.weight]).reshape(-1).view(np.uint8)
+        if address_of(array) % max(buffer.align, ALIGNMENT):
+            moved = HostBlock(array.nbytes).bytes_at(0, array.nbytes)
+            moved[...] = array
+            array = moved
+        resident[i] = array
+    return resident
+
+
+class CpuSession:
+    """The arena of one context; programs for several shapes take turns in it."""
+
+    def __init__(self, device: CpuDevice) -> None:
+        self.device = device
+        self.arena = HostBlock(0)
+        self.tenant: CpuProgram | None = None
+
+    def prepare(self, binding: ShapeBinding) -> "CpuProgram":
+        """Make the program for one set of shapes; a larger arena is got where needed (older programs keep theirs)."""
+        if binding.arena_bytes > self.arena.size:
+            self.arena = HostBlock(binding.arena_bytes)
+        return CpuProgram(self, binding)
+
+
+class CpuProgram:
+    """The kernel table and parameters for one set of shapes; inputs and outputs are patched in at each run."""
+
+    def __init__(self, session: CpuSession, binding: ShapeBinding) -> None:
+        self._session = session
+        self._device = session.device
+        self._binding = binding
+        self._arena = session.arena
+        manifest = self._device.manifest
+        self._dtypes = [numpy_dtype(tensor.dtype) for tensor in manifest.outputs]
+        self._aligns = [max(manifest.buffers[tensor.buffer].align, 1) for tensor in manifest.inputs]
+        self._bound_outputs = self._choose_bound_outputs()
+        self._scratch = self._make_scratch()
+        self._patches: dict[int, list[tuple[int, int]]] = {}
+        self._table, self._parameters = self._fill()
+        self._input_patches = [self._patch_of(tensor.buffer) for tensor in manifest.inputs]
+        self._output_patches = {i: self._patch_of(root) for root, i in self._bound_outputs.items()}
+        self._inputs: list[np.ndarray] = []
+        self._outputs: list[np.ndarray] = []
+
+    def _choose_bound_outputs(self) -> dict[int, int]:
+        """For each output buffer the output whose returned array is that memory."""
+        bound: dict[int, int] = {}
+        for i, (place, tensor) in enumerate(zip(self._binding.outputs, self._device.manifest.outputs, strict=True)):
+            owner = self._device.manifest.buffers[place.root]
+            if owner.kind == "output" and tensor.buffer == place.root:
+                bound.setdefault(place.root, i)
+        return bound
+
+    def _make_scratch(self) -> dict[int, HostBlock]:
+        """Memory for output buffers of which only views are outputs."""
+        buffers, roots = self._device.manifest.buffers, self._device.manifest.roots
+        loose = [i for i, b in enumerate(buffers) if roots[i] == i and b.kind == "output" and i not in self._bound_outputs]
+        return {i: HostBlock(self._binding.sizes[i]) for i in loose}
+
+    def _fill(self) -> tuple[np.ndarray, np.ndarray]:
+        launches = self._binding.launches
+        lines = [-(-max(len(launch.args), 1) // _PARAMETER_LINE) * _PARAMETER_LINE for launch in launches]
+        parameters = aligned_empty((max(sum(lines), 1),), np.dtype(np.int64))
+        table = aligned_empty((max(len(launches), 1), _ROW_WORDS), np.dtype(np.int64))
+        base, start = address_of(parameters), 0
+        for row, (launch, line) in enumerate(zip(launches, lines, strict=True)):
+            entry = self._device.manifest.launches[launch.index]
+            flags = _NO_BARRIER * entry.no_barrier + _SERIAL * entry.serial
+            table[row] = self._device.kernel_addresses[entry.kernel], base + start * 8, flags
+            for column, argument in enumerate(launch.args):
+                parameters[start + column] = self._word(argument, start + column)
+            start += line
+        return table, parameters
+
+    def _word(self, argument: BoundArgument, at: int) -> int:
+        """The parameter word of one argument; those in the caller's arrays are noted to be patched."""
+        if isinstance(argument, int):
+            return argument
+        if isinstance(argument, float):
+            return int(struct.unpack("<q", struct.pack("<d", argument))[0])
+        kind = self._device.manifest.buffers[argument.root].kind
+        if kind == "arena":
+            return self._arena.address + self._binding.offsets[argument.root] + argument.offset
+        if kind == "weight":
+            return address_of(self._device.weights[argument.root]) + argument.offset
+        if argument.root in self._scratch:
+            return self._scratch[argument.root].address + argument.offset
+        self._patches.setdefault(argument.root, []).append((at, argument.offset))
+        return 0
+
+    def _patch_of(self, root: int) -> tuple[np.ndarray, np.ndarray]:
+        places = self._patches.get(root, [])
+        return np.array([at for at, _ in places], np.intp), np.array([offset for _, offset in places], np.int64)
+
+    def upload(self, inputs: Sequence[np.ndarray]) -> None:
+        """Point the parameters at the caller's arrays (or at aligned copies) and at fresh output arrays."""
+        self._inputs = [_with_alignment(array, align) for array, align in zip(inputs, self._aligns, strict=True)]
+        for array, (places, offsets) in zip(self._inputs, self._input_patches, strict=True):
+            self._parameters[places] = offsets + address_of(array)
+        self._outputs = [
+            aligned_empty(shape, dtype) for shape, dtype in zip(self._binding.output_shapes, self._dtypes, strict=True)
+        ]
+        for i, (places, offsets) in self._output_patches.items():
+            self._parameters[places] = offsets + address_of(self._outputs[i])
+
+    def _enter(self) -> None:
+        """Restore the zero borders where another shape has used the arena since."""
+        if self._session.tenant is not self:
+            for offset, size in self._binding.halos:
+                self._arena.zero(offset, size)
+            self._session.tenant = self
+
+    def execute(self) -> None:
+        """Run all rows; returns when they are done."""
+        self._enter()
+        self._device.run(address_of(self._table), len(self._binding.launches))
+
+    def download(self) -> list[np.ndarray]:
+        """Copy the outputs that do not lie in a returned array already; return them all."""
+        for i, (place, output) in enumerate(zip(self._binding.outputs, self._outputs, strict=True)):
+            if self._bound_outputs.get(place.root) != i and output.nbytes:
+                output.reshape(-1).view(np.uint8)[...] = self._bytes_at(place, output.nbytes)
+        return self._outputs
+
+    def _bytes_at(self, place: Address, size: int) -> np.ndarray:
+        manifest = self._device.manifest
+        kind = manifest.buffers[place.root].kind
+        if kind == "arena":
+            return self._arena.bytes_at(self._binding.offsets[place.root] + place.offset, size)
+        if kind == "weight":
+            whole = self._device.weights[place.root]
+        elif kind == "input":
+            whole = self._inputs[[tensor.buffer for tensor in manifest.inputs].index(place.root)].reshape(-1).view(np.uint8)
+        elif place.root in self._scratch:
+            return self._scratch[place.root].bytes_at(place.offset, size)
+        else:
+            whole = self._outputs[self._bound_outputs[place.root]].reshape(-1).view(np.uint8)
+        return whole[place.offset : place.offset + size]
+
+    def wait(self) -> None:
+        """Nothing to wait for: `execute` is synchronous."""
+
+    def device_times(self) -> None:
+        """The host's clock counts."""
+
+    def profile(self) -> list[float]:
+        """Run row by row."""
+        self._enter()
+        times: list[float] = []
+        for row in range(len(self._binding.launches)):
+            start = time.perf_counter()
+            self._device.run(address_of(self._table) + row * _ROW_WORDS * 8, 1)
+            times.append((time.perf_counter() - start) * 1e3)
+        return times
+
+
+def _with_alignment(array: np.ndarray, align: int) -> np.ndarray:
+    if address_of(array) % align == 0:
+        return array
+    copy = aligned_empty(array.shape, array.dtype, max(align, ALIGNMENT))
+    copy[...] = array
+    return copy

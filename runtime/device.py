@@ -1,0 +1,70 @@
+"""What the engine asks of a device: a place for code and weights, contexts with their memory, programs that run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from mlirt.runtime.shape_binding import ShapeBinding
+
+
+@dataclass(frozen=True)
+class RunTimes:
+    """When the stages of one run began and ended, in milliseconds of one clock (trtexec's terms).
+
+    On the CPU "h2d" is binding the inputs, "d2h" reading the outputs, and enqueueing is what comes before the kernels.
+    """
+
+    start_enqueue: float
+    end_enqueue: float
+    start_h2d: float
+    end_h2d: float
+    start_compute: float
+    end_compute: float
+    start_d2h: float
+    end_d2h: float
+
+
+class Program(Protocol):
+    """A plan bound to shapes and memory of one context; calls come one at a time, under the context's lock."""
+
+    def upload(self, inputs: Sequence[np.ndarray]) -> None:
+        """Make `inputs` (contiguous, of the right type and shape) available to the kernels."""
+        ...
+
+    def execute(self) -> None:
+        """Run the kernels, or put them on the device's queue."""
+        ...
+
+    def download(self) -> list[np.ndarray]:
+        """Wait, and return the outputs in arrays that belong to the caller."""
+        ...
+
+    def wait(self) -> None:
+        """Return when the device has done all that was asked."""
+        ...
+
+    def device_times(self) -> tuple[float, float, float, float, float, float] | None:
+        """Start and end of h2d, compute and d2h of the last run by the device's clock; None where the host's counts."""
+        ...
+
+    def profile(self) -> list[float]:
+        """Run the launches one by one; the milliseconds of each."""
+        ...
+
+
+class Session(Protocol):
+    """The memory of one execution context."""
+
+    def prepare(self, binding: ShapeBinding) -> Program:
+        """Make the program for one set of shapes."""
+        ...
+
+
+class Device(Protocol):
+    """Code and weights of one plan, ready on one device."""
+
+    def session(self) -> Session:
+        """A new context's memory."""
+        ...

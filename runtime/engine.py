@@ -1,0 +1,120 @@
+"""The engine: a plan that is loaded on its device and answers `run`; `load` opens one from a file."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from mlirt.runtime.atomic_file import Bytes
+from mlirt.runtime.context import ExecutionContext
+from mlirt.runtime.device import Device
+from mlirt.runtime.expressions import to_text
+from mlirt.runtime.manifest import Tensor
+from mlirt.runtime.plan_file import Plan, read_plan
+
+
+@dataclass(frozen=True)
+class TensorDescription:
+    """A public input or output: a dimension is a number, or the text of its formula ("n", "(2*h)+1")."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | str, ...]
+
+
+class EngineLike(Protocol):
+    """What `mlirt.compile` returns for every target: the engine here, or the reference interpreter of the builder."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def inputs(self) -> tuple[TensorDescription, ...]: ...
+
+    @property
+    def outputs(self) -> tuple[TensorDescription, ...]: ...
+
+    @property
+    def layers(self) -> tuple[Mapping[str, object], ...]: ...
+
+    def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]: ...
+
+    def profile(self, feeds: Mapping[str, np.ndarray]) -> list[tuple[str, float]]: ...
+
+    def save(self, path: str | os.PathLike[str]) -> None: ...
+
+
+class Engine:
+    """A plan on its device. `run` uses a context of its own; make others for other threads."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._device = _device_for(plan)
+        self._context = self.create_execution_context()
+
+    @property
+    def name(self) -> str:
+        """The network's name."""
+        return self.plan.manifest.name
+
+    @property
+    def target(self) -> str:
+        """"cpu" or "cuda"."""
+        return self.plan.manifest.target.kind
+
+    @property
+    def inputs(self) -> tuple[TensorDescription, ...]:
+        """The inputs in the order of the network."""
+        return tuple(map(_describe, self.plan.manifest.inputs))
+
+    @property
+    def outputs(self) -> tuple[TensorDescription, ...]:
+        """The outputs in the order of the network."""
+        return tuple(map(_describe, self.plan.manifest.outputs))
+
+    @property
+    def layers(self) -> tuple[Mapping[str, object], ...]:
+        """What the builder made of the network, one record per layer (name, family, inputs, outputs, kernel)."""
+        return self.plan.manifest.layers
+
+    def create_execution_context(self) -> ExecutionContext:
+        """A context with memory of its own."""
+        return ExecutionContext(self.plan.manifest, self._device.session())
+
+    def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The outputs by name for the inputs by name, in fresh arrays; InvalidInputError where an input does not fit."""
+        return self._context.run(feeds)
+
+    def run_positional(self, *arrays: np.ndarray) -> list[np.ndarray]:
+        """The same with inputs and outputs in the order of the network."""
+        return self._context.run_positional(*arrays)
+
+    def profile(self, feeds: Mapping[str, np.ndarray]) -> list[tuple[str, float]]:
+        """(layer, milliseconds) of every launch, each run alone."""
+        return self._context.profile(feeds)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan file at once or not at all."""
+        self.plan.save(path)
+
+
+def load(source: str | os.PathLike[str] | Bytes) -> Engine:
+    """Open a plan file, or its bytes; PlanError where it is damaged or was made for another machine."""
+    return Engine(read_plan(source))
+
+
+def _device_for(plan: Plan) -> Device:
+    if plan.manifest.target.kind == "cuda":
+        from mlirt.runtime.cuda import CudaDevice
+
+        return CudaDevice(plan)
+    from mlirt.runtime.cpu import CpuDevice
+
+    return CpuDevice(plan)
+
+
+def _describe(tensor: Tensor) -> TensorDescription:
+    shape = tuple(dim if isinstance(dim, int) else to_text(dim) for dim in tensor.shape)
+    return TensorDescription(tensor.name, tensor.dtype, shape)

@@ -1,0 +1,50 @@
+"""Blocks of host memory on page boundaries, on 2 MiB pages where the system offers them."""
+
+import ctypes
+import mmap
+
+import numpy as np
+
+HUGE_PAGE = 1 << 21
+ALIGNMENT = 64
+
+
+class HostBlock:
+    """Zeroed memory of `size` bytes at `address`, a multiple of 4096 (of 2 MiB where it is that large)."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._mapping = mmap.mmap(-1, max(size, 1) + (HUGE_PAGE if size >= HUGE_PAGE else 0))
+        if size >= HUGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
+            try:
+                self._mapping.madvise(mmap.MADV_HUGEPAGE)
+            except OSError:
+                pass  # the kernel was built without huge pages: small ones do the same, slower
+        start = ctypes.addressof(ctypes.c_char.from_buffer(self._mapping))
+        self.address = start + (-start % HUGE_PAGE if size >= HUGE_PAGE else 0)
+
+    def zero(self, offset: int, size: int) -> None:
+        """Write zeros over part of the block."""
+        assert 0 <= offset and offset + size <= self.size
+        ctypes.memset(self.address + offset, 0, size)
+
+    def bytes_at(self, offset: int, size: int) -> np.ndarray:
+        """A part of the block as a writable array of bytes, which keeps the block alive."""
+        assert 0 <= offset and offset + size <= self.size
+        base = self.address - ctypes.addressof(ctypes.c_char.from_buffer(self._mapping))
+        return np.frombuffer(self._mapping, np.uint8, size, base + offset) if size else np.empty(0, np.uint8)
+
+
+def address_of(array: np.ndarray) -> int:
+    """The address of an array's first byte."""
+    return array.ctypes.data
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[np.generic], alignment: int = ALIGNMENT) -> np.ndarray:
+    """An uninitialised contiguous array whose address is a multiple of `alignment`."""
+    count = dtype.itemsize
+    for dim in shape:
+        count *= dim
+    raw = np.empty(count + alignment, np.uint8)
+    start = -raw.ctypes.data % alignment
+    return raw[start : start + count].view(dtype).reshape(shape)

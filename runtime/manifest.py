@@ -1,0 +1,139 @@
+"""The table of contents of a plan as typed, validated records: what `runtime/plan_file.py` documents as JSON.
+
+`manifest_parser.parse_manifest` is the only way in, so whoever holds a Manifest may rely on its indices and types.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from mlirt.runtime.expressions import Expression
+
+FORMAT = 1
+ARGUMENT_TYPES = ("ptr", "i64", "i32", "f32", "f64")
+
+
+@dataclass(frozen=True)
+class Target:
+    """The machine that the plan was made for."""
+
+    kind: Literal["cpu", "cuda"]
+    triple: str
+    features: tuple[str, ...]
+    vector_bits: int
+    arch: str
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A named dimension, bound from the actual length of one axis of one input."""
+
+    name: str
+    input: int
+    axis: int
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A public input or output."""
+
+    name: str
+    dtype: str
+    shape: tuple[Expression, ...]
+    buffer: int
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A piece of memory; a view names the buffer whose bytes it shows."""
+
+    kind: Literal["arena", "input", "output", "weight"]
+    size: Expression
+    first: int
+    last: int
+    halo: str | None
+    view_of: int | None
+    view_offset: Expression
+    weight: str | None
+    offset: Expression | None
+    align: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A compiled function; `objects` maps an architecture ("" on the CPU) to the section with its code."""
+
+    name: str
+    symbol: str
+    objects: Mapping[str, str]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    args: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class BufferArgument:
+    """A pointer `offset` bytes into a buffer, of which the kernel uses `extent` bytes (None: not stated)."""
+
+    buffer: int
+    offset: Expression
+    extent: Expression | None
+
+
+@dataclass(frozen=True)
+class IntArgument:
+    """A whole number that may depend on the shapes."""
+
+    value: Expression
+
+
+@dataclass(frozen=True)
+class FloatArgument:
+    """A constant floating-point number."""
+
+    value: float
+
+
+Argument = BufferArgument | IntArgument | FloatArgument
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One step of a run: a kernel with its arguments."""
+
+    kernel: int
+    layer: str
+    args: tuple[Argument, ...]
+    grid: tuple[Expression, ...]
+    no_barrier: bool
+    serial: bool
+
+
+@dataclass(frozen=True)
+class ShapeRange:
+    """The shapes of one input that a profile covers."""
+
+    minimum: tuple[int, ...]
+    optimum: tuple[int, ...]
+    maximum: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The whole table of contents."""
+
+    mlirt: str
+    name: str
+    target: Target
+    symbols: tuple[Symbol, ...]
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    buffers: tuple[Buffer, ...]
+    kernels: tuple[Kernel, ...]
+    launches: tuple[Launch, ...]
+    main: str | None
+    profiles: tuple[Mapping[str, ShapeRange], ...]
+    layers: tuple[Mapping[str, object], ...]
+    info: Mapping[str, object]
+    roots: tuple[int, ...]
+    """For each buffer the buffer that owns its bytes: itself, or what its views lead to."""

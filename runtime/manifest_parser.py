@@ -1,0 +1,330 @@
+"""Validates the JSON table of contents of a plan and returns it as typed records.
+
+Refused with a PlanError of one line: unknown fields, wrong types, indices out of range, arguments that do not fit the
+kernel's signature, views in a circle, buffers used outside of their lifetime, sections or weights that are not there.
+"""
+
+from collections.abc import Collection, Mapping
+from math import inf, nan
+from typing import Literal, cast
+
+from mlirt.errors import PlanError
+from mlirt.runtime.data_types import SAFETENSORS_NAMES
+from mlirt.runtime.json_record import JsonRecord
+from mlirt.runtime.manifest import (
+    ARGUMENT_TYPES,
+    FORMAT,
+    Argument,
+    Buffer,
+    BufferArgument,
+    FloatArgument,
+    IntArgument,
+    Kernel,
+    Launch,
+    Manifest,
+    ShapeRange,
+    Symbol,
+    Target,
+    Tensor,
+)
+
+_MANY = 1 << 20
+_MAX_RANK = 64
+_MAX_ALIGNMENT = 4096
+_MAX_THREADS_PER_BLOCK = 1024
+_MAX_SHARED_BYTES = 1 << 20
+_NON_FINITE = {"inf": inf, "-inf": -inf, "nan": nan}
+_TOP_FIELDS = "format mlirt name target symbols inputs outputs buffers kernels launches main profiles layers info".split()
+
+
+def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mapping[str, int]) -> Manifest:
+    """Validate `value` against the plan's section names and the byte sizes of its weights."""
+    top = JsonRecord(value, "plan", _TOP_FIELDS)
+    version = top.integer("format", 0, 1 << 31)
+    if version != FORMAT:
+        raise PlanError(f"the plan has format version {version}, this mlirt reads version {FORMAT}; please rebuild it")
+    target = _target(top)
+    names = _symbol_names(top)
+    raw_buffers, raw_launches = top.items("buffers", _MANY), top.items("launches", _MANY)
+    inputs = _tensors(top, "inputs", names, len(raw_buffers))
+    buffers = tuple(
+        _buffer(raw, f"buffers[{i}]", len(raw_buffers), len(raw_launches), names) for i, raw in enumerate(raw_buffers)
+    )
+    kernels = tuple(
+        _kernel(raw, f"kernels[{i}]", target, sections) for i, raw in enumerate(top.items("kernels", _MANY))
+    )
+    manifest = Manifest(
+        mlirt=top.text("mlirt"),
+        name=top.text("name"),
+        target=target,
+        symbols=_symbols(top, names, inputs),
+        inputs=inputs,
+        outputs=_tensors(top, "outputs", names, len(buffers)),
+        buffers=buffers,
+        kernels=kernels,
+        launches=tuple(
+            _launch(raw, f"launches[{i}]", target, kernels, len(buffers), names) for i, raw in enumerate(raw_launches)
+        ),
+        main=top.optional_text("main"),
+        profiles=tuple(_profile(raw, i, inputs) for i, raw in enumerate(top.items("profiles", 1024, []))),
+        layers=tuple(_layer(raw, i) for i, raw in enumerate(top.items("layers", _MANY, []))),
+        info=top.table("info", {}),
+        roots=_roots(buffers),
+    )
+    if target.kind == "cpu" and manifest.launches and manifest.main not in sections:
+        raise top.error("main", f"there is no section {str(manifest.main)[:40]!r}")
+    _check_weights(buffers, weight_sizes)
+    _check_tensors(manifest)
+    _check_lifetimes(manifest)
+    return manifest
+
+
+def _target(top: JsonRecord) -> Target:
+    record = JsonRecord(top.get("target"), "target", "kind triple features vector_bits arch".split())
+    kind = record.text("kind")
+    if kind not in ("cpu", "cuda"):
+        raise record.error("kind", f"expected 'cpu' or 'cuda', got {kind[:40]!r}")
+    return Target(
+        kind=cast("Literal['cpu', 'cuda']", kind),
+        triple=record.text("triple", ""),
+        features=record.texts("features", 1024, []),
+        vector_bits=record.integer("vector_bits", 0, 1 << 16, 0),
+        arch=record.text("arch", "" if kind == "cpu" else None),
+    )
+
+
+def _symbol_names(top: JsonRecord) -> tuple[str, ...]:
+    records = [JsonRecord(raw, "symbols[]", ("name", "input", "axis")) for raw in top.items("symbols", _MANY, [])]
+    names = tuple(record.text("name") for record in records)
+    if len(set(names)) != len(names):
+        raise top.error("symbols", "two symbols have one name")
+    return names
+
+
+def _symbols(top: JsonRecord, names: Collection[str], inputs: tuple[Tensor, ...]) -> tuple[Symbol, ...]:
+    found: list[Symbol] = []
+    for i, (name, raw) in enumerate(zip(names, top.items("symbols", _MANY, []), strict=True)):
+        record = JsonRecord(raw, f"symbols[{i}]", ("name", "input", "axis"))
+        source = record.index("input", len(inputs), "inputs")
+        axis = record.index("axis", len(inputs[source].shape), "axes")
+        if inputs[source].shape[axis] != name:
+            raise record.error("axis", f"axis {axis} of input {inputs[source].name!r} is not the symbol {name!r}")
+        found.append(Symbol(name, source, axis))
+    return tuple(found)
+
+
+def _tensors(top: JsonRecord, key: str, names: Collection[str], buffer_count: int) -> tuple[Tensor, ...]:
+    found: list[Tensor] = []
+    for i, raw in enumerate(top.items(key, _MANY)):
+        record = JsonRecord(raw, f"{key}[{i}]", ("name", "dtype", "shape", "buffer"))
+        dtype = record.text("dtype")
+        if dtype not in SAFETENSORS_NAMES:
+            raise record.error("dtype", f"unknown data type {dtype[:40]!r}")
+        shape = tuple(record.formulas("shape", names, _MAX_RANK))
+        found.append(Tensor(record.text("name"), dtype, shape, record.index("buffer", buffer_count, "buffers")))
+    if len({tensor.name for tensor in found}) != len(found):
+        raise top.error(key, "two of them have one name")
+    return tuple(found)
+
+
+_BUFFER_FIELDS = "kind bytes first last halo view_of view_offset weight offset align".split()
+
+
+def _buffer(raw: object, where: str, count: int, launches: int, names: Collection[str]) -> Buffer:
+    record = JsonRecord(raw, where, _BUFFER_FIELDS)
+    kind = record.text("kind")
+    if kind not in ("arena", "input", "output", "weight"):
+        raise record.error("kind", f"expected 'arena', 'input', 'output' or 'weight', got {kind[:40]!r}")
+    first = record.integer("first", 0, max(launches, 1), 0)
+    last = record.integer("last", first, max(launches, 1), max(launches, 1))
+    align = record.integer("align", 1, _MAX_ALIGNMENT, 64)
+    if align & (align - 1):
+        raise record.error("align", f"{align} is no power of two")
+    return Buffer(
+        kind=cast("Literal['arena', 'input', 'output', 'weight']", kind),
+        size=record.formula("bytes", names),
+        first=first,
+        last=last,
+        halo=record.optional_text("halo"),
+        view_of=None if record.get("view_of", None) is None else record.index("view_of", count, "buffers"),
+        view_offset=record.formula("view_offset", names, 0),
+        weight=record.optional_text("weight"),
+        offset=None if record.get("offset", None) is None else record.formula("offset", names),
+        align=align,
+    )
+
+
+_KERNEL_FIELDS = ("name", "symbol", "object", "block", "shared_bytes", "args")
+
+
+def _kernel(raw: object, where: str, target: Target, sections: Collection[str]) -> Kernel:
+    record = JsonRecord(raw, where, _KERNEL_FIELDS)
+    field = record.get("object")
+    if isinstance(field, str):
+        objects: dict[str, object] = {target.arch: field}
+    else:
+        objects = record.table("object")
+    for section in objects.values():
+        if not isinstance(section, str) or section not in sections:
+            raise record.error("object", f"there is no section {str(section)[:40]!r}")
+    block = tuple(
+        size if isinstance(size, int) and not isinstance(size, bool) else 0 for size in record.items("block", 3, [1, 1, 1])
+    )
+    if len(block) != 3 or min(block) < 1 or max(block) > 1024 or block[0] * block[1] * block[2] > _MAX_THREADS_PER_BLOCK:
+        raise record.error("block", f"expected three sizes with a product in [1, {_MAX_THREADS_PER_BLOCK}]")
+    args = record.texts("args", 1024)
+    if any(arg not in ARGUMENT_TYPES for arg in args):
+        raise record.error("args", f"expected types of {', '.join(ARGUMENT_TYPES)}")
+    return Kernel(
+        name=record.text("name"),
+        symbol=record.text("symbol"),
+        objects=cast("dict[str, str]", objects),
+        block=block,
+        shared_bytes=record.integer("shared_bytes", 0, _MAX_SHARED_BYTES, 0),
+        args=args,
+    )
+
+
+_LAUNCH_FIELDS = ("kernel", "layer", "args", "grid", "no_barrier", "serial")
+
+
+def _launch(
+    raw: object, where: str, target: Target, kernels: tuple[Kernel, ...], buffer_count: int, names: Collection[str]
+) -> Launch:
+    record = JsonRecord(raw, where, _LAUNCH_FIELDS)
+    kernel = record.index("kernel", len(kernels), "kernels")
+    expected, given = kernels[kernel].args, record.items("args", 1024)
+    if len(given) != len(expected):
+        raise record.error("args", f"kernel {kernels[kernel].name!r} takes {len(expected)} arguments, got {len(given)}")
+    grid = record.formulas("grid", names, 3, [1, 1, 1] if target.kind == "cpu" else None)
+    if len(grid) != 3:
+        raise record.error("grid", "expected three sizes")
+    return Launch(
+        kernel=kernel,
+        layer=record.text("layer"),
+        args=tuple(
+            _argument(item, f"{where}.args[{i}]", kind, buffer_count, names)
+            for i, (item, kind) in enumerate(zip(given, expected, strict=True))
+        ),
+        grid=tuple(grid),
+        no_barrier=record.flag("no_barrier"),
+        serial=record.flag("serial"),
+    )
+
+
+def _argument(raw: object, where: str, kind: str, buffer_count: int, names: Collection[str]) -> Argument:
+    if kind == "ptr":
+        record = JsonRecord(raw, where, ("buffer", "offset", "bytes"))
+        return BufferArgument(
+            buffer=record.index("buffer", buffer_count, "buffers"),
+            offset=record.formula("offset", names, 0),
+            extent=None if record.get("bytes", None) is None else record.formula("bytes", names),
+        )
+    if kind in ("i64", "i32"):
+        return IntArgument(JsonRecord(raw, where, ("int",)).formula("int", names))
+    record = JsonRecord(raw, where, ("float",))
+    number = record.get("float")
+    if isinstance(number, str) and number in _NON_FINITE:
+        return FloatArgument(_NON_FINITE[number])
+    if isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < 1e308:
+        return FloatArgument(float(number))
+    raise record.error("float", f"expected a number, got {str(number)[:40]}")
+
+
+def _profile(raw: object, i: int, inputs: tuple[Tensor, ...]) -> dict[str, ShapeRange]:
+    ranks = {tensor.name: len(tensor.shape) for tensor in inputs}
+    profile = JsonRecord(raw, f"profiles[{i}]", ranks)
+    found: dict[str, ShapeRange] = {}
+    for name, rank in ranks.items():
+        if profile.get(name, None) is None:
+            continue
+        record = JsonRecord(profile.get(name), f"profiles[{i}][{name[:40]!r}]", ("min", "opt", "max"))
+        shapes = [_profile_shape(record, key, rank) for key in ("min", "opt", "max")]
+        if any(not low <= best <= high for low, best, high in zip(*shapes, strict=True)):
+            raise record.error("opt", "expected min <= opt <= max in every dimension")
+        found[name] = ShapeRange(*shapes)
+    return found
+
+
+def _profile_shape(record: JsonRecord, key: str, rank: int) -> tuple[int, ...]:
+    items = record.items(key, _MAX_RANK)
+    shape = tuple(d for d in items if isinstance(d, int) and not isinstance(d, bool) and 0 <= d < 1 << 48)
+    if len(shape) != len(items) or len(shape) != rank:
+        raise record.error(key, f"expected {rank} dimensions")
+    return shape
+
+
+def _layer(raw: object, i: int) -> Mapping[str, object]:
+    if not isinstance(raw, dict):
+        raise PlanError(f"plan manifest: layers[{i}]: expected an object, got {type(raw).__name__}")
+    return cast("dict[str, object]", raw)
+
+
+def _roots(buffers: tuple[Buffer, ...]) -> tuple[int, ...]:
+    """Follow each view to the buffer that owns the bytes; linear in the number of buffers."""
+    unknown, walking = -1, -2
+    roots = [unknown] * len(buffers)
+    for start in range(len(buffers)):
+        chain: list[int] = []
+        at = start
+        while roots[at] == unknown:
+            roots[at] = walking
+            chain.append(at)
+            at = _view_of(buffers, at)
+        if roots[at] == walking and buffers[at].view_of is not None:
+            raise PlanError(f"plan manifest: buffers[{start}].view_of: the views lead in a circle")
+        root = at if roots[at] == walking else roots[at]
+        for link in chain:
+            roots[link] = root
+    return tuple(roots)
+
+
+def _view_of(buffers: tuple[Buffer, ...], i: int) -> int:
+    source = buffers[i].view_of
+    return i if source is None else source
+
+
+def _check_weights(buffers: tuple[Buffer, ...], weight_sizes: Mapping[str, int]) -> None:
+    for i, buffer in enumerate(buffers):
+        if buffer.kind != "weight" or buffer.view_of is not None:
+            continue
+        if buffer.weight is None or buffer.weight not in weight_sizes:
+            raise PlanError(f"plan manifest: buffers[{i}].weight: there is no weight {str(buffer.weight)[:80]!r}")
+        stored = weight_sizes[buffer.weight]
+        if not isinstance(buffer.size, int) or not 0 <= buffer.size <= stored:
+            raise PlanError(f"plan manifest: buffers[{i}].bytes: weight {buffer.weight[:80]!r} has {stored} bytes")
+
+
+def _check_tensors(manifest: Manifest) -> None:
+    """An input owns an input buffer; bytes that nobody binds would be read uninitialised."""
+    bound = [tensor.buffer for tensor in manifest.inputs]
+    for i, tensor in enumerate(manifest.inputs):
+        if manifest.buffers[tensor.buffer].kind != "input" or manifest.roots[tensor.buffer] != tensor.buffer:
+            raise PlanError(f"plan manifest: inputs[{i}].buffer: buffer {tensor.buffer} is no input buffer")
+    outputs = {tensor.buffer for tensor in manifest.outputs}
+    for i, (buffer, root) in enumerate(zip(manifest.buffers, manifest.roots, strict=True)):
+        if root == i and buffer.kind == "input" and bound.count(i) != 1:
+            raise PlanError(f"plan manifest: buffers[{i}]: an input buffer belongs to exactly one input")
+        if root == i and buffer.kind == "output" and i not in outputs:
+            raise PlanError(f"plan manifest: buffers[{i}]: an output buffer belongs to an output")
+
+
+def _check_lifetimes(manifest: Manifest) -> None:
+    """Every use of arena memory, through views too, lies within the lifetime of the buffer that owns it."""
+    for step, launch in enumerate(manifest.launches):
+        for argument in launch.args:
+            if not isinstance(argument, BufferArgument):
+                continue
+            root = manifest.roots[argument.buffer]
+            owner = manifest.buffers[root]
+            if owner.kind == "arena" and not owner.first <= step <= owner.last:
+                raise PlanError(
+                    f"plan manifest: launches[{step}] ({launch.layer[:80]}) uses buffer {root} "
+                    f"outside of its lifetime [{owner.first}, {owner.last}]"
+                )
+    steps = len(manifest.launches)
+    for i, tensor in enumerate(manifest.outputs):
+        owner = manifest.buffers[manifest.roots[tensor.buffer]]
+        if owner.kind == "arena" and owner.last < steps - 1:
+            raise PlanError(f"plan manifest: outputs[{i}]: its buffer dies at step {owner.last}, before the run ends")
+

@@ -1,0 +1,164 @@
+"""Places buffers with known lifetimes in one block of memory so that no two that live at once overlap.
+
+Pure arithmetic: no IR, no device. `plan` chooses offsets (largest first, best-fitting gap), `verify` proves a choice.
+A buffer with a `halo` class relies on border cells that are zeroed only once: it shares memory only with buffers of its
+class, and then exactly cell for cell; so a class is a set of equal slots that nothing else ever uses.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+ALIGNMENT = 256
+
+
+class MemoryPlanError(ValueError):
+    """The requests contradict each other, or the offsets let two live buffers overlap."""
+
+
+class Request(NamedTuple):
+    """A buffer: its size in bytes, the first and last step (both included) at which it is alive, its halo class."""
+
+    size: int
+    first: int
+    last: int
+    halo: str | None = None
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Where each request lies, and the bytes that all of them need together."""
+
+    offsets: tuple[int, ...]
+    total: int
+
+
+@dataclass(frozen=True)
+class _Placed:
+    offset: int
+    size: int
+    first: int
+    last: int
+
+
+def aligned(size: int) -> int:
+    """`size` rounded up to the alignment of the arena."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def plan(requests: Sequence[Request]) -> MemoryPlan:
+    """Choose an offset, a multiple of `ALIGNMENT`, for every request; requests of size 0 get offset 0."""
+    _check(requests)
+    offsets = [0] * len(requests)
+    base = 0
+    for members in _halo_classes(requests).values():
+        base = _place_slots(requests, members, offsets, base)
+    top = base
+    placed: list[_Placed] = []
+    plain = [i for i, request in enumerate(requests) if request.halo is None and request.size > 0]
+    for i in sorted(plain, key=lambda i: (-requests[i].size, requests[i].first, i)):
+        request = requests[i]
+        alive = [p for p in placed if p.first <= request.last and p.last >= request.first]
+        size = aligned(request.size)
+        offsets[i] = _best_gap(alive, size, base)
+        insort(placed, _Placed(offsets[i], size, request.first, request.last), key=lambda p: p.offset)
+        top = max(top, offsets[i] + size)
+    return MemoryPlan(tuple(offsets), top)
+
+
+def verify(requests: Sequence[Request], offsets: Sequence[int], total: int) -> None:
+    """Raise MemoryPlanError, naming two requests, unless the offsets keep all live buffers apart and within `total`."""
+    _check(requests)
+    if len(offsets) != len(requests):
+        raise MemoryPlanError(f"{len(requests)} buffers but {len(offsets)} offsets")
+    end_of_time = max((request.last for request in requests), default=0)
+    slots: set[tuple[str, int]] = set()
+    lives: list[tuple[int, int, int, int, int]] = []
+    for i, (request, offset) in enumerate(zip(requests, offsets, strict=True)):
+        if offset < 0 or offset % ALIGNMENT or offset + request.size > total:
+            raise MemoryPlanError(f"buffer {i}: offset {offset} is misaligned, or ends beyond {total} bytes")
+        if request.size == 0:
+            continue
+        if request.halo is None:
+            lives.append((request.first, request.last, offset, request.size, i))
+        elif (request.halo, offset) not in slots:
+            slots.add((request.halo, offset))
+            lives.append((0, end_of_time, offset, request.size, i))
+    _sweep(lives)
+    _sweep_slots(requests, offsets)
+
+
+def _sweep(lives: list[tuple[int, int, int, int, int]]) -> None:
+    """Walk through time with the set of live intervals, sorted by offset; neighbours are all that can overlap."""
+    active: list[tuple[int, int, int]] = []
+    expiring: list[tuple[int, tuple[int, int, int]]] = []
+    for first, last, offset, size, i in sorted(lives):
+        while expiring and expiring[0][0] < first:
+            ended = heappop(expiring)[1]
+            del active[bisect_left(active, ended)]
+        entry = (offset, offset + size, i)
+        at = bisect_left(active, entry)
+        if at < len(active) and active[at][0] < entry[1]:
+            raise MemoryPlanError(f"buffers {active[at][2]} and {i} are alive together and overlap")
+        if at > 0 and active[at - 1][1] > offset:
+            raise MemoryPlanError(f"buffers {active[at - 1][2]} and {i} are alive together and overlap")
+        active.insert(at, entry)
+        heappush(expiring, (last, entry))
+
+
+def _sweep_slots(requests: Sequence[Request], offsets: Sequence[int]) -> None:
+    """Buffers of one halo class that share a slot must not be alive together."""
+    busy: dict[tuple[str, int], int] = {}
+    order = sorted((i for i, r in enumerate(requests) if r.halo is not None and r.size), key=lambda i: requests[i][1:3])
+    for i in order:
+        request = requests[i]
+        key = (str(request.halo), offsets[i])
+        if key in busy and requests[busy[key]].last >= request.first:
+            raise MemoryPlanError(f"buffers {busy[key]} and {i} are alive together and overlap")
+        busy[key] = i
+
+
+def _check(requests: Sequence[Request]) -> None:
+    sizes: dict[str, int] = {}
+    for i, request in enumerate(requests):
+        if request.size < 0 or not 0 <= request.first <= request.last:
+            raise MemoryPlanError(f"buffer {i}: size {request.size} alive in [{request.first}, {request.last}]")
+        if request.halo is not None and request.size and sizes.setdefault(request.halo, request.size) != request.size:
+            raise MemoryPlanError(f"buffer {i}: halo class {request.halo!r} has buffers of different sizes")
+
+
+def _halo_classes(requests: Sequence[Request]) -> dict[str, list[int]]:
+    classes: dict[str, list[int]] = {}
+    for i, request in enumerate(requests):
+        if request.halo is not None and request.size > 0:
+            classes.setdefault(request.halo, []).append(i)
+    return classes
+
+
+def _place_slots(requests: Sequence[Request], members: list[int], offsets: list[int], base: int) -> int:
+    """Give the equal buffers of one class the fewest slots (interval colouring); return where the slots end."""
+    free: list[int] = []
+    busy: list[tuple[int, int]] = []
+    for i in sorted(members, key=lambda i: (requests[i].first, i)):
+        while busy and busy[0][0] < requests[i].first:
+            heappush(free, heappop(busy)[1])
+        if free:
+            offsets[i] = heappop(free)
+        else:
+            offsets[i] = base
+            base += aligned(requests[i].size)
+        heappush(busy, (requests[i].last, offsets[i]))
+    return base
+
+
+def _best_gap(alive: list[_Placed], size: int, base: int) -> int:
+    """The start of the smallest gap of at least `size` bytes between the live buffers (sorted by offset), or the end."""
+    best, best_size, cursor = -1, 0, base
+    for other in alive:
+        gap = other.offset - cursor
+        if gap >= size and (best < 0 or gap < best_size):
+            best, best_size = cursor, gap
+        cursor = max(cursor, other.offset + other.size)
+    return best if best >= 0 else cursor

@@ -1,0 +1,111 @@
+"""Links the object code of a plan into this process with llvmlite alone, and finds the address of each kernel.
+
+Compiled kernels refer to the compiler's error-reporting functions, which a plan's kernels never reach: those are bound to
+stubs that do nothing, inside the linked group only. Everything else (libm, libc) must be there.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from mlirt.errors import PlanError
+from mlirt.runtime.elf_symbols import ElfSymbols, read_symbols
+from mlirt.runtime.host_cpu import host_architecture
+
+_ERROR_PATH = re.compile(r"^(NRT_\w+|numba_\w+|_?Py[A-Z]\w*|_Py_\w+)$")
+
+
+@dataclass
+class _Group:
+    """Objects that are linked together: no name is defined twice in it."""
+
+    objects: dict[str, memoryview] = field(default_factory=dict[str, memoryview])
+    strong: set[str] = field(default_factory=set[str])
+    defined: set[str] = field(default_factory=set[str])
+    undefined: set[str] = field(default_factory=set[str])
+
+
+class LinkedCode:
+    """Machine code in memory; it stays there as long as this object lives."""
+
+    def __init__(self, objects: Mapping[str, memoryview], needed: Sequence[tuple[str, str]]) -> None:
+        """Link `objects` (section name to bytes) and look up each (section, symbol) of `needed`."""
+        tables = {name: read_symbols(data, name, host_architecture()) for name, data in objects.items()}
+        for section, symbol in needed:
+            if symbol not in tables[section].strong and symbol not in tables[section].weak:
+                raise PlanError(f"damaged object code {section!r}: it does not define {symbol[:80]!r}")
+        self._engines: list[Any] = []
+        self.addresses: dict[tuple[str, str], int] = {}
+        for group in _grouped(objects, tables):
+            engine = _link(group)
+            self._engines.append(engine)
+            for section, symbol in needed:
+                if section in group.objects:
+                    self.addresses[section, symbol] = engine.get_function_address(symbol)
+        for (section, symbol), address in self.addresses.items():
+            if not address:
+                raise PlanError(f"damaged object code {section!r}: {symbol[:80]!r} has no address")
+
+
+def _grouped(objects: Mapping[str, memoryview], tables: Mapping[str, ElfSymbols]) -> list[_Group]:
+    groups: list[_Group] = []
+    for name, data in objects.items():
+        table = tables[name]
+        group = next((group for group in groups if not group.strong & table.strong), None)
+        if group is None:
+            group = _Group()
+            groups.append(group)
+        group.objects[name] = data
+        group.strong |= table.strong
+        group.defined |= table.strong | table.weak
+        group.undefined |= table.undefined
+    return groups
+
+
+def _link(group: _Group) -> Any:
+    llvm = _llvm()
+    stubs: list[str] = []
+    missing: list[str] = []
+    for symbol in sorted(group.undefined - group.defined):
+        if _ERROR_PATH.match(symbol):
+            stubs.append(f'define i64 @"{symbol}"() {{ ret i64 0 }}')
+        elif symbol != "_GLOBAL_OFFSET_TABLE_" and not _resolves(symbol):
+            missing.append(symbol)
+    if missing:
+        raise PlanError(f"object code {next(iter(group.objects))!r} needs functions that are not here: {missing[:5]}")
+    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly("\n".join(stubs)), machine)
+    for data in group.objects.values():
+        engine.add_object_file(llvm.ObjectFileRef.from_data(bytes(data)))
+    engine.finalize_object()
+    return engine
+
+
+def _resolves(symbol: str) -> bool:
+    llvm = _llvm()
+    if llvm.address_of_symbol(symbol):
+        return True
+    _load_math_library()
+    return bool(llvm.address_of_symbol(symbol))
+
+
+@cache
+def _load_math_library() -> None:
+    """Make libm's functions visible to the linker; Python itself may have been linked without them."""
+    for name in ("libm.so.6", "libm.so"):
+        try:
+            _llvm().load_library_permanently(name)
+            return
+        except RuntimeError:
+            continue
+
+
+@cache
+def _llvm() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm

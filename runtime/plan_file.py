@@ -1,0 +1,248 @@
+"""The plan file: one file with everything that running a network needs; data only, nothing in it is executed by loading.
+
+Layout (all integers little-endian):
+    0   8 bytes   magic `\\x89mlirt\\r\\n`
+    8   u64       version of the container (1)
+    16  u64       length of the whole file
+    24  u64       length of the index
+    32  32 bytes  SHA-256 of the index
+    64  index     JSON: [[section name, offset, bytes, SHA-256 in hex], ...] in the order of the file
+    ... sections  each at a multiple of 64 bytes; the bytes between are zero
+Sections: `manifest` (JSON, below), `weights` (a safetensors stream, mapped and not read), and the object code by name.
+
+The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - * // % max min:
+    {"format": 1, "mlirt": version of the builder, "name": str,
+     "target": {"kind": "cpu" | "cuda", "triple": str, "features": [str], "vector_bits": int, "arch": "sm_90a"},
+     "symbols": [{"name", "input": index, "axis"}]        that axis of that input's shape is exactly this symbol
+     "inputs", "outputs": [{"name", "dtype": NumPy name, "shape": [Expr], "buffer": index}]
+     "buffers": [{"kind": "arena" | "input" | "output" | "weight", "bytes": Expr, "first", "last", "halo": str | null,
+                  "view_of": index | null, "view_offset": Expr in bytes, "weight": key, "offset": Expr | null,
+                  "align": bytes}]
+     "kernels": [{"name", "symbol", "object": section | {arch: section}, "block": [x, y, z], "shared_bytes",
+                  "args": ["ptr" | "i64" | "i32" | "f32" | "f64"]}]
+     "launches": [{"kernel": index, "layer": str, "grid": [Expr, Expr, Expr], "no_barrier": bool, "serial": bool,
+                   "args": [{"buffer", "offset": Expr in bytes, "bytes": Expr} | {"int": Expr} | {"float": x}]}]
+     "main": section, "profiles": [{input: {"min", "opt", "max": [int]}}], "layers": [{...}], "info": {...}}
+What the fields leave open is settled so:
+  * Unknown fields are refused, except in `layers` (the inspector's records) and `info` (free for the builder).
+  * `first` and `last` are launch indices, both included; a buffer that is written by launch 3 and last read by launch 5
+    lives in [3, 5]. The lifetime of a buffer covers all uses through its views. Only arena buffers need them.
+  * A view (`view_of`) owns no memory: its kind, lifetime and offset are ignored; views of views are fine.
+  * Every input owns one `input` buffer. An output may name any buffer: an `output` buffer is bound to the returned
+    array directly, from any other it is copied after the last launch (whose lifetime must reach the end).
+  * `offset` counts only where every arena buffer has one, else memory is planned by the runtime. `bytes` of a weight is
+    a number, at most the stored size; `bytes` of an input or output buffer is at most that of its dense tensor.
+  * `halo`: buffers of one class have equal sizes; the memory is zeroed before the first run of a shape.
+  * `align` (default 64) is the alignment that kernels need of the buffer's address. Arena and weights have at least 64;
+    an array of the caller with less is copied.
+  * A pointer argument must satisfy 0 <= offset <= bytes of the buffer, and offset + `bytes` (optional) <= that too.
+  * `grid` counts on CUDA only (a launch whose grid has a 0 is skipped); `no_barrier` and `serial` on the CPU only: the
+    next launch need not wait for this one (buffers of both then count as alive together); one thread alone runs it.
+  * A float that is not finite is spelt "inf", "-inf" or "nan" (`write_plan` does so by itself).
+"""
+
+import hashlib
+import json
+import math
+import mmap
+import os
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+import numpy as np
+
+from mlirt.errors import PlanError
+from mlirt.runtime import safetensors_section
+from mlirt.runtime.atomic_file import Bytes, write_atomically
+from mlirt.runtime.manifest import Manifest
+from mlirt.runtime.manifest_parser import parse_manifest
+
+MAGIC = b"\x89mlirt\r\n"
+CONTAINER_VERSION = 1
+ALIGNMENT = 64
+_HEADER = struct.Struct("<8sQQQ32s")
+_MAX_INDEX = 1 << 26
+_MAX_MANIFEST = 1 << 30
+_WEIGHTS, _MANIFEST = "weights", "manifest"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A validated plan: its table of contents, object code by section name, and weights by key."""
+
+    manifest: Manifest
+    manifest_json: Mapping[str, object]
+    sections: Mapping[str, Bytes]
+    weights: Mapping[str, np.ndarray]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan file at once or not at all."""
+        write_plan(path, self.manifest_json, self.sections, self.weights)
+
+
+def make_plan(manifest: Mapping[str, object], sections: Mapping[str, Bytes], weights: Mapping[str, np.ndarray]) -> Plan:
+    """Validate a plan in memory, without the way through a file."""
+    sizes = {key: array.nbytes for key, array in weights.items()}
+    return Plan(parse_manifest(_json_form(manifest), sections, sizes), manifest, sections, weights)
+
+
+def write_plan(
+    destination: str | os.PathLike[str] | IO[bytes],
+    manifest: Mapping[str, object],
+    sections: Mapping[str, Bytes],
+    weights: Mapping[str, np.ndarray],
+) -> None:
+    """Write a plan file to a path (atomically) or a binary stream; the same arguments give the same bytes.
+
+    `manifest` must satisfy the schema above: PlanError before anything is written where it does not.
+    """
+    make_plan(manifest, sections, weights)
+    if isinstance(destination, str | os.PathLike):
+        write_atomically(Path(destination), _file_pieces(manifest, sections, weights))
+        return
+    for piece in _file_pieces(manifest, sections, weights):
+        destination.write(piece)
+
+
+def plan_bytes(
+    manifest: Mapping[str, object], sections: Mapping[str, Bytes], weights: Mapping[str, np.ndarray]
+) -> bytes:
+    """The plan file as bytes."""
+    make_plan(manifest, sections, weights)
+    return b"".join(_file_pieces(manifest, sections, weights))
+
+
+def _file_pieces(
+    manifest: Mapping[str, object], sections: Mapping[str, Bytes], weights: Mapping[str, np.ndarray]
+) -> Iterable[Bytes]:
+    text = json.dumps(_json_form(manifest), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    bodies: dict[str, list[memoryview]] = {_MANIFEST: [memoryview(text)]}
+    for name in sorted(sections):
+        if name in (_MANIFEST, _WEIGHTS):
+            raise PlanError(f"section name {name!r} is reserved")
+        bodies[name] = [memoryview(sections[name]).cast("B")]
+    bodies[_WEIGHTS] = list(safetensors_section.pieces(weights))
+    digests = {name: _digest(body) for name, body in bodies.items()}
+    sizes = {name: sum(len(piece) for piece in body) for name, body in bodies.items()}
+    index, offsets, end = _layout(sizes, digests)
+    yield _HEADER.pack(MAGIC, CONTAINER_VERSION, end, len(index), hashlib.sha256(index).digest())
+    yield index
+    position = _HEADER.size + len(index)
+    for name, body in bodies.items():
+        yield bytes(offsets[name] - position)
+        yield from body
+        position = offsets[name] + sizes[name]
+
+
+def _layout(sizes: Mapping[str, int], digests: Mapping[str, str]) -> tuple[bytes, dict[str, int], int]:
+    """The index, and the offsets in it; its own length moves the offsets, so it is padded to a settled length."""
+    reserved = sum(len(json.dumps(name)) + 120 for name in sizes) + 16
+    position = _HEADER.size + reserved
+    offsets: dict[str, int] = {}
+    for name, size in sizes.items():
+        offsets[name] = -(-position // ALIGNMENT) * ALIGNMENT
+        position = offsets[name] + size
+    rows = [[name, offsets[name], sizes[name], digests[name]] for name in sizes]
+    index = json.dumps(rows, separators=(",", ":")).encode()
+    return index + b" " * (reserved - len(index)), offsets, position
+
+
+def _digest(body: Iterable[Bytes]) -> str:
+    state = hashlib.sha256()
+    for piece in body:
+        state.update(piece)
+    return state.hexdigest()
+
+
+def _json_form(value: object) -> object:
+    """`value` as JSON has it: tuples as lists, floats that are not finite as their names."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if isinstance(value, Mapping):
+        return {str(key): _json_form(item) for key, item in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_json_form(item) for item in cast("list[object]", value)]
+    return value
+
+
+def read_plan(source: str | os.PathLike[str] | Bytes) -> Plan:
+    """Open a plan file (mapped, so weights are read when used) or its bytes; raise PlanError where it is damaged."""
+    data = _open(source)
+    index = _read_index(data)
+    bodies = _read_sections(data, index)
+    if _MANIFEST not in bodies or _WEIGHTS not in bodies:
+        raise PlanError("damaged plan file: it has no manifest or no weights section")
+    weights = safetensors_section.parse(bodies.pop(_WEIGHTS))
+    manifest = _read_json(bodies.pop(_MANIFEST), "the manifest", _MAX_MANIFEST)
+    parsed = parse_manifest(manifest, bodies, {key: array.nbytes for key, array in weights.items()})
+    return Plan(parsed, cast("Mapping[str, object]", manifest), cast("Mapping[str, Bytes]", bodies), weights)
+
+
+def _open(source: str | os.PathLike[str] | Bytes) -> memoryview:
+    if not isinstance(source, str | os.PathLike):
+        return memoryview(source).cast("B").toreadonly()
+    try:
+        with open(source, "rb") as file:
+            if os.fstat(file.fileno()).st_size == 0:
+                raise PlanError(f"{os.fspath(source)}: the file is empty, so it is no plan file")
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except OSError as error:
+        raise PlanError(f"cannot open the plan file {os.fspath(source)}: {error.strerror}") from error
+
+
+def _read_index(data: memoryview) -> list[tuple[str, int, int, str]]:
+    if len(data) < _HEADER.size or data[:8] != MAGIC:
+        raise PlanError("this is no mlirt plan file (its first bytes differ); a plan is made by Engine.save or --saveEngine")
+    _, version, file_bytes, index_bytes, digest = _HEADER.unpack(data[: _HEADER.size])
+    if version != CONTAINER_VERSION:
+        raise PlanError(f"the plan file has version {version}, this mlirt reads {CONTAINER_VERSION}; please rebuild it")
+    if file_bytes != len(data):
+        raise PlanError(f"damaged plan file: it should have {file_bytes} bytes but has {len(data)}")
+    end = _HEADER.size + index_bytes
+    if index_bytes > _MAX_INDEX or end > len(data):
+        raise PlanError("damaged plan file: the index is longer than the file")
+    if hashlib.sha256(data[_HEADER.size : end]).digest() != digest:
+        raise PlanError("damaged plan file: the digest of the index does not match")
+    rows = _read_json(data[_HEADER.size : end], "the index", _MAX_INDEX)
+    if not isinstance(rows, list):
+        raise PlanError("damaged plan file: the index is no list")
+    index: list[tuple[str, int, int, str]] = []
+    for raw in cast("list[object]", rows):
+        row = cast("list[object]", raw) if isinstance(raw, list) else []
+        if [type(field) for field in row] != [str, int, int, str]:
+            raise PlanError("damaged plan file: a row of the index is malformed")
+        name, offset, size, section_digest = cast("tuple[str, int, int, str]", tuple(row))
+        index.append((name, offset, size, section_digest))
+    return index
+
+
+def _read_sections(data: memoryview, index: list[tuple[str, int, int, str]]) -> dict[str, memoryview]:
+    position = _HEADER.size + _HEADER.unpack(data[: _HEADER.size])[3]
+    bodies: dict[str, memoryview] = {}
+    for name, offset, size, digest in index:
+        end = offset + size
+        if size < 0 or offset % ALIGNMENT or not position <= offset < position + ALIGNMENT or end > len(data):
+            raise PlanError(f"damaged plan file: section {name[:80]!r} lies outside of the file or over another")
+        if any(data[position:offset]):
+            raise PlanError(f"damaged plan file: the bytes before section {name[:80]!r} are not zero")
+        if name in bodies:
+            raise PlanError(f"damaged plan file: two sections are called {name[:80]!r}")
+        bodies[name] = data[offset:end]
+        if hashlib.sha256(bodies[name]).hexdigest() != digest:
+            raise PlanError(f"damaged plan file: the digest of section {name[:80]!r} does not match")
+        position = end
+    if position != len(data):
+        raise PlanError("damaged plan file: there are bytes after the last section")
+    return bodies
+
+
+def _read_json(text: memoryview, what: str, limit: int) -> object:
+    if len(text) > limit:
+        raise PlanError(f"damaged plan file: {what} is longer than {limit} bytes")
+    try:
+        return cast("object", json.loads(bytes(text)))
+    except (ValueError, RecursionError) as error:
+        raise PlanError(f"damaged plan file: {what} is not JSON") from error

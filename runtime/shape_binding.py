@@ -1,0 +1,223 @@
+"""What the shapes of one run settle: symbol values, buffer sizes, memory, and every kernel argument as a number.
+
+Pure arithmetic over a manifest, the same for every device. A mismatch of the caller's shapes is an InvalidInputError; a
+plan whose formulas make no sense for legal shapes is a PlanError.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mlirt.errors import InvalidInputError, PlanError
+from mlirt.runtime.data_types import numpy_dtype
+from mlirt.runtime.expressions import Expression, ExpressionError, evaluate, to_text
+from mlirt.runtime.manifest import Argument, BufferArgument, IntArgument, Launch, Manifest, Tensor
+from mlirt.runtime.memory_planning import MemoryPlanError, Request, plan, verify
+
+Shape = tuple[int, ...]
+_MAX_BYTES = 1 << 46
+
+
+@dataclass(frozen=True)
+class Address:
+    """A place in memory: `offset` bytes into the buffer `root` that owns it."""
+
+    root: int
+    offset: int
+
+
+BoundArgument = Address | int | float
+
+
+@dataclass(frozen=True)
+class BoundLaunch:
+    """A launch with numbers for everything; `index` is its place in the manifest."""
+
+    index: int
+    args: tuple[BoundArgument, ...]
+    grid: tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class ShapeBinding:
+    """Everything that follows from the input shapes."""
+
+    input_shapes: tuple[Shape, ...]
+    output_shapes: tuple[Shape, ...]
+    outputs: tuple[Address, ...]
+    sizes: tuple[int, ...]
+    """Bytes of each buffer."""
+    offsets: Mapping[int, int]
+    """Where each arena buffer that owns memory starts in the arena."""
+    arena_bytes: int
+    halos: tuple[tuple[int, int], ...]
+    """Parts of the arena (offset, bytes) that must be zero before the first run."""
+    launches: tuple[BoundLaunch, ...]
+
+
+def bind_symbols(manifest: Manifest, shapes: Sequence[Shape]) -> dict[str, int]:
+    """Give each symbol its value from the shapes of the inputs, and check every other dimension against its formula."""
+    for tensor, shape in zip(manifest.inputs, shapes, strict=True):
+        if len(shape) != len(tensor.shape):
+            raise _wrong_shape(tensor, shape, f"expected {len(tensor.shape)} dimensions")
+    values = {symbol.name: shapes[symbol.input][symbol.axis] for symbol in manifest.symbols}
+    for tensor, shape in zip(manifest.inputs, shapes, strict=True):
+        for axis, (dim, length) in enumerate(zip(tensor.shape, shape, strict=True)):
+            try:
+                expected = evaluate(dim, values)
+            except ExpressionError as error:
+                raise _wrong_shape(tensor, shape, f"dimension {axis} has no value: {error}") from error
+            if expected != length:
+                named = "" if isinstance(dim, int) else f" (= {to_text(dim)})"
+                raise _wrong_shape(tensor, shape, f"dimension {axis} must be {expected}{named}, not {length}")
+    _check_profiles(manifest, shapes)
+    return values
+
+
+def _wrong_shape(tensor: Tensor, shape: Shape, fault: str) -> InvalidInputError:
+    expected = ", ".join(to_text(dim) for dim in tensor.shape)
+    return InvalidInputError(
+        f"input {tensor.name!r}: expected shape ({expected}), got {shape}: {fault}; "
+        "reshape the array, or build the engine for this shape"
+    )
+
+
+def _check_profiles(manifest: Manifest, shapes: Sequence[Shape]) -> None:
+    if not manifest.profiles:
+        return
+    for profile in manifest.profiles:
+        ranges = [(profile.get(tensor.name), shape) for tensor, shape in zip(manifest.inputs, shapes, strict=True)]
+        if all(
+            covered is None or all(low <= d <= high for low, d, high in zip(covered.minimum, s, covered.maximum, strict=True))
+            for covered, s in ranges
+        ):
+            return
+    given = ", ".join(f"{tensor.name}={shape}" for tensor, shape in zip(manifest.inputs, shapes, strict=True))
+    raise InvalidInputError(
+        f"no optimization profile covers the shapes {given}; stay between the profile's minimum and maximum, "
+        "or build the engine with another profile"
+    )
+
+
+def bind_shapes(manifest: Manifest, shapes: Sequence[Shape]) -> ShapeBinding:
+    """Compute everything that depends on the shapes of the inputs."""
+    values = bind_symbols(manifest, shapes)
+    try:
+        return _Binder(manifest, values).bind(tuple(shapes))
+    except (ExpressionError, MemoryPlanError) as error:
+        raise PlanError(f"the plan has no meaning for the shapes {list(shapes)}: {error}") from error
+
+
+def _concurrent_spans(launches: Sequence[Launch]) -> tuple[list[int], list[int]]:
+    """For each step the first and the last step that may run at the same time, because no barrier stands between."""
+    steps = range(max(len(launches), 1) + 1)
+    begins, ends = list(steps), list(steps)
+    joined = [i for i, launch in enumerate(launches) if launch.no_barrier]
+    for i in joined:
+        begins[i + 1] = begins[i]
+    for i in reversed(joined):
+        ends[i] = ends[i + 1]
+    return begins, ends
+
+
+class _Binder:
+    """Evaluates the formulas of one manifest for one set of symbol values."""
+
+    def __init__(self, manifest: Manifest, values: Mapping[str, int]) -> None:
+        self.manifest = manifest
+        self.values = values
+        self.sizes = [self._natural(buffer.size, f"size of buffer {i}") for i, buffer in enumerate(manifest.buffers)]
+        self.starts = [self._start(i) for i in range(len(manifest.buffers))]
+
+    def _natural(self, expression: Expression, what: str) -> int:
+        value = evaluate(expression, self.values)
+        if not 0 <= value <= _MAX_BYTES:
+            raise ExpressionError(f"{what} is {value}")
+        return value
+
+    def _start(self, i: int) -> int:
+        """Where buffer `i` starts in the buffer that owns its bytes."""
+        buffers, root = self.manifest.buffers, self.manifest.roots[i]
+        start, at = 0, i
+        while (source := buffers[at].view_of) is not None:
+            start += self._natural(buffers[at].view_offset, f"view offset of buffer {at}")
+            at = source
+        if start + self.sizes[i] > self.sizes[root]:
+            raise ExpressionError(f"buffer {i} reaches beyond buffer {root}, of which it is a view")
+        return start
+
+    def bind(self, input_shapes: tuple[Shape, ...]) -> ShapeBinding:
+        manifest = self.manifest
+        for tensor, shape in zip(manifest.inputs, input_shapes, strict=True):
+            self._check_dense(tensor, shape)
+        output_shapes = tuple(self._shape(tensor) for tensor in manifest.outputs)
+        for tensor, shape in zip(manifest.outputs, output_shapes, strict=True):
+            self._check_dense(tensor, shape)
+        offsets, total = self._arena()
+        halos = {(offsets[i], self.sizes[i]) for i in offsets if manifest.buffers[i].halo is not None and self.sizes[i]}
+        return ShapeBinding(
+            input_shapes=input_shapes,
+            output_shapes=output_shapes,
+            outputs=tuple(Address(manifest.roots[t.buffer], self.starts[t.buffer]) for t in manifest.outputs),
+            sizes=tuple(self.sizes),
+            offsets=offsets,
+            arena_bytes=total,
+            halos=tuple(sorted(halos)),
+            launches=tuple(
+                BoundLaunch(i, self._arguments(i, launch), self._grid(launch)) for i, launch in enumerate(manifest.launches)
+            ),
+        )
+
+    def _shape(self, tensor: Tensor) -> Shape:
+        return tuple(self._natural(dim, f"a dimension of {tensor.name!r}") for dim in tensor.shape)
+
+    def _check_dense(self, tensor: Tensor, shape: Shape) -> None:
+        """An output may lie in a larger arena buffer, but a caller's array is exactly its dense tensor."""
+        size = numpy_dtype(tensor.dtype).itemsize
+        for dim in shape:
+            size *= dim
+        kind = self.manifest.buffers[self.manifest.roots[tensor.buffer]].kind
+        is_own = self.manifest.roots[tensor.buffer] == tensor.buffer and kind in ("input", "output")
+        if size > _MAX_BYTES or (self.sizes[tensor.buffer] > size if is_own else self.sizes[tensor.buffer] < size):
+            raise ExpressionError(f"buffer of {tensor.name!r} has {self.sizes[tensor.buffer]} bytes, its tensor {size}")
+
+    def _arena(self) -> tuple[dict[int, int], int]:
+        buffers = self.manifest.buffers
+        owners = [i for i, b in enumerate(buffers) if b.kind == "arena" and b.view_of is None]
+        begins, ends = _concurrent_spans(self.manifest.launches)
+        requests = [
+            Request(self.sizes[i], begins[buffers[i].first], ends[buffers[i].last], buffers[i].halo) for i in owners
+        ]
+        given = [self._natural(o, "an offset") for i in owners if (o := buffers[i].offset) is not None]
+        if len(given) == len(owners):
+            total = max((offset + request.size for offset, request in zip(given, requests, strict=True)), default=0)
+            verify(requests, given, total)
+            return dict(zip(owners, given, strict=True)), total
+        chosen = plan(requests)
+        return dict(zip(owners, chosen.offsets, strict=True)), chosen.total
+
+    def _arguments(self, step: int, launch: Launch) -> tuple[BoundArgument, ...]:
+        kinds = self.manifest.kernels[launch.kernel].args
+        return tuple(
+            self._argument(argument, kind, f"launch {step} ({launch.layer[:80]}), argument {i}")
+            for i, (argument, kind) in enumerate(zip(launch.args, kinds, strict=True))
+        )
+
+    def _argument(self, argument: Argument, kind: str, where: str) -> BoundArgument:
+        if isinstance(argument, BufferArgument):
+            offset = self._natural(argument.offset, f"{where}: offset")
+            extent = 0 if argument.extent is None else self._natural(argument.extent, f"{where}: bytes")
+            if offset + extent > self.sizes[argument.buffer]:
+                raise ExpressionError(f"{where}: reaches beyond the {self.sizes[argument.buffer]} bytes of its buffer")
+            return Address(self.manifest.roots[argument.buffer], self.starts[argument.buffer] + offset)
+        if isinstance(argument, IntArgument):
+            value = evaluate(argument.value, self.values)
+            if kind == "i32" and not -(2**31) <= value < 2**31:
+                raise ExpressionError(f"{where}: {value} does not fit 32 bits")
+            return value
+        return argument.value
+
+    def _grid(self, launch: Launch) -> tuple[int, int, int]:
+        x, y, z = (self._natural(size, f"grid of {launch.layer[:80]}") for size in launch.grid)
+        if self.manifest.target.kind == "cuda" and (x >= 2**31 or max(y, z) > 65535):
+            raise ExpressionError(f"grid {(x, y, z)} of {launch.layer[:80]} is beyond what a device can launch")
+        return x, y, z

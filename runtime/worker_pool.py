@@ -1,0 +1,113 @@
+"""The threads that help the caller run CPU engines: they persist in native code, spin shortly after a run, then sleep.
+
+One pool serves the process. A run wakes all workers with one native call; runs of several contexts queue at its lock, so
+that engines do not fight for cores. The code (`mlirt_run`, `mlirt_worker`) is the main object of the plan loaded first; its
+block layouts are described in builder/spmd_main.py.
+"""
+
+import atexit
+import ctypes
+import os
+import threading
+import time
+
+from mlirt.runtime.host_memory import HostBlock
+from mlirt.runtime.object_linker import LinkedCode
+
+SYMBOLS = ("mlirt_main", "mlirt_run", "mlirt_worker", "mlirt_prepare", "mlirt_spin")
+_SPIN_SECONDS = 50e-6
+_WORD = 8
+_SPIN_WORD, _STOP_WORD, _WORKERS_WORD, _WORDS_PER_WORKER = 21, 32, 48, 16
+_SYNC_WORDS = 64
+
+
+class WorkerPool:
+    """`threads - 1` workers and the caller; `run` drives one table of kernels through all of them."""
+
+    def __init__(self, code: LinkedCode, section: str, threads: int) -> None:
+        self.threads = threads
+        self.lock = threading.Lock()
+        self._code = code
+        address = {symbol: code.addresses[section, symbol] for symbol in SYMBOLS}
+        void, word = None, ctypes.c_int64
+        self._run = ctypes.CFUNCTYPE(void, word, word, word, word, word, word)(address["mlirt_run"])
+        worker = ctypes.CFUNCTYPE(void, word, word)(address["mlirt_worker"])
+        control_words = _WORKERS_WORD + _WORDS_PER_WORKER * (threads + 1)
+        self._memory = HostBlock((control_words + _SYNC_WORDS + 16) * _WORD)
+        self._control = self._memory.address
+        self._sync = self._control + -(-control_words // 16) * 16 * _WORD
+        ctypes.CFUNCTYPE(void, word, word)(address["mlirt_prepare"])(self._control, threads)
+        self._word(_SPIN_WORD).value = _pauses_in(ctypes.CFUNCTYPE(void, word)(address["mlirt_spin"]))
+        self._workers = [
+            threading.Thread(target=worker, args=(self._control, tid), name=f"mlirt-{tid}", daemon=True)
+            for tid in range(1, threads)
+        ]
+        for thread in self._workers:
+            thread.start()
+
+    def _word(self, index: int) -> ctypes.c_int64:
+        return ctypes.c_int64.from_address(self._control + index * _WORD)
+
+    def run(self, main: int, table: int, rows: int) -> None:
+        """Run `rows` rows of the kernel table at address `table` with the SPMD function at address `main`."""
+        if rows:
+            with self.lock:
+                self._run(self._control, main, table, rows, self._sync, self.threads)
+
+    def stop(self) -> None:
+        """End the workers, so that none is in native code when the process takes that code away."""
+        with self.lock:
+            self._word(_STOP_WORD).value = 1
+            self._run(self._control, self._code_main(), 0, 0, self._sync, self.threads)
+        for thread in self._workers:
+            thread.join(1.0)
+
+    def _code_main(self) -> int:
+        return next(address for (_, symbol), address in self._code.addresses.items() if symbol == "mlirt_main")
+
+
+def _pauses_in(spin: "ctypes._CFuncPtr", seconds: float = _SPIN_SECONDS) -> int:  # pyright: ignore[reportPrivateUsage]
+    """How many pauses take `seconds`; the shortest of a few trials, for another process may take the core."""
+    trial = 2000
+    shortest = min(_timed(spin, trial) for _ in range(3))
+    return max(16, int(trial * seconds / max(shortest, 1e-9)))
+
+
+def _timed(spin: "ctypes._CFuncPtr", count: int) -> float:  # pyright: ignore[reportPrivateUsage]
+    start = time.perf_counter()
+    spin(count)
+    return time.perf_counter() - start
+
+
+_pools: dict[int, WorkerPool] = {}
+_pools_lock = threading.Lock()
+
+
+def shared_pool(code: LinkedCode, section: str, threads: int) -> WorkerPool:
+    """The process's pool of `threads` threads; made from `code` where it is the first."""
+    pool = _pools.get(threads)
+    if pool is None:
+        with _pools_lock:
+            if threads not in _pools:
+                _pools[threads] = WorkerPool(code, section, threads)
+            pool = _pools[threads]
+    return pool
+
+
+def _forget_pools() -> None:
+    """A forked child has no workers: it starts its own, and never touches the parent's blocks."""
+    global _pools_lock
+    _pools_lock = threading.Lock()
+    _abandoned.extend(_pools.values())
+    _pools.clear()
+
+
+def _stop_pools() -> None:
+    for pool in _pools.values():
+        pool.stop()
+
+
+_abandoned: list[WorkerPool] = []
+atexit.register(_stop_pools)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pools)

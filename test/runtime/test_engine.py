@@ -1,0 +1,267 @@
+"""The engine on the CPU: right results for every shape and thread count, and clear refusals."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mlirt.errors import InvalidInputError, PlanError
+from mlirt.runtime.engine import Engine, load
+from mlirt.runtime.plan_file import plan_bytes, write_plan
+
+Maker = Callable[[], Any]
+
+
+def engine_of(parts: Any) -> Engine:
+    return load(plan_bytes(parts.manifest, parts.sections, parts.weights))
+
+
+def expected(x: np.ndarray) -> np.ndarray:
+    return np.cos((2 * x + 1).reshape(-1)[::-1]).reshape(x.shape)
+
+
+def random(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(shape, np.float32)
+
+
+def test_results_for_several_shapes(tiny: Maker) -> None:
+    engine = engine_of(tiny())
+    for n in (1, 7, 0, 1000, 7, 1, 33, 2, 5, 7):
+        x = random(n, 4)
+        got = engine.run({"x": x})
+        np.testing.assert_allclose(got["y"], expected(x), rtol=1e-6, atol=1e-6)
+        np.testing.assert_array_equal(got["z"], np.arange(8, dtype=np.float32) + 0.5)
+
+
+def test_outputs_are_fresh_arrays(tiny: Maker) -> None:
+    engine = engine_of(tiny())
+    first = engine.run({"x": random(8, 4)})
+    kept = {name: array.copy() for name, array in first.items()}
+    engine.run({"x": -random(8, 4)})
+    for name, array in first.items():
+        np.testing.assert_array_equal(array, kept[name])
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_many_runs_with_every_thread_count(tiny: Maker, threads: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIRT_NUM_THREADS", threads)
+    engine = engine_of(tiny())
+    x = random(50, 4)
+    want = engine.run({"x": x})["y"]
+    for _ in range(300):
+        np.testing.assert_array_equal(engine.run({"x": x})["y"], want)
+
+
+def test_misaligned_and_strided_inputs_are_copied(tiny: Maker) -> None:
+    engine = engine_of(tiny())
+    wide = random(9, 8)
+    x = wide[1:, ::2]
+    np.testing.assert_allclose(engine.run({"x": x})["y"], expected(np.ascontiguousarray(x)), rtol=1e-6, atol=1e-6)
+    raw = np.zeros(5 * 16 + 4, np.uint8)[4:].view(np.float32).reshape(5, 4)
+    np.testing.assert_allclose(engine.run({"x": raw})["y"], expected(raw), rtol=1e-6, atol=1e-6)
+
+
+def test_contexts_run_in_parallel(tiny: Maker) -> None:
+    engine = engine_of(tiny())
+    failures: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        context = engine.create_execution_context()
+        x = np.random.default_rng(seed).standard_normal((seed + 3, 4), np.float32)
+        try:
+            for _ in range(100):
+                np.testing.assert_allclose(context.run({"x": x})["y"], expected(x), rtol=1e-6, atol=1e-6)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_save_and_load_again(tiny: Maker, tmp_path: Path) -> None:
+    engine = engine_of(tiny())
+    engine.save(tmp_path / "a.plan")
+    again = load(tmp_path / "a.plan")
+    again.save(tmp_path / "b.plan")
+    assert (tmp_path / "a.plan").read_bytes() == (tmp_path / "b.plan").read_bytes()
+    x = random(3, 4)
+    np.testing.assert_array_equal(again.run({"x": x})["y"], engine.run({"x": x})["y"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.plan", "b.plan"]
+
+
+def test_saving_over_the_mapped_file(tiny: Maker, tmp_path: Path) -> None:
+    parts = tiny()
+    write_plan(tmp_path / "a.plan", parts.manifest, parts.sections, parts.weights)
+    engine = load(tmp_path / "a.plan")
+    engine.save(tmp_path / "a.plan")
+    assert engine.run({"x": random(2, 4)})["z"][0] == 0.5
+
+
+def test_descriptions(tiny: Maker) -> None:
+    engine = engine_of(tiny())
+    assert [(t.name, t.dtype, t.shape) for t in engine.inputs] == [("x", "float32", ("n", 4))]
+    assert [(t.name, t.shape) for t in engine.outputs] == [("y", ("n", 4)), ("z", (8,))]
+    assert engine.layers == ({"name": "double", "family": "pointwise"},)
+    assert engine.name == "tiny"
+
+
+def test_profile_names_every_launch(tiny: Maker) -> None:
+    profile = engine_of(tiny()).profile({"x": random(4, 4)})
+    assert [layer for layer, _ in profile] == ["double", "turn", "weigh"]
+    assert all(ms >= 0 for _, ms in profile)
+
+
+def test_timed_runs(tiny: Maker) -> None:
+    context = engine_of(tiny()).create_execution_context()
+    outputs, times = context.run_timed({"x": random(4, 4)})
+    assert set(outputs) == {"y", "z"}
+    assert times.start_h2d <= times.end_h2d <= times.start_compute <= times.end_compute <= times.end_d2h
+    resident = context.run_resident({"x": random(4, 4)}).execute()
+    assert resident.start_h2d == resident.end_h2d
+    assert resident.end_compute >= resident.start_compute
+
+
+@pytest.mark.parametrize(
+    ("feeds", "message"),
+    [
+        ({}, "input 'x' is missing"),
+        ({"x": np.zeros((2, 4), np.float32), "q": np.zeros(1)}, "no input 'q'; its inputs are 'x'"),
+        ({"x": np.zeros((2, 4))}, "input 'x': expected data type float32, got float64"),
+        ({"x": np.zeros((2, 4), ">f4")}, "input 'x': expected data type float32"),
+        ({"x": np.zeros(4, np.float32)}, r"input 'x': expected shape \(n, 4\), got \(4,\): expected 2 dimensions"),
+        ({"x": np.zeros((2, 5), np.float32)}, "dimension 1 must be 4, not 5; reshape the array"),
+        ({"x": [[1, 2, 3, 4]]}, "input 'x': expected data type float32, got int64"),
+    ],
+)
+def test_wrong_inputs(tiny: Maker, feeds: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        engine_of(tiny()).run(feeds)
+
+
+def test_positional(tiny: Maker) -> None:
+    engine = engine_of(tiny())
+    x = random(2, 4)
+    y, z = engine.run_positional(x)
+    np.testing.assert_array_equal(y, engine.run({"x": x})["y"])
+    assert z.shape == (8,)
+    with pytest.raises(InvalidInputError, match="expected 1 inputs"):
+        engine.run_positional(x, x)
+
+
+def test_profiles_bound_the_shapes(tiny: Maker) -> None:
+    parts = tiny()
+    parts.manifest["profiles"] = [{"x": {"min": [2, 4], "opt": [4, 4], "max": [8, 4]}}]
+    engine = engine_of(parts)
+    engine.run({"x": random(8, 4)})
+    with pytest.raises(InvalidInputError, match="no optimization profile covers"):
+        engine.run({"x": random(9, 4)})
+
+
+def test_missing_processor_features_are_named(tiny: Maker) -> None:
+    parts = tiny()
+    parts.manifest["target"]["features"] = ["sse2", "warp-drive"]
+    with pytest.raises(PlanError, match="lacks: .*warp-drive; rebuild"):
+        engine_of(parts)
+
+
+def test_another_processor_is_refused(tiny: Maker) -> None:
+    parts = tiny()
+    parts.manifest["target"]["triple"] = "riscv64-unknown-linux-gnu"
+    with pytest.raises(PlanError, match="built for riscv64"):
+        engine_of(parts)
+
+
+def test_an_output_may_be_an_input_a_weight_or_twice_the_same(tiny: Maker) -> None:
+    parts = tiny()
+    outputs = parts.manifest["outputs"]
+    outputs.append({"name": "x2", "dtype": "float32", "shape": ["n", 4], "buffer": 0})
+    outputs.append({"name": "w2", "dtype": "float32", "shape": [2, 4], "buffer": 3})
+    outputs.append({"name": "y2", "dtype": "float32", "shape": [["*", "n", 4]], "buffer": 2})
+    x = random(5, 4)
+    got = engine_of(parts).run({"x": x})
+    np.testing.assert_array_equal(got["x2"], x)
+    np.testing.assert_array_equal(got["w2"], np.arange(8, dtype=np.float32).reshape(2, 4))
+    np.testing.assert_array_equal(got["y2"], got["y"].reshape(-1))
+    assert got["y2"].base is not got["y"].base
+
+
+def test_views(tiny: Maker) -> None:
+    parts = tiny()
+    buffers = parts.manifest["buffers"]
+    buffers.append({"kind": "arena", "bytes": 16, "view_of": 4, "view_offset": 16})
+    buffers.append({"kind": "arena", "bytes": 8, "view_of": 5, "view_offset": 8})
+    parts.manifest["outputs"].append({"name": "tail", "dtype": "float32", "shape": [2], "buffer": 6})
+    np.testing.assert_array_equal(engine_of(parts).run({"x": random(1, 4)})["tail"], [6.5, 7.5])
+
+
+def test_halos_are_zero_again_after_another_shape(tiny: Maker) -> None:
+    """`scale` writes only the first cells of a halo buffer; the rest must stay zero whatever ran before."""
+    parts = tiny()
+    manifest = parts.manifest
+    size = ["+", ["*", ["*", "n", 4], 4], 64]
+    manifest["buffers"].append({"kind": "arena", "bytes": size, "first": 0, "last": 3, "halo": "h"})
+    manifest["launches"][0]["args"][1] = {"buffer": 5}
+    manifest["launches"][1]["args"][0] = {"buffer": 5}
+    manifest["outputs"].append({"name": "all", "dtype": "float32", "shape": [["+", ["*", "n", 4], 16]], "buffer": 5})
+    engine = engine_of(parts)
+    for n in (2, 50, 2, 20, 50, 2):
+        got = engine.run({"x": random(n, 4)})["all"]
+        assert got[: 4 * n].any() and not got[4 * n :].any()
+
+
+def test_no_launches(tiny: Maker) -> None:
+    parts = tiny()
+    manifest = parts.manifest
+    manifest["launches"], manifest["kernels"], manifest["main"] = [], [], None
+    manifest["outputs"] = [{"name": "same", "dtype": "float32", "shape": ["n", 4], "buffer": 0}]
+    manifest["buffers"] = manifest["buffers"][:1]
+    x = random(2, 4)
+    np.testing.assert_array_equal(engine_of(parts).run({"x": x})["same"], x)
+
+
+def test_flags_serial_and_no_barrier(tiny: Maker) -> None:
+    parts = tiny()
+    parts.manifest["launches"][0]["serial"] = True
+    parts.manifest["launches"][1]["no_barrier"] = True
+    engine = engine_of(parts)
+    x = random(64, 4)
+    for _ in range(200):
+        np.testing.assert_allclose(engine.run({"x": x})["y"], expected(x), rtol=1e-6, atol=1e-6)
+
+
+def test_the_runtime_needs_no_compiler(tiny: Maker, tmp_path: Path) -> None:
+    parts = tiny()
+    write_plan(tmp_path / "a.plan", parts.manifest, parts.sections, parts.weights)
+    script = (
+        "import sys, numpy as np, mlirt\n"
+        f"e = mlirt.load({str(tmp_path / 'a.plan')!r})\n"
+        "assert e.run({'x': np.ones((3, 4), np.float32)})['y'].shape == (3, 4)\n"
+        "bad = {'xdsl', 'onnx', 'numba', 'mlirt.dialects', 'mlirt.builder'} & set(sys.modules)\n"
+        "assert not bad, bad\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+def test_a_forked_child_runs_too(tiny: Maker, tmp_path: Path) -> None:
+    parts = tiny()
+    write_plan(tmp_path / "a.plan", parts.manifest, parts.sections, parts.weights)
+    script = (
+        "import os, numpy as np, mlirt\n"
+        f"e = mlirt.load({str(tmp_path / 'a.plan')!r})\n"
+        "x = {'x': np.ones((3, 4), np.float32)}\n"
+        "want = e.run(x)['y']\n"
+        "child = os.fork()\n"
+        "assert (e.run(x)['y'] == want).all()\n"
+        "if child:\n"
+        "    assert os.waitpid(child, 0)[1] == 0\n"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, timeout=60)

@@ -1,0 +1,96 @@
+"""Memory planning: what `plan` chooses is proven by `verify`, and `verify` catches what is wrong."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlirt.runtime.memory_planning import ALIGNMENT, MemoryPlan, MemoryPlanError, Request, aligned, plan, verify
+
+HALO_SIZES = {"a": 4096, "b": 1000, "c": 256}
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> list[Request]:
+    found: list[Request] = []
+    for _ in range(draw(st.integers(0, 40))):
+        first = draw(st.integers(0, 30))
+        last = draw(st.integers(first, 35))
+        halo = draw(st.sampled_from([None, None, None, *HALO_SIZES]))
+        size = HALO_SIZES[halo] if halo else draw(st.integers(0, 5000))
+        found.append(Request(size, first, last, halo))
+    return found
+
+
+def overlaps_by_brute_force(found: list[Request], offsets: tuple[int, ...]) -> bool:
+    for i, a in enumerate(found):
+        for j, b in enumerate(found[:i]):
+            apart = offsets[i] + a.size <= offsets[j] or offsets[j] + b.size <= offsets[i] or not (a.size and b.size)
+            together = a.first <= b.last and b.first <= a.last
+            if apart:
+                continue
+            if together or a.halo != b.halo or (a.halo is not None and offsets[i] != offsets[j]):
+                return True
+    return False
+
+
+@given(requests())
+def test_a_plan_is_proven(found: list[Request]) -> None:
+    chosen = plan(found)
+    verify(found, chosen.offsets, chosen.total)
+    assert not overlaps_by_brute_force(found, chosen.offsets)
+    assert all(offset % ALIGNMENT == 0 for offset in chosen.offsets)
+
+
+@given(requests(), st.data())
+def test_verify_agrees_with_brute_force_on_any_offsets(found: list[Request], data: st.DataObject) -> None:
+    offsets = tuple(data.draw(st.integers(0, 12)) * 512 for _ in found)
+    total = max((offset + request.size for offset, request in zip(offsets, found, strict=True)), default=0)
+    if overlaps_by_brute_force(found, offsets):
+        with pytest.raises(MemoryPlanError, match="overlap"):
+            verify(found, offsets, total)
+    else:
+        verify(found, offsets, total)
+
+
+@given(requests())
+def test_a_plan_needs_no_more_than_all_buffers_side_by_side(found: list[Request]) -> None:
+    assert plan(found).total <= sum(aligned(request.size) for request in found)
+
+
+def test_buffers_that_never_meet_share_memory() -> None:
+    chain = [Request(1000, i, i + 1) for i in range(10)]
+    assert plan(chain).total == 2 * aligned(1000)
+
+
+def test_the_smallest_gap_that_fits_is_taken() -> None:
+    found = [Request(4096, 0, 1), Request(3000, 0, 9), Request(2900, 0, 1), Request(2800, 0, 9), Request(2700, 5, 6)]
+    assert plan(found).offsets[4] == plan(found).offsets[2]
+
+
+def test_a_halo_class_shares_slots_only_inside_itself() -> None:
+    found = [Request(512, 0, 1, "x"), Request(512, 2, 3, "x"), Request(512, 4, 5), Request(512, 6, 7, "y")]
+    offsets = plan(found).offsets
+    assert offsets[0] == offsets[1]
+    assert len({offsets[0], offsets[2], offsets[3]}) == 3
+
+
+def test_no_buffers_need_no_memory() -> None:
+    assert plan([]) == MemoryPlan((), 0)
+
+
+@pytest.mark.parametrize(
+    ("request_", "why"),
+    [
+        (Request(-1, 0, 1), "size -1"),
+        (Request(8, 3, 2), r"alive in \[3, 2\]"),
+        (Request(8, -1, 2), r"alive in \[-1, 2\]"),
+    ],
+)
+def test_an_impossible_request_is_refused(request_: Request, why: str) -> None:
+    with pytest.raises(MemoryPlanError, match=why):
+        plan([request_])
+
+
+def test_a_halo_class_with_two_sizes_is_refused() -> None:
+    with pytest.raises(MemoryPlanError, match="different sizes"):
+        plan([Request(8, 0, 1, "x"), Request(16, 2, 3, "x")])
