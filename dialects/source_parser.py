@@ -79,12 +79,19 @@ class _SourceParser(Parser):
 def parse_source(ctx: Context, text: str, file: str) -> tuple[ModuleOp, SourceMap]:
     """Parse a module; raises `SourceError` with the line and column of the first mistake."""
     source = SourceMap(file, text)
+    if _says_nothing(text):
+        return ModuleOp([]), source
     try:
         module = _SourceParser(ctx, source).parse_module()
     except ParseError as error:
         raise SourceError(source.at(_start(error, text)), first_line(error.msg)) from error
     source.starts.setdefault(module, 0)
     return module, source
+
+
+def _says_nothing(text: str) -> bool:
+    """As in MLIR, a text of comments alone is an empty module."""
+    return all(not line.strip() or line.lstrip().startswith("//") for line in text.splitlines())
 
 
 def _start(error: ParseError, text: str) -> int:

@@ -7,7 +7,6 @@ import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
@@ -26,6 +25,7 @@ from mlirt.tools.expected_diagnostics import mismatches
 from mlirt.tools.input_files import InputFile, chunks, load_network, load_text, new_context
 from mlirt.tools.ir_dumps import IrDumps
 from mlirt.tools.output_files import write_output
+from mlirt.tools.python_source import python_source
 from mlirt.tools.rt_opt_arguments import parse_arguments, pass_help, pass_list
 
 
@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _Driver(arguments).run()
     except MlirtError as error:
-        print(f"rt-opt: error: {error}", file=sys.stderr)
+        print(diagnostic_of(error, InputFile(arguments.input).name, None), file=sys.stderr)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone, as in `rt-opt ... | head`
     except Exception as error:
@@ -61,7 +61,7 @@ class _Driver:
         options = self._pipeline_options()
         problems: list[str] = []
         outputs: list[str] = []
-        for text in [""] if file.is_onnx else chunks(self._read(file), self.arguments.split_input_file):
+        for text in [""] if file.is_onnx else chunks(file.read_text(), self.arguments.split_input_file):
             self.diagnostics = []
             output = self._run_chunk(file, text, options)
             outputs += [] if output is None else [output]
@@ -76,12 +76,6 @@ class _Driver:
         if not problems or self.arguments.split_input_file:
             write_output("// -----\n".join(outputs), self.arguments.output)
         return 1 if problems else 0
-
-    def _read(self, file: InputFile) -> str:
-        try:
-            return file.read_text()
-        except MlirtError as error:
-            raise type(error)(f"{file.name}: {error}") from error
 
     def _run_chunk(self, file: InputFile, text: str, options: PipelineOptions) -> str | None:
         """The output of a chunk; None, and a diagnostic, where it fails."""
@@ -122,7 +116,7 @@ class _Driver:
 
     def _emit(self, module: ModuleOp, ctx: RtContext) -> str:
         if self.arguments.emit != "mlir":
-            return import_module(f"mlirt.codegen.{self.arguments.emit.replace('-', '_')}").emit(module)
+            return python_source(module, self.arguments.emit)
         return module_text(module, generic=self.arguments.print_op_generic, debuginfo=self.arguments.print_debuginfo)
 
     def _pipeline_options(self) -> PipelineOptions:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import textwrap
 from collections.abc import Sequence
-from dataclasses import fields
+
+from xdsl.passes import get_pass_option_infos
 
 from mlirt.passes import registry
 from mlirt.passes.phases import PRECISIONS, TARGETS, phase_names
+from mlirt.tools.python_source import EMITTERS
 from mlirt.version import __version__
-
-_EMITTERS = ("mlir", "numba-cpu", "numba-cuda")
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -40,7 +40,11 @@ def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", nargs="?", default="-", help="a .mlir or .onnx file; - for standard input (default)")
     parser.add_argument("-o", dest="output", metavar="FILE", help="write to a file instead of standard output")
     parser.add_argument(
-        "-t", dest="emit", choices=_EMITTERS, default="mlir", help="what to print: IR or generated Python source"
+        "-t",
+        dest="emit",
+        choices=("mlir", *EMITTERS),
+        default="mlir",
+        help="what to print: IR or generated Python source",
     )
     parser.add_argument(
         "--weights", metavar="FILE", help="the safetensors file of the weights (default: beside the input)"
@@ -113,5 +117,8 @@ def pass_help(name: str) -> str:
     pass_class = registry.load(name)
     path = registry.path_of(name)
     text = registry.description(path) if path is not None else (pass_class.__doc__ or "(no description)")
-    options = [f"  {field.name.replace('_', '-')}: {field.type}" for field in fields(pass_class) if field.init]
-    return "\n".join([name, "", textwrap.dedent(text).strip(), *(["", "options:", *options] if options else [])])
+    infos = get_pass_option_infos(pass_class)
+    options = [
+        f"  {name.replace('_', '-')}: {kind}" + (f" = {default}" if default else "") for name, kind, default in infos
+    ]
+    return "\n".join([name, "", textwrap.dedent(text).strip(), *(["", "options:", *options] if options else []), ""])

@@ -1,0 +1,154 @@
+"""Running passes: what is checked, who is blamed, and what a failure leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.diagnostics import VerificationError
+from mlirt.dialects.source_parser import parse_source
+from mlirt.errors import InvalidInputError, UnsupportedError
+from mlirt.passes.phases import PHASES, find_phase, phase_names, pipeline_for
+from mlirt.passes.pipeline import PassError, PipelineOptions, run_passes, run_phases
+from mlirt.tools.input_files import new_context
+from mlirt.tools.rt_opt import main
+
+TEXT = """
+func.func @main(%x: f32) -> f32 {
+  %a = arith.negf %x : f32
+  %b = arith.negf %a : f32
+  func.return %b : f32
+}
+"""
+
+
+@dataclass(frozen=True)
+class NothingPass(ModulePass):
+    name = "nothing"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class RaisePass(ModulePass):
+    name = "raise"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        raise KeyError("lost")
+
+
+@dataclass(frozen=True)
+class RefusePass(ModulePass):
+    name = "refuse"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        raise UnsupportedError("layer conv1: no such thing yet")
+
+
+@dataclass(frozen=True)
+class BreakOrderPass(ModulePass):
+    name = "break-order"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        first, second = (inner for inner in op.walk() if isinstance(inner, arith.NegfOp))
+        block = first.parent
+        assert block is not None
+        second.detach()
+        block.insert_op_before(second, first)
+
+
+@pytest.fixture
+def module() -> ModuleOp:
+    return parse_source(new_context(), TEXT, "network.mlir")[0]
+
+
+@pytest.fixture
+def ctx() -> RtContext:
+    return new_context()
+
+
+def test_a_crash_names_the_pass_and_leaves_a_reproducer(module: ModuleOp, ctx: RtContext, tmp_path: Path) -> None:
+    with pytest.raises(PassError, match=r"pass raise: KeyError: 'lost'; reproducer: .*raise\.mlir") as caught:
+        run_passes(module, ctx, [NothingPass(), RaisePass()], PipelineOptions(reproducer_folder=tmp_path))
+    assert caught.value.reproducer == tmp_path / "raise.mlir"
+    text = (tmp_path / "raise.mlir").read_text(encoding="utf-8")
+    assert text.startswith("// RUN: rt-opt %s -p 'raise'\n// error: KeyError: 'lost'\n")
+    assert "arith.negf" in text
+    assert "builtin.module" not in str(caught.value), "an error never holds the IR"
+
+
+def test_the_pass_that_broke_the_ir_is_blamed_not_the_last(module: ModuleOp, ctx: RtContext, tmp_path: Path) -> None:
+    options = PipelineOptions(reproducer_folder=tmp_path)
+    with pytest.raises(PassError, match=r"pass break-order: 'arith\.negf' op operand #0") as caught:
+        run_passes(module, ctx, [NothingPass(), BreakOrderPass(), NothingPass()], options)
+    assert caught.value.op is not None
+    again, _ = parse_source(new_context(), (tmp_path / "break-order.mlir").read_text(encoding="utf-8"), "again")
+    run_passes(again, ctx, [NothingPass()])  # the reproducer holds the IR before the failure, which is right
+
+
+def test_verify_each_stops_at_once(module: ModuleOp, ctx: RtContext, tmp_path: Path) -> None:
+    options = PipelineOptions(verify_each=True, reproducer_folder=tmp_path)
+    with pytest.raises(PassError, match="pass break-order"):
+        run_passes(module, ctx, [BreakOrderPass(), NothingPass()], options)
+    assert [time.pass_name for time in options.times] == ["break-order"]
+
+
+def test_what_the_network_does_wrong_is_no_failure_of_the_pass(
+    module: ModuleOp, ctx: RtContext, tmp_path: Path
+) -> None:
+    with pytest.raises(UnsupportedError, match=r"^layer conv1: no such thing yet$"):
+        run_passes(module, ctx, [RefusePass()], PipelineOptions(reproducer_folder=tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def test_broken_input_is_not_blamed_on_a_pass(module: ModuleOp, ctx: RtContext) -> None:
+    BreakOrderPass().apply(ctx, module)
+    with pytest.raises(VerificationError, match="does not dominate"):
+        run_passes(module, ctx, [NothingPass()])
+
+
+def test_a_reproducer_reproduces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "network.mlir"
+    source.write_text(TEXT, encoding="utf-8")
+    assert main([str(source), "-p", "cse,verify-legality{phase=import}"]) == 1
+    message = capsys.readouterr().err.strip()
+    assert message.startswith(f"{source}:3:3: error: pass verify-legality: 'arith.negf' op is left after phase import")
+    reproducer = message.rpartition("reproducer: ")[2]
+    assert main([reproducer, "-p", "verify-legality{phase=import}"]) == 1
+    assert "'arith.negf' op is left after phase import" in capsys.readouterr().err
+
+
+def test_phases_are_slices_of_one_road() -> None:
+    assert [phase.name for phase, _ in pipeline_for("cpu")] == list(phase_names())
+    assert [phase.name for phase, _ in pipeline_for("cuda", first="cleanup", last="fusion")] == ["cleanup", "fusion"]
+    with pytest.raises(InvalidInputError, match="phase fusion comes after phase cleanup"):
+        pipeline_for("cpu", first="fusion", last="cleanup")
+    with pytest.raises(InvalidInputError, match="there is no phase 'fussion'"):
+        find_phase("fussion")
+
+
+def test_every_border_is_checked() -> None:
+    for target in ("cpu", "cuda"):
+        for phase, specs in pipeline_for(target):
+            assert specs[-1] == f"verify-legality{{phase={phase.name}}}"
+            assert not [spec for spec in specs if "{target}" in spec]
+
+
+def test_every_step_gives_its_reason() -> None:
+    assert all(len(step.reason) > 20 for phase in PHASES for step in phase.steps)
+
+
+def test_phases_are_dumped(ctx: RtContext, tmp_path: Path) -> None:
+    network = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  func.return %x : tensor<2xf32>\n}"
+    module, _ = parse_source(ctx, network, "network.mlir")
+    run_phases(module, ctx, last="cleanup", options=PipelineOptions(dump_folder=tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["00-import.mlir", "01-cleanup.mlir"]
+    assert (tmp_path / "01-cleanup.mlir").read_text(encoding="utf-8").startswith("// phase cleanup: ")

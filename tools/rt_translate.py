@@ -1,0 +1,82 @@
+"""rt-translate: changes the form of a network (ONNX to IR text, IR to Python source) and runs no pass."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlirt.dialects.xdsl_compat import module_text
+from mlirt.errors import InvalidInputError, MlirtError
+from mlirt.passes.phases import PRECISIONS, TARGETS, phase_names, pipeline_for
+from mlirt.tools.diagnostic import diagnostic_of
+from mlirt.tools.input_files import InputFile, load_network, load_text, new_context
+from mlirt.tools.output_files import write_output
+from mlirt.tools.python_source import EMITTERS, python_source
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the tool; the result is the exit code: 0, 1 for an error in the input, 2 for wrong flags."""
+    try:
+        arguments = _parse_arguments(argv)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 1
+    try:
+        _translate(arguments)
+    except MlirtError as error:
+        print(diagnostic_of(error, arguments.input, None), file=sys.stderr)
+    except Exception as error:
+        print(f"rt-translate: internal error: {type(error).__name__}: {error} (--verbose shows where)", file=sys.stderr)
+        if arguments.verbose:
+            traceback.print_exc()
+    else:
+        return 0
+    return 1
+
+
+def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="rt-translate", description=__doc__, allow_abbrev=False)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--import-onnx", action="store_true", help="ONNX model to IR text; with -o the weights beside it")
+    what.add_argument("--emit-python", choices=EMITTERS, metavar="TARGET", help=f"kernel IR to source: {EMITTERS}")
+    what.add_argument("--print-pipeline", action="store_true", help="print the compiler's pipeline for rt-opt -p")
+    parser.add_argument("input", nargs="?", default="-", help="a file; - for standard input (default)")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="write to a file instead of standard output")
+    parser.add_argument("--target", choices=TARGETS, default="cpu", help="the target of the pipeline (default: cpu)")
+    parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help="its precision (default: fp32)")
+    parser.add_argument("--from", dest="first", metavar="PHASE", help=f"its first phase: {', '.join(phase_names())}")
+    parser.add_argument("--to", metavar="PHASE", help="its last phase")
+    parser.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
+    return parser.parse_args(argv)
+
+
+def _translate(arguments: argparse.Namespace) -> None:
+    file = InputFile(arguments.input)
+    if arguments.print_pipeline:
+        phases = pipeline_for(arguments.target, arguments.precision, arguments.first, arguments.to)
+        write_output(",".join(spec for _, specs in phases for spec in specs) + "\n", arguments.output)
+    elif arguments.emit_python:
+        module, _ = load_text(new_context(), file.read_text(), file)
+        write_output(python_source(module, arguments.emit_python), arguments.output)
+    else:
+        _import_onnx(file, arguments.output)
+
+
+def _import_onnx(file: InputFile, output: str | None) -> None:
+    """The text goes out last: where it is, its weights are."""
+    if not file.is_onnx:
+        raise InvalidInputError("expected a file whose name ends in .onnx")
+    ctx = new_context()
+    module = load_network(ctx, file)
+    text = module_text(module, debuginfo=True)
+    if output not in (None, "-"):
+        from mlirt.dialects.weights_file import write_weights
+
+        write_weights(module, ctx, Path(output).with_suffix(".safetensors"))
+    write_output(text, output)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
