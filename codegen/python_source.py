@@ -1,0 +1,203 @@
+"""Writes the body of a kernel as Python source: the base that every numba target shares.
+
+Statements are methods found by the op's name (`scf.for` -> `scf_for`), expressions the rules of python_expressions.py.
+A pure op with one reader and without a name of its own is written inside its reader, all else is a line `name = ...`.
+A target derives from `PythonSource`, adds the methods of its ops, and replaces rules where its words differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirt.codegen.python_expressions import EXPRESSIONS, LOOSE, PRODUCT, SUM, Expression, Rule
+from mlirt.codegen.python_names import Names
+from mlirt.dialects.kernel.core import LoadOp, StoreOp, stride_values
+from mlirt.dialects.locations import name_of
+from mlirt.errors import CompileError
+
+_INDENT = "    "
+_LONGEST_INLINE = 60  # a longer expression gets a line and a name
+
+
+class PythonSource:
+    """The lines of one function; make a new one for each."""
+
+    rules: Mapping[str, Rule] = EXPRESSIONS
+    # Names that the generated text imports, so that no value is called like one of them.
+    vocabulary: frozenset[str] = frozenset()
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.names = Names(self.vocabulary)
+        self._depth = 0
+        self._inline: dict[SSAValue, Expression] = {}
+
+    # --- lines
+
+    def line(self, text: str) -> None:
+        self.lines.append(_INDENT * self._depth + text if text else "")
+
+    @contextmanager
+    def block_of(self, header: str) -> Generator[None]:
+        """An indented block under `header`; an empty one gets `pass`."""
+        self.line(header)
+        self._depth += 1
+        before = len(self.lines)
+        yield
+        if len(self.lines) == before:
+            self.line("pass")
+        self._depth -= 1
+
+    # --- values
+
+    def expression(self, value: SSAValue) -> Expression:
+        """The text of a value where it is used."""
+        if value in self._inline:
+            return self._inline[value]
+        name = self.names.find(value)
+        if name is None:
+            owner = value.owner
+            where = name_of(owner) if isinstance(owner, Operation) else "a block argument"
+            raise CompileError(f"a value of {where} is used in generated source before it is defined")
+        return Expression(name)
+
+    def text(self, value: SSAValue, precedence: int = LOOSE) -> str:
+        """The text of a value inside of an operator that binds with `precedence`."""
+        return self.expression(value).within(precedence)
+
+    def texts(self, values: Iterable[SSAValue]) -> list[str]:
+        return [self.text(value) for value in values]
+
+    def define(self, value: SSAValue, expression: str) -> None:
+        """A line that gives a value its name."""
+        self.line(f"{self.names.define(value)} = {expression}")
+
+    def define_inline(self, value: SSAValue, expression: Expression) -> None:
+        """Let a value be written as this expression wherever it is used."""
+        self._inline[value] = expression
+
+    # --- ops
+
+    def ops(self, ops: Iterable[Operation]) -> None:
+        for op in ops:
+            self.op(op)
+
+    def op(self, op: Operation) -> None:
+        """Write one op: as a statement where there is a method of its name, else by its rule."""
+        statement = getattr(self, op.name.replace(".", "_"), None)
+        if statement is not None:
+            statement(op)
+        elif op.name in self.rules:
+            self._write_expression(op)
+        else:
+            raise CompileError(f"{name_of(op)}: {op.name} has no text in {type(self).__name__}")
+
+    def _write_expression(self, op: Operation) -> None:
+        result = op.results[0]
+        expression = self.rules[op.name](op, [self.expression(operand) for operand in op.operands])
+        if self._is_inlined(op, expression):
+            self.define_inline(result, expression)
+        elif result.first_use is not None:
+            self.define(result, expression.text)
+
+    def _is_inlined(self, op: Operation, expression: Expression) -> bool:
+        result = op.results[0]
+        if op.name == "arith.constant" or not op.operands:
+            return True
+        if result.name_hint is not None or len(expression.text) > _LONGEST_INLINE:
+            return False
+        uses = list(result.uses)
+        if len(uses) != 1 or uses[0].operation.parent is not op.parent:
+            return False
+        reader = uses[0].operation
+        return not reader.regions or isinstance(reader, scf.ForOp | scf.IfOp)
+
+    # --- addresses
+
+    def address(self, indices: Sequence[SSAValue], strides: Sequence[SSAValue | int]) -> Expression:
+        """`i * stride + j`: the element that a load or a store names."""
+        terms: list[Expression] = []
+        for index, stride in zip(indices, strides, strict=True):
+            step = Expression(str(stride)) if isinstance(stride, int) else self.expression(stride)
+            at = self.expression(index)
+            if step.text == "0" or at.text == "0":
+                continue
+            if step.text == "1":
+                terms.append(at)
+            elif at.text == "1":
+                terms.append(step)
+            else:
+                terms.append(Expression(f"{at.within(PRODUCT)} * {step.within(PRODUCT + 1)}", PRODUCT))
+        if not terms:
+            return Expression("0")
+        return terms[0] if len(terms) == 1 else Expression(" + ".join(term.within(SUM) for term in terms), SUM)
+
+    def kernel_load(self, op: LoadOp) -> None:
+        self.define(op.result, f"{self.text(op.buffer)}[{self.address(op.indices, stride_values(op)).text}]")
+
+    def kernel_store(self, op: StoreOp) -> None:
+        self.line(f"{self.text(op.buffer)}[{self.address(op.indices, stride_values(op)).text}] = {self.text(op.value)}")
+
+    # --- control flow
+
+    def scf_for(self, op: scf.ForOp) -> None:
+        """Carried values are variables: they are set before the loop, at the end of its body, and are its results."""
+        index, *carried = op.body.block.args
+        self._carry(op.iter_args, carried, op.results)
+        bounds = self.texts([op.lb, op.ub, op.step])
+        bounds = bounds[:2] if bounds[2] == "1" else bounds
+        bounds = bounds[1:] if len(bounds) == 2 and bounds[0] == "0" else bounds
+        with self.block_of(f"for {self.names.define(index)} in range({', '.join(bounds)}):"):
+            self._body(op.body.block, carried)
+
+    def scf_while(self, op: scf.WhileOp) -> None:
+        """The condition's region comes first in every turn; what it forwards is what the body and the readers see."""
+        before, after = op.before_region.block, op.after_region.block
+        self._carry(op.arguments, before.args, ())
+        with self.block_of("while True:"):
+            *ops, condition = before.ops
+            assert isinstance(condition, scf.ConditionOp)
+            self.ops(ops)
+            for argument, result in zip(after.args, op.results, strict=True):
+                self.names.share(result, self.names.define(argument))
+            self._assign(after.args, self.texts(condition.operands[1:]))
+            with self.block_of(f"if not {self.text(condition.condition, SUM)}:"):
+                self.line("break")
+            self._body(after, before.args)
+
+    def scf_if(self, op: scf.IfOp) -> None:
+        for result in op.results:
+            self.names.define(result)
+        with self.block_of(f"if {self.text(op.cond)}:"):
+            self._body(op.true_region.block, op.results)
+        if op.false_region.blocks and (op.results or len(list(op.false_region.block.ops)) > 1):
+            with self.block_of("else:"):
+                self._body(op.false_region.block, op.results)
+
+    def _carry(self, initial: Sequence[SSAValue], arguments: Sequence[SSAValue], results: Sequence[SSAValue]) -> None:
+        """Variables for the values that go round a loop, set to what they start with."""
+        starts = self.texts(initial)
+        for number, argument in enumerate(arguments):
+            if argument.name_hint is None and number < len(results):
+                argument.name_hint = results[number].name_hint
+            name = self.names.define(argument)
+            if number < len(results):
+                self.names.share(results[number], name)
+        self._assign(arguments, starts)
+
+    def _body(self, block: Block, targets: Sequence[SSAValue]) -> None:
+        """The ops of a block; what it ends with is assigned to `targets`."""
+        *ops, terminator = block.ops
+        self.ops(ops)
+        self._assign(targets, self.texts(terminator.operands))
+
+    def _assign(self, targets: Sequence[SSAValue], values: Sequence[str]) -> None:
+        """One simultaneous assignment of all that changes."""
+        pairs = [(self.text(target), value) for target, value in zip(targets, values, strict=True)]
+        changes = [(target, value) for target, value in pairs if target != value]
+        if changes:
+            self.line(f"{', '.join(target for target, _ in changes)} = {', '.join(value for _, value in changes)}")
