@@ -1,4 +1,4 @@
-"""Builds the one object that drives every CPU engine: all threads run the same table of kernels, with a barrier between rows.
+"""Builds the one object that drives every CPU engine: all threads run one table of kernels, with barriers between rows.
 
 It is written as LLVM IR and is the same for every network: what differs is the table. Symbols of the object:
   mlirt_main(table, rows, sync, tid, nt)    thread `tid` of `nt` runs its part of every row of the table
@@ -13,6 +13,8 @@ bytes apart. Control block: word 0 job number; 16..21 main, table, rows, sync, n
 """
 
 from functools import cache
+
+from mlirt.runtime.llvm_binding import llvm
 
 _SPINS_BEFORE_YIELDING = 4096
 _SPINS_BETWEEN_YIELDS = 64
@@ -174,7 +176,8 @@ still:
   %counted = add i64 %n, 1
   %tired = icmp ugt i64 %counted, %pauses
   br i1 %tired, label %lie_down, label %spin
-; Announce the sleep first, look for a job again after it: whoever takes the announcement back decides about the semaphore.
+; Announce the sleep first, look for a job again after it: whoever takes the announcement back decides
+; about the semaphore.
 lie_down:
   %announced = atomicrmw xchg ptr %flag, i64 1 seq_cst
   %late_job = load atomic i64, ptr %control seq_cst, align 8
@@ -243,10 +246,9 @@ done:
 @cache
 def main_object(triple: str, features: str | tuple[str, ...] = ()) -> bytes:
     """The ELF object for `triple`; `features` as LLVM writes them ("+avx2,+fma") or as names."""
-    import llvmlite.binding as llvm
-
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
+    binding = llvm()
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
     declaration, pause = _PAUSES.get(triple.split("-")[0], ("", ""))
     source = _SOURCE.format(
         pause_declaration=declaration,
@@ -255,10 +257,10 @@ def main_object(triple: str, features: str | tuple[str, ...] = ()) -> bytes:
         resume=_SPINS_BEFORE_YIELDING - _SPINS_BETWEEN_YIELDS,
     )
     text = features if isinstance(features, str) else ",".join(f"+{name.removeprefix('+')}" for name in features)
-    machine = llvm.Target.from_triple(triple).create_target_machine(
+    machine = binding.Target.from_triple(triple).create_target_machine(
         features=text, opt=2, reloc="pic", codemodel="small", jit=False
     )
-    module = llvm.parse_assembly(source)
+    module = binding.parse_assembly(source)
     module.triple = triple
     module.verify()
     return machine.emit_object(module)

@@ -19,13 +19,14 @@ _SHAPES_KEPT = 4
 
 
 class ExecutionContext:
-    """Runs an engine; several contexts of one engine may run from several threads, one context runs one call at a time."""
+    """Runs an engine: contexts may run from several threads at once, one context runs one call at a time."""
 
     def __init__(self, manifest: Manifest, session: Session) -> None:
         self._manifest = manifest
         self._session = session
         self._dtypes = [numpy_dtype(tensor.dtype) for tensor in manifest.inputs]
         self._input_names = [tensor.name for tensor in manifest.inputs]
+        self._known_names = set(self._input_names)
         self._output_names = [tensor.name for tensor in manifest.outputs]
         self._programs: OrderedDict[tuple[Shape, ...], Program] = OrderedDict()
         self._lock = threading.Lock()
@@ -33,7 +34,7 @@ class ExecutionContext:
             self._prepare(tuple(tuple(evaluate(dim, {}) for dim in tensor.shape) for tensor in manifest.inputs))
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The outputs by name for the inputs by name, in fresh arrays; InvalidInputError where an input does not fit."""
+        """The outputs by name, in fresh arrays, for inputs by name; InvalidInputError where an input does not fit."""
         arrays = self._checked(feeds)
         with self._lock:
             program = self._program(arrays)
@@ -83,11 +84,10 @@ class ExecutionContext:
         return [(launch.layer, ms) for launch, ms in zip(self._manifest.launches, times, strict=True)]
 
     def _checked(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        if feeds.keys() != set(self._input_names):
+        if set(feeds) != self._known_names:
             self._complain_about_names(feeds)
-        return [
-            _checked_array(name, feeds[name], dtype) for name, dtype in zip(self._input_names, self._dtypes, strict=True)
-        ]
+        expected = zip(self._input_names, self._dtypes, strict=True)
+        return [_checked_array(name, feeds[name], dtype) for name, dtype in expected]
 
     def _complain_about_names(self, feeds: Mapping[str, np.ndarray]) -> None:
         known = ", ".join(map(repr, self._input_names)) or "none"
@@ -136,7 +136,7 @@ class ResidentRun:
 
 
 def _checked_array(name: str, value: np.ndarray, dtype: np.dtype[np.generic]) -> np.ndarray:
-    array = value if isinstance(value, np.ndarray) else np.asarray(value)  # pyright: ignore[reportUnnecessaryIsInstance]
+    array: np.ndarray = np.asarray(value)
     if array.dtype != dtype:
         raise InvalidInputError(
             f"input {name!r}: expected data type {dtype}, got {array.dtype}; convert it with .astype({dtype.name!r})"

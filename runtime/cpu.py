@@ -1,4 +1,4 @@
-"""Runs a plan on the CPU: links its object code, fills the table of kernels and parameters, drives it with all threads."""
+"""Runs a plan on the CPU: links its object code, fills the table of kernels and parameters, runs it on all threads."""
 
 import struct
 import time
@@ -118,8 +118,8 @@ class CpuProgram:
 
     def _make_scratch(self) -> dict[int, HostBlock]:
         """Memory for output buffers of which only views are outputs."""
-        buffers, roots = self._device.manifest.buffers, self._device.manifest.roots
-        loose = [i for i, b in enumerate(buffers) if roots[i] == i and b.kind == "output" and i not in self._bound_outputs]
+        owners = [(i, b) for i, b in enumerate(self._device.manifest.buffers) if b.view_of is None]
+        loose = [i for i, buffer in owners if buffer.kind == "output" and i not in self._bound_outputs]
         return {i: HostBlock(self._binding.sizes[i]) for i in loose}
 
     def _fill(self) -> tuple[np.ndarray, np.ndarray]:
@@ -195,7 +195,8 @@ class CpuProgram:
         if kind == "weight":
             whole = self._device.weights[place.root]
         elif kind == "input":
-            whole = self._inputs[[tensor.buffer for tensor in manifest.inputs].index(place.root)].reshape(-1).view(np.uint8)
+            which = [tensor.buffer for tensor in manifest.inputs].index(place.root)
+            whole = self._inputs[which].reshape(-1).view(np.uint8)
         elif place.root in self._scratch:
             return self._scratch[place.root].bytes_at(place.offset, size)
         else:

@@ -61,7 +61,7 @@ class Engine:
 
     @property
     def target(self) -> str:
-        """"cpu" or "cuda"."""
+        """ "cpu" or "cuda"."""
         return self.plan.manifest.target.kind
 
     @property
@@ -84,7 +84,7 @@ class Engine:
         return ExecutionContext(self.plan.manifest, self._device.session())
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The outputs by name for the inputs by name, in fresh arrays; InvalidInputError where an input does not fit."""
+        """The outputs by name, in fresh arrays, for inputs by name; InvalidInputError where an input does not fit."""
         return self._context.run(feeds)
 
     def run_positional(self, *arrays: np.ndarray) -> list[np.ndarray]:

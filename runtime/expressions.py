@@ -1,7 +1,7 @@
 """Shape arithmetic in a plan: whole-number formulas over named symbols, stored as JSON and evaluated on the host.
 
-A formula is an integer, the name of a symbol, or `[operator, left, right]` with one of `OPERATORS`. `parse` turns the JSON
-form into nested tuples after checking every name, the depth and the size of the numbers; `evaluate` computes it.
+A formula is an integer, the name of a symbol, or `[operator, left, right]` with one of `OPERATORS`. `parse` turns the
+JSON form into nested tuples after checking every name, the depth and the size of the numbers; `evaluate` computes it.
 """
 
 from collections.abc import Callable, Collection, Mapping

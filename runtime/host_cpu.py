@@ -5,22 +5,19 @@ from collections.abc import Iterable
 from functools import cache
 
 from mlirt.errors import PlanError
+from mlirt.runtime.llvm_binding import llvm
 
 
 @cache
 def host_features() -> frozenset[str]:
     """The processor features that LLVM finds on this machine."""
-    import llvmlite.binding as llvm
-
-    return frozenset(name for name, present in llvm.get_host_cpu_features().items() if present)
+    return frozenset(name for name, present in llvm().get_host_cpu_features().items() if present)
 
 
 @cache
 def host_triple() -> str:
     """LLVM's name of this machine, such as `x86_64-unknown-linux-gnu`."""
-    import llvmlite.binding as llvm
-
-    return llvm.get_process_triple()
+    return llvm().get_process_triple()
 
 
 def host_architecture() -> str:
@@ -35,13 +32,13 @@ def refuse_foreign_code(triple: str, features: Iterable[str]) -> None:
     architecture = {"arm64": "aarch64", "amd64": "x86_64"}.get(architecture, architecture)
     if architecture and architecture != host_architecture():
         raise PlanError(
-            f"the plan was built for {architecture} processors, this is {host_architecture()}; rebuild it on this machine"
+            f"the plan was built for {architecture} processors, this is {host_architecture()}; rebuild it here"
         )
     needed = {name.removeprefix("+") for name in features if name and not name.startswith("-")}
     missing = sorted(needed - host_features())
     if missing:
         raise PlanError(
-            f"the plan needs processor features that this machine lacks: {', '.join(missing)}; rebuild it on this machine"
+            f"the plan needs processor features that this machine lacks: {', '.join(missing)}; rebuild it here"
         )
 
 

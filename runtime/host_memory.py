@@ -25,12 +25,12 @@ class HostBlock:
 
     def zero(self, offset: int, size: int) -> None:
         """Write zeros over part of the block."""
-        assert 0 <= offset and offset + size <= self.size
+        assert 0 <= offset <= offset + size <= self.size
         ctypes.memset(self.address + offset, 0, size)
 
     def bytes_at(self, offset: int, size: int) -> np.ndarray:
         """A part of the block as a writable array of bytes, which keeps the block alive."""
-        assert 0 <= offset and offset + size <= self.size
+        assert 0 <= offset <= offset + size <= self.size
         base = self.address - ctypes.addressof(ctypes.c_char.from_buffer(self._mapping))
         return np.frombuffer(self._mapping, np.uint8, size, base + offset) if size else np.empty(0, np.uint8)
 

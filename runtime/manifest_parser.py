@@ -5,8 +5,8 @@ kernel's signature, views in a circle, buffers used outside of their lifetime, s
 """
 
 from collections.abc import Collection, Mapping
-from math import inf, nan
-from typing import Literal, cast
+from math import inf, nan, prod
+from typing import cast
 
 from mlirt.errors import PlanError
 from mlirt.runtime.data_types import SAFETENSORS_NAMES
@@ -34,7 +34,10 @@ _MAX_ALIGNMENT = 4096
 _MAX_THREADS_PER_BLOCK = 1024
 _MAX_SHARED_BYTES = 1 << 20
 _NON_FINITE = {"inf": inf, "-inf": -inf, "nan": nan}
-_TOP_FIELDS = "format mlirt name target symbols inputs outputs buffers kernels launches main profiles layers info".split()
+_TOP_FIELDS = (
+    *("format", "mlirt", "name", "target", "symbols", "inputs", "outputs"),
+    *("buffers", "kernels", "launches", "main", "profiles", "layers", "info"),
+)
 
 
 def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mapping[str, int]) -> Manifest:
@@ -85,7 +88,7 @@ def _target(top: JsonRecord) -> Target:
     if kind not in ("cpu", "cuda"):
         raise record.error("kind", f"expected 'cpu' or 'cuda', got {kind[:40]!r}")
     return Target(
-        kind=cast("Literal['cpu', 'cuda']", kind),
+        kind=kind,
         triple=record.text("triple", ""),
         features=record.texts("features", 1024, []),
         vector_bits=record.integer("vector_bits", 0, 1 << 16, 0),
@@ -141,7 +144,7 @@ def _buffer(raw: object, where: str, count: int, launches: int, names: Collectio
     if align & (align - 1):
         raise record.error("align", f"{align} is no power of two")
     return Buffer(
-        kind=cast("Literal['arena', 'input', 'output', 'weight']", kind),
+        kind=kind,
         size=record.formula("bytes", names),
         first=first,
         last=last,
@@ -167,10 +170,9 @@ def _kernel(raw: object, where: str, target: Target, sections: Collection[str]) 
     for section in objects.values():
         if not isinstance(section, str) or section not in sections:
             raise record.error("object", f"there is no section {str(section)[:40]!r}")
-    block = tuple(
-        size if isinstance(size, int) and not isinstance(size, bool) else 0 for size in record.items("block", 3, [1, 1, 1])
-    )
-    if len(block) != 3 or min(block) < 1 or max(block) > 1024 or block[0] * block[1] * block[2] > _MAX_THREADS_PER_BLOCK:
+    sizes = record.items("block", 3, [1, 1, 1])
+    block = tuple(size if isinstance(size, int) and not isinstance(size, bool) else 0 for size in sizes)
+    if len(block) != 3 or min(block) < 1 or prod(block) > _MAX_THREADS_PER_BLOCK:
         raise record.error("block", f"expected three sizes with a product in [1, {_MAX_THREADS_PER_BLOCK}]")
     args = record.texts("args", 1024)
     if any(arg not in ARGUMENT_TYPES for arg in args):
@@ -327,4 +329,3 @@ def _check_lifetimes(manifest: Manifest) -> None:
         owner = manifest.buffers[manifest.roots[tensor.buffer]]
         if owner.kind == "arena" and owner.last < steps - 1:
             raise PlanError(f"plan manifest: outputs[{i}]: its buffer dies at step {owner.last}, before the run ends")
-

@@ -154,7 +154,7 @@ def _place_slots(requests: Sequence[Request], members: list[int], offsets: list[
 
 
 def _best_gap(alive: list[_Placed], size: int, base: int) -> int:
-    """The start of the smallest gap of at least `size` bytes between the live buffers (sorted by offset), or the end."""
+    """Where the smallest gap of at least `size` bytes between the live buffers (by offset) starts, else their end."""
     best, best_size, cursor = -1, 0, base
     for other in alive:
         gap = other.offset - cursor

@@ -1,7 +1,7 @@
 """Links the object code of a plan into this process with llvmlite alone, and finds the address of each kernel.
 
-Compiled kernels refer to the compiler's error-reporting functions, which a plan's kernels never reach: those are bound to
-stubs that do nothing, inside the linked group only. Everything else (libm, libc) must be there.
+Compiled kernels refer to the compiler's error-reporting functions, which a plan's kernels never reach: those are bound
+to stubs that do nothing, inside the linked group only. Everything else (libm, libc) must be there.
 """
 
 import re
@@ -13,6 +13,7 @@ from typing import Any
 from mlirt.errors import PlanError
 from mlirt.runtime.elf_symbols import ElfSymbols, read_symbols
 from mlirt.runtime.host_cpu import host_architecture
+from mlirt.runtime.llvm_binding import llvm
 
 _ERROR_PATH = re.compile(r"^(NRT_\w+|numba_\w+|_?Py[A-Z]\w*|_Py_\w+)$")
 
@@ -65,7 +66,7 @@ def _grouped(objects: Mapping[str, memoryview], tables: Mapping[str, ElfSymbols]
 
 
 def _link(group: _Group) -> Any:
-    llvm = _llvm()
+    binding = llvm()
     stubs: list[str] = []
     missing: list[str] = []
     for symbol in sorted(group.undefined - group.defined):
@@ -75,20 +76,20 @@ def _link(group: _Group) -> Any:
             missing.append(symbol)
     if missing:
         raise PlanError(f"object code {next(iter(group.objects))!r} needs functions that are not here: {missing[:5]}")
-    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly("\n".join(stubs)), machine)
+    machine = binding.Target.from_triple(binding.get_process_triple()).create_target_machine(jit=True)
+    engine = binding.create_mcjit_compiler(binding.parse_assembly("\n".join(stubs)), machine)
     for data in group.objects.values():
-        engine.add_object_file(llvm.ObjectFileRef.from_data(bytes(data)))
+        engine.add_object_file(binding.ObjectFileRef.from_data(bytes(data)))
     engine.finalize_object()
     return engine
 
 
 def _resolves(symbol: str) -> bool:
-    llvm = _llvm()
-    if llvm.address_of_symbol(symbol):
+    binding = llvm()
+    if binding.address_of_symbol(symbol):
         return True
     _load_math_library()
-    return bool(llvm.address_of_symbol(symbol))
+    return bool(binding.address_of_symbol(symbol))
 
 
 @cache
@@ -96,16 +97,7 @@ def _load_math_library() -> None:
     """Make libm's functions visible to the linker; Python itself may have been linked without them."""
     for name in ("libm.so.6", "libm.so"):
         try:
-            _llvm().load_library_permanently(name)
+            llvm().load_library_permanently(name)
             return
         except RuntimeError:
             continue
-
-
-@cache
-def _llvm() -> Any:
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm

@@ -1,4 +1,4 @@
-"""The plan file: one file with everything that running a network needs; data only, nothing in it is executed by loading.
+"""The plan file: one file with all that running a network needs; data only, nothing in it is executed by loading.
 
 Layout (all integers little-endian):
     0   8 bytes   magic `\\x89mlirt\\r\\n`
@@ -194,8 +194,8 @@ def _open(source: str | os.PathLike[str] | Bytes) -> memoryview:
 
 
 def _read_index(data: memoryview) -> list[tuple[str, int, int, str]]:
-    if len(data) < _HEADER.size or data[:8] != MAGIC:
-        raise PlanError("this is no mlirt plan file (its first bytes differ); a plan is made by Engine.save or --saveEngine")
+    if len(data) < _HEADER.size or bytes(data[:8]) != MAGIC:
+        raise PlanError("this is no mlirt plan file (its first bytes differ); Engine.save or --saveEngine make one")
     _, version, file_bytes, index_bytes, digest = _HEADER.unpack(data[: _HEADER.size])
     if version != CONTAINER_VERSION:
         raise PlanError(f"the plan file has version {version}, this mlirt reads {CONTAINER_VERSION}; please rebuild it")

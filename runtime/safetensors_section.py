@@ -38,7 +38,7 @@ def pieces(weights: Mapping[str, np.ndarray]) -> Iterator[memoryview]:
         end = position + array.nbytes
         entry = {"dtype": SAFETENSORS_NAMES[array.dtype.name], "shape": list(weights[key].shape)}
         header[key] = {**entry, "data_offsets": [position, end]}
-        bodies.append(memoryview(array.reshape(-1).view(np.uint8)))
+        bodies.append(array.reshape(-1).view(np.uint8).data)
         position = end
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(8 + len(text)) % ALIGNMENT)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.expressions import Expression, ExpressionError, evaluate, to_text
-from mlirt.runtime.manifest import Argument, BufferArgument, IntArgument, Launch, Manifest, Tensor
+from mlirt.runtime.manifest import Argument, BufferArgument, IntArgument, Launch, Manifest, ShapeRange, Tensor
 from mlirt.runtime.memory_planning import MemoryPlanError, Request, plan, verify
 
 Shape = tuple[int, ...]
@@ -86,16 +86,18 @@ def _check_profiles(manifest: Manifest, shapes: Sequence[Shape]) -> None:
         return
     for profile in manifest.profiles:
         ranges = [(profile.get(tensor.name), shape) for tensor, shape in zip(manifest.inputs, shapes, strict=True)]
-        if all(
-            covered is None or all(low <= d <= high for low, d, high in zip(covered.minimum, s, covered.maximum, strict=True))
-            for covered, s in ranges
-        ):
+        if all(covered is None or _covers(covered, shape) for covered, shape in ranges):
             return
     given = ", ".join(f"{tensor.name}={shape}" for tensor, shape in zip(manifest.inputs, shapes, strict=True))
     raise InvalidInputError(
         f"no optimization profile covers the shapes {given}; stay between the profile's minimum and maximum, "
         "or build the engine with another profile"
     )
+
+
+def _covers(profile: ShapeRange, shape: Shape) -> bool:
+    ranges = zip(profile.minimum, shape, profile.maximum, strict=True)
+    return all(low <= length <= high for low, length, high in ranges)
 
 
 def bind_shapes(manifest: Manifest, shapes: Sequence[Shape]) -> ShapeBinding:
@@ -162,9 +164,7 @@ class _Binder:
             offsets=offsets,
             arena_bytes=total,
             halos=tuple(sorted(halos)),
-            launches=tuple(
-                BoundLaunch(i, self._arguments(i, launch), self._grid(launch)) for i, launch in enumerate(manifest.launches)
-            ),
+            launches=tuple(self._launch(i, launch) for i, launch in enumerate(manifest.launches)),
         )
 
     def _shape(self, tensor: Tensor) -> Shape:
@@ -195,12 +195,13 @@ class _Binder:
         chosen = plan(requests)
         return dict(zip(owners, chosen.offsets, strict=True)), chosen.total
 
-    def _arguments(self, step: int, launch: Launch) -> tuple[BoundArgument, ...]:
+    def _launch(self, step: int, launch: Launch) -> BoundLaunch:
         kinds = self.manifest.kernels[launch.kernel].args
-        return tuple(
+        args = tuple(
             self._argument(argument, kind, f"launch {step} ({launch.layer[:80]}), argument {i}")
             for i, (argument, kind) in enumerate(zip(launch.args, kinds, strict=True))
         )
+        return BoundLaunch(step, args, self._grid(launch))
 
     def _argument(self, argument: Argument, kind: str, where: str) -> BoundArgument:
         if isinstance(argument, BufferArgument):

@@ -1,8 +1,8 @@
-"""The threads that help the caller run CPU engines: they persist in native code, spin shortly after a run, then sleep.
+"""The threads that help the caller run CPU engines: they live in native code, spin shortly after a run, then sleep.
 
-One pool serves the process. A run wakes all workers with one native call; runs of several contexts queue at its lock, so
-that engines do not fight for cores. The code (`mlirt_run`, `mlirt_worker`) is the main object of the plan loaded first; its
-block layouts are described in builder/spmd_main.py.
+One pool serves the process. A run wakes all workers with one native call; runs of several contexts queue at its lock,
+so that engines do not fight for cores. The code (`mlirt_run`, `mlirt_worker`) is the main object of the plan loaded
+first; the layout of its memory is described in builder/spmd_main.py.
 """
 
 import atexit
@@ -10,6 +10,7 @@ import ctypes
 import os
 import threading
 import time
+from collections.abc import Callable
 
 from mlirt.runtime.host_memory import HostBlock
 from mlirt.runtime.object_linker import LinkedCode
@@ -66,14 +67,14 @@ class WorkerPool:
         return next(address for (_, symbol), address in self._code.addresses.items() if symbol == "mlirt_main")
 
 
-def _pauses_in(spin: "ctypes._CFuncPtr", seconds: float = _SPIN_SECONDS) -> int:  # pyright: ignore[reportPrivateUsage]
+def _pauses_in(spin: Callable[[int], None], seconds: float = _SPIN_SECONDS) -> int:
     """How many pauses take `seconds`; the shortest of a few trials, for another process may take the core."""
     trial = 2000
     shortest = min(_timed(spin, trial) for _ in range(3))
     return max(16, int(trial * seconds / max(shortest, 1e-9)))
 
 
-def _timed(spin: "ctypes._CFuncPtr", count: int) -> float:  # pyright: ignore[reportPrivateUsage]
+def _timed(spin: Callable[[int], None], count: int) -> float:
     start = time.perf_counter()
     spin(count)
     return time.perf_counter() - start

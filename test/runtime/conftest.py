@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mlirt.builder.spmd_main import main_object
+from mlirt.runtime.llvm_binding import llvm
+
 SCALE = """
 ; params: x, y, count, factor (bits of a double), addend (bits of a double); y = factor * x + addend, split over threads
 define void @scale(ptr %p, i64 %tid, i64 %nt) {
@@ -46,7 +49,8 @@ done:
 }
 """
 REVERSE = """
-; params: x, y, count; y[i] = cos(x[count-1-i]): needs all of x, so a missing barrier shows; uses libm and error-path symbols
+; params: x, y, count; y[i] = cos(x[count-1-i]): needs all of x, so a missing barrier shows;
+; refers to libm and to symbols of an error path
 declare float @cosf(float)
 declare void @NRT_decref(ptr)
 declare void @PyErr_Clear()
@@ -91,13 +95,9 @@ done:
 
 
 def compile_ir(source: str) -> bytes:
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=2, reloc="pic", jit=False)
-    module = llvm.parse_assembly(source)
-    module.triple = llvm.get_process_triple()
+    machine = llvm().Target.from_default_triple().create_target_machine(opt=2, reloc="pic", jit=False)
+    module = llvm().parse_assembly(source)
+    module.triple = llvm().get_process_triple()
     return machine.emit_object(module)
 
 
@@ -112,11 +112,7 @@ class Parts:
 
 @pytest.fixture(scope="session")
 def sections() -> dict[str, bytes]:
-    import llvmlite.binding as llvm
-
-    from mlirt.builder.spmd_main import main_object
-
-    triple: str = llvm.get_process_triple()
+    triple: str = llvm().get_process_triple()
     return {"main": main_object(triple), "scale.o": compile_ir(SCALE), "reverse.o": compile_ir(REVERSE)}
 
 
@@ -125,15 +121,13 @@ def tiny(sections: dict[str, bytes]) -> Callable[[], Parts]:
     """x[n, 4] -> 2x+1 (arena) -> cos of the reverse (output y); w is an 8-float weight, scaled to the output z."""
 
     def make() -> Parts:
-        import llvmlite.binding as llvm
-
         count: list[object] = ["*", "n", 4]
         size = ["*", count, 4]
-        manifest = {
+        manifest: dict[str, Any] = {
             "format": 1,
             "mlirt": "0.1.0",
             "name": "tiny",
-            "target": {"kind": "cpu", "triple": llvm.get_process_triple(), "features": [], "vector_bits": 128, "arch": ""},
+            "target": {"kind": "cpu", "triple": llvm().get_process_triple(), "features": [], "vector_bits": 128},
             "symbols": [{"name": "n", "input": 0, "axis": 0}],
             "inputs": [{"name": "x", "dtype": "float32", "shape": ["n", 4], "buffer": 0}],
             "outputs": [

@@ -1,6 +1,7 @@
 """Shape formulas: the JSON form is checked, evaluation equals Python's arithmetic, overflow is an error."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -16,27 +17,24 @@ formulas = st.recursive(
 )
 
 
+MEANING: dict[str, Callable[[int, int], int]] = {
+    "+": lambda x, y: x + y,
+    "-": lambda x, y: x - y,
+    "*": lambda x, y: x * y,
+    "//": lambda x, y: x // y,
+    "%": lambda x, y: x % y,
+    "max": max,
+    "min": min,
+}
+
+
 def python_value(formula: Expression, n: int, h: int) -> int:
-    text = json.dumps(formula)
-
-    def value(item: object) -> int:
-        if isinstance(item, int):
-            return item
-        if isinstance(item, str):
-            return {"n": n, "h": h}[item]
-        assert isinstance(item, list)
-        operator, a, b = item
-        return {
-            "+": lambda x, y: x + y,
-            "-": lambda x, y: x - y,
-            "*": lambda x, y: x * y,
-            "//": lambda x, y: x // y,
-            "%": lambda x, y: x % y,
-            "max": max,
-            "min": min,
-        }[operator](value(a), value(b))
-
-    return value(json.loads(text))
+    if isinstance(formula, int):
+        return formula
+    if isinstance(formula, str):
+        return {"n": n, "h": h}[formula]
+    operator, a, b = formula
+    return MEANING[operator](python_value(a, n, h), python_value(b, n, h))
 
 
 @given(formulas, st.integers(0, 99), st.integers(0, 99))

@@ -1,0 +1,113 @@
+"""Every rule of the manifest has a plan that breaks it, and a message that names the place."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mlirt.errors import PlanError
+from mlirt.runtime.plan_file import make_plan
+from mlirt.runtime.shape_binding import bind_shapes
+
+Maker = Callable[[], Any]
+
+
+def set_at(tree: Any, path: str, value: object) -> None:
+    *parents, last = path.split(".")
+    for key in parents:
+        tree = tree[int(key) if key.isdigit() else key]
+    tree[int(last) if last.isdigit() else last] = value
+
+
+BROKEN: list[tuple[str, object, str]] = [
+    ("colour", 1, "plan.colour: is no field"),
+    ("name", None, "plan.name: is missing"),
+    ("target.kind", "tpu", "target.kind: expected 'cpu' or 'cuda', got 'tpu'"),
+    ("target.features", "avx2", "target.features: expected a list"),
+    ("symbols.0.axis", 1, "axis 1 of input 'x' is not the symbol 'n'"),
+    ("symbols.0.input", 1, "symbols[0].input: 1 is no index of the 1 inputs"),
+    ("inputs.0.dtype", "float31", "inputs[0].dtype: unknown data type"),
+    ("inputs.0.shape", ["m", 4], "inputs[0].shape: unknown symbol 'm'"),
+    ("inputs.0.buffer", 1, "inputs[0].buffer: buffer 1 is no input buffer"),
+    ("inputs.0.buffer", 99, "inputs[0].buffer: 99 is no index of the 5 buffers"),
+    ("outputs.1.name", "y", "plan.outputs: two of them have one name"),
+    ("buffers.0.kind", "heap", "buffers[0].kind: expected 'arena'"),
+    ("buffers.1.bytes", ["/", "n", 2], "buffers[1].bytes: a formula is"),
+    ("buffers.1.last", 0, "launches[1] (turn) uses buffer 1 outside of its lifetime [0, 0]"),
+    ("buffers.4.last", -1, "buffers[4].last: expected a whole number"),
+    ("buffers.1.align", 48, "buffers[1].align: 48 is no power of two"),
+    ("buffers.3.weight", "v", "buffers[3].weight: there is no weight 'v'"),
+    ("buffers.3.bytes", 33, "buffers[3].bytes: weight 'w' has 32 bytes"),
+    ("buffers.4.view_of", 4, "view_of: the views lead in a circle"),
+    ("kernels.0.object", "nowhere", "kernels[0].object: there is no section 'nowhere'"),
+    ("kernels.0.args.0", "i128", "kernels[0].args: expected types of ptr"),
+    ("kernels.0.block", [64, 64, 1], "kernels[0].block: expected three sizes"),
+    ("launches.0.kernel", 2, "launches[0].kernel: 2 is no index of the 2 kernels"),
+    ("launches.0.args", [], "launches[0].args: kernel 'scale' takes 5 arguments, got 0"),
+    ("launches.0.args.0", {"int": 3}, "launches[0].args[0].int: is no field"),
+    ("launches.0.args.2", {"buffer": 0}, "launches[0].args[2].buffer: is no field"),
+    ("launches.0.args.3", {"float": "many"}, "launches[0].args[3].float: expected a number"),
+    ("launches.0.serial", 1, "launches[0].serial: expected true or false"),
+    ("main", "nowhere", "plan.main: there is no section 'nowhere'"),
+    ("layers", [3], "layers[0]: expected an object"),
+    ("profiles", [{"x": {"min": [1, 4], "opt": [9, 4], "max": [8, 4]}}], "min <= opt <= max"),
+    ("profiles", [{"x": {"min": [1], "opt": [2], "max": [8]}}], "expected 2 dimensions"),
+    ("profiles", [{"q": {}}], "profiles[0].q: is no field"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "message"), BROKEN)
+def test_what_breaks_a_rule_is_refused(tiny: Maker, path: str, value: object, message: str) -> None:
+    parts = tiny()
+    set_at(parts.manifest, path, value)
+    with pytest.raises(PlanError) as caught:
+        make_plan(parts.manifest, parts.sections, parts.weights)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (
+            "launches.0.args.0",
+            {"buffer": 0, "offset": 33},
+            "launch 0 (double), argument 0: reaches beyond the 32 bytes",
+        ),
+        ("launches.0.args.0", {"buffer": 0, "offset": 1, "bytes": ["*", "n", 16]}, "reaches beyond the 32 bytes"),
+        ("launches.0.args.0", {"buffer": 0, "offset": ["-", 0, "n"]}, "offset is -2"),
+        ("buffers.1.bytes", ["-", "n", 3], "size of buffer 1 is -1"),
+        ("buffers.1.bytes", ["//", "n", ["-", "n", 2]], "division by zero"),
+        ("buffers.2.bytes", ["*", "n", 99], "buffer of 'y' has 198 bytes, its tensor 32"),
+        ("buffers.4.bytes", 31, "buffer of 'z' has 31 bytes, its tensor 32"),
+        ("outputs.0.shape", ["n", ["-", 0, "n"]], "a dimension of 'y' is -2"),
+        ("launches.0.args.2", {"int": ["*", ["*", "n", 2**61], 8]}, "beyond 2^62"),
+    ],
+)
+def test_what_makes_no_sense_for_a_shape_is_refused(tiny: Maker, path: str, value: object, message: str) -> None:
+    parts = tiny()
+    set_at(parts.manifest, path, value)
+    plan = make_plan(parts.manifest, parts.sections, parts.weights)
+    with pytest.raises(PlanError) as caught:
+        bind_shapes(plan.manifest, [(2, 4)])
+    assert message in str(caught.value)
+
+
+def test_given_offsets_are_used_and_verified(tiny: Maker) -> None:
+    parts = tiny()
+    buffers = parts.manifest["buffers"]
+    buffers[1]["offset"], buffers[4]["offset"] = 512, ["*", "n", 0]
+    assert bind_shapes(make_plan(parts.manifest, parts.sections, parts.weights).manifest, [(2, 4)]).offsets == {
+        1: 512,
+        4: 0,
+    }
+    buffers[1]["offset"], buffers[4]["offset"], buffers[4]["first"] = 0, 0, 1
+    with pytest.raises(PlanError, match="overlap"):
+        bind_shapes(make_plan(parts.manifest, parts.sections, parts.weights).manifest, [(2, 4)])
+
+
+def test_a_view_beyond_its_buffer_is_refused(tiny: Maker) -> None:
+    parts = tiny()
+    parts.manifest["buffers"].append({"kind": "arena", "bytes": 8, "view_of": 4, "view_offset": 25})
+    with pytest.raises(PlanError, match="buffer 5 reaches beyond buffer 4"):
+        bind_shapes(make_plan(parts.manifest, parts.sections, parts.weights).manifest, [(2, 4)])
