@@ -1,0 +1,126 @@
+"""Lanes: the iterations or threads that execute an op together, each SSA value an array with one element per lane."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import Attribute, SSAValue
+
+from mlirt.dialects.kernel.interpreter_memory import Access, Buffer
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+    Value: TypeAlias = Array | Buffer
+
+
+class Epochs:
+    """The epoch of each block: a barrier starts a new one."""
+
+    def __init__(self, blocks: int) -> None:
+        import numpy as np
+
+        self._of = np.zeros(blocks, np.int64)
+        self._newest = 0
+
+    def of(self, blocks: Array) -> Array:
+        return self._of[blocks]
+
+    def start(self, blocks: Array) -> None:
+        """These blocks have passed a barrier."""
+        self._newest += 1
+        self._of[blocks] = self._newest
+
+
+class Lanes:
+    """`count` lanes and the SSA values they know.
+
+    A scalar is an array of shape `(count,)`, or `()` where all lanes have the same; a vector is `(count, n)` or
+    `(1, n)`. `origin` maps each lane to the lane of `parent` that it was split from; `active` tells which lanes execute.
+    """
+
+    def __init__(
+        self,
+        block: Array,
+        thread: Array,
+        epochs: Epochs,
+        *,
+        depth: int,
+        parent: Lanes | None = None,
+        origin: Array | None = None,
+    ) -> None:
+        import numpy as np
+
+        self.count = len(block)
+        self.block, self.thread, self.epochs, self.depth = block, thread, epochs, depth
+        self.parent, self.origin = parent, origin
+        self.active = np.ones(self.count, bool)
+        self._values: dict[SSAValue, Value] = {}
+
+    def split(self, origin: Array) -> Lanes:
+        """Lanes that do a part of the work of these, in the same blocks and threads."""
+        return Lanes(self.block[origin], self.thread[origin], self.epochs, depth=self.depth, parent=self, origin=origin)
+
+    def __setitem__(self, name: SSAValue, value: Value) -> None:
+        self._values[name] = value
+
+    def get(self, name: SSAValue) -> Value:
+        """The value of an SSA name; one of the parent is copied to the lanes that came from each of its lanes."""
+        if name in self._values:
+            return self._values[name]
+        assert self.parent is not None, f"{name} has no value"
+        value = self.parent.get(name)
+        if not isinstance(value, Buffer) and is_laned(value, name.type, self.parent.count):
+            value = value[self.origin]
+        self._values[name] = value
+        return value
+
+    def buffer(self, name: SSAValue) -> Buffer:
+        value = self.get(name)
+        assert isinstance(value, Buffer)
+        return value
+
+    def array(self, name: SSAValue) -> Array:
+        """A scalar or vector as it is kept: possibly one element for all lanes."""
+        value = self.get(name)
+        assert not isinstance(value, Buffer)
+        return value
+
+    def per_lane(self, name: SSAValue) -> Array:
+        """A scalar of each lane."""
+        import numpy as np
+
+        return np.broadcast_to(self.array(name), (self.count,))
+
+    def access(self, index: Array, lanes: Array, where: str) -> Access:
+        """The access of `lanes` to `index`, one element for each of these."""
+        block = self.block[lanes]
+        return Access(where, index, block, self.thread[lanes], self.epochs.of(block))
+
+    @contextmanager
+    def only(self, active: Array) -> Generator[None]:
+        """Let only these lanes execute."""
+        before, self.active = self.active, active
+        try:
+            yield
+        finally:
+            self.active = before
+
+
+def is_laned(value: Array, type_: Attribute, lanes: int) -> bool:
+    """Whether an array has one entry per lane, and not one for all."""
+    return value.ndim == (2 if isinstance(type_, VectorType) else 1) and value.shape[0] == lanes
+
+
+def merge(condition: Array, new: Array, old: Array) -> Array:
+    """`new` in the lanes where the condition holds, `old` in the others."""
+    import numpy as np
+
+    if condition.all():
+        return new
+    wide = condition[:, None] if max(new.ndim, old.ndim) == 2 else condition
+    return np.where(wide, new, old)

@@ -1,0 +1,173 @@
+"""The memory of interpreted kernels: flat buffers that notice bad indices, reads of nothing and races.
+
+Each element remembers who wrote it last and who has read it, as (block, thread, epoch). Two accesses of one element, one
+of them a write, race when they come from different blocks, or from different threads of a block within one epoch; a
+barrier starts the next epoch of its block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mlirt.errors import CompileError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+_NOBODY = -1
+_SEVERAL = -2
+
+
+class KernelError(CompileError):
+    """A kernel did something that is not allowed, on some input."""
+
+
+class OutOfBoundsError(KernelError):
+    """An access outside of its buffer."""
+
+
+class UninitializedReadError(KernelError):
+    """A read of an element that nobody has written."""
+
+
+class RaceError(KernelError):
+    """Two unordered accesses of one element, at least one of them a write."""
+
+
+class DivergenceError(KernelError):
+    """Not all threads of a block reached a barrier together."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """One op's accesses: for each active lane its index, its block, its thread, and the epoch that its block is in."""
+
+    where: str
+    index: Array
+    block: Array
+    thread: Array
+    epoch: Array
+
+
+class Buffer:
+    """Elements in a row. `base` is where index zero lies, so that a halo can lie before it."""
+
+    def __init__(self, name: str, data: Array, *, initialized: bool, base: int = 0) -> None:
+        import numpy as np
+
+        self.name, self.data, self.base, self.tracked = name, data, base, False
+        self.initialized = None if initialized else np.zeros(data.size, bool)
+
+    def track(self) -> None:
+        """From now on, look for races."""
+        self.tracked = True
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all accesses so far: what follows is ordered after them."""
+        import numpy as np
+
+        if not self.tracked:
+            return
+        size = self.data.size
+        self.writer = np.full((3, size), _NOBODY, np.int64)
+        self.reader = np.full((3, size), _NOBODY, np.int64)
+
+    def read(self, access: Access) -> Array:
+        """The elements at the indices; raises a `KernelError`."""
+        at = self._locate(access)
+        if self.initialized is not None and not self.initialized[at].all():
+            lane = int((~self.initialized[at]).argmax())
+            element = self._element(access, lane)
+            raise UninitializedReadError(f"{access.where} reads {element}, which nobody has written")
+        if self.tracked:
+            self._refuse_other(access, self.writer[:, at], "reads", "wrote")
+            self._note_readers(access, at)
+        return self.data[at]
+
+    def write(self, access: Access, values: Array) -> None:
+        """Set the elements at the indices; raises a `KernelError`."""
+        at = self._locate(access)
+        if self.tracked:
+            self._note_writers(access, at)
+        self.data[at] = values
+        if self.initialized is not None:
+            self.initialized[at] = True
+
+    def _locate(self, access: Access) -> Array:
+        at = access.index + self.base
+        self._refuse_outside(access, (at < 0) | (at >= self.data.size), self.data.size - self.base)
+        return at
+
+    def _refuse_outside(self, access: Access, outside: Array, extent: int) -> None:
+        if outside.any():
+            lane = int(outside.argmax())
+            fault = f"{self._element(access, lane)} is out of bounds: the extent is {extent}"
+            raise OutOfBoundsError(f"{access.where}: {fault}{_who(access, lane)}")
+
+    def _note_writers(self, access: Access, at: Array) -> None:
+        import numpy as np
+
+        self._refuse_other(access, self.writer[:, at], "writes", "also writes")
+        self._refuse_other(access, self.reader[:, at], "writes", "reads")
+        order = np.argsort(at, kind="stable")
+        twice = np.flatnonzero(np.diff(at[order]) == 0)
+        if twice.size:
+            one, other = int(order[twice[0]]), int(order[twice[0] + 1])
+            element = self._element(access, one)
+            raise RaceError(f"{access.where}: {element} is written{_who(access, one)} and{_who(access, other)} at once")
+        self.writer[:, at] = access.block, access.thread, access.epoch
+
+    def _refuse_other(self, access: Access, before: Array, verb: str, earlier: str) -> None:
+        block, thread, epoch = before
+        other_block = (block != _NOBODY) & (block != access.block)
+        other_thread = (block == access.block) & (epoch == access.epoch) & (thread != access.thread)
+        bad = other_block | other_thread
+        if bad.any():
+            lane = int(bad.argmax())
+            several = _SEVERAL in (block[lane], thread[lane])
+            culprit = "several others" if several else f"block {block[lane]} thread {thread[lane]}"
+            order = "blocks are never ordered" if other_block[lane] else "there is no barrier between"
+            what = f"{verb} {self._element(access, lane)}{_who(access, lane)}"
+            raise RaceError(f"{access.where} {what}, which {culprit} {earlier}: {order}")
+
+    def _note_readers(self, access: Access, at: Array) -> None:
+        """Merge the new readers with the ones known; `_SEVERAL` stands for more than one block or thread."""
+        import numpy as np
+
+        block, thread, epoch = self.reader[:, at]
+        same_block, same_epoch = block == access.block, epoch == access.epoch
+        new_block = np.where((block == _NOBODY) | same_block, access.block, _SEVERAL)
+        several = same_block & same_epoch & (thread != access.thread)
+        self.reader[:, at] = new_block, np.where(several, _SEVERAL, access.thread), access.epoch
+        # Of several lanes that read one element now, the last one is on record: the others see that it is not them.
+        kept_block, kept_thread, _ = self.reader[:, at]
+        lost_block = (kept_block != _SEVERAL) & (kept_block != access.block)
+        lost_thread = (kept_thread != _SEVERAL) & (kept_thread != access.thread) & ~lost_block
+        self.reader[0, at[lost_block]] = _SEVERAL
+        self.reader[1, at[lost_thread | several]] = _SEVERAL
+
+    def _element(self, access: Access, lane: int) -> str:
+        return f"%{self.name}[{access.index[lane]}]"
+
+
+def _who(access: Access, lane: int) -> str:
+    return f" (by block {access.block[lane]} thread {access.thread[lane]})"
+
+
+class SharedBuffer(Buffer):
+    """Shared memory of the blocks that run together: each has its own `extent` elements."""
+
+    def __init__(self, name: str, extent: int, dtype: np.dtype[Any], first_block: int, blocks: int) -> None:
+        import numpy as np
+
+        super().__init__(name, np.zeros(extent * blocks, dtype), initialized=False)
+        self.extent, self.first_block = extent, first_block
+        self.track()
+
+    def _locate(self, access: Access) -> Array:
+        self._refuse_outside(access, (access.index < 0) | (access.index >= self.extent), self.extent)
+        return access.index + (access.block - self.first_block) * self.extent
