@@ -1,7 +1,7 @@
 # `make demo` and `make test` need python3, git and a package registry; everything they install goes to .venv.
 PYTHON ?= python3
 BIN := .venv/bin
-DEMO := examples/demo.py
+DEMO := examples/recognise_text.py
 
 .PHONY: demo test lit lint clean
 
@@ -14,7 +14,6 @@ demo: .venv/installed
 	$(BIN)/python $(DEMO)
 
 test: .venv/installed
-	$(BIN)/lit --quiet test/
 	$(BIN)/pytest -q --numprocesses auto
 
 lit: .venv/installed

@@ -142,11 +142,11 @@ class _Driver:
 
 def _print_times(options: PipelineOptions) -> None:
     """A table on standard error: CPU and wall milliseconds of each pass, in the order in which they ran."""
-    total = sum(passed.cpu for passed in options.times) or 1.0
+    total = sum(passed.cpu for passed in options.times)
     print(f"{'cpu ms':>10} {'wall ms':>10} {'':>6}  pass", file=sys.stderr)
     for passed in options.times:
         print(
-            f"{passed.cpu * 1e3:10.2f} {passed.wall * 1e3:10.2f} {passed.cpu / total:6.1%}  {passed.pass_name}",
+            f"{passed.cpu * 1e3:10.2f} {passed.wall * 1e3:10.2f} {passed.cpu / (total or 1.0):6.1%}  {passed.pass_name}",
             file=sys.stderr,
         )
     print(f"{total * 1e3:10.2f} {sum(p.wall for p in options.times) * 1e3:10.2f} {1:6.1%}  total", file=sys.stderr)

@@ -55,6 +55,18 @@ def test_passes_never_import_passes() -> None:
         assert modules.isdisjoint(_imported(file)), f"{file} imports a pass: they meet in passes/phases.py"
 
 
+def test_rooms_never_import_rooms() -> None:
+    rooms = {room.name for room in registry.rooms()}
+    for room in rooms:
+        for file in (ROOT / "passes" / room).rglob("*.py"):
+            others = [
+                name
+                for name in _imported(file)
+                if any(name.startswith(f"mlirt.passes.{other}") for other in rooms - {room})
+            ]
+            assert not others, f"{file} imports {others}: rooms meet in passes/phases.py"
+
+
 def _imported(file: Path) -> set[str]:
     imported: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
