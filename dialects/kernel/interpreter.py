@@ -1,7 +1,8 @@
 """The SIMT interpreter: executes a kernel on NumPy arrays, all iterations or threads in step, and finds its mistakes.
 
 It runs structured kernels (`kernel.parallel`, `kernel.reduce`) and kernels mapped to blocks and threads alike. An op's
-meaning is a rule in the `RULES` of an `interpreter_*.py` beside this file; scalar ops have theirs in `scalar_semantics`.
+meaning is a rule in the `RULES` of an `interpreter_*.py` beside this file; those of scalar
+ops are in `scalar_semantics`.
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ class Lanes:
     """`count` lanes and the SSA values they know.
 
     A scalar is an array of shape `(count,)`, or `()` where all lanes have the same; a vector is `(count, n)` or
-    `(1, n)`. `origin` maps each lane to the lane of `parent` that it was split from; `active` tells which lanes execute.
+    `(1, n)`. `origin` maps each lane to the lane of `parent` that it was split from; `active` tells which
+    lanes execute now.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """The memory of interpreted kernels: flat buffers that notice bad indices, reads of nothing and races.
 
-Each element remembers who wrote it last and who has read it, as (block, thread, epoch). Two accesses of one element, one
-of them a write, race when they come from different blocks, or from different threads of a block within one epoch; a
+Each element remembers who wrote it last and who has read it, as (block, thread, epoch). Two accesses of one element,
+one of them a write, race when they come from different blocks, or from different threads of a block within one epoch; a
 barrier starts the next epoch of its block.
 """
 
