@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from mlirt.dialects.dims_attr import DimsAttr
-from mlirt.dialects.symbolic import Dim, product, sym
+from mlirt.dialects.symbolic import Dim, product, sym, symbols
 
 if TYPE_CHECKING:
     import numpy as np
@@ -165,8 +165,8 @@ def stored_bytes(of: Attribute) -> Dim:
 
 
 def is_unknown(dim: Dim) -> bool:
-    """Whether a dimension is an unnamed `?`."""
-    return not isinstance(dim, int) and str(dim).startswith(UNKNOWN_PREFIX)
+    """Whether a dimension is an unnamed `?`, or computed from one."""
+    return not isinstance(dim, int) and any(name.startswith(UNKNOWN_PREFIX) for name in symbols(dim))
 
 
 def compatible(left: Attribute, right: Attribute) -> bool:

@@ -1,0 +1,59 @@
+"""Copies and conversions between element types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import LocationAttr, TensorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from mlirt.dialects.tensor_op import TensorOp
+from mlirt.dialects.tensor_types import Tensor, element_of, numpy_dtype, with_element
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+
+@irdl_op_definition
+class IdentityOp(TensorOp):
+    """The same values in the element type of the result (feature 1.14).
+
+    Floating-point numbers become integers by truncation toward zero, out of range ones by wrapping; everything but zero is
+    true; true is 1.
+
+    Example: `%y = trt.identity %x : (tensor<4xf32>) -> tensor<4xi32>`
+    """
+
+    name = "trt.identity"
+
+    input = operand_def(TensorType)
+    output = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Tensor]:
+        own = self.output.type
+        return [with_element(self.input.type, element_of(own if isinstance(own, TensorType) else self.input.type))]
+
+    def reference(self, *arrays: Array) -> Sequence[Array]:
+        import numpy as np
+
+        (x,) = arrays
+        target = numpy_dtype(element_of(self.output.type))
+        if x.dtype.kind in "fV" and target.kind in "iu":
+            with np.errstate(invalid="ignore"):
+                return [x.astype(np.float64).astype(np.int64).astype(target)]
+        with np.errstate(over="ignore"):
+            return [x.astype(target)]
+
+    @classmethod
+    def cast(cls, value: SSAValue, element: Attribute, location: LocationAttr | None = None) -> IdentityOp:
+        """The op that converts `value` to an element type."""
+        op = cls.build(operands=[value], result_types=[with_element(value.type, element)])
+        if location is not None:
+            op.location = location
+        return op
