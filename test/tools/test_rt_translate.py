@@ -1,0 +1,88 @@
+"""rt-translate: ONNX to IR text with its weights beside it, and the pipeline as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from mlirt.passes.pipeline_text import parse_pipeline
+from mlirt.tools import rt_opt
+from mlirt.tools.rt_translate import main
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """y = relu(x + w) with 4 KiB of weights."""
+    weights = np.arange(1024, dtype=np.float32).reshape(2, 512)
+    graph = helper.make_graph(
+        [
+            helper.make_node("Add", ["x", "w"], ["s"], name="add1"),
+            helper.make_node("Relu", ["s"], ["y"], name="relu1"),
+        ],
+        "network",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 512])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 512])],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    path = tmp_path / "network.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), path)
+    return path
+
+
+def test_import_writes_text_and_weights(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "out" / "network.mlir"
+    output.parent.mkdir()
+    assert main(["--import-onnx", str(model), "-o", str(output)]) == 0
+    text = output.read_text(encoding="utf-8")
+    assert 'loc("relu1")' in text
+    assert "#trt.weights<" in text
+    assert len(text) < 4096
+    assert output.with_suffix(".safetensors").stat().st_size > 4096
+    assert sorted(path.name for path in output.parent.iterdir()) == ["network.mlir", "network.safetensors"]
+    assert rt_opt.main([str(output), "--print-debuginfo"]) == 0
+    assert capsys.readouterr().out == text
+
+
+def test_rt_opt_reads_the_model_itself(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert rt_opt.main([str(model)]) == 0
+    assert "trt.activation relu" in capsys.readouterr().out
+
+
+def test_damaged_model(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model.write_bytes(model.read_bytes()[:100])
+    assert main(["--import-onnx", str(model)]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"{model}: error: ")
+    assert len(error.splitlines()) == 1
+
+
+def test_name_that_is_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--import-onnx", str(tmp_path / "network.pt")]) == 1
+    assert "ends in .onnx" in capsys.readouterr().err
+
+
+def test_damaged_weights(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "again.mlir"
+    assert main(["--import-onnx", str(model), "-o", str(output)]) == 0
+    weights = output.with_suffix(".safetensors")
+    weights.write_bytes(weights.read_bytes()[:-8])
+    assert rt_opt.main([str(output)]) == 1
+    assert "expected a safetensors file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+def test_pipeline_is_one_that_rt_opt_reads(target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--print-pipeline", "--target", target, "--to", "fusion"]) == 0
+    text = capsys.readouterr().out.strip()
+    assert text.endswith("verify-legality{phase=fusion}")
+    assert parse_pipeline(text)
+
+
+def test_flags_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--import-onnx", "--print-pipeline"]) == 2
+    assert main([]) == 2
+    assert "usage: rt-translate" in capsys.readouterr().err
