@@ -1,0 +1,53 @@
+"""Names for dynamic dimensions: equal `dim_param`s become equal symbols, nameless dimensions are called after their input."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from mlirt.dialects.symbolic import Dim, parse, sym
+from mlirt.errors import InvalidInputError
+
+
+class DimensionNames:
+    """One symbol for each dimension name of a model."""
+
+    def __init__(self) -> None:
+        self._symbols: dict[str, str] = {}
+
+    def symbol(self, name: str) -> Dim:
+        """The symbol for a dimension called `name` in the model."""
+        if name not in self._symbols:
+            self._symbols[name] = self._free(identifier(name))
+        return sym(self._symbols[name])
+
+    def _free(self, wanted: str) -> str:
+        taken = set(self._symbols.values())
+        name, count = wanted, 1
+        while name in taken:
+            count += 1
+            name = f"{wanted}_{count}"
+        return name
+
+
+def identifier(text: str) -> str:
+    """`text` with everything but letters, digits and underscores replaced, so that it can stand in an expression."""
+    name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")
+    if name in ("max", "min"):
+        return f"{name}_"
+    return name if name and not name[0].isdigit() else f"d{name}"
+
+
+def given_dims(name: str, shape: Sequence[int | str], rank: int) -> list[Dim]:
+    """The dimensions that a caller asks for; raises `InvalidInputError` where they make no shape of `rank` dimensions."""
+    if len(shape) != rank:
+        raise InvalidInputError(f"input {name!r} has {rank} dimensions, but the shape given for it is {list(shape)}")
+    result: list[Dim] = []
+    for size in shape:
+        if isinstance(size, bool) or not isinstance(size, int | str) or (isinstance(size, int) and size < 0):
+            raise InvalidInputError(f"input {name!r}: {size!r} in {list(shape)} is no length; give a number or a name")
+        try:
+            result.append(parse(size) if isinstance(size, str) else size)
+        except ValueError as error:
+            raise InvalidInputError(f"input {name!r}: {error}") from error
+    return result

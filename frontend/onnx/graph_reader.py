@@ -1,0 +1,227 @@
+"""Walks the nodes of a graph and hands each to its handler, to shape arithmetic, or to the body of its function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from onnx import AttributeProto, GraphProto, NodeProto
+from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from mlirt.dialects.locations import named
+from mlirt.dialects.tensor_types import element_type, numpy_dtype, tensor
+from mlirt.errors import InvalidModelError, MlirtError
+from mlirt.frontend.onnx.dimension_names import identifier
+from mlirt.frontend.onnx.function_bodies import FunctionTable, body_of
+from mlirt.frontend.onnx.handlers import Handler, handler_for
+from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.node_order import node_label, ordered_nodes
+from mlirt.frontend.onnx.refusals import not_supported
+from mlirt.frontend.onnx.shape_values import ABSENT, Numbers, constant_of, propagate
+from mlirt.frontend.onnx.tensor_reader import element, read_tensor, shape_of
+
+LARGEST_FUNCTION_DEPTH = 32
+
+# What damaged models make handlers run into; anything else is a defect of the importer.
+_DAMAGE = (
+    VerifyException,
+    ValueError,
+    TypeError,
+    IndexError,
+    KeyError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    MemoryError,
+    RecursionError,
+)
+
+
+@dataclass
+class Scope:
+    """The tensors that a graph sees, the operator sets that it imports, and the functions that it may call."""
+
+    opsets: Mapping[str, int]
+    functions: FunctionTable
+    values: dict[str, Value] = field(default_factory=dict[str, Value])
+    outer: Scope | None = None
+    folder: Path | None = None
+    depth: int = 0
+    layer: str = ""
+
+    def find(self, name: str) -> Value | None:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            scope = scope.outer
+        return None
+
+    def visible(self) -> set[str]:
+        return set(self.values) | (self.outer.visible() if self.outer else set())
+
+
+class GraphReader:
+    """Reads graphs into one network."""
+
+    def __init__(self, net: Network) -> None:
+        self.net = net
+
+    def read_graph(self, graph: GraphProto, scope: Scope) -> list[Value]:
+        """The outputs of a graph whose inputs are already in `scope`."""
+        self._initializers(graph, scope)
+        wanted = [value.name for value in graph.output]
+        self.read_nodes(graph.node, scope, wanted)
+        return [self._output(scope, name) for name in wanted]
+
+    def read_nodes(self, nodes: Sequence[NodeProto], scope: Scope, wanted: Sequence[str]) -> None:
+        for index, proto in ordered_nodes(nodes, scope.visible(), wanted):
+            self._read_node(proto, scope.layer or node_label(proto, index), scope)
+
+    def read_branch(self, graph: GraphProto, node: Node) -> list[Value]:
+        """The outputs of a subgraph that sees the tensors around its node."""
+        outer = node.scope
+        inner = Scope(outer.opsets, outer.functions, {}, outer, outer.folder, outer.depth + 1, outer.layer)
+        return self.read_graph(graph, inner)
+
+    def _initializers(self, graph: GraphProto, scope: Scope) -> None:
+        if graph.sparse_initializer:
+            raise not_supported("sparse_initializer", graph.sparse_initializer[0].values.name, scope.opsets.get("", 0), "")
+        for stored in graph.initializer:
+            what = f"initializer {stored.name!r}"
+            type_ = tensor(element(stored.data_type, what), shape_of(stored, what))
+            scope.values.setdefault(
+                stored.name,
+                Value(type_, load=lambda t=stored, w=what: read_tensor(t, w, scope.folder), hint=stored.name),
+            )
+
+    def _output(self, scope: Scope, name: str) -> Value:
+        value = scope.find(name)
+        if value is None:
+            raise InvalidModelError(f"the graph output {name!r} is not defined by any node, input or initializer")
+        return value
+
+    def _read_node(self, proto: NodeProto, name: str, scope: Scope) -> None:
+        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        node = Node(
+            self.net,
+            proto.op_type,
+            name,
+            scope.opsets.get(domain, 1 if domain else scope.opsets[""]),
+            domain,
+            [self._operand(scope, text, proto, name) for text in proto.input],
+            list(proto.output),
+            _attributes(proto, name),
+            scope,
+            scope.folder,
+        )
+        with self.net.at(named(name)):
+            results = self._results(node, proto)
+        self._define(node, results)
+
+    def _operand(self, scope: Scope, text: str, proto: NodeProto, name: str) -> Value | None:
+        value = scope.find(text) if text else None
+        if text and value is None:
+            raise InvalidModelError(f"{proto.op_type} (node {name!r}) reads the tensor {text!r}, which is not defined before it")
+        return value
+
+    def _results(self, node: Node, proto: NodeProto) -> Sequence[Value]:
+        try:
+            handler = handler_for(node.domain, node.op_type, node.opset)
+            if handler is None:
+                return self._expanded(node, proto)
+            return self._arithmetic(node, handler) or _listed(handler(self.net, node))
+        except MlirtError:
+            raise
+        except _DAMAGE as error:
+            raise InvalidModelError(f"{node.label}: {_first_line(error)}") from error
+
+    def _arithmetic(self, node: Node, handler: Handler) -> list[Value] | None:
+        """Results whose elements follow from shapes; the ops behind them are made only where somebody reads them."""
+        if not node.inputs or node.inputs[0] is None or all(v is None or v.is_constant for v in node.inputs):
+            return None
+        inputs = [ABSENT if value is None else value.dim_values for value in node.inputs]
+        if all(numbers is None for numbers in inputs):
+            return None
+        results = propagate(node.op_type, inputs, node.plain_attributes(), node.inputs[0].element)
+        if results is None:
+            return None
+        made: list[Value] = []
+
+        def make(k: int) -> SSAValue:
+            made.extend([] if made else _listed(handler(self.net, node)))
+            return self.net.ssa(made[k])
+
+        return [self._number_value(node, numbers, lambda k=k: make(k)) for k, numbers in enumerate(results)]
+
+    def _number_value(self, node: Node, numbers: Numbers, make: Callable[[], SSAValue]) -> Value:
+        kind = element_type(_result_element(node))
+        constant = constant_of(numbers, numpy_dtype(kind))
+        if constant is not None:
+            return self.net.constant(constant)
+        return self.net.promised(tensor(kind, numbers.shape), make, numbers)
+
+    def _expanded(self, node: Node, proto: NodeProto) -> list[Value]:
+        """A node without a handler, read as the nodes of its function's body."""
+        body = body_of(node, proto)
+        if body is None:
+            raise not_supported(node.op_type, node.name, node.opset, node.domain)
+        if node.scope.depth >= LARGEST_FUNCTION_DEPTH:
+            raise node.invalid("its function calls itself, or the calls are nested too deeply")
+        scope = Scope(body.opsets, node.scope.functions, {}, None, node.folder, node.scope.depth + 1, node.name)
+        given = dict(zip(body.inputs, node.inputs, strict=False))
+        scope.values.update({name: value for name, value in given.items() if value is not None})
+        nodes = body.nodes_without(set(body.inputs) - set(scope.values))
+        wanted = [name for k, name in enumerate(body.outputs) if node.wants(k)]
+        self.read_nodes(nodes, scope, wanted)
+        return [scope.values[name] if node.wants(k) else next(iter(scope.values.values())) for k, name in enumerate(body.outputs)]
+
+    def _define(self, node: Node, results: Sequence[Value]) -> None:
+        for k, name in enumerate(node.outputs):
+            if not name:
+                continue
+            if k >= len(results):
+                raise node.unsupported(f"its output {k} ({name!r}) cannot be computed; only the first {len(results)} can")
+            result = results[k]
+            if not result.hint:
+                result.hint = identifier(name)
+                if result.ssa is not None and result.ssa.name_hint is None:
+                    result.ssa.name_hint = result.hint
+            node.scope.values[name] = result
+
+
+def _attributes(proto: NodeProto, name: str) -> dict[str, AttributeProto]:
+    for attribute in proto.attribute:
+        if attribute.ref_attr_name:
+            raise InvalidModelError(f"{proto.op_type} (node {name!r}): attribute {attribute.name!r} refers to a function's, but there is none")
+    return {attribute.name: attribute for attribute in proto.attribute}
+
+
+def _listed(results: Value | Sequence[Value]) -> Sequence[Value]:
+    return [results] if isinstance(results, Value) else results
+
+
+def _result_element(node: Node) -> str:
+    """The element type of shape arithmetic's results."""
+    first = node.input(0).element_name
+    if node.op_type in ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Not", "And", "Or"):
+        return "bool"
+    if node.op_type in ("Size", "Shape"):
+        return "int64"
+    if node.op_type == "Cast":
+        from mlirt.frontend.onnx.tensor_reader import element_name
+
+        return element_name(node.integer("to"), node.label)
+    if node.op_type == "ConstantOfShape":
+        return node.tensor("value").dtype.name if node.has("value") else "float32"
+    return node.input(1).element_name if node.op_type == "Where" else first
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines)[:400] or type(error).__name__
+
+

@@ -1,0 +1,58 @@
+"""The handlers of ONNX ops; a file `ops_<family>.py` in this folder registers its own by being here.
+
+    @onnx_op("Conv")
+    def convolution(net: Network, node: Node) -> Results: ...
+
+`since` says from which opset on a handler is right; the newest one that is not newer than the model's opset is taken.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from mlirt.frontend.onnx.network import Network, Value
+
+if TYPE_CHECKING:
+    from mlirt.frontend.onnx.node import Node
+
+Results: TypeAlias = "Value | Sequence[Value]"
+Handler: TypeAlias = "Callable[[Network, Node], Results]"
+
+_HANDLERS: dict[tuple[str, str], dict[int, Handler]] = {}
+
+
+def onnx_op(*names: str, since: int = 1, domain: str = "") -> Callable[[Handler], Handler]:
+    """Register a handler for op types."""
+
+    def register(handler: Handler) -> Handler:
+        for name in names:
+            _HANDLERS.setdefault((domain, name), {})[since] = handler
+        return handler
+
+    return register
+
+
+def handler_for(domain: str, op_type: str, opset: int) -> Handler | None:
+    """The handler of a node; `None` where there is none for this op."""
+    _load_families()
+    versions = _HANDLERS.get((domain, op_type), {})
+    fitting = [version for version in versions if version <= opset]
+    return versions[max(fitting)] if fitting else None
+
+
+def supported_ops() -> list[tuple[str, str]]:
+    """Domain and name of every op that has a handler, sorted."""
+    _load_families()
+    return sorted(_HANDLERS)
+
+
+@cache
+def _load_families() -> None:
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        if module.name.startswith("ops_"):
+            import_module(f"mlirt.frontend.onnx.{module.name}")

@@ -1,0 +1,162 @@
+"""Layers that handlers share, with what ONNX leaves implicit put in: equal ranks, element types, shapes of constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import Attribute
+
+from mlirt.dialects.symbolic import Dim, ceil_div, maximum
+from mlirt.dialects.tensor_types import element_type, is_float, numpy_dtype, tensor
+from mlirt.frontend.onnx.dim_numbers import not_negative
+from mlirt.frontend.onnx.network import Network, Value
+
+
+def activation(net: Network, kind: str, x: Value, alpha: float = 0.0, beta: float = 0.0) -> Value:
+    return net.emit("activation", [x], kind=kind, alpha=alpha, beta=beta)
+
+
+def unary(net: Network, kind: str, x: Value) -> Value:
+    return net.emit("unary", [x], kind=kind)
+
+
+def binary(net: Network, kind: str, a: Value, b: Value) -> Value:
+    """An elementwise op with ONNX's broadcast: the shorter shape is filled up with leading ones."""
+    left, right = aligned(net, [a, b])
+    return net.emit("elementwise", [left, right], kind=kind)
+
+
+def select(net: Network, condition: Value, a: Value, b: Value) -> Value:
+    return net.emit("select", aligned(net, [condition, a, b]))
+
+
+def aligned(net: Network, values: Sequence[Value]) -> list[Value]:
+    """The values with leading dimensions of length 1, so that all have one rank."""
+    rank = max(value.rank for value in values)
+    return [with_rank(net, value, rank) for value in values]
+
+
+def with_rank(net: Network, x: Value, rank: int) -> Value:
+    """The value with leading dimensions of length 1."""
+    return x if x.rank >= rank else reshape(net, x, [1] * (rank - x.rank) + list(x.dims))
+
+
+def reshape(net: Network, x: Value, dims: Sequence[Dim]) -> Value:
+    """The same elements with other dimensions."""
+    if tuple(dims) == x.dims:
+        return x
+    return net.emit("shuffle", [x, None], reshape_dims=list(dims), zero_is_placeholder=False)
+
+
+def transpose(net: Network, x: Value, permutation: Sequence[int]) -> Value:
+    """The dimensions in another order: dimension `k` of the result is `permutation[k]` of the input."""
+    if list(permutation) == list(range(x.rank)):
+        return x
+    return net.emit("shuffle", [x, None], first_transpose=list(permutation))
+
+
+def unsqueeze(net: Network, x: Value, axes: Sequence[int]) -> Value:
+    """Dimensions of length 1 put in, so that they stand at `axes` of the result."""
+    dims = list(x.dims)
+    for axis in sorted(axes):
+        dims.insert(axis, 1)
+    return reshape(net, x, dims)
+
+
+def squeeze(net: Network, x: Value, axes: Sequence[int]) -> Value:
+    """Dimensions taken out, which have length 1."""
+    return reshape(net, x, [dim for k, dim in enumerate(x.dims) if k not in axes])
+
+
+def cast(net: Network, x: Value, element: Attribute | str) -> Value:
+    """The elements converted to another type."""
+    target = element_type(element) if isinstance(element, str) else element
+    return x if x.element == target else net.emit_as(tensor(target, x.dims), "identity", [x])
+
+
+def scalar_like(net: Network, value: float, like: Value, rank: int | None = None) -> Value:
+    """A constant of `like`'s element type and rank, with one element."""
+    shape = (1,) * (like.rank if rank is None else rank)
+    return net.constant(np.full(shape, value, numpy_dtype(like.element)))
+
+
+def integers(net: Network, values: Sequence[int]) -> Value:
+    """A constant list of int64."""
+    return net.constant(np.array(values, np.int64))
+
+
+def filled(net: Network, dims: Sequence[int], value: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> Value:
+    """A constant in which every element is the one element of `value`; it takes no memory."""
+    return net.constant(np.broadcast_to(value.reshape((1,) * len(dims)), tuple(dims)))
+
+
+def reduce(net: Network, kind: str, x: Value, axes: Sequence[int], keep_dims: bool = True) -> Value:
+    return x if not axes else net.emit("reduce", [x], kind=kind, axes=list(axes), keep_dims=keep_dims)
+
+
+def slice_of(
+    net: Network, x: Value, start: Sequence[Dim], size: Sequence[Dim], stride: Sequence[int] | None = None
+) -> Value:
+    """The part of `x` that starts at `start` and has `size` elements along each dimension, `stride` apart."""
+    steps = [1] * x.rank if stride is None else list(stride)
+    if tuple(size) == x.dims and all(first == 0 for first in start) and all(step == 1 for step in steps):
+        return x
+    return net.emit("slice", [x, None, None, None, None], start=list(start), size=list(size), stride=steps)
+
+
+def along(net: Network, x: Value, axis: int, start: Dim, size: Dim, stride: int = 1) -> Value:
+    """Part of `x` along one dimension."""
+    starts, sizes, steps = [0] * x.rank, list(x.dims), [1] * x.rank
+    starts_: list[Dim] = list(starts)
+    starts_[axis], sizes[axis], steps[axis] = start, size, stride
+    return slice_of(net, x, starts_, sizes, steps)
+
+
+def concatenate(net: Network, values: Sequence[Value], axis: int) -> Value:
+    return values[0] if len(values) == 1 else net.emit("concatenation", [list(values)], axis=axis)
+
+
+def matrix_multiply(net: Network, a: Value, b: Value, lhs_op: str = "none", rhs_op: str = "none") -> Value:
+    return net.emit("matrix_multiply", [a, b], lhs_op=lhs_op, rhs_op=rhs_op)
+
+
+def in_float(net: Network, x: Value) -> Value:
+    """Integers as float32; floats as they are."""
+    return x if is_float(x.element) else cast(net, x, "float32")
+
+
+def expand(net: Network, x: Value, dims: Sequence[Dim]) -> Value:
+    """Dimensions of length 1 repeated to `dims`; the rank stays."""
+    if tuple(dims) == x.dims:
+        return x
+    repeated = [have == 1 and want != 1 for have, want in zip(x.dims, dims, strict=True)]
+    array = x.array
+    if array is not None and array.size == 1 and all(isinstance(dim, int) for dim in dims):
+        return filled(net, [dim for dim in dims if isinstance(dim, int)], array)
+    return slice_of(net, x, [0] * x.rank, dims, [0 if again else 1 for again in repeated])
+
+
+def tile(net: Network, x: Value, counts: Sequence[Dim]) -> Value:
+    """The whole tensor repeated along each dimension."""
+    sizes = [dim * count for dim, count in zip(x.dims, counts, strict=True)]
+    if tuple(sizes) == x.dims:
+        return x
+    return net.emit("slice", [x, None, None, None, None], start=[0] * x.rank, size=sizes, stride=[1] * x.rank, mode="wrap")
+
+
+def reversed_along(net: Network, x: Value, axis: int) -> Value:
+    """The elements along one dimension in the opposite order."""
+    return along(net, x, axis, x.dims[axis] - 1, x.dims[axis], -1)
+
+
+def range_length(start: Dim, limit: Dim, step: int) -> Dim:
+    """How many steps lead from `start` to before `limit`."""
+    span = limit - start if step > 0 else start - limit
+    count = ceil_div(span, abs(step))
+    return count if not_negative(count) else maximum(count, 0)
+
+
+def iota(net: Network, element: str, start: Dim, count: Dim, step: int) -> Value:
+    """start, start + step, ..: `count` elements."""
+    raise NotImplementedError

@@ -1,0 +1,256 @@
+"""The network while it is being read: values that are not made before they are needed, and ops folded where all is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, LocationAttr, UnknownLoc
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+from xdsl.utils.test_value import create_ssa_value
+
+from mlirt.dialects.locations import names
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_op import TensorOp
+from mlirt.dialects.tensor_types import Tensor, dims, element_name, element_of, element_type, rank, stored_bytes, tensor
+from mlirt.dialects.trt import Trt
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.weights import WeightStore
+from mlirt.errors import InvalidModelError
+from mlirt.frontend.onnx.properties import properties_of
+from mlirt.frontend.onnx.refusals import ValueNeededError
+from mlirt.frontend.onnx.shape_values import Array, Numbers, as_numbers
+
+# Results that are larger than this, and larger than twice what they are made of, are left to the engine.
+LARGEST_GROWTH_BYTES = 1 << 20
+LARGEST_ELEMENT_COUNT = 1 << 40
+
+# Folding these would hide from later passes what precision the trained network asks for.
+_NEVER_FOLDED = frozenset({"trt.quantize", "trt.dequantize"})
+
+_OPS = {op.name: op for op in Trt.operations}
+
+
+@dataclass(eq=False)
+class Value:
+    """A tensor of the network: an SSA value, an array, or a promise of either.
+
+    `numbers` are the elements as dimensions, where the tensor is small and they follow from the shapes of the inputs.
+    """
+
+    type: Tensor
+    ssa: SSAValue | None = None
+    load: Callable[[], Array] | None = None
+    make: Callable[[], SSAValue] | None = None
+    numbers: Numbers | None = None
+    hint: str = ""
+    _array: Array | None = field(default=None, repr=False)
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        return dims(self.type)
+
+    @property
+    def rank(self) -> int:
+        return rank(self.type)
+
+    @property
+    def element(self) -> Attribute:
+        return element_of(self.type)
+
+    @property
+    def element_name(self) -> str:
+        return element_name(self.element)
+
+    @property
+    def is_constant(self) -> bool:
+        return self._array is not None or self.load is not None
+
+    @property
+    def array(self) -> Array | None:
+        """The elements, where they are known now."""
+        if self._array is None and self.load is not None:
+            self._array = self.load()
+        return self._array
+
+    @property
+    def dim_values(self) -> Numbers | None:
+        """The elements as dimensions, where they are known or follow from the shapes of the inputs."""
+        if self.numbers is None and self.is_constant:
+            self.numbers = as_numbers(self.array)
+        return self.numbers
+
+
+Operands: TypeAlias = "Sequence[Value | None | Sequence[Value]]"
+
+
+class Network:
+    """Appends ops to a block; handlers of ONNX nodes speak to it through `layers.py`."""
+
+    def __init__(self, store: WeightStore) -> None:
+        self.block = Block()
+        self.store = store
+        self.input_names: list[str] = []
+        self.location: LocationAttr = UnknownLoc()
+        self._fresh = 0
+
+    @contextmanager
+    def at(self, location: LocationAttr):
+        """Give the ops made inside this location."""
+        before, self.location = self.location, location
+        try:
+            yield
+        finally:
+            self.location = before
+
+    def constant(self, array: Array, hint: str = "") -> Value:
+        """A value whose elements are known."""
+        type_ = tensor(element_type(array.dtype.name), [int(size) for size in array.shape])
+        return Value(type_, hint=hint, _array=array)
+
+    def emit(self, op: str, operands: Operands, **properties: object) -> Value:
+        """Append `trt.<op>` with one result, or compute it now where all its operands are known."""
+        return self.emit_many(op, operands, 1, **properties)[0]
+
+    def emit_as(self, type_: Tensor, op: str, operands: Operands, **properties: object) -> Value:
+        """Append an op whose operands and properties do not settle its result type."""
+        return self._emit(op, operands, [type_], properties)[0]
+
+    def emit_many(self, op: str, operands: Operands, results: int, **properties: object) -> list[Value]:
+        """Append `trt.<op>` with several results; lists among the operands are variadic ones."""
+        return self._emit(op, operands, results, properties)
+
+    def _emit(self, op: str, operands: Operands, results: int | list[Tensor], properties: dict[str, object]) -> list[Value]:
+        op_class = _OPS[f"trt.{op}"]
+        assert issubclass(op_class, TensorOp)
+        attributes = properties_of(op_class, properties)
+        flat = [value for group in operands for value in _flattened(group)]
+        stand_ins = [_substituted(group, lambda value: create_ssa_value(value.type)) for group in operands]
+        if isinstance(results, int):
+            probe = op_class.build_inferred(stand_ins, attributes, results=results)
+        else:
+            probe = op_class.build(operands=stand_ins, properties=attributes, result_types=results)
+            probe.verify_()
+        types = [_sensible(result.type) for result in probe.results]
+        folded = self._folded(probe, flat, types)
+        if folded is not None:
+            return [self.constant(array) for array in folded]
+        made = op_class.build(
+            operands=[_substituted(group, self.ssa) for group in operands], properties=attributes, result_types=types
+        )
+        made.location = self.location
+        self.append(made)
+        return [Value(type_, ssa) for type_, ssa in zip(types, made.results, strict=True)]
+
+    def promised(self, type_: Tensor, make: Callable[[], SSAValue], numbers: Numbers) -> Value:
+        """A value whose elements are known as dimensions; `make` gives the tensor, should somebody read it as data."""
+        location = self.location
+
+        def make_there() -> SSAValue:
+            with self.at(location):
+                return make()
+
+        return Value(type_, make=make_there, numbers=numbers)
+
+    def append(self, op: Operation) -> None:
+        Builder(InsertPoint.at_end(self.block)).insert(op)
+
+    def ssa(self, value: Value) -> SSAValue:
+        """The SSA value, made now where it was not needed before."""
+        if value.ssa is None:
+            if value.make is not None and not value.is_constant:
+                value.ssa = value.make()
+            else:
+                value.ssa = self._materialised(value)
+            if value.hint and value.ssa.name_hint is None:
+                value.ssa.name_hint = value.hint
+        return value.ssa
+
+    def fresh_name(self, prefix: str) -> str:
+        """A name for a size that only a run can tell."""
+        self._fresh += 1
+        return f"{prefix}{self._fresh}"
+
+    def needed(self, value: Value, what: str) -> ValueNeededError:
+        """The refusal of a node whose `what` is not known before the run."""
+        sources = [self.input_names[index] for index in sorted(_sources(self.ssa(value)))]
+        come = f"it comes from the graph input {', '.join(map(repr, sources))}" if sources else "it is computed from data"
+        return ValueNeededError(f"{what} must be known when the engine is built, but {come}; make it a constant of the model", tuple(sources))
+
+    def _folded(self, op: TensorOp, operands: Sequence[Value], types: Sequence[Tensor]) -> Sequence[Array] | None:
+        if not operands or op.name in _NEVER_FOLDED or not all(value.is_constant for value in operands):
+            return None
+        size = sum(_bytes(type_) for type_ in types)
+        if size > max(LARGEST_GROWTH_BYTES, 2 * sum(_bytes(value.type) for value in operands)):
+            return None
+        arrays = [array for value in operands if (array := value.array) is not None]
+        with np.errstate(all="ignore"):
+            results = [np.asarray(result) for result in op.reference(*arrays)]
+        return results
+
+    def _materialised(self, value: Value) -> SSAValue:
+        array = value.array
+        assert array is not None
+        hint = value.hint or " + ".join(names(self.location))
+        if array.size > 1 and not any(array.strides):
+            op = _splat(array, value.type)
+            op.location = self.location
+        else:
+            op = ConstantOp.from_array(array, self.store, hint or "constant", self.location)
+        self.append(op)
+        return op.output
+
+
+def _flattened(group: Value | None | Sequence[Value]) -> list[Value]:
+    if group is None:
+        return []
+    return [group] if isinstance(group, Value) else list(group)
+
+
+def _substituted(group: Value | None | Sequence[Value], by: Callable[[Value], SSAValue]) -> Any:
+    if group is None or isinstance(group, Value):
+        return None if group is None else by(group)
+    return [by(value) for value in group]
+
+
+def _sensible(type_: Attribute) -> Tensor:
+    """A result type; raises for lengths that are negative, or that no memory holds."""
+    sizes = [dim for dim in dims(type_) if isinstance(dim, int)]
+    count = 1
+    for size in sizes:
+        count *= size
+    if any(size < 0 for size in sizes) or count > LARGEST_ELEMENT_COUNT:
+        raise InvalidModelError(f"the result would have the shape {[str(dim) for dim in dims(type_)]}")
+    return tensor(element_of(type_), dims(type_))
+
+
+def _bytes(type_: Tensor) -> int:
+    size = stored_bytes(type_)
+    return size if isinstance(size, int) else LARGEST_ELEMENT_COUNT
+
+
+def _splat(array: Array, type_: Tensor) -> ConstantOp:
+    value = DenseIntOrFPElementsAttr(type_, BytesAttr(array.reshape(-1)[:1].tobytes()))
+    return ConstantOp.build(properties={"value": value}, result_types=[type_])
+
+
+def _sources(value: SSAValue) -> set[int]:
+    """The block arguments that a value is computed from."""
+    seen: set[SSAValue] = set()
+    found: set[int] = set()
+    todo = [value]
+    while todo:
+        current = todo.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if isinstance(current, BlockArgument):
+            found.add(current.index)
+        elif isinstance(current.owner, Operation):
+            todo.extend(current.owner.operands)
+    return found

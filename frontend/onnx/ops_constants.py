@@ -1,0 +1,91 @@
+"""Values that stand in the model: constants, fills, ranges, unit matrices."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mlirt.dialects.symbolic import Dim
+from mlirt.frontend.onnx import layers
+from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.node import Node, scalar
+from mlirt.frontend.onnx.tensor_reader import dtype, element_name
+
+LARGEST_RANGE = 1 << 26
+
+
+@onnx_op("Constant")
+def constant(net: Network, node: Node) -> Value:
+    if node.has("value"):
+        return net.constant(node.tensor("value"))
+    if node.has("value_float"):
+        return net.constant(np.array(node.real("value_float"), np.float32))
+    if node.has("value_floats"):
+        return net.constant(np.array(node.reals("value_floats"), np.float32))
+    if node.has("value_int"):
+        return net.constant(np.array(node.integer("value_int"), np.int64))
+    if node.has("value_ints"):
+        return net.constant(np.array(node.integers("value_ints"), np.int64))
+    given = sorted(node.attributes)
+    if not given:
+        raise node.invalid("expected an attribute with its value, but there is none")
+    raise node.unsupported(f"a constant given as {', '.join(given)}; give it as a dense tensor")
+
+
+@onnx_op("ConstantOfShape")
+def constant_of_shape(net: Network, node: Node) -> Value:
+    value = node.tensor("value").reshape(-1) if node.has("value") else np.zeros(1, np.float32)
+    if value.size != 1:
+        raise node.invalid(f"expected a value of one element, got {value.size}")
+    return filled(net, node, node.known_dims(0), net.constant(value))
+
+
+def filled(net: Network, node: Node, dims: list[Dim | None] | None, value: Value) -> Value:
+    """`value`, which has one element, repeated to these dimensions."""
+    if dims is None or any(dim is None for dim in dims):
+        raise node.needed(0, "its shape")
+    sizes = [dim for dim in dims if dim is not None]
+    if any(isinstance(size, int) and size < 0 for size in sizes):
+        raise node.invalid(f"the shape {[str(size) for size in sizes]} has a negative length")
+    numbers = [size for size in sizes if isinstance(size, int)]
+    if len(numbers) == len(sizes) and value.array is not None:
+        return layers.filled(net, numbers, value.array)
+    return layers.expand(net, layers.reshape(net, value, [1] * len(sizes)), sizes)
+
+
+@onnx_op("Range")
+def range_(net: Network, node: Node) -> Value:
+    bounds = [node.input(k).array for k in range(3)]
+    if any(bound is None for bound in bounds):
+        return _counted(net, node)
+    start, limit, step = (scalar(bound) for bound in bounds if bound is not None)
+    if step == 0:
+        raise node.invalid("the step is 0")
+    count = max(math.ceil((limit - start) / step), 0)
+    if count > LARGEST_RANGE:
+        raise node.invalid(f"it would make {count} elements")
+    kind = dtype(node.input(0).element_name)
+    return net.constant((start + np.arange(count) * step).astype(kind))
+
+
+def _counted(net: Network, node: Node) -> Value:
+    """0, 1, 2, .. up to a dynamic length."""
+    dims = [node.known_dims(k) for k in range(3)]
+    start, limit, step = (None if dim is None else dim[0] for dim in dims)
+    if start is None or limit is None or not isinstance(step, int) or step == 0:
+        missing = next((k for k, dim in enumerate(dims) if dim is None), 1)
+        raise node.needed(missing, "the number of elements")
+    count = layers.range_length(start, limit, step)
+    return layers.iota(net, node.input(0).element_name, start, count, step)
+
+
+@onnx_op("EyeLike")
+def eye_like(net: Network, node: Node) -> Value:
+    x = node.input(0)
+    rows, columns = (size if isinstance(size, int) else -1 for size in x.dims) if x.rank == 2 else (-1, -1)
+    if rows < 0 or columns < 0:
+        raise node.unsupported(f"it needs a matrix of known size, not {x.type}")
+    name = element_name(node.integer("dtype"), node.label) if node.has("dtype") else x.element_name
+    return net.constant(np.eye(rows, columns, node.integer("k", 0)).astype(dtype(name)))

@@ -1,0 +1,104 @@
+"""Conv, ConvTranspose and the convolutions of other domains that are these with something behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlirt.dialects.symbolic import Dim
+from mlirt.frontend.onnx import layers
+from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.windows import Geometry, geometry_of
+
+
+@onnx_op("Conv")
+def convolution(net: Network, node: Node) -> Value:
+    return convolve(net, node, node.input(0), node.input(1), node.optional(2))
+
+
+def convolve(net: Network, node: Node, x: Value, kernel: Value, bias: Value | None) -> Value:
+    """A convolution with the attributes of `node`; one spatial axis becomes two."""
+    sizes = _kernel_sizes(node, x, kernel)
+    geometry = geometry_of(node, sizes, x.dims[2:])
+    if len(sizes) == 1:
+        wide = convolve_wide(net, node, _image(net, x), _image(net, kernel), bias, geometry.widened())
+        return layers.squeeze(net, wide, [2])
+    return convolve_wide(net, node, x, kernel, bias, geometry)
+
+
+def convolve_wide(net: Network, node: Node, x: Value, kernel: Value, bias: Value | None, geometry: Geometry) -> Value:
+    return net.emit(
+        "convolution",
+        [x, kernel, bias],
+        stride=geometry.strides,
+        dilation=geometry.dilations,
+        pre_padding=geometry.pre,
+        post_padding=geometry.post,
+        padding_mode=geometry.mode,
+        num_groups=node.integer("group", 1),
+    )
+
+
+def _kernel_sizes(node: Node, x: Value, kernel: Value) -> list[int]:
+    sizes = [size for size in kernel.dims[2:] if isinstance(size, int)]
+    if kernel.rank != x.rank or not 3 <= x.rank <= 5:
+        raise node.invalid(f"expected input and weights of one rank from 3 to 5, but they have {x.rank} and {kernel.rank}")
+    if len(sizes) != kernel.rank - 2:
+        raise node.unsupported("the shape of its weights must be known when the engine is built")
+    declared = node.integers("kernel_shape", sizes)
+    if declared != sizes:
+        raise node.invalid(f"kernel_shape is {declared}, but the weights are {[str(dim) for dim in kernel.dims]}")
+    return sizes
+
+
+def _image(net: Network, x: Value) -> Value:
+    """N x C x W as N x C x 1 x W."""
+    return layers.unsqueeze(net, x, [2])
+
+
+@onnx_op("ConvTranspose")
+def deconvolution(net: Network, node: Node) -> Value:
+    x, kernel, bias = node.input(0), node.input(1), node.optional(2)
+    sizes = _kernel_sizes(node, x, kernel)
+    geometry = geometry_of(node, sizes, x.dims[2:], transposed=True)
+    added = node.integers("output_padding", [0] * len(sizes))
+    geometry, added = _for_output_shape(node, geometry, sizes, added, x.dims[2:])
+    if len(added) != len(sizes) or min(added, default=0) < 0:
+        raise node.invalid(f"output_padding {added} needs one length for each of {len(sizes)} axes")
+    if len(sizes) == 1:
+        x, kernel, geometry, added = _image(net, x), _image(net, kernel), geometry.widened(), [0, *added]
+    result = net.emit(
+        "deconvolution",
+        [x, kernel, bias],
+        stride=geometry.strides,
+        dilation=geometry.dilations,
+        pre_padding=geometry.pre,
+        post_padding=geometry.post,
+        output_padding=added,
+        num_groups=node.integer("group", 1),
+    )
+    return layers.squeeze(net, result, [2]) if len(sizes) == 1 else result
+
+
+def _for_output_shape(
+    node: Node, geometry: Geometry, sizes: Sequence[int], added: list[int], lengths: Sequence[Dim]
+) -> tuple[Geometry, list[int]]:
+    """Pads cut from what the strides give, so that the output has the length that `output_shape` or `auto_pad` asks for."""
+    same = geometry.mode.startswith("same")
+    if not node.has("output_shape") and not same:
+        return geometry, added
+    wanted: list[Dim] = list(node.integers("output_shape", []))[-len(sizes) :]
+    pre, post = list(geometry.pre), list(geometry.post)
+    for axis, size in enumerate(sizes):
+        stride, extent = geometry.strides[axis], 1 + geometry.dilations[axis] * (size - 1)
+        target = wanted[axis] if wanted else lengths[axis] * stride
+        total = (lengths[axis] - 1) * stride + extent + added[axis] - target
+        if not isinstance(total, int):
+            raise node.unsupported("output_shape needs a spatial size that is known when the engine is built")
+        if total < 0:  # the output is longer than the windows reach: zeros (and bias) follow at the end
+            added[axis] -= total
+            total = 0
+        small, large = total // 2, total - total // 2
+        pre[axis], post[axis] = (small, large) if geometry.mode == "same_upper" else (large, small)
+    return Geometry(geometry.strides, geometry.dilations, pre, post, "explicit_round_down"), added

@@ -1,0 +1,45 @@
+"""Contractions: MatMul, Gemm, Einsum."""
+
+from __future__ import annotations
+
+from mlirt.frontend.onnx import layers
+from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.node import Node
+
+
+@onnx_op("MatMul")
+def matmul(net: Network, node: Node) -> Value:
+    return product(net, node, node.input(0), node.input(1))
+
+
+def product(net: Network, node: Node, a: Value, b: Value) -> Value:
+    """`numpy.matmul`: one-dimensional operands are vectors, leading dimensions broadcast."""
+    if not a.rank or not b.rank:
+        raise node.invalid(f"expected operands of at least one dimension, but they have {a.rank} and {b.rank}")
+    lhs_op, rhs_op = ("vector" if value.rank == 1 else "none" for value in (a, b))
+    batch = max(a.rank, b.rank, 2) - 2
+    left = layers.with_rank(net, a, batch + (1 if a.rank == 1 else 2))
+    right = layers.with_rank(net, b, batch + (1 if b.rank == 1 else 2))
+    return layers.matrix_multiply(net, left, right, lhs_op, rhs_op)
+
+
+@onnx_op("Gemm")
+def gemm(net: Network, node: Node) -> Value:
+    """alpha A' B' + beta C, where C broadcasts to the result."""
+    a, b, c = node.input(0), node.input(1), node.optional(2)
+    operations = ["transpose" if node.integer(name, 0) else "none" for name in ("transA", "transB")]
+    alpha, beta = node.real("alpha", 1.0), node.real("beta", 1.0)
+    result = layers.matrix_multiply(net, a, b, *operations)
+    if alpha != 1.0:
+        result = layers.binary(net, "prod", result, layers.scalar_like(net, alpha, result))
+    if c is None or beta == 0.0:
+        return result
+    if beta != 1.0:
+        c = layers.binary(net, "prod", c, layers.scalar_like(net, beta, c))
+    return layers.binary(net, "sum", result, c)
+
+
+@onnx_op("Einsum")
+def einsum(net: Network, node: Node) -> Value:
+    return net.emit("einsum", [node.present()], equation=node.text("equation"))

@@ -1,0 +1,165 @@
+"""Normalisations: with stored statistics, and with the statistics of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlirt.dialects.symbolic import product
+from mlirt.dialects.tensor_types import numpy_dtype
+from mlirt.frontend.onnx import layers
+from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.node import Node
+
+
+@onnx_op("BatchNormalization")
+def batch_normalization(net: Network, node: Node) -> Value:
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias as one scale layer with shift and factor."""
+    if node.integer("training_mode", 0) or (node.opset < 7 and not node.integer("is_test", 0)):
+        raise node.unsupported("it is in training mode; export the model for inference")
+    if node.wants(1):
+        raise node.unsupported("only its first output can be computed; export the model for inference")
+    x, scale, bias, mean, variance = (node.input(k) for k in range(5))
+    if x.rank < 2:
+        raise node.invalid(f"expected an input of at least 2 dimensions, but it has {x.rank}")
+    epsilon = node.real("epsilon", 1e-5)
+    stored = [value.array for value in (scale, bias, mean, variance)]
+    if all(array is not None for array in stored):
+        factor, shift = _folded([array for array in stored if array is not None], epsilon)
+        kind = numpy_dtype(x.element)
+        coefficients = [net.constant(shift.astype(kind), node.name), net.constant(factor.astype(kind), node.name)]
+        return net.emit("scale", [x, *coefficients, None], mode="channel", channel_axis=1)
+    return _normalized_at_run_time(net, x, [scale, bias, mean, variance], epsilon)
+
+
+def _folded(stored: Sequence[np.ndarray], epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+    scale, bias, mean, variance = (array.astype(np.float64) for array in stored)
+    factor = scale / np.sqrt(variance + epsilon)
+    return factor, bias - mean * factor
+
+
+def _normalized_at_run_time(net: Network, x: Value, statistics: Sequence[Value], epsilon: float) -> Value:
+    scale, bias, mean, variance = (
+        layers.cast(net, layers.reshape(net, value, [*value.dims, *[1] * (x.rank - 2)]), x.element) for value in statistics
+    )
+    deviation = layers.unary(net, "sqrt", layers.binary(net, "sum", variance, layers.scalar_like(net, epsilon, variance)))
+    factor = layers.binary(net, "div", scale, deviation)
+    return layers.binary(net, "sum", layers.binary(net, "prod", layers.binary(net, "sub", x, mean), factor), bias)
+
+
+@onnx_op("InstanceNormalization")
+def instance_normalization(net: Network, node: Node) -> Value:
+    x, scale, bias = (node.input(k) for k in range(3))
+    normalized = standardized(net, x, list(range(2, x.rank)), node.real("epsilon", 1e-5))
+    return _per_channel(net, normalized, scale, bias)
+
+
+def _per_channel(net: Network, x: Value, scale: Value, bias: Value) -> Value:
+    factor, shift = (layers.reshape(net, value, [*value.dims, *[1] * (x.rank - 2)]) for value in (scale, bias))
+    return layers.binary(net, "sum", layers.binary(net, "prod", x, factor), shift)
+
+
+def standardized(net: Network, x: Value, axes: Sequence[int], epsilon: float) -> Value:
+    """(x - mean) / sqrt(variance + epsilon) over some axes."""
+    centred, inverse = centred_and_inverse(net, x, axes, epsilon)[1:]
+    return layers.binary(net, "prod", centred, inverse)
+
+
+def centred_and_inverse(net: Network, x: Value, axes: Sequence[int], epsilon: float) -> tuple[Value, Value, Value]:
+    """The mean, x - mean, and 1 / sqrt(variance + epsilon)."""
+    mean = layers.reduce(net, "avg", x, axes)
+    centred = layers.binary(net, "sub", x, mean)
+    variance = layers.reduce(net, "avg", layers.binary(net, "prod", centred, centred), axes)
+    shifted = layers.binary(net, "sum", variance, layers.scalar_like(net, epsilon, variance))
+    return mean, centred, layers.unary(net, "recip", layers.unary(net, "sqrt", shifted))
+
+
+@onnx_op("LayerNormalization", since=17)
+def layer_normalization(net: Network, node: Node) -> Sequence[Value]:
+    """Statistics in float32, as `stash_type` asks for."""
+    x, scale, bias = node.input(0), node.input(1), node.optional(2)
+    axis = node.axis("axis", -1, x.rank)
+    wide = layers.cast(net, x, "float32") if x.element_name in ("float16", "bfloat16") else x
+    mean, centred, inverse = centred_and_inverse(net, wide, list(range(axis, x.rank)), node.real("epsilon", 1e-5))
+    normalized = layers.cast(net, layers.binary(net, "prod", centred, inverse), x.element)
+    result = layers.binary(net, "prod", normalized, scale)
+    return [result if bias is None else layers.binary(net, "sum", result, bias), mean, inverse]
+
+
+@onnx_op("GroupNormalization", since=18)
+def group_normalization(net: Network, node: Node) -> Value:
+    """Statistics of groups of channels; from opset 21 on scale and bias are one value per channel, before one per group."""
+    x, scale, bias, groups = node.input(0), node.input(1), node.input(2), node.integer("num_groups")
+    channels = x.dims[1] if x.rank > 1 else 0
+    if not isinstance(channels, int) or groups < 1 or channels % groups:
+        raise node.invalid(f"{groups} groups do not divide {channels} channels")
+    wide = layers.cast(net, x, "float32") if x.element_name in ("float16", "bfloat16") else x
+    grouped = layers.reshape(net, wide, [x.dims[0], groups, channels // groups, *x.dims[2:]])
+    normalized = standardized(net, grouped, list(range(2, grouped.rank)), node.real("epsilon", 1e-5))
+    if scale.dims == (groups,) and node.opset < 21:
+        factor, shift = (layers.reshape(net, layers.cast(net, v, wide.element), [groups, *[1] * (x.rank - 1)]) for v in (scale, bias))
+        scaled = layers.binary(net, "sum", layers.binary(net, "prod", normalized, factor), shift)
+        return layers.cast(net, layers.reshape(net, scaled, x.dims), x.element)
+    plain = layers.cast(net, layers.reshape(net, normalized, x.dims), x.element)
+    return _per_channel(net, plain, scale, bias)
+
+
+@onnx_op("MeanVarianceNormalization")
+def mean_variance_normalization(net: Network, node: Node) -> Value:
+    x = node.input(0)
+    axes = [node.from_front(axis, x.rank) for axis in node.integers("axes", [0, 2, 3])]
+    mean = layers.reduce(net, "avg", x, axes)
+    square = layers.reduce(net, "avg", layers.binary(net, "prod", x, x), axes)
+    variance = layers.binary(net, "sub", square, layers.binary(net, "prod", mean, mean))
+    deviation = layers.binary(net, "sum", layers.unary(net, "sqrt", variance), layers.scalar_like(net, 1e-9, x))
+    return layers.binary(net, "div", layers.binary(net, "sub", x, mean), deviation)
+
+
+@onnx_op("LpNormalization")
+def lp_normalization(net: Network, node: Node) -> Value:
+    """x over its norm along one axis; 0 where the norm is 0."""
+    x, p = node.input(0), node.integer("p", 2)
+    axis = node.axis("axis", -1, x.rank)
+    if p not in (1, 2):
+        raise node.invalid(f"expected p as 1 or 2, got {p}")
+    if p == 1:
+        norm = layers.reduce(net, "sum", layers.unary(net, "abs", x), [axis])
+    else:
+        norm = layers.unary(net, "sqrt", layers.reduce(net, "sum", layers.binary(net, "prod", x, x), [axis]))
+    zero = layers.scalar_like(net, 0.0, x)
+    empty = layers.binary(net, "equal", norm, zero)
+    safe = layers.select(net, empty, layers.scalar_like(net, 1.0, x), norm)
+    return layers.binary(net, "div", layers.select(net, empty, zero, x), safe)
+
+
+@onnx_op("LRN")
+def local_response_normalization(net: Network, node: Node) -> Value:
+    size = node.integer("size")
+    return net.emit(
+        "lrn",
+        [node.input(0)],
+        window=size,
+        alpha=node.real("alpha", 1e-4),
+        beta=node.real("beta", 0.75),
+        k=node.real("bias", 1.0),
+    )
+
+
+@onnx_op("Softmax", "LogSoftmax")
+def flat_softmax(net: Network, node: Node) -> Value:
+    """Before opset 13: over all dimensions from `axis` on, seen as one."""
+    x = node.input(0)
+    axis = node.axis("axis", 1, x.rank)
+    log = node.op_type == "LogSoftmax"
+    if all(dim == 1 for dim in x.dims[axis + 1 :]):
+        return net.emit("softmax", [x], axis=axis, log=log)
+    flat = layers.reshape(net, x, [product(x.dims[:axis]), product(x.dims[axis:])])
+    return layers.reshape(net, net.emit("softmax", [flat], axis=1, log=log), x.dims)
+
+
+@onnx_op("Softmax", "LogSoftmax", since=13)
+def softmax(net: Network, node: Node) -> Value:
+    x = node.input(0)
+    return net.emit("softmax", [x], axis=node.axis("axis", -1, x.rank), log=node.op_type == "LogSoftmax")

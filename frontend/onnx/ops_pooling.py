@@ -1,0 +1,128 @@
+"""Poolings: windows that slide, and whole channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import is_float
+from mlirt.frontend.onnx import layers
+from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.windows import Geometry, geometry_of
+
+
+@onnx_op("MaxPool")
+def max_pool(net: Network, node: Node) -> Value:
+    if node.wants(1):
+        raise node.unsupported("its second output (Indices) cannot be computed")
+    return pool(net, node, node.input(0), "max")
+
+
+@onnx_op("AveragePool")
+def average_pool(net: Network, node: Node) -> Value:
+    return pool(net, node, node.input(0), "average", excludes_padding=not node.integer("count_include_pad", 0))
+
+
+@onnx_op("LpPool")
+def lp_pool(net: Network, node: Node) -> Value:
+    """(sum of |x|^p)^(1/p): the mean of |x|^p times the window's volume, where cells of padding count as zeros."""
+    p, x = node.integer("p", 2), node.input(0)
+    powers = _absolute_power(net, x, p)
+    volume = 1
+    for size in _window(node, x):
+        volume *= size
+    total = layers.binary(net, "prod", pool(net, node, powers, "average", excludes_padding=False, whole=True), layers.scalar_like(net, volume, x))
+    return _root(net, total, p)
+
+
+@onnx_op("GlobalAveragePool")
+def global_average_pool(net: Network, node: Node) -> Value:
+    return layers.reduce(net, "avg", node.input(0), _spatial(node))
+
+
+@onnx_op("GlobalMaxPool")
+def global_max_pool(net: Network, node: Node) -> Value:
+    return layers.reduce(net, "max", node.input(0), _spatial(node))
+
+
+@onnx_op("GlobalLpPool")
+def global_lp_pool(net: Network, node: Node) -> Value:
+    p = node.integer("p", 2)
+    return _root(net, layers.reduce(net, "sum", _absolute_power(net, node.input(0), p), _spatial(node)), p)
+
+
+def pool(net: Network, node: Node, x: Value, kind: str, excludes_padding: bool = True, whole: bool = False) -> Value:
+    """A pooling with the attributes of `node`. `whole` divides by the full window even where it overhangs."""
+    sizes = _window(node, x)
+    geometry = geometry_of(node, sizes, x.dims[2:])
+    geometry = _ceiled(node, geometry, sizes, x.dims[2:])
+    if whole and geometry.mode == "explicit_round_up":
+        raise node.unsupported("ceil_mode needs spatial sizes that are known when the engine is built")
+    wide = len(sizes) == 1
+    if wide:
+        x, sizes, geometry = layers.unsqueeze(net, x, [2]), [1, *sizes], geometry.widened()
+    result = net.emit(
+        "pooling",
+        [x],
+        kind=kind,
+        window=sizes,
+        stride=geometry.strides,
+        dilation=geometry.dilations,
+        pre_padding=geometry.pre,
+        post_padding=geometry.post,
+        padding_mode=geometry.mode,
+        average_count_excludes_padding=excludes_padding,
+    )
+    return layers.squeeze(net, result, [2]) if wide else result
+
+
+def _ceiled(node: Node, geometry: Geometry, sizes: Sequence[int], lengths: Sequence[Dim]) -> Geometry:
+    """`ceil_mode`: a partial window at the end counts, unless it would start in the padding behind the input.
+
+    The round-up mode of TensorRT keeps such a window; where lengths are numbers, the smaller output is asked for by pads
+    that end with the last window that counts.
+    """
+    if not node.integer("ceil_mode", 0) or geometry.mode != "explicit_round_down" or node.text("auto_pad", "NOTSET") == "VALID":
+        return geometry
+    mode = "explicit_round_up"
+    for axis, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
+        stride, pre, post = geometry.strides[axis], geometry.pre[axis], geometry.post[axis]
+        extent = 1 + geometry.dilations[axis] * (size - 1)
+        if post + stride <= extent:
+            continue
+        if not isinstance(length, int):
+            raise node.unsupported("this ceil_mode needs spatial sizes that are known when the engine is built")
+        count = -(-(length + pre + post - extent) // stride) + 1
+        if (count - 1) * stride >= length + pre:
+            geometry.post[axis] = post - ((length + pre + post - extent) - (count - 2) * stride)
+    return Geometry(geometry.strides, geometry.dilations, geometry.pre, geometry.post, mode)
+
+
+def _window(node: Node, x: Value) -> list[int]:
+    sizes = node.integers("kernel_shape")
+    if not 3 <= x.rank <= 5 or len(sizes) != x.rank - 2:
+        raise node.invalid(f"expected a kernel_shape of {x.rank - 2} entries for an input of {x.rank} dimensions, got {sizes}")
+    return sizes
+
+
+def _spatial(node: Node) -> list[int]:
+    rank = node.input(0).rank
+    if rank < 3:
+        raise node.invalid(f"expected an input of at least 3 dimensions, but it has {rank}")
+    return list(range(2, rank))
+
+
+def _absolute_power(net: Network, x: Value, p: int) -> Value:
+    absolute = layers.unary(net, "abs", x)
+    if p == 1:
+        return absolute
+    return layers.binary(net, "prod", x, x) if p == 2 else layers.binary(net, "pow", absolute, layers.scalar_like(net, p, x))
+
+
+def _root(net: Network, x: Value, p: int) -> Value:
+    assert is_float(x.element)
+    if p == 1:
+        return x
+    return layers.unary(net, "sqrt", x) if p == 2 else layers.binary(net, "pow", x, layers.scalar_like(net, 1 / p, x))

@@ -1,0 +1,179 @@
+"""Ops that move no element, or only ask for a shape: Reshape and its kin, Transpose, Shape, Size, Expand, Tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.tensor_types import tensor
+from mlirt.frontend.onnx import layers
+from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.shape_values import numbers_from
+
+
+@onnx_op("Identity", "Dropout")
+def identity(net: Network, node: Node) -> Sequence[Value]:
+    """Dropout does nothing at inference; its mask then is true everywhere."""
+    x = node.input(0)
+    if node.op_type == "Dropout" and node.opset >= 12:
+        mode = node.optional(2)
+        if mode is not None and (mode.array is None or mode.array.any()):
+            raise node.unsupported("it is in training mode; export the model for inference")
+    if not node.wants(1):
+        return [x]
+    kind = np.bool_ if node.opset >= 10 else x.element_name
+    return [x, layers.expand(net, net.constant(np.ones([1] * x.rank, kind)), x.dims)]
+
+
+@onnx_op("Reshape")
+def reshape(net: Network, node: Node) -> Value:
+    x = node.input(0)
+    if node.opset < 5:
+        return layers.reshape(net, x, _resolved(node, x, list(node.integers("shape")), True))
+    keeps_zeros = bool(node.integer("allowzero", 0))
+    dims = node.known_dims(1)
+    unknown = 0 if dims is None else dims.count(None)
+    if dims is None or unknown > 1 or (unknown and -1 in dims):
+        return net.reshape_at_run_time(node, x, node.input(1), not keeps_zeros)
+    # The one length that only the run can tell is the one that keeps the number of elements.
+    return layers.reshape(net, x, _resolved(node, x, [-1 if dim is None else dim for dim in dims], not keeps_zeros))
+
+
+def _resolved(node: Node, x: Value, dims: list[Dim], places: bool) -> list[Dim]:
+    """The dimensions that a written shape stands for, with 0 copied and -1 computed."""
+    text = [str(dim) for dim in dims]
+    for axis, dim in enumerate(dims):
+        if dim == 0 and places:
+            if axis >= x.rank:
+                raise node.invalid(f"the 0 on axis {axis} of the shape {text} copies a dimension that the input lacks")
+            dims[axis] = x.dims[axis]
+    if dims.count(-1) > 1 or any(isinstance(dim, int) and dim < -1 for dim in dims):
+        raise node.invalid(f"the shape {text} needs lengths and at most one -1")
+    if -1 not in dims:
+        return dims
+    rest = product([dim for dim in dims if dim != -1])
+    total = product(x.dims)
+    if rest == 0 or (isinstance(rest, int) and isinstance(total, int) and total % rest):
+        raise node.invalid(f"{total} elements cannot take the shape {text}")
+    dims[dims.index(-1)] = total // rest
+    return dims
+
+
+@onnx_op("Flatten")
+def flatten(net: Network, node: Node) -> Value:
+    x = node.input(0)
+    axis = node.integer("axis", 1)
+    if not -x.rank <= axis <= x.rank:
+        raise node.invalid(f"axis {axis} does not exist; its input has {x.rank} dimensions")
+    axis += x.rank if axis < 0 else 0
+    return layers.reshape(net, x, [product(x.dims[:axis]), product(x.dims[axis:])])
+
+
+@onnx_op("Squeeze")
+def squeeze(net: Network, node: Node) -> Value:
+    x = node.input(0)
+    given = node.integers("axes") if node.has("axes") else node.known_integers(1, "the axes")
+    if given is None:
+        unsure = [str(dim) for dim in x.dims if not isinstance(dim, int)]
+        if unsure:
+            raise node.unsupported(f"without axes it cannot be said whether the dimensions {unsure} are 1; give the axes")
+        given = [axis for axis, dim in enumerate(x.dims) if dim == 1]
+    axes = [node.from_front(axis, x.rank) for axis in given]
+    for axis in axes:
+        if isinstance(x.dims[axis], int) and x.dims[axis] != 1:
+            raise node.invalid(f"dimension {axis} has the length {x.dims[axis]}, expected 1")
+    return layers.squeeze(net, x, axes)
+
+
+@onnx_op("Unsqueeze")
+def unsqueeze(net: Network, node: Node) -> Value:
+    x = node.input(0)
+    given = node.integers("axes") if node.has("axes") else node.known_integers(1, "the axes")
+    if given is None:
+        raise node.invalid("expected axes, but there are none")
+    rank = x.rank + len(given)
+    axes = [node.from_front(axis, rank) for axis in given]
+    if len(set(axes)) != len(axes):
+        raise node.invalid(f"expected different axes, got {given}")
+    return layers.unsqueeze(net, x, axes)
+
+
+@onnx_op("Transpose")
+def transpose(net: Network, node: Node) -> Value:
+    x = node.input(0)
+    permutation = node.integers("perm", list(range(x.rank))[::-1])
+    if sorted(permutation) != list(range(x.rank)):
+        raise node.invalid(f"perm {permutation} is no permutation of {x.rank} dimensions")
+    return layers.transpose(net, x, permutation)
+
+
+@onnx_op("Shape")
+def shape(net: Network, node: Node) -> Value:
+    x = node.input(0)
+    start, end = (_clamped(node.integer(name, default), x.rank) for name, default in (("start", 0), ("end", x.rank)))
+    end = max(start, end)
+    wanted = x.dims[start:end]
+    if all(isinstance(dim, int) for dim in wanted):
+        return net.constant(np.array(wanted, np.int64))
+
+    def make() -> SSAValue:
+        whole = net.emit("shape", [x])
+        return net.ssa(layers.along(net, whole, 0, start, end - start))
+
+    return net.promised(tensor(layers.element_type("int64"), [len(wanted)]), make, numbers_from(wanted))
+
+
+def _clamped(axis: int, rank: int) -> int:
+    return min(max(axis + rank if axis < 0 else axis, 0), rank)
+
+
+@onnx_op("Size")
+def size(net: Network, node: Node) -> Value:
+    x = node.input(0)
+    count = product(x.dims)
+    if isinstance(count, int):
+        return net.constant(np.array(count, np.int64))
+
+    def make() -> SSAValue:
+        return net.ssa(layers.reduce(net, "prod", net.emit("shape", [x]), [0], keep_dims=False))
+
+    numbers = numbers_from([count]).reshape(())
+    return net.promised(tensor(layers.element_type("int64"), []), make, numbers)
+
+
+@onnx_op("Expand")
+def expand(net: Network, node: Node) -> Value:
+    x = node.input(0)
+    dims = node.known_dims(1)
+    if dims is None:
+        raise node.needed(1, "the shape")
+    rank = max(len(dims), x.rank)
+    own: list[Dim] = [*[1] * (rank - x.rank), *x.dims]
+    wanted: list[Dim | None] = [*[1] * (rank - len(dims)), *dims]
+    target: list[Dim] = []
+    for axis, (have, want) in enumerate(zip(own, wanted, strict=True)):
+        if want is None and have == 1:
+            raise node.needed(1, f"the length of dimension {axis}")
+        if isinstance(have, int) and isinstance(want, int) and have != want and 1 not in (have, want):
+            raise node.invalid(f"dimension {axis} of length {have} cannot be expanded to {want}")
+        target.append(have if want is None or want == 1 else want)
+    return layers.expand(net, layers.with_rank(net, x, rank), target)
+
+
+@onnx_op("Tile")
+def tile(net: Network, node: Node) -> Value:
+    x = node.input(0)
+    if node.opset < 6:
+        raise node.unsupported("its first version has another meaning; convert the model to opset 6 or newer")
+    repeats = node.known_dims(1)
+    if repeats is None or None in repeats:
+        raise node.needed(1, "repeats")
+    if len(repeats) != x.rank:
+        raise node.invalid(f"expected {x.rank} repeats, got {len(repeats)}")
+    counts = [count for count in repeats if count is not None]
+    return layers.tile(net, x, counts)

@@ -1,0 +1,56 @@
+"""Plain Python values to the attributes that an op's definition asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, FloatAttr, IntegerAttr, StringAttr, UnitAttr, f64, i64
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import Attribute
+from xdsl.irdl import IRDLOperation
+
+from mlirt.dialects.dims_attr import DimsAttr
+from mlirt.dialects.symbolic import Expr
+
+
+def properties_of(op: type[IRDLOperation], values: Mapping[str, object]) -> dict[str, Attribute]:
+    """The attributes for the properties of an op; `None` leaves a property at its default."""
+    bases = _bases(op)
+    return {name: _attribute(bases[name], value) for name, value in values.items() if value is not None}
+
+
+@cache
+def _bases(op: type[IRDLOperation]) -> dict[str, frozenset[type[Attribute]]]:
+    definitions = op.get_irdl_definition().properties
+    return {name: frozenset(definition.constr.get_bases() or ()) for name, definition in definitions.items()}
+
+
+def _attribute(bases: frozenset[type[Attribute]], value: object) -> Attribute:
+    if isinstance(value, Attribute):
+        return value
+    if isinstance(value, bool):
+        return UnitAttr() if UnitAttr in bases else BoolAttr.from_bool(value)
+    if isinstance(value, int):
+        return FloatAttr(float(value), f64) if FloatAttr in bases else IntegerAttr(value, i64)
+    if isinstance(value, float):
+        return FloatAttr(value, f64)
+    if isinstance(value, str):
+        return _text(bases, value)
+    assert isinstance(value, Sequence)
+    return _sequence(bases, value)
+
+
+def _text(bases: frozenset[type[Attribute]], value: str) -> Attribute:
+    for base in bases:
+        if issubclass(base, EnumAttribute):
+            return base(base.enum_type(value))
+    return StringAttr(value)
+
+
+def _sequence(bases: frozenset[type[Attribute]], values: Sequence[object]) -> Attribute:
+    if DimsAttr in bases:
+        return DimsAttr.of([value for value in values if isinstance(value, int | Expr)])
+    if any(isinstance(value, float) for value in values):
+        return DenseArrayBase.from_list(f64, [float(value) for value in values if isinstance(value, int | float)])
+    return DenseArrayBase.from_list(i64, [value for value in values if isinstance(value, int)])
