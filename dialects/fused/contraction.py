@@ -20,42 +20,16 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from mlirt.dialects.fused.access import AccessAttr
-from mlirt.dialects.fused.fused_op import FusedOp, bind_dims, check_access, check_region, element_types, gather_operand
-from mlirt.dialects.scalar_semantics import evaluate_region
-from mlirt.dialects.tensor_op import require
-from mlirt.dialects.tensor_types import dims, element_of, numpy_dtype, rank
+from mlirt.dialects.fused.epilogue import EpilogueOp
+from mlirt.dialects.integer_list import integer_list
+from mlirt.dialects.tensor_types import dims
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 
-class ContractionOp(FusedOp):
-    """A sum of products followed by a scalar epilogue.
-
-    The region's first argument is the accumulator, the others one element of each extra operand (bias, residual, scale);
-    `access` says which, over the dimensions of the result.
-    """
-
-    def check_epilogue(self, extras: Sequence[SSAValue], access: Sequence[AccessAttr], epilogue: Region) -> None:
-        require(len(access) == len(extras), f"C1: {self.name} has {len(extras)} extra operands and {len(access)} accesses")
-        for operand, one in zip(extras, access, strict=True):
-            check_access(self, one, operand.type, rank(self.results[0].type))
-        accumulator = epilogue.block.args[0].type
-        check_region(self, epilogue, [accumulator, *element_types(extras)], element_types(self.results))
-
-    def apply_epilogue(self, accumulator: Array, arrays: Sequence[Array], access: Sequence[AccessAttr], epilogue: Region) -> Array:
-        import numpy as np
-
-        env = bind_dims(self, arrays)
-        extras = arrays[len(arrays) - len(access) :]
-        picked = [gather_operand(a, one, accumulator.shape, env) for a, one in zip(extras, access, strict=True)]
-        start = accumulator.astype(numpy_dtype(epilogue.block.args[0].type))
-        (result,) = evaluate_region(epilogue, [start, *picked])
-        return np.broadcast_to(result, accumulator.shape).astype(numpy_dtype(element_of(self.results[0].type)))
-
-
 @irdl_op_definition
-class MatmulOp(ContractionOp):
+class MatmulOp(EpilogueOp):
     """`result[b.., m, n] = epilogue(sum over k of lhs[b.., m, k] * rhs[b.., k, n], extras..)`.
 
     Operands have equal rank of at least 2 and leading (batch) dimensions that broadcast; a transposed operand is stored
@@ -114,12 +88,8 @@ class MatmulOp(ContractionOp):
         return [self.apply_epilogue(lhs @ rhs, arrays, list(self.access), self.epilogue)]
 
 
-def _array(values: Sequence[int]) -> DenseArrayBase:
-    return DenseArrayBase.from_list(i64, list(values))
-
-
 @irdl_op_definition
-class ConvolutionOp(ContractionOp):
+class ConvolutionOp(EpilogueOp):
     """`result[n, k, p..] = epilogue(sum over c, r of input[n, c, p * stride + r * dilation - pre] * kernel[k, c, r], extras..)`.
 
     The kernel is `[k, c / groups, window..]`; cells outside of the input count as zero. With `transposed` the op is the
@@ -168,10 +138,10 @@ class ConvolutionOp(ContractionOp):
         super().__init__(
             operands=[input, kernel, extras],
             properties={
-                "stride": _array(stride),
-                "dilation": _array(dilation),
-                "pre_padding": _array(pre_padding),
-                "post_padding": _array(post_padding),
+                "stride": integer_list(stride),
+                "dilation": integer_list(dilation),
+                "pre_padding": integer_list(pre_padding),
+                "post_padding": integer_list(post_padding),
                 "groups": IntegerAttr(groups, i64),
                 "transposed": BoolAttr.from_bool(transposed),
                 "access": ArrayAttr(access),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -22,7 +22,7 @@ from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.fused.access import AccessAttr
-from mlirt.dialects.symbolic import Dim, coefficient_of, substitute
+from mlirt.dialects.symbolic import Dim, coefficient_of, evaluate, parse, substitute, sym, symbols
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import dims, element_of, rank
 
@@ -60,6 +60,28 @@ class IndexOp(IRDLOperation):
         super().__init__(properties={"dim": IntegerAttr(dim, i64)}, result_types=[IndexType()])
 
 
+@irdl_op_definition
+class SizeOp(IRDLOperation):
+    """A size that is settled by the shapes of a run, as an `index`: the divisor of a mean over symbolic dimensions.
+
+    Example: `%n = fused.size {value = "h*w"} : index`
+    """
+
+    name = "fused.size"
+
+    value = prop_def(StringAttr)
+    result = result_def(IndexType())
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "attr-dict `:` type($result)"
+
+    def __init__(self, size: Dim):
+        super().__init__(properties={"value": StringAttr(str(size))}, result_types=[IndexType()])
+
+    def dimension(self) -> Dim:
+        return parse(self.value.data)
+
+
 class FusedOp(IRDLOperation):
     """An op that becomes one launch; `reference` executes it, regions included."""
 
@@ -94,14 +116,29 @@ def is_identity(region: Region) -> bool:
 
 def inline(region: Region, arguments: Sequence[SSAValue], before: Operation) -> list[SSAValue]:
     """Copy a scalar region's ops in front of `before`, with its arguments replaced; returns the values that it yields."""
-    mapping: dict[SSAValue, SSAValue] = dict(zip(region.block.args, arguments, strict=True))
     block = before.parent
     assert block is not None
+    return copy_region(region, arguments, lambda op: block.insert_op_before(op, before))
+
+
+def copy_region(
+    region: Region,
+    arguments: Sequence[SSAValue],
+    insert: Callable[[Operation], object],
+    special: Mapping[str, Callable[[Operation], SSAValue]] | None = None,
+) -> list[SSAValue]:
+    """Hand copies of a scalar region's ops to `insert`, in order; returns the values that the region yields.
+
+    An op whose name is in `special` is not copied: its result is the value that the function there gives.
+    """
+    mapping: dict[SSAValue, SSAValue] = dict(zip(region.block.args, arguments, strict=True))
     for op in region.block.ops:
         if isinstance(op, YieldOp):
             return [mapping.get(value, value) for value in op.values]
-        clone = op.clone(value_mapper=mapping)
-        block.insert_op_before(clone, before)
+        if special is not None and op.name in special:
+            mapping[op.results[0]] = special[op.name](op)
+        else:
+            insert(op.clone(value_mapper=mapping))
     raise VerifyException("a scalar region does not end with fused.yield")
 
 
@@ -156,14 +193,43 @@ def gather_operand(array: Array, access: AccessAttr, space: Sequence[int], env: 
     return np.broadcast_to(array[tuple(picked)] if picked else array, tuple(space))
 
 
-def bind_dims(op: Operation, arrays: Sequence[Array]) -> dict[str, Dim]:
-    """The values of the network's symbols, read off the operands' actual shapes where a dimension is just a symbol."""
+def bind_dims(
+    op: Operation, arrays: Sequence[Array], space: Sequence[int] = (), space_dims: Sequence[Dim] = ()
+) -> dict[str, Dim]:
+    """The values of the network's symbols, read off actual shapes where a dimension is just a symbol."""
     env: dict[str, Dim] = {}
-    for operand, array in zip(op.operands, arrays, strict=True):
-        for dim, size in zip(dims(operand.type), array.shape, strict=True):
-            if not isinstance(dim, int) and str(dim).isidentifier():
-                env[str(dim)] = int(size)
+    pairs = [
+        (dim, size)
+        for operand, array in zip(op.operands, arrays, strict=True)
+        for dim, size in zip(dims(operand.type), array.shape, strict=True)
+    ]
+    for dim, size in [*pairs, *zip(space_dims, space, strict=True)]:
+        names = symbols(dim)
+        if len(names) == 1 and dim == sym(*names):
+            env[str(*names)] = int(size)
     return env
+
+
+def numbers_of(space: Sequence[Dim], env: Mapping[str, Dim]) -> list[int]:
+    """Dimensions as numbers; raises `KeyError` with the name of a symbol that no operand settles."""
+    return [evaluate(dim, {name: value for name, value in env.items() if isinstance(value, int)}) for dim in space]
+
+
+def region_values(space: Sequence[int], env: Mapping[str, Dim]) -> dict[str, Callable[[Operation], Array]]:
+    """The meaning of the ops in scalar regions that ask for the place or a size, over an iteration space."""
+    import numpy as np
+
+    def index(op: Operation) -> Array:
+        assert isinstance(op, IndexOp)
+        axis = op.dim.value.data
+        shape = [-1 if k == axis else 1 for k in range(len(space))]
+        return np.arange(space[axis]).reshape(shape)
+
+    def size(op: Operation) -> Array:
+        assert isinstance(op, SizeOp)
+        return np.asarray(numbers_of([op.dimension()], env)[0], np.int64)
+
+    return {IndexOp.name: index, SizeOp.name: size}
 
 
 def element_types(values: Sequence[SSAValue]) -> list[Attribute]:

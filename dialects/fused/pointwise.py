@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, TensorType
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, TensorType
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, prop_def, region_def, traits_def, var_operand_def, var_result_def
 from xdsl.traits import Pure
 
 from mlirt.dialects.fused.access import AccessAttr
-from mlirt.dialects.fused.fused_op import FusedOp, bind_dims, check_access, check_region, element_types, gather_operand
+from mlirt.dialects.fused.fused_op import (
+    FusedOp,
+    bind_dims,
+    check_access,
+    check_region,
+    element_types,
+    gather_operand,
+    numbers_of,
+    region_values,
+)
 from mlirt.dialects.scalar_semantics import evaluate_region
-from mlirt.dialects.symbolic import evaluate
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import dims, element_of, numpy_dtype
 
@@ -71,17 +79,9 @@ class PointwiseOp(FusedOp):
         import numpy as np
 
         env = bind_dims(self, arrays)
-        values = {name: value for name, value in env.items() if isinstance(value, int)}
-        space = [evaluate(dim, values) for dim in dims(self.outputs[0].type)]
-
-        def index(op: Operation) -> Array:
-            axis = op.properties["dim"]
-            assert isinstance(axis, IntegerAttr)
-            shape = [-1 if k == axis.value.data else 1 for k in range(len(space))]
-            return np.arange(space[axis.value.data]).reshape(shape)
-
+        space = numbers_of(dims(self.outputs[0].type), env)
         picked = [gather_operand(a, access, space, env) for a, access in zip(arrays, self.access, strict=True)]
-        yielded = evaluate_region(self.body, picked, {"fused.index": index})
+        yielded = evaluate_region(self.body, picked, region_values(space, env))
         return [
             np.broadcast_to(value, space).astype(numpy_dtype(element_of(out.type)))
             for value, out in zip(yielded, self.outputs, strict=True)

@@ -1,0 +1,123 @@
+"""Writing elements or slices by index into a copy of a tensor, in one go and in a fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import auto
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import IntegerAttr, TensorType, i64
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import SpacedOpaqueSyntaxAttribute, SSAValue
+from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.str_enum import StrEnum
+
+from mlirt.dialects.fused.fused_op import FusedOp
+from mlirt.dialects.tensor_op import require
+from mlirt.dialects.tensor_types import dims, element_of, is_bool, is_float, rank
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+
+class ScatterMode(StrEnum):
+    ELEMENT = auto()
+    ND = auto()
+
+
+class ScatterReduction(StrEnum):
+    NONE = auto()
+    ADD = auto()
+    MUL = auto()
+    MAX = auto()
+    MIN = auto()
+
+
+@irdl_attr_definition
+class ScatterModeAttr(EnumAttribute[ScatterMode], SpacedOpaqueSyntaxAttribute):
+    name = "fused.scatter_mode"
+
+
+@irdl_attr_definition
+class ScatterReductionAttr(EnumAttribute[ScatterReduction], SpacedOpaqueSyntaxAttribute):
+    name = "fused.scatter_reduction"
+
+
+@irdl_op_definition
+class ScatterOp(FusedOp):
+    """A copy of `data` in which the elements at `indices` are replaced by `updates`, or combined with them by `reduction`.
+
+    | mode | update |
+    |---|---|
+    | element | y[.., indices[.., j, ..], ..] = updates[.., j, ..] along `axis` |
+    | nd | y[indices[i..], k..] = updates[i.., k..], the last dimension of the indices holds coordinates |
+
+    Updates of one place happen in row-major order of the updates, so the last one wins. A negative index counts from the end;
+    one that is still out of range updates nothing.
+    C1: the indices are integers. C2: data, updates and result have one element type, the result the data's rank.
+    C3: in mode element the indices have the data's rank, in mode nd their last length is a number.
+
+    Example: `%y = fused.scatter %x, %i, %u {mode = #fused.scatter_mode element, axis = 1 : i64} : (..) -> tensor<2x5xf32>`
+    """
+
+    name = "fused.scatter"
+
+    data = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    updates = operand_def(TensorType)
+    mode = prop_def(ScatterModeAttr, default_value=ScatterModeAttr(ScatterMode.ELEMENT))
+    axis = prop_def(IntegerAttr, default_value=IntegerAttr(0, i64))
+    reduction = prop_def(ScatterReductionAttr, default_value=ScatterReductionAttr(ScatterReduction.NONE))
+    output = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$data `,` $indices `,` $updates attr-dict `:` functional-type(operands, results)"
+
+    def __init__(
+        self,
+        data: SSAValue,
+        indices: SSAValue,
+        updates: SSAValue,
+        mode: ScatterMode = ScatterMode.ELEMENT,
+        axis: int = 0,
+        reduction: ScatterReduction = ScatterReduction.NONE,
+    ):
+        super().__init__(
+            operands=[data, indices, updates],
+            properties={
+                "mode": ScatterModeAttr(mode),
+                "axis": IntegerAttr(axis, i64),
+                "reduction": ScatterReductionAttr(reduction),
+            },
+            result_types=[data.type],
+        )
+
+    @property
+    def depth(self) -> int:
+        """Coordinates per index in mode nd, 1 otherwise."""
+        last = dims(self.indices.type)[-1] if self.mode.data is ScatterMode.ND else 1
+        return last if isinstance(last, int) else -1
+
+    def verify_(self) -> None:
+        element = element_of(self.indices.type)
+        require(not is_float(element) and not is_bool(element), f"C1: {self.name} needs integer indices, not {element}")
+        elements = {element_of(value.type) for value in (self.data, self.updates, self.output)}
+        fits = len(elements) == 1 and rank(self.output.type) == rank(self.data.type)
+        require(fits, f"C2: {self.name} cannot put {self.updates.type} into {self.data.type} and give {self.output.type}")
+        is_nd = self.mode.data is ScatterMode.ND
+        fits = self.depth >= 0 if is_nd else rank(self.indices.type) == rank(self.data.type)
+        require(fits, f"C3: {self.name} in mode {self.mode.data} cannot take indices {self.indices.type} for {self.data.type}")
+
+    def reference(self, *arrays: Array) -> Sequence[Array]:
+        import numpy as np
+
+        from mlirt.dialects.indexing import scatter_elements, scatter_nd
+
+        kinds = ScatterReduction
+        combine = {kinds.ADD: np.add, kinds.MUL: np.multiply, kinds.MAX: np.maximum, kinds.MIN: np.minimum}.get(self.reduction.data)
+        data, indices, updates = arrays
+        if self.mode.data is ScatterMode.ELEMENT:
+            return [scatter_elements(data, indices, updates, self.axis.value.data, combine)]
+        return [scatter_nd(data, indices, updates, combine)]

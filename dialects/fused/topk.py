@@ -1,0 +1,83 @@
+"""The k largest or smallest elements along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, IntegerType, TensorType, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from mlirt.dialects.fused.arg_reduction import ExtremeKind, ExtremeKindAttr
+from mlirt.dialects.fused.fused_op import FusedOp, bind_dims, numbers_of
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_op import require
+from mlirt.dialects.tensor_types import dims, element_of, numpy_dtype, rank
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+
+@irdl_op_definition
+class TopkOp(FusedOp):
+    """The k extreme elements along `axis` and their positions, the most extreme first; of equal ones the lower position first.
+
+    k is the length of the results along `axis`. Without `sorted` any order is legal. NaN counts as the largest.
+    C1: `axis` is an axis of the input. C2: the values have the input's element type, the indices are integers, and both have
+    the same dimensions.
+
+    Example: `%v, %i = fused.topk max %x {axis = 1 : i64} : (tensor<4x9xf32>) -> (tensor<4x3xf32>, tensor<4x3xi64>)`
+    """
+
+    name = "fused.topk"
+
+    kind = prop_def(ExtremeKindAttr)
+    input = operand_def(TensorType)
+    axis = prop_def(IntegerAttr)
+    sorted = prop_def(BoolAttr, default_value=BoolAttr.from_bool(True))
+    values = result_def(TensorType)
+    indices = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$kind $input attr-dict `:` functional-type(operands, results)"
+
+    def __init__(
+        self, kind: ExtremeKind, input: SSAValue, axis: int, values: Attribute, indices: Attribute, sorted: bool = True
+    ):
+        super().__init__(
+            operands=[input],
+            properties={
+                "kind": ExtremeKindAttr(kind),
+                "axis": IntegerAttr(axis, i64),
+                "sorted": BoolAttr.from_bool(sorted),
+            },
+            result_types=[values, indices],
+        )
+
+    def count(self) -> Dim:
+        """k."""
+        return dims(self.values.type)[self.axis.value.data]
+
+    def verify_(self) -> None:
+        axis = self.axis.value.data
+        require(0 <= axis < rank(self.input.type), f"C1: {self.name} has no axis {axis}: its input is {self.input.type}")
+        fits = element_of(self.values.type) == element_of(self.input.type) and dims(self.values.type) == dims(self.indices.type)
+        fits = fits and isinstance(element_of(self.indices.type), IntegerType) and rank(self.values.type) == rank(self.input.type)
+        require(fits, f"C2: {self.name} of {self.input.type} does not give {self.values.type} and {self.indices.type}")
+
+    def reference(self, *arrays: Array) -> Sequence[Array]:
+        import numpy as np
+
+        (x,) = arrays
+        axis = self.axis.value.data
+        k = numbers_of([self.count()], bind_dims(self, arrays))[0]
+        keys = x.astype(np.float64) if x.dtype.kind == "V" else x
+        if self.kind.data is ExtremeKind.MIN:
+            order = np.argsort(keys, axis, kind="stable")
+        else:  # a stable descending order is the reversed stable ascending order of the reversed axis
+            order = x.shape[axis] - 1 - np.flip(np.argsort(np.flip(keys, axis), axis, kind="stable"), axis)
+        places = np.take(order, np.arange(k), axis)
+        return [np.take_along_axis(x, places, axis), places.astype(numpy_dtype(element_of(self.indices.type)))]

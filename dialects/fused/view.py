@@ -1,0 +1,58 @@
+"""The same bytes under other dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from mlirt.dialects.fused.fused_op import FusedOp, bind_dims, numbers_of
+from mlirt.dialects.tensor_op import require
+from mlirt.dialects.tensor_types import dims, element_count, element_of
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+
+@irdl_op_definition
+class ViewOp(FusedOp):
+    """The input's elements in row-major order under other dimensions; costs nothing where the input lies densely in memory.
+
+    C1: the element types are equal. C2: where both counts are numbers, both sides have equally many elements.
+
+    Example: `%y = fused.view %x : (tensor<2x3xf32>) -> tensor<6xf32>`
+    """
+
+    name = "fused.view"
+
+    input = operand_def(TensorType)
+    output = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def __init__(self, input: SSAValue, result: Attribute):
+        super().__init__(operands=[input], result_types=[result])
+
+    def verify_(self) -> None:
+        source, target = self.input.type, self.output.type
+        require(element_of(source) == element_of(target), f"C1: {self.name} of {source} is not {target}")
+        before, after = element_count(source), element_count(target)
+        is_known = isinstance(before, int) and isinstance(after, int)
+        require(not is_known or before == after, f"C2: {self.name} of {source} ({before} elements) is not {target} ({after})")
+
+    def reference(self, *arrays: Array) -> Sequence[Array]:
+        (x,) = arrays
+        target = dims(self.output.type)
+        try:
+            return [x.reshape(numbers_of(target, bind_dims(self, arrays)))]
+        except KeyError:
+            unknown = [dim for dim in target if not isinstance(dim, int)]
+            if len(unknown) != 1:
+                raise
+            return [x.reshape([dim if isinstance(dim, int) else -1 for dim in target])]

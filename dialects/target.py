@@ -1,0 +1,19 @@
+"""The machine that a network is compiled for, as far as passes and code generators care."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+TargetKind: TypeAlias = Literal["cpu", "cuda", "reference"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A kind of machine with its vector width in bits, instruction set features, CUDA architecture and worker threads."""
+
+    kind: TargetKind
+    vector_bits: int = 512
+    features: frozenset[str] = frozenset()
+    arch: str = "sm_90a"
+    threads: int = 2
