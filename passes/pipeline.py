@@ -76,9 +76,12 @@ def run_passes(
     module: ModuleOp, ctx: Context, passes: str | Iterable[ModulePass], options: PipelineOptions | None = None
 ) -> None:
     """Run passes in order, in place, on IR that is checked before and after."""
-    options = options or PipelineOptions()
     chosen = parse_pipeline(passes) if isinstance(passes, str) else tuple(passes)
     check_ir(module)
+    _run_on_checked(module, ctx, chosen, options or PipelineOptions())
+
+
+def _run_on_checked(module: ModuleOp, ctx: Context, chosen: Sequence[ModulePass], options: PipelineOptions) -> None:
     if not chosen:
         return
     snapshot = module.clone()
@@ -149,8 +152,11 @@ def run_phases(
 ) -> None:
     """Run the compiler's own pipeline from phase `first` to phase `last`, both included; every border is checked."""
     options = options or PipelineOptions()
-    for number, (phase, specs) in enumerate(pipeline_for(options.target, options.precision, first, last)):
-        run_passes(module, ctx, ",".join(specs), options)
+    phases = pipeline_for(options.target, options.precision, first, last)
+    check_ir(module)
+    for number, (phase, specs) in enumerate(phases):
+        # What one phase leaves has been checked when the next one starts.
+        _run_on_checked(module, ctx, parse_pipeline(",".join(specs)), options)
         if options.dump_folder is not None:
             _dump(module, phase, specs, number, options.dump_folder)
 
