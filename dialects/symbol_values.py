@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute, Operation
 
-from mlirt.dialects.locations import name_of
 from mlirt.dialects.symbolic import Dim, coefficient_of, substitute, symbols
 from mlirt.dialects.tensor_types import dims, is_unknown
 from mlirt.errors import InvalidInputError
@@ -70,11 +69,11 @@ def resolve(op: Operation, dimensions: Sequence[Dim], arrays: Sequence[Array]) -
     """
     values = dict(_values.get())
     for operand, array in zip(op.operands, arrays, strict=True):
-        bind(operand.type, array.shape, values, name_of(op))
+        bind(operand.type, array.shape, values, "its operand")
     result: list[int] = []
     for dim in dimensions:
         length = substitute(dim, values)
         if not isinstance(length, int):
-            raise InvalidInputError(f"{name_of(op)}: the length {dim} is not known: no input has the dimension {sorted(symbols(length))[0]}")
+            raise InvalidInputError(f"the length {dim} is not known: no input has the dimension {sorted(symbols(length))[0]}")
         result.append(length)
     return tuple(result)

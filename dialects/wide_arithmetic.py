@@ -33,7 +33,7 @@ def narrow(array: Array, dtype: np.dtype[Any]) -> Array:
     if dtype.kind in "iu" and is_float_array(array):
         array = array.astype(np.int64)
     with np.errstate(over="ignore"):
-        return array.astype(dtype)
+        return np.asarray(array.astype(dtype))
 
 
 def widen_factors(left: Array, right: Array, depth: int) -> tuple[Array, Array]:

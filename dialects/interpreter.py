@@ -1,0 +1,159 @@
+"""Runs a module op by op with the NumPy meaning of each op: what every target must agree with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from mlirt.dialects.context import weights_of
+from mlirt.dialects.locations import names
+from mlirt.dialects.symbol_values import bind, symbol_values
+from mlirt.dialects.tensor_types import element_name, element_of
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.weights import WeightStore
+from mlirt.errors import CompileError, InvalidInputError, MlirtError, UnsupportedError
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+Observer = Callable[[Operation, "Sequence[Array]"], None]
+
+
+def interpret(
+    module: ModuleOp,
+    ctx: Context,
+    inputs: Mapping[str, Array],
+    function: str = "main",
+    observe: Observer | None = None,
+) -> dict[str, Array]:
+    """The outputs of a network by name, for inputs by name.
+
+    `observe(op, results)` is called after each op. Raises `InvalidInputError` for inputs that do not fit, and an error that
+    names the layer where an op fails.
+    """
+    func = entry_function(module, function)
+    arguments, values = _bind_inputs(func, inputs)
+    with symbol_values(values):
+        results = _Interpreter(weights_of(ctx), values, observe).run(func.body.block, arguments)
+    return dict(zip(output_names(func), results, strict=True))
+
+
+def entry_function(module: ModuleOp, function: str = "main") -> FuncOp:
+    """The function of this name; raises `InvalidInputError` where the module has none."""
+    for op in module.ops:
+        if isinstance(op, FuncOp) and op.sym_name.data == function:
+            return op
+    found = ", ".join(op.sym_name.data for op in module.ops if isinstance(op, FuncOp)) or "none"
+    raise InvalidInputError(f"no function {function!r} in the module, its functions are: {found}")
+
+
+def input_names(func: FuncOp) -> list[str]:
+    """The public names of a function's arguments: `trt.name`, else the name of the value, else `input0`, .."""
+    hints = [arg.name_hint or f"input{k}" for k, arg in enumerate(func.body.block.args)]
+    return _names(func.arg_attrs, hints)
+
+
+def output_names(func: FuncOp) -> list[str]:
+    """The public names of a function's results: `trt.name`, else `output0`, .."""
+    return _names(func.res_attrs, [f"output{k}" for k in range(len(func.function_type.outputs))])
+
+
+def _names(attributes: ArrayAttr[DictionaryAttr] | None, defaults: Sequence[str]) -> list[str]:
+    given = [entry.data.get("trt.name") for entry in attributes] if attributes is not None else [None] * len(defaults)
+    return [
+        name.data if isinstance(name, StringAttr) else default for name, default in zip(given, defaults, strict=True)
+    ]
+
+
+def _bind_inputs(func: FuncOp, inputs: Mapping[str, Array]) -> tuple[list[Array], dict[str, int]]:
+    expected = input_names(func)
+    missing, extra = [n for n in expected if n not in inputs], [n for n in inputs if n not in expected]
+    if missing or extra:
+        raise InvalidInputError(f"inputs {sorted(inputs)} do not fit the network, expected {expected}")
+    values: dict[str, int] = {}
+    arrays: list[Array] = []
+    for name, argument in zip(expected, func.body.block.args, strict=True):
+        array = inputs[name]
+        _check_element(f"input {name!r}", argument.type, array)
+        bind(argument.type, array.shape, values, f"input {name!r}")
+        arrays.append(array)
+    return arrays, values
+
+
+def _check_element(label: str, of: Attribute, array: Array) -> None:
+    expected = element_name(element_of(of))
+    if array.dtype.name != expected:
+        raise InvalidInputError(f"{label}: expected element type {expected}, got {array.dtype.name}")
+
+
+class _Interpreter:
+    """Executes blocks; values are dropped after their last use, so that memory stays that of a run."""
+
+    def __init__(self, store: WeightStore, symbols: dict[str, int], observe: Observer | None):
+        self.store = store
+        self.symbols = symbols
+        self.observe = observe
+
+    def run(self, block: Block, arguments: Sequence[Array]) -> list[Array]:
+        """The values that the block's terminator ends with."""
+        known: dict[SSAValue, Array] = dict(zip(block.args, arguments, strict=True))
+        last = _last_uses(block)
+        for op in block.ops:
+            operands = [known[operand] for operand in op.operands]
+            if isinstance(op, ReturnOp):
+                return operands
+            results = self._results(op, operands)
+            known.update(zip(op.results, results, strict=True))
+            if self.observe is not None:
+                self.observe(op, results)
+            for value in last.get(op, ()):
+                known.pop(value, None)
+        raise CompileError("the function does not end with func.return")
+
+    def _results(self, op: Operation, operands: Sequence[Array]) -> Sequence[Array]:
+        try:
+            results = self._execute(op, operands)
+            for result, array in zip(op.results, results, strict=True):
+                _check_element("its result", result.type, array)
+                bind(result.type, array.shape, self.symbols, "its result")
+        except MlirtError as error:
+            raise type(error)(f"{_title(op)}: {error}") from error
+        except VerifyException as error:
+            raise InvalidInputError(f"{_title(op)}: {error}") from error
+        return results
+
+    def _execute(self, op: Operation, operands: Sequence[Array]) -> Sequence[Array]:
+        if isinstance(op, ConstantOp):
+            return [op.array(self.store)]
+        evaluate = getattr(op, "evaluate", None) or getattr(op, "reference", None)
+        if evaluate is None:
+            raise UnsupportedError("the interpreter does not know this op, lower or remove it first")
+        return evaluate(*operands) or ()
+
+
+def _last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
+    """For each op, the values that nothing after it needs."""
+    users: dict[SSAValue, Operation] = {value: op for op in block.ops for value in _read(op)}
+    last: dict[Operation, list[SSAValue]] = {}
+    for value, op in users.items():
+        last.setdefault(op, []).append(value)
+    for op in block.ops:
+        last.setdefault(op, []).extend(result for result in op.results if result not in users)
+    return last
+
+
+def _read(op: Operation) -> Iterator[SSAValue]:
+    """The values that an op or an op inside its regions uses."""
+    for inner in op.walk():
+        yield from inner.operands
+
+
+def _title(op: Operation) -> str:
+    layers = names(op.location)
+    return f"{op.name} (layer {' + '.join(layers)})" if layers else op.name
