@@ -37,7 +37,7 @@ class ExecutionContext:
         """The outputs by name, in fresh arrays, for inputs by name; InvalidInputError where an input does not fit."""
         arrays = self._checked(feeds)
         with self._lock:
-            program = self._program(arrays)
+            program = self._program(arrays, timed=False)
             program.upload(arrays)
             program.execute()
             return dict(zip(self._output_names, program.download(), strict=True))
@@ -98,13 +98,14 @@ class ExecutionContext:
             if name not in self._input_names:
                 raise InvalidInputError(f"the engine has no input {name!r}; its inputs are {known}")
 
-    def _program(self, arrays: Sequence[np.ndarray]) -> Program:
+    def _program(self, arrays: Sequence[np.ndarray], timed: bool = True) -> Program:
         shapes = cast("tuple[Shape, ...]", tuple([array.shape for array in arrays]))
         program = self._programs.get(shapes)
         if program is None:
-            return self._prepare(shapes)
-        if len(self._programs) > 1:
+            program = self._prepare(shapes)
+        elif len(self._programs) > 1:
             self._programs.move_to_end(shapes)
+        program.timed = timed
         return program
 
     def _prepare(self, shapes: tuple[Shape, ...]) -> Program:
@@ -131,8 +132,8 @@ class ResidentRun:
             self._program.wait()
             end = _now()
             device = self._program.device_times()
-        first, last = (start, end) if device is None else (start + device[2], start + device[3])
-        return RunTimes(start, start if device is None else queued, first, first, first, last, last, last)
+        last = end if device is None else start + device[3] - device[2]
+        return RunTimes(start, start if device is None else queued, start, start, start, last, last, last)
 
 
 def _checked_array(name: str, value: np.ndarray, dtype: np.dtype[np.generic]) -> np.ndarray:

@@ -78,7 +78,7 @@ class CpuSession:
     def __init__(self, device: CpuDevice) -> None:
         self.device = device
         self.arena = HostBlock(0)
-        self.tenant: CpuProgram | None = None
+        self.tenant: object = None
 
     def prepare(self, binding: ShapeBinding) -> "CpuProgram":
         """Make the program for one set of shapes; a larger arena is got where needed (older programs keep theirs)."""
@@ -91,6 +91,8 @@ class CpuProgram:
     """The kernel table and parameters for one set of shapes; inputs and outputs are patched in at each run."""
 
     def __init__(self, session: CpuSession, binding: ShapeBinding) -> None:
+        self.timed = False
+        self._tenancy = object()  # the session remembers this, not the program: a cycle would keep memory
         self._session = session
         self._device = session.device
         self._binding = binding
@@ -170,10 +172,10 @@ class CpuProgram:
 
     def _enter(self) -> None:
         """Restore the zero borders where another shape has used the arena since."""
-        if self._session.tenant is not self:
+        if self._session.tenant is not self._tenancy:
             for offset, size in self._binding.halos:
                 self._arena.zero(offset, size)
-            self._session.tenant = self
+            self._session.tenant = self._tenancy
 
     def execute(self) -> None:
         """Run all rows; returns when they are done."""

@@ -29,6 +29,9 @@ class RunTimes:
 class Program(Protocol):
     """A plan bound to shapes and memory of one context; calls come one at a time, under the context's lock."""
 
+    timed: bool
+    """Whether the next runs keep the time stamps that `device_times` returns."""
+
     def upload(self, inputs: Sequence[np.ndarray]) -> None:
         """Make `inputs` (contiguous, of the right type and shape) available to the kernels."""
         ...

@@ -31,7 +31,7 @@ What the fields leave open is settled so:
   * Every input owns one `input` buffer. An output may name any buffer: an `output` buffer is bound to the returned
     array directly, from any other it is copied after the last launch (whose lifetime must reach the end).
   * `offset` counts only where every arena buffer has one, else memory is planned by the runtime. `bytes` of a weight is
-    a number, at most the stored size; `bytes` of an input or output buffer is at most that of its dense tensor.
+    a number, at most the stored size; `bytes` of an input or output buffer is exactly that of its dense tensor.
   * `halo`: buffers of one class have equal sizes; the memory is zeroed before the first run of a shape.
   * `align` (default 64) is the alignment that kernels need of the buffer's address. Arena and weights have at least 64;
     an array of the caller with less is copied.

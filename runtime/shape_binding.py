@@ -171,14 +171,15 @@ class _Binder:
         return tuple(self._natural(dim, f"a dimension of {tensor.name!r}") for dim in tensor.shape)
 
     def _check_dense(self, tensor: Tensor, shape: Shape) -> None:
-        """An output may lie in a larger arena buffer, but a caller's array is exactly its dense tensor."""
+        """The buffer of a caller's array is exactly its dense tensor; another that is copied out may be larger."""
         size = numpy_dtype(tensor.dtype).itemsize
         for dim in shape:
             size *= dim
         kind = self.manifest.buffers[self.manifest.roots[tensor.buffer]].kind
         is_own = self.manifest.roots[tensor.buffer] == tensor.buffer and kind in ("input", "output")
-        if size > _MAX_BYTES or (self.sizes[tensor.buffer] > size if is_own else self.sizes[tensor.buffer] < size):
-            raise ExpressionError(f"buffer of {tensor.name!r} has {self.sizes[tensor.buffer]} bytes, its tensor {size}")
+        held = self.sizes[tensor.buffer]
+        if size > _MAX_BYTES or (held != size if is_own else held < size):
+            raise ExpressionError(f"buffer of {tensor.name!r} has {held} bytes, its tensor {size}")
 
     def _arena(self) -> tuple[dict[int, int], int]:
         buffers = self.manifest.buffers

@@ -1,0 +1,290 @@
+"""Runs a plan on a CUDA device: cubins, one block of memory per context, one replayed graph per set of shapes."""
+
+import ctypes
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from mlirt.errors import PlanError
+from mlirt.runtime.cuda_driver import DeviceError, Driver, Handle, open_driver
+from mlirt.runtime.data_types import numpy_dtype
+from mlirt.runtime.host_memory import address_of
+from mlirt.runtime.manifest import Kernel, Manifest
+from mlirt.runtime.memory_planning import aligned
+from mlirt.runtime.plan_file import Plan
+from mlirt.runtime.shape_binding import Address, BoundArgument, BoundLaunch, ShapeBinding
+
+_ARCH = re.compile(r"^sm_(\d{2,3})([af]?)$")
+_CTYPES: dict[str, Callable[[Any], Any]] = {
+    "ptr": ctypes.c_uint64,
+    "i64": ctypes.c_int64,
+    "i32": ctypes.c_int32,
+    "f32": ctypes.c_float,
+    "f64": ctypes.c_double,
+}
+
+
+def choose_architecture(offered: Sequence[str], capability: tuple[int, int]) -> str | None:
+    """The newest of the `offered` architectures whose code runs on a device of this compute capability.
+
+    `sm_80` runs on 8.0 and later 8.x, `sm_90a` on 9.0 alone, `sm_100f` on 10.x from 10.0 on.
+    """
+    fitting: list[tuple[int, int, str]] = []
+    for arch in offered:
+        match = _ARCH.match(arch)
+        if match is None:
+            continue
+        major, minor = divmod(int(match[1]), 10)
+        exact = match[2] == "a"
+        if (major, minor) == capability or (not exact and major == capability[0] and minor < capability[1]):
+            fitting.append((minor, ("", "f", "a").index(match[2]), arch))
+    return max(fitting)[2] if fitting else None
+
+
+class DeviceBlock:
+    """Device memory that is given back with its last user."""
+
+    def __init__(self, driver: Driver, size: int) -> None:
+        self.size = size
+        self._driver = driver
+        self.address = driver.allocate(size)
+
+    def __del__(self) -> None:
+        with suppress(DeviceError, AttributeError):
+            self._driver.activate()
+            self._driver.free(self.address)
+
+
+class PinnedBlock:
+    """Host memory that the device reads directly."""
+
+    def __init__(self, driver: Driver, size: int) -> None:
+        self._driver = driver
+        self.address = driver.allocate_pinned(size)
+        self.bytes: np.ndarray = np.ctypeslib.as_array((ctypes.c_uint8 * max(size, 1)).from_address(self.address))
+
+    def __del__(self) -> None:
+        with suppress(DeviceError, AttributeError):
+            self._driver.activate()
+            self._driver.free_pinned(self.address)
+
+
+class CudaDevice:
+    """The loaded cubins and the uploaded weights of one plan."""
+
+    def __init__(self, plan: Plan, driver: Driver | None = None) -> None:
+        self.manifest = plan.manifest
+        self.driver = driver or open_driver()
+        self.driver.activate()
+        capability = self.driver.compute_capability()
+        self.functions = [self._load(plan, kernel, capability) for kernel in self.manifest.kernels]
+        self._weight_block, self.weights = self._upload(self.manifest, plan.weights)
+
+    def _load(self, plan: Plan, kernel: Kernel, capability: tuple[int, int]) -> Handle:
+        arch = choose_architecture(sorted(kernel.objects), capability)
+        if arch is None:
+            raise PlanError(
+                f"the plan has code for {', '.join(sorted(kernel.objects))}, but this device is "
+                f"sm_{capability[0]}{capability[1]}; rebuild it for this device"
+            )
+        cubin = bytes(plan.sections[kernel.objects[arch]])
+        if cubin[:4] != b"\x7fELF":
+            raise PlanError(f"damaged object code {kernel.objects[arch]!r}: not a cubin")
+        try:
+            return self.driver.load_function(cubin, kernel.symbol, kernel.shared_bytes)
+        except DeviceError as error:
+            raise PlanError(f"kernel {kernel.name[:80]!r} cannot be loaded: {error}") from error
+
+    def _upload(self, manifest: Manifest, weights: Mapping[str, np.ndarray]) -> tuple[DeviceBlock, dict[int, int]]:
+        """One block with all weights, and the address of each weight buffer in it."""
+        places: list[tuple[int, str, int]] = []
+        total = 0
+        for i, buffer in enumerate(manifest.buffers):
+            if buffer.kind == "weight" and buffer.view_of is None and buffer.weight is not None:
+                places.append((i, buffer.weight, total))
+                total += aligned(weights[buffer.weight].nbytes)
+        block = DeviceBlock(self.driver, total)
+        stream = self.driver.new_stream()
+        for _, key, offset in places:
+            array = np.ascontiguousarray(weights[key])
+            self.driver.copy_to_device(block.address + offset, address_of(array), array.nbytes, stream)
+            self.driver.synchronize(stream)
+        return block, {i: block.address + offset for i, _, offset in places}
+
+    def session(self, stream: Handle | None = None) -> "CudaSession":
+        """A new context's memory, working on `stream` or on a stream of its own."""
+        return CudaSession(self, stream)
+
+
+class CudaSession:
+    """The memory and the stream of one context; programs for several shapes take turns in it."""
+
+    def __init__(self, device: CudaDevice, stream: Handle | None) -> None:
+        self.device = device
+        device.driver.activate()
+        self.stream = device.driver.new_stream() if stream is None else stream
+        self.events = [device.driver.new_event() for _ in range(5)]
+        self.block: DeviceBlock | None = None
+        self.tenant: object = None
+
+    def prepare(self, binding: ShapeBinding) -> "CudaProgram":
+        """Make the program for one set of shapes; more memory is got where needed (older programs keep theirs)."""
+        self.device.driver.activate()
+        return CudaProgram(self, binding)
+
+    def block_of(self, size: int) -> DeviceBlock:
+        """The context's block of device memory, of at least `size` bytes."""
+        if self.block is None or self.block.size < size:
+            self.block = DeviceBlock(self.device.driver, size)
+        return self.block
+
+
+class CudaProgram:
+    """Frozen arguments and the captured graph for one set of shapes; inputs and outputs lie beside the arena."""
+
+    def __init__(self, session: CudaSession, binding: ShapeBinding) -> None:
+        self.timed = False
+        self._tenancy = object()  # the session remembers this, not the program: a cycle would keep memory
+        self._session = session
+        self._driver = session.device.driver
+        self._manifest = session.device.manifest
+        self._binding = binding
+        self._bases = self._place()
+        self._launches = [(launch, self._frozen(launch)) for launch in binding.launches if 0 not in launch.grid]
+        self._dtypes = [numpy_dtype(tensor.dtype) for tensor in self._manifest.outputs]
+        self._input_sizes = [binding.sizes[tensor.buffer] for tensor in self._manifest.inputs]
+        self._output_sizes = [
+            dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+            for dtype, shape in zip(self._dtypes, binding.output_shapes, strict=True)
+        ]
+        self._staging = PinnedBlock(self._driver, sum(map(aligned, [*self._input_sizes, *self._output_sizes])))
+        self._graph = self._capture()
+
+    def __del__(self) -> None:
+        with suppress(DeviceError, AttributeError):
+            if self._graph:
+                self._driver.activate()
+                self._driver.free_graph(self._graph)
+
+    def _place(self) -> dict[int, int]:
+        """The device address of every buffer that owns memory: arena, then inputs and outputs, then (apart) weights."""
+        binding, buffers = self._binding, self._manifest.buffers
+        offsets = dict(binding.offsets)
+        top = aligned(binding.arena_bytes)
+        for i, buffer in enumerate(buffers):
+            if buffer.view_of is None and buffer.kind in ("input", "output"):
+                offsets[i] = top
+                top += aligned(binding.sizes[i])
+        self._block = self._session.block_of(top)
+        return {i: self._block.address + offset for i, offset in offsets.items()} | self._session.device.weights
+
+    def _address(self, place: Address) -> int:
+        return self._bases[place.root] + place.offset
+
+    def _frozen(self, launch: BoundLaunch) -> tuple[Any, list[Any]]:
+        """The array of pointers that a launch takes, and the values it points to, which must live as long."""
+        kinds = self._manifest.kernels[self._manifest.launches[launch.index].kernel].args
+        values = [_CTYPES[kind](self._number(arg)) for kind, arg in zip(kinds, launch.args, strict=True)]
+        pointers = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(value) for value in values])
+        return pointers, values
+
+    def _number(self, argument: BoundArgument) -> int | float:
+        return self._address(argument) if isinstance(argument, Address) else argument
+
+    def _launch(self, launch: BoundLaunch, pointers: Any) -> None:
+        kernel_index = self._manifest.launches[launch.index].kernel
+        kernel = self._manifest.kernels[kernel_index]
+        function, stream = self._session.device.functions[kernel_index], self._session.stream
+        self._driver.launch(function, launch.grid, kernel.block, kernel.shared_bytes, stream, pointers)
+
+    def _capture(self) -> Handle:
+        if not self._launches:
+            return 0
+        self._driver.begin_capture(self._session.stream)
+        for launch, (pointers, _) in self._launches:
+            self._launch(launch, pointers)
+        return self._driver.end_capture(self._session.stream)
+
+    def upload(self, inputs: Sequence[np.ndarray]) -> None:
+        """Copy the inputs to pinned memory and queue the way to the device."""
+        driver, stream = self._driver, self._session.stream
+        driver.activate()
+        driver.synchronize(stream)
+        self._mark(0)
+        at = 0
+        for array, size, tensor in zip(inputs, self._input_sizes, self._manifest.inputs, strict=True):
+            if size:
+                self._staging.bytes[at : at + size] = array.reshape(-1).view(np.uint8)[:size]
+                driver.copy_to_device(self._bases[tensor.buffer], self._staging.address + at, size, stream)
+            at += aligned(size)
+        self._mark(1)
+
+    def _enter(self) -> None:
+        """Restore the zero borders where another shape has used the memory since."""
+        self._driver.activate()
+        if self._session.tenant is not self._tenancy:
+            for offset, size in self._binding.halos:
+                self._driver.zero(self._block.address + offset, size, self._session.stream)
+            self._session.tenant = self._tenancy
+
+    def execute(self) -> None:
+        """Queue the kernels."""
+        self._enter()
+        self._mark(2)
+        if self._graph:
+            self._driver.replay(self._graph, self._session.stream)
+        self._mark(3)
+
+    def download(self) -> list[np.ndarray]:
+        """Queue the way back, wait, and return the outputs."""
+        driver, stream = self._driver, self._session.stream
+        driver.activate()
+        start = sum(map(aligned, self._input_sizes))
+        at = start
+        for place, size in zip(self._binding.outputs, self._output_sizes, strict=True):
+            if size:
+                driver.copy_to_host(self._staging.address + at, self._address(place), size, stream)
+            at += aligned(size)
+        self._mark(4)
+        driver.synchronize(stream)
+        outputs: list[np.ndarray] = []
+        at = start
+        for shape, dtype, size in zip(self._binding.output_shapes, self._dtypes, self._output_sizes, strict=True):
+            outputs.append(self._staging.bytes[at : at + size].copy().view(dtype).reshape(shape))
+            at += aligned(size)
+        return outputs
+
+    def wait(self) -> None:
+        """Return when the stream is empty."""
+        self._driver.activate()
+        self._driver.synchronize(self._session.stream)
+
+    def _mark(self, event: int) -> None:
+        if self.timed:
+            self._driver.record(self._session.events[event], self._session.stream)
+
+    def device_times(self) -> tuple[float, float, float, float, float, float] | None:
+        """Start and end of h2d, compute and d2h, in milliseconds since the first; d2h is 0 long before a download."""
+        if not self.timed:
+            return None
+        first, *others = self._session.events
+        uploaded, begun, computed = (self._driver.elapsed_ms(first, event) for event in others[:3])
+        with suppress(DeviceError):
+            return 0.0, uploaded, begun, computed, computed, max(computed, self._driver.elapsed_ms(first, others[3]))
+        return 0.0, uploaded, begun, computed, computed, computed
+
+    def profile(self) -> list[float]:
+        """Run the launches one by one, each between two events."""
+        self._enter()
+        start, end = self._session.events[2:4]
+        times = {launch.index: 0.0 for launch in self._binding.launches}
+        for launch, (pointers, _) in self._launches:
+            self._driver.record(start, self._session.stream)
+            self._launch(launch, pointers)
+            self._driver.record(end, self._session.stream)
+            self._driver.synchronize(self._session.stream)
+            times[launch.index] = self._driver.elapsed_ms(start, end)
+        return list(times.values())

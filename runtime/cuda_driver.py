@@ -1,0 +1,250 @@
+"""The part of the CUDA driver that the runtime uses, through ctypes on libcuda alone; opened on first use."""
+
+import ctypes
+from collections.abc import Sequence
+from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from functools import cache
+from typing import Any, Protocol
+
+from mlirt.errors import MlirtError, PlanError
+
+_SUCCESS = 0
+_MAJOR, _MINOR = 75, 76
+_MAX_DYNAMIC_SHARED = 8
+_PORTABLE_HOST_MEMORY = 1
+_NON_BLOCKING = 1
+_THREAD_LOCAL_CAPTURE = 1
+Handle = int
+Size3 = tuple[int, int, int]
+
+
+class DeviceError(MlirtError):
+    """The CUDA driver refused a call."""
+
+
+class Driver(Protocol):
+    """What `runtime/cuda.py` asks of a GPU; handles and device addresses are integers."""
+
+    def activate(self) -> None:
+        """Make the device's context current in this thread."""
+        ...
+
+    def compute_capability(self) -> tuple[int, int]: ...
+    def allocate(self, size: int) -> int: ...
+    def free(self, address: int) -> None: ...
+    def allocate_pinned(self, size: int) -> int: ...
+    def free_pinned(self, address: int) -> None: ...
+    def load_function(self, cubin: bytes, symbol: str, shared_bytes: int) -> Handle: ...
+    def new_stream(self) -> Handle: ...
+    def new_event(self) -> Handle: ...
+    def copy_to_device(self, device: int, host: int, size: int, stream: Handle) -> None: ...
+    def copy_to_host(self, host: int, device: int, size: int, stream: Handle) -> None: ...
+    def zero(self, device: int, size: int, stream: Handle) -> None: ...
+    def launch(self, function: Handle, grid: Size3, block: Size3, shared_bytes: int, stream: Handle, args: Any) -> None:
+        """Launch with `args`, a ctypes array of pointers to the argument values."""
+        ...
+
+    def begin_capture(self, stream: Handle) -> None: ...
+    def end_capture(self, stream: Handle) -> Handle:
+        """The executable graph of what was put on the stream since `begin_capture`."""
+        ...
+
+    def replay(self, graph: Handle, stream: Handle) -> None: ...
+    def free_graph(self, graph: Handle) -> None: ...
+    def record(self, event: Handle, stream: Handle) -> None: ...
+    def elapsed_ms(self, start: Handle, end: Handle) -> float: ...
+    def synchronize(self, stream: Handle) -> None: ...
+
+
+class CudaDriver:
+    """The device 0 of libcuda, in its primary context (shared with other libraries of the process)."""
+
+    def __init__(self, library: Any, ordinal: int = 0) -> None:
+        self._cuda = library
+        _declare(library)
+        self._check("cuInit", library.cuInit(0))
+        count = c_int()
+        self._check("cuDeviceGetCount", library.cuDeviceGetCount(byref(count)))
+        if count.value <= ordinal:
+            raise PlanError("the plan was built for CUDA, but this machine has no CUDA device; build it for the CPU")
+        self._device = c_int()
+        self._check("cuDeviceGet", library.cuDeviceGet(byref(self._device), ordinal))
+        self._context = c_void_p()
+        self._check("cuDevicePrimaryCtxRetain", library.cuDevicePrimaryCtxRetain(byref(self._context), self._device))
+        self._modules: dict[bytes, c_void_p] = {}
+
+    def _check(self, call: str, status: int) -> None:
+        if status == _SUCCESS:
+            return
+        name, text = c_char_p(), c_char_p()
+        self._cuda.cuGetErrorName(status, byref(name))
+        self._cuda.cuGetErrorString(status, byref(text))
+        reason = f"{(name.value or b'unknown error').decode()} ({status}): {(text.value or b'').decode()}"
+        raise DeviceError(f"CUDA: {call}: {reason}")
+
+    def activate(self) -> None:
+        """Make the device's context current in this thread."""
+        self._check("cuCtxSetCurrent", self._cuda.cuCtxSetCurrent(self._context))
+
+    def compute_capability(self) -> tuple[int, int]:
+        """(major, minor), such as (9, 0)."""
+        found: list[int] = []
+        for attribute in (_MAJOR, _MINOR):
+            value = c_int()
+            self._check("cuDeviceGetAttribute", self._cuda.cuDeviceGetAttribute(byref(value), attribute, self._device))
+            found.append(value.value)
+        return found[0], found[1]
+
+    def allocate(self, size: int) -> int:
+        """Device memory, aligned to at least 256 bytes."""
+        address = c_uint64()
+        self._check(f"cuMemAlloc of {size} bytes", self._cuda.cuMemAlloc_v2(byref(address), max(size, 1)))
+        return address.value
+
+    def free(self, address: int) -> None:
+        """Give device memory back."""
+        self._check("cuMemFree", self._cuda.cuMemFree_v2(address))
+
+    def allocate_pinned(self, size: int) -> int:
+        """Host memory that the device reads and writes directly."""
+        address = c_void_p()
+        status = self._cuda.cuMemHostAlloc(byref(address), max(size, 1), _PORTABLE_HOST_MEMORY)
+        self._check(f"cuMemHostAlloc of {size} bytes", status)
+        return address.value or 0
+
+    def free_pinned(self, address: int) -> None:
+        """Give pinned host memory back."""
+        self._check("cuMemFreeHost", self._cuda.cuMemFreeHost(address))
+
+    def load_function(self, cubin: bytes, symbol: str, shared_bytes: int) -> Handle:
+        """The kernel `symbol` of a cubin (loaded once), allowed to use `shared_bytes` of dynamic shared memory."""
+        if cubin not in self._modules:
+            module = c_void_p()
+            self._check(f"cuModuleLoadData for {symbol}", self._cuda.cuModuleLoadData(byref(module), cubin))
+            self._modules[cubin] = module
+        function = c_void_p()
+        status = self._cuda.cuModuleGetFunction(byref(function), self._modules[cubin], symbol.encode())
+        self._check(f"cuModuleGetFunction {symbol}", status)
+        if shared_bytes > 48 * 1024:
+            status = self._cuda.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared_bytes)
+            self._check(f"{shared_bytes} bytes of shared memory for {symbol}", status)
+        return function.value or 0
+
+    def new_stream(self) -> Handle:
+        """A stream that does not wait for the default stream."""
+        stream = c_void_p()
+        self._check("cuStreamCreate", self._cuda.cuStreamCreate(byref(stream), _NON_BLOCKING))
+        return stream.value or 0
+
+    def new_event(self) -> Handle:
+        """An event that keeps time."""
+        event = c_void_p()
+        self._check("cuEventCreate", self._cuda.cuEventCreate(byref(event), 0))
+        return event.value or 0
+
+    def copy_to_device(self, device: int, host: int, size: int, stream: Handle) -> None:
+        """Queue a copy from host memory (pinned, or else the call waits)."""
+        self._check("cuMemcpyHtoDAsync", self._cuda.cuMemcpyHtoDAsync_v2(device, host, size, stream))
+
+    def copy_to_host(self, host: int, device: int, size: int, stream: Handle) -> None:
+        """Queue a copy to host memory."""
+        self._check("cuMemcpyDtoHAsync", self._cuda.cuMemcpyDtoHAsync_v2(host, device, size, stream))
+
+    def zero(self, device: int, size: int, stream: Handle) -> None:
+        """Queue the writing of zeros."""
+        self._check("cuMemsetD8Async", self._cuda.cuMemsetD8Async(device, 0, size, stream))
+
+    def launch(self, function: Handle, grid: Size3, block: Size3, shared_bytes: int, stream: Handle, args: Any) -> None:
+        """Queue a kernel."""
+        status = self._cuda.cuLaunchKernel(function, *grid, *block, shared_bytes, stream, args, None)
+        self._check("cuLaunchKernel", status)
+
+    def begin_capture(self, stream: Handle) -> None:
+        """Note what is put on the stream instead of running it."""
+        self._check("cuStreamBeginCapture", self._cuda.cuStreamBeginCapture_v2(stream, _THREAD_LOCAL_CAPTURE))
+
+    def end_capture(self, stream: Handle) -> Handle:
+        """The executable graph of what was noted."""
+        graph, executable = c_void_p(), c_void_p()
+        self._check("cuStreamEndCapture", self._cuda.cuStreamEndCapture(stream, byref(graph)))
+        status = self._cuda.cuGraphInstantiateWithFlags(byref(executable), graph, 0)
+        self._cuda.cuGraphDestroy(graph)
+        self._check("cuGraphInstantiateWithFlags", status)
+        return executable.value or 0
+
+    def replay(self, graph: Handle, stream: Handle) -> None:
+        """Queue a graph."""
+        self._check("cuGraphLaunch", self._cuda.cuGraphLaunch(graph, stream))
+
+    def free_graph(self, graph: Handle) -> None:
+        """Give an executable graph back."""
+        self._check("cuGraphExecDestroy", self._cuda.cuGraphExecDestroy(graph))
+
+    def record(self, event: Handle, stream: Handle) -> None:
+        """Queue a time stamp."""
+        self._check("cuEventRecord", self._cuda.cuEventRecord(event, stream))
+
+    def elapsed_ms(self, start: Handle, end: Handle) -> float:
+        """Milliseconds between two time stamps that the device has passed."""
+        value = c_float()
+        self._check("cuEventElapsedTime", self._cuda.cuEventElapsedTime(byref(value), start, end))
+        return value.value
+
+    def synchronize(self, stream: Handle) -> None:
+        """Wait until the device has done all that is on the stream; errors of kernels surface here."""
+        self._check("cuStreamSynchronize", self._cuda.cuStreamSynchronize(stream))
+
+
+def _declare(library: Any) -> None:
+    """Give every entry its argument types: a 64-bit handle passed as a plain int would be cut to 32 bits."""
+    any_pointer, address = c_void_p, c_uint64
+    signatures: dict[str, Sequence[Any]] = {
+        "cuInit": [c_uint],
+        "cuGetErrorName": [c_int, POINTER(c_char_p)],
+        "cuGetErrorString": [c_int, POINTER(c_char_p)],
+        "cuDeviceGetCount": [POINTER(c_int)],
+        "cuDeviceGet": [POINTER(c_int), c_int],
+        "cuDeviceGetAttribute": [POINTER(c_int), c_int, c_int],
+        "cuDevicePrimaryCtxRetain": [POINTER(c_void_p), c_int],
+        "cuCtxSetCurrent": [any_pointer],
+        "cuMemAlloc_v2": [POINTER(c_uint64), c_size_t],
+        "cuMemFree_v2": [address],
+        "cuMemHostAlloc": [POINTER(c_void_p), c_size_t, c_uint],
+        "cuMemFreeHost": [any_pointer],
+        "cuModuleLoadData": [POINTER(c_void_p), c_char_p],
+        "cuModuleGetFunction": [POINTER(c_void_p), any_pointer, c_char_p],
+        "cuFuncSetAttribute": [any_pointer, c_int, c_int],
+        "cuStreamCreate": [POINTER(c_void_p), c_uint],
+        "cuEventCreate": [POINTER(c_void_p), c_uint],
+        "cuMemcpyHtoDAsync_v2": [address, any_pointer, c_size_t, any_pointer],
+        "cuMemcpyDtoHAsync_v2": [any_pointer, address, c_size_t, any_pointer],
+        "cuMemsetD8Async": [address, ctypes.c_ubyte, c_size_t, any_pointer],
+        "cuLaunchKernel": [any_pointer, *[c_uint] * 7, any_pointer, POINTER(c_void_p), POINTER(c_void_p)],
+        "cuStreamBeginCapture_v2": [any_pointer, c_int],
+        "cuStreamEndCapture": [any_pointer, POINTER(c_void_p)],
+        "cuGraphInstantiateWithFlags": [POINTER(c_void_p), any_pointer, ctypes.c_ulonglong],
+        "cuGraphDestroy": [any_pointer],
+        "cuGraphLaunch": [any_pointer, any_pointer],
+        "cuGraphExecDestroy": [any_pointer],
+        "cuEventRecord": [any_pointer, any_pointer],
+        "cuEventElapsedTime": [POINTER(c_float), any_pointer, any_pointer],
+        "cuStreamSynchronize": [any_pointer],
+    }
+    for name, argument_types in signatures.items():
+        function = getattr(library, name)
+        function.argtypes, function.restype = argument_types, c_int
+
+
+@cache
+def open_driver() -> CudaDriver:
+    """The machine's CUDA device; PlanError where there is no driver or no device."""
+    for name in ("libcuda.so.1", "libcuda.so", "nvcuda.dll"):
+        try:
+            library = ctypes.CDLL(name)
+        except OSError:
+            continue
+        try:
+            return CudaDriver(library)
+        except DeviceError as error:
+            raise PlanError(f"the plan was built for CUDA, but the driver does not start: {error}") from error
+    raise PlanError("the plan was built for CUDA, but no CUDA driver (libcuda) is here; build it for the CPU")
