@@ -187,9 +187,9 @@ class GraphReader:
                 raise node.unsupported(f"its output {k} ({name!r}) cannot be computed; only the first {len(results)} can")
             result = results[k]
             if not result.hint:
-                result.hint = identifier(name)
+                result.hint = name
                 if result.ssa is not None and result.ssa.name_hint is None:
-                    result.ssa.name_hint = result.hint
+                    result.ssa.name_hint = identifier(name)
             node.scope.values[name] = result
 
 

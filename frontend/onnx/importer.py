@@ -13,7 +13,7 @@ from xdsl.ir import Region
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.registry import register_dialects
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import Tensor, element_name, element_of, tensor
+from mlirt.dialects.tensor_types import Tensor, dims, element_name, element_of, tensor
 from mlirt.errors import InvalidInputError, InvalidModelError
 from mlirt.frontend.onnx.dimension_names import DimensionNames, given_dims, identifier
 from mlirt.frontend.onnx.function_bodies import function_table
@@ -50,11 +50,24 @@ def import_model(
     return _module(proto, net, outputs)
 
 
+def input_dims(proto: ModelProto) -> dict[str, list[int | str]]:
+    """The dimensions of each input that is no initializer: numbers, or the names that the network gives them."""
+    names, version = DimensionNames(), opsets(proto)[""]
+    return {
+        value.name: [dim if isinstance(dim, int) else str(dim) for dim in dims(_input_type(value, names, None, version))]
+        for value in _inputs(proto.graph)
+    }
+
+
+def _inputs(graph: GraphProto) -> list[ValueInfoProto]:
+    stored = {value.name for value in graph.initializer} | {value.values.name for value in graph.sparse_initializer}
+    return [value for value in graph.input if value.name not in stored]
+
+
 def _read_inputs(
     graph: GraphProto, net: Network, scope: Scope, shapes: Shapes, constants: Mapping[str, Array]
 ) -> None:
-    stored = {value.name for value in graph.initializer} | {value.values.name for value in graph.sparse_initializer}
-    inputs = [value for value in graph.input if value.name not in stored]
+    inputs = _inputs(graph)
     known = [value.name for value in inputs]
     for name in [*shapes, *constants]:
         if name not in known:
@@ -93,10 +106,10 @@ def _input_type(value: ValueInfoProto, names: DimensionNames, given: Sequence[in
     tensor_type = value.type.tensor_type
     if not tensor_type.HasField("shape") and given is None:
         raise not_supported("Input", value.name, opset, "", "the model gives it no shape; give one in input_shapes")
-    own = [_dim(value.name, k, dim, names) for k, dim in enumerate(tensor_type.shape.dim)]
-    rank = len(own) if tensor_type.HasField("shape") else len(given or ())
-    dims = own if given is None else given_dims(value.name, given, rank)
-    return tensor(element(tensor_type.elem_type, what), dims)
+    declared = [_dim(value.name, k, dim, names) for k, dim in enumerate(tensor_type.shape.dim)]
+    rank = len(declared) if tensor_type.HasField("shape") else len(given or ())
+    shape = declared if given is None else given_dims(value.name, given, rank)
+    return tensor(element(tensor_type.elem_type, what), shape)
 
 
 def _dim(name: str, axis: int, dim: onnx.TensorShapeProto.Dimension, names: DimensionNames) -> Dim:

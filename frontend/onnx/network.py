@@ -22,6 +22,7 @@ from mlirt.dialects.trt import Trt
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import InvalidModelError
+from mlirt.frontend.onnx.dimension_names import identifier
 from mlirt.frontend.onnx.properties import properties_of
 from mlirt.frontend.onnx.refusals import ValueNeededError
 from mlirt.frontend.onnx.shape_values import Array, Numbers, as_numbers
@@ -168,7 +169,7 @@ class Network:
             else:
                 value.ssa = self._materialised(value)
             if value.hint and value.ssa.name_hint is None:
-                value.ssa.name_hint = value.hint
+                value.ssa.name_hint = identifier(value.hint)
         return value.ssa
 
     def fresh_name(self, prefix: str) -> str:

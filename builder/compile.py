@@ -1,0 +1,103 @@
+"""`mlirt.compile`: a trained network in, an engine for one target out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mlirt.builder.profiles import Profiles, pinned_shapes, read_profiles
+from mlirt.dialects.context import RtContext
+from mlirt.errors import InvalidInputError, MlirtError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx
+    from xdsl.dialects.builtin import ModuleOp
+
+    from mlirt.runtime.engine import EngineLike
+
+    ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | onnx.ModelProto"
+    Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+TARGETS = ("auto", "cpu", "cuda", "reference")
+PRECISIONS = ("fp32", "fp16")
+
+Progress: TypeAlias = "Callable[[str, int, int], None]"
+
+
+def compile(
+    model: ModelSource,
+    target: str = "auto",
+    precision: str = "fp32",
+    profiles: Profiles | None = None,
+    *,
+    input_shapes: Mapping[str, Sequence[int | str]] | None = None,
+    constants: Mapping[str, Array] | None = None,
+    progress: Progress | None = None,
+) -> EngineLike:
+    """Build an engine for an ONNX model given as a path, bytes or a ModelProto.
+
+    target: "cuda", "cpu", "reference" (NumPy), or "auto": cuda where there is a GPU, else cpu.
+    precision: "fp32", or "fp16" where the target computes in half precision.
+    profiles: for inputs with dynamic dimensions, (min, opt, max) shapes; dimensions without a choice become constants.
+    input_shapes: other dimensions for inputs: numbers, or names and expressions for dynamic ones.
+    constants: values for inputs that then are built in.
+    progress: called with a text, the steps done and the steps in all.
+
+    Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet,
+    `InvalidInputError` for arguments that do not fit, `CompileError` where a pass or a back end fails.
+    """
+    chosen = _target(target)
+    if precision not in PRECISIONS:
+        raise InvalidInputError(f"precision {precision!r} is not known; expected one of {', '.join(PRECISIONS)}")
+    ctx = RtContext()
+    module = _import(model, ctx, profiles, input_shapes or {}, constants)
+    return _build(module, ctx, chosen, precision, progress)
+
+
+def _target(target: str) -> str:
+    if target not in TARGETS:
+        raise InvalidInputError(f"target {target!r} is not known; expected one of {', '.join(TARGETS)}")
+    if target != "auto":
+        return target
+    return "cuda" if gpu_is_here() else "cpu"
+
+
+def gpu_is_here() -> bool:
+    """Whether the CUDA driver is installed and sees a device."""
+    from mlirt.runtime.cuda_driver import open_driver
+
+    try:
+        open_driver()
+    except MlirtError:
+        return False
+    return True
+
+
+def _import(
+    model: ModelSource,
+    ctx: RtContext,
+    profiles: Profiles | None,
+    shapes: Mapping[str, Sequence[int | str]],
+    constants: Mapping[str, Array] | None,
+) -> ModuleOp:
+    from mlirt.frontend.onnx.importer import import_model, input_dims
+    from mlirt.frontend.onnx.model_reader import read_model
+
+    wanted = read_profiles(profiles)
+    if wanted:
+        proto, _ = read_model(model)
+        own = {name: shapes.get(name, dims) for name, dims in input_dims(proto).items()}
+        shapes = {**shapes, **pinned_shapes(wanted, own)}
+    return import_model(model, ctx, shapes, constants)
+
+
+def _build(module: ModuleOp, ctx: RtContext, target: str, precision: str, progress: Progress | None) -> EngineLike:
+    if target == "reference":
+        from mlirt.builder.reference_engine import ReferenceEngine
+
+        return ReferenceEngine(module, ctx)
+    from mlirt.builder.build import build
+
+    return build(module, ctx, target, precision, progress)

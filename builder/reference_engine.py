@@ -1,0 +1,82 @@
+"""The engine of target `reference`: the network run op by op in NumPy, as the ops define themselves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation
+
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.interpreter import entry_function, input_names, interpret, output_names
+from mlirt.dialects.locations import name_of
+from mlirt.dialects.tensor_types import dims, element_name, element_of
+from mlirt.errors import UnsupportedError
+from mlirt.runtime.engine import TensorDescription
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+class ReferenceEngine:
+    """Slow and exact; what every other target is compared with. It runs a module of any level whose ops have a meaning."""
+
+    def __init__(self, module: ModuleOp, ctx: RtContext, name: str = "network") -> None:
+        self.module = module
+        self.name = name
+        self.target = "reference"
+        self._ctx = ctx
+        self._function = entry_function(module)
+
+    @property
+    def inputs(self) -> tuple[TensorDescription, ...]:
+        """The inputs in the order of the network."""
+        return _described(input_names(self._function), self._function.function_type.inputs.data)
+
+    @property
+    def outputs(self) -> tuple[TensorDescription, ...]:
+        """The outputs in the order of the network."""
+        return _described(output_names(self._function), self._function.function_type.outputs.data)
+
+    @property
+    def layers(self) -> tuple[Mapping[str, object], ...]:
+        """One record per op: its layers of the trained network, its op, how many inputs and outputs it has."""
+        return tuple(
+            {"name": name_of(op), "family": op.name, "inputs": len(op.operands), "outputs": len(op.results)}
+            for op in self._function.body.block.ops
+            if op.results
+        )
+
+    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """The outputs by name; raises `InvalidInputError` for feeds that do not fit the inputs."""
+        return interpret(self.module, self._ctx, feeds)
+
+    def profile(self, feeds: Mapping[str, Array]) -> list[tuple[str, float]]:
+        """Milliseconds of each op in one run."""
+        times: list[tuple[str, float]] = []
+        last = perf_counter()
+
+        def observe(op: Operation, results: Sequence[Array]) -> None:
+            nonlocal last
+            now = perf_counter()
+            times.append((name_of(op), (now - last) * 1e3))
+            last = now
+
+        interpret(self.module, self._ctx, feeds, observe=observe)
+        return times
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Always raises `UnsupportedError`: there is no plan to save."""
+        raise UnsupportedError("the reference target has no plan to save; build for target 'cpu' or 'cuda', or export the IR with rt-translate")
+
+
+def _described(names: Sequence[str], types: Sequence[Attribute]) -> tuple[TensorDescription, ...]:
+    return tuple(
+        TensorDescription(name, element_name(element_of(type_)), tuple(dim if isinstance(dim, int) else str(dim) for dim in dims(type_)))
+        for name, type_ in zip(names, types, strict=True)
+    )

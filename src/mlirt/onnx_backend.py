@@ -1,0 +1,142 @@
+"""ONNX's own interface to a backend (`onnx.backend.base.Backend`): `prepare`, `run_model`, `run_node`.
+
+The environment variable MLIRT_BACKEND_TARGET (cpu, cuda, reference) replaces the target that the device stands for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import onnx
+from onnx.backend.base import Backend, BackendRep
+
+from mlirt.errors import InvalidInputError
+from mlirt.frontend.onnx.refusals import ValueNeededError
+
+if TYPE_CHECKING:
+    from mlirt.runtime.engine import EngineLike
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+Inputs: TypeAlias = "Mapping[str, Array] | Sequence[Array]"
+
+_TARGETS = {"CPU": "cpu", "CUDA": "cuda"}
+_LARGEST_STEERING_INPUT = 4096
+
+
+class MlirtBackendRep(BackendRep):
+    """A model that is ready to run.
+
+    Some inputs (axes, shapes, pads) steer what the network is; an engine needs them when it is built. Such a model is built
+    again for each new value of these inputs, and the engines are kept.
+    """
+
+    def __init__(self, model: onnx.ModelProto, target: str, **options: Any) -> None:
+        self._model = model
+        self._target = target
+        self._options = options
+        stored = {tensor.name for tensor in model.graph.initializer}
+        self._inputs = [value.name for value in model.graph.input if value.name not in stored]
+        self._outputs = [value.name for value in model.graph.output]
+        self._steering: list[str] = []
+        self._engines: dict[tuple[object, ...], EngineLike] = {}
+        try:
+            self._engines[()] = self._built({})
+        except ValueNeededError as error:
+            if not error.inputs:
+                raise
+            self._steering.extend(error.inputs)
+
+    def run(self, inputs: Inputs, **kwargs: Any) -> tuple[Array, ...]:
+        """The outputs in the model's order, for inputs by name or in the model's order (`None` for one that is left out)."""
+        feeds = self._feeds(inputs)
+        engine = self._engine(feeds)
+        results = engine.run({name: array for name, array in feeds.items() if name not in self._steering})
+        return tuple(results[name] for name in self._outputs)
+
+    def _feeds(self, inputs: Inputs) -> dict[str, Array]:
+        if isinstance(inputs, Mapping):
+            return {name: np.asarray(array) for name, array in inputs.items()}
+        if not isinstance(inputs, list | tuple):
+            inputs = [np.asarray(inputs)]
+        if len(inputs) != len(self._inputs):
+            raise InvalidInputError(f"expected {len(self._inputs)} inputs {self._inputs}, got {len(inputs)}")
+        return {name: np.asarray(array) for name, array in zip(self._inputs, inputs, strict=True) if array is not None}
+
+    def _engine(self, feeds: Mapping[str, Array]) -> EngineLike:
+        while True:
+            missing = [name for name in self._steering if name not in feeds]
+            if missing:
+                raise InvalidInputError(f"the input {missing[0]!r} is missing; expected {self._inputs}")
+            constants = {name: feeds[name] for name in self._steering}
+            key = tuple((array.dtype.str, array.shape, array.tobytes()) for array in constants.values())
+            if key in self._engines:
+                return self._engines[key]
+            try:
+                self._engines[key] = self._built(constants)
+            except ValueNeededError as error:
+                more = [name for name in error.inputs if name not in self._steering and feeds[name].size <= _LARGEST_STEERING_INPUT]
+                if not more:
+                    raise
+                self._steering.extend(more)
+
+    def _built(self, constants: Mapping[str, Array]) -> EngineLike:
+        from mlirt.builder.compile import compile
+
+        return compile(self._model, self._target, constants=constants, **self._options)
+
+
+class MlirtBackend(Backend):
+    """mlirt as an ONNX backend; what it cannot do raises `mlirt.UnsupportedError`, which is a `NotImplementedError`."""
+
+    @classmethod
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> MlirtBackendRep:
+        return MlirtBackendRep(model, _target(device), **kwargs)
+
+    @classmethod
+    def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Array, ...]:
+        return cls.prepare(model, device, **kwargs).run(inputs)
+
+    @classmethod
+    def run_node(
+        cls, node: onnx.NodeProto, inputs: Any, device: str = "CPU", outputs_info: Any = None, **kwargs: Any
+    ) -> tuple[Array, ...]:
+        """Run one node alone; the outputs' types are found by ONNX's shape inference."""
+        names = list(dict.fromkeys(name for name in node.input if name))
+        arrays = list(inputs.values()) if isinstance(inputs, Mapping) else [np.asarray(array) for array in inputs]
+        values = [
+            onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+            for name, array in zip(names, arrays, strict=True)
+        ]
+        results = [onnx.ValueInfoProto(name=name) for name in node.output if name]
+        graph = onnx.helper.make_graph([node], "node", values, results)
+        opset = kwargs.pop("opset_version", onnx.defs.onnx_opset_version())
+        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid(node.domain, opset)])
+        return cls.run_model(model, arrays, device, **kwargs)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        if device.split(":")[0] == "CUDA":
+            from mlirt.builder.compile import gpu_is_here
+
+            return gpu_is_here()
+        return device == "CPU"
+
+
+def _target(device: str) -> str:
+    forced = os.environ.get("MLIRT_BACKEND_TARGET")
+    if forced:
+        return forced
+    kind = device.split(":")[0]
+    if kind not in _TARGETS:
+        raise InvalidInputError(f"device {device!r} is not known; expected one of {', '.join(_TARGETS)}")
+    return _TARGETS[kind]
+
+
+prepare = MlirtBackend.prepare
+run_model = MlirtBackend.run_model
+run_node = MlirtBackend.run_node
+supports_device = MlirtBackend.supports_device
+is_compatible = MlirtBackend.is_compatible
