@@ -96,4 +96,4 @@ class ConvolutionOp(WindowedOp):
         y = correlate(image, weights, self.strides(), self.dilations(), self.groups)
         if bias:
             y += bias[0].astype(y.dtype).reshape(-1, *[1] * spatial)
-        return [narrow(y, x.dtype).reshape(*x.shape[: -1 - spatial], *y.shape[1:])]
+        return [narrow(y, x.dtype).reshape(*x.shape[: x.ndim - 1 - spatial], *y.shape[1:])]

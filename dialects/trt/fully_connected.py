@@ -1,0 +1,70 @@
+"""A fully connected layer over the last three axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from mlirt.dialects.symbolic import product
+from mlirt.dialects.tensor_op import TensorOp, require
+from mlirt.dialects.tensor_types import Tensor, dims, rank, with_dims
+from mlirt.dialects.trt.operand_checks import lengths_agree, numbers, same_elements, shape_text
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+
+@irdl_op_definition
+class FullyConnectedOp(TensorOp):
+    """y[.., k, 0, 0] = bias[k] + sum over j of kernel[k, j] x[.., j], the last three axes flattened to j (feature 1.12).
+
+    C1: all operands have one element type, not boolean. C2: the input has rank 3 or more. C3: the kernel is 2-D, its rows are
+    as long as the last three axes together. C4: the bias is 1-D with one value per row.
+
+    Example: `%y = trt.fully_connected %x, %w : (tensor<2x3x4x4xf32>, tensor<10x48xf32>) -> tensor<2x10x1x1xf32>`
+    """
+
+    name = "trt.fully_connected"
+
+    input = operand_def(TensorType)
+    kernel = operand_def(TensorType)
+    bias = opt_operand_def(TensorType)
+    output = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$input `,` $kernel (`,` $bias^)? attr-dict `:` functional-type(operands, results)"
+
+    def check(self) -> None:
+        same_elements(self, "C1")
+        numbers(self, "C1", self.input.type)
+        found = rank(self.input.type)
+        require(found >= 3, f"C2: the input of {self.name} has rank {found}, expected 3 or more")
+        require(
+            rank(self.kernel.type) == 2,
+            f"C3: the kernel of {self.name} has shape {shape_text(self.kernel.type)}, expected a matrix",
+        )
+        rows, columns = dims(self.kernel.type)
+        lengths_agree("C3", f"row length of the kernel of {self.name}", product(dims(self.input.type)[-3:]), columns)
+        if self.bias is not None:
+            require(
+                dims(self.bias.type) == (rows,),
+                f"C4: the bias of {self.name} has shape {shape_text(self.bias.type)}, expected [{rows}]",
+            )
+
+    def infer(self) -> Sequence[Tensor]:
+        return [with_dims(self.input.type, [*dims(self.input.type)[:-3], dims(self.kernel.type)[0], 1, 1])]
+
+    def reference(self, *arrays: Array) -> Sequence[Array]:
+        from mlirt.dialects.wide_arithmetic import narrow, widen_factors
+
+        x, kernel, *bias = arrays
+        flat, weights = widen_factors(x.reshape(*x.shape[:-3], prod(x.shape[-3:])), kernel, kernel.shape[1])
+        y = flat @ weights.T
+        if bias:
+            y = y + bias[0].astype(y.dtype)
+        return [narrow(y, x.dtype)[..., None, None]]

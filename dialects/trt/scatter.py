@@ -1,0 +1,140 @@
+"""Writing elements or slices at given indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import auto
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import I64, IntegerAttr, TensorType, i64
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import SpacedOpaqueSyntaxAttribute
+from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.str_enum import StrEnum
+
+from mlirt.dialects.tensor_op import TensorOp, require
+from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_bool, is_float, rank
+from mlirt.dialects.trt.operand_checks import check_axis, lengths_agree, same_elements, shape_text
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from mlirt.dialects.tensor_op import Array
+
+
+class ScatterMode(StrEnum):
+    ELEMENT = auto()
+    ND = auto()
+
+
+class ScatterReduction(StrEnum):
+    NONE = auto()
+    ADD = auto()
+    MUL = auto()
+    MAX = auto()
+    MIN = auto()
+
+
+@irdl_attr_definition
+class ScatterModeAttr(EnumAttribute[ScatterMode], SpacedOpaqueSyntaxAttribute):
+    name = "trt.scatter_mode"
+
+
+@irdl_attr_definition
+class ScatterReductionAttr(EnumAttribute[ScatterReduction], SpacedOpaqueSyntaxAttribute):
+    name = "trt.scatter_reduction"
+
+
+def _combine(reduction: ScatterReduction) -> np.ufunc | None:
+    import numpy as np
+
+    return {
+        ScatterReduction.NONE: None,
+        ScatterReduction.ADD: np.add,
+        ScatterReduction.MUL: np.multiply,
+        ScatterReduction.MAX: np.maximum,
+        ScatterReduction.MIN: np.minimum,
+    }[reduction]
+
+
+@irdl_op_definition
+class ScatterOp(TensorOp):
+    """A copy of `data` with `updates` written, or combined with what is there (features 1.34a, 1.34b).
+
+    | mode | meaning |
+    |---|---|
+    | element | y[.., indices[.., j, ..], ..] = updates[.., j, ..] along `axis` |
+    | nd | y[indices[i..], k..] = updates[i.., k..], the last axis of the indices holds coordinates |
+
+    A negative index counts from the end; one that is out of range writes nothing. Without a reduction the result is undefined
+    where two updates meet.
+
+    C1: the indices are integers. C2: data and updates have one element type. C3: element: `axis` is an axis, and all ranks are
+    equal. C4: element: indices and updates have the same dimensions. C5: nd: the last length of the indices is a number between
+    1 and the rank of the data. C6: nd: updates have the dimensions indices[:-1] + data[k:]. C7: a reduction needs numbers.
+
+    Example: `%y = trt.scatter %x, %i, %u {axis = 1 : i64} : (tensor<2x5xf32>, tensor<2x1xi64>, tensor<2x1xf32>) -> tensor<2x5xf32>`
+    """
+
+    name = "trt.scatter"
+
+    data = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    updates = operand_def(TensorType)
+    mode = prop_def(ScatterModeAttr, default_value=ScatterModeAttr(ScatterMode.ELEMENT))
+    axis = prop_def(IntegerAttr[I64], default_value=IntegerAttr(0, i64))
+    reduction = prop_def(ScatterReductionAttr, default_value=ScatterReductionAttr(ScatterReduction.NONE))
+    output = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$data `,` $indices `,` $updates attr-dict `:` functional-type(operands, results)"
+
+    def check(self) -> None:
+        element = element_of(self.indices.type)
+        require(not is_float(element) and not is_bool(element), f"C1: {self.name} needs integer indices, not {element}")
+        same_elements(self, "C2", [self.data, self.updates])
+        if self.mode.data is ScatterMode.ELEMENT:
+            self._check_element()
+        else:
+            self._check_nd()
+        plain = self.reduction.data is ScatterReduction.NONE
+        require(plain or not is_bool(element_of(self.data.type)), f"C7: {self.name} cannot combine booleans")
+
+    def _check_element(self) -> None:
+        check_axis(self, "C3", self.axis.value.data, self.data.type)
+        ranks = [rank(operand.type) for operand in self.operands]
+        require(len(set(ranks)) == 1, f"C3: {self.name} needs equal ranks, but they are {', '.join(map(str, ranks))}")
+        for left, right in zip(dims(self.indices.type), dims(self.updates.type), strict=True):
+            lengths_agree("C4", f"dimensions of indices and updates of {self.name}", left, right)
+
+    def _check_nd(self) -> None:
+        data, indices = dims(self.data.type), dims(self.indices.type)
+        depth = indices[-1] if indices else 0
+        require(
+            isinstance(depth, int) and 1 <= depth <= len(data),
+            f"C5: the last length of the indices of {self.name} is {depth}, expected 1 to {len(data)} (rank of the data)",
+        )
+        assert isinstance(depth, int)
+        expected, found = [*indices[:-1], *data[depth:]], dims(self.updates.type)
+        require(
+            len(expected) == len(found),
+            f"C6: dimensions not compatible for ScatterND: the updates of {self.name} have shape "
+            f"{shape_text(self.updates.type)}, expected rank {len(expected)}",
+        )
+        for left, right in zip(expected, found, strict=True):
+            lengths_agree("C6", f"dimensions not compatible for ScatterND: updates of {self.name}", left, right)
+
+    def infer(self) -> Sequence[Tensor]:
+        assert isinstance(self.data.type, TensorType)
+        return [self.data.type]
+
+    def reference(self, *arrays: Array) -> Sequence[Array]:
+        from mlirt.dialects.indexing import scatter_elements, scatter_nd
+
+        data, indices, updates = arrays
+        combine = _combine(self.reduction.data)
+        if self.mode.data is ScatterMode.ELEMENT:
+            return [scatter_elements(data, indices, updates, self.axis.value.data, combine)]
+        return [scatter_nd(data, indices, updates, combine)]

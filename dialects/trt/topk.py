@@ -1,0 +1,85 @@
+"""The largest or smallest elements along an axis, and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import auto
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import I64, BoolAttr, IntegerAttr, TensorType, i64
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import SpacedOpaqueSyntaxAttribute
+from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.str_enum import StrEnum
+
+from mlirt.dialects.tensor_op import TensorOp, require
+from mlirt.dialects.tensor_types import Tensor, dims, element_of, tensor
+from mlirt.dialects.trt.operand_checks import check_axis, numbers
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+
+class TopkKind(StrEnum):
+    MAX = auto()
+    MIN = auto()
+
+
+@irdl_attr_definition
+class TopkKindAttr(EnumAttribute[TopkKind], SpacedOpaqueSyntaxAttribute):
+    name = "trt.topk_kind"
+
+
+@irdl_op_definition
+class TopkOp(TensorOp):
+    """The `k` largest (`max`) or smallest (`min`) elements along `axis`, and their 64-bit indices (features 1.40a, 1.40b).
+
+    Sorted, `max` descends and `min` ascends. Of equal elements the one with the lower index comes first, and is taken first;
+    a NaN is larger than every number. Without `sorted` the order is free, and is the sorted one here.
+
+    C1: the element type is not boolean. C2: `axis` is an axis of the input. C3: k is at least 0 and at most the axis's length.
+
+    Example: `%v, %i = trt.topk max %x {k = 2 : i64, axis = 1 : i64} : (tensor<3x5xf32>) -> (tensor<3x2xf32>, tensor<3x2xi64>)`
+    """
+
+    name = "trt.topk"
+
+    kind = prop_def(TopkKindAttr)
+    input = operand_def(TensorType)
+    k = prop_def(IntegerAttr[I64])
+    axis = prop_def(IntegerAttr[I64])
+    sorted = prop_def(BoolAttr, default_value=BoolAttr.from_bool(True))
+    values = result_def(TensorType)
+    indices = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$kind $input attr-dict `:` functional-type(operands, results)"
+
+    def check(self) -> None:
+        numbers(self, "C1", self.input.type)
+        axis, k = self.axis.value.data, self.k.value.data
+        check_axis(self, "C2", axis, self.input.type)
+        length = dims(self.input.type)[axis]
+        fits = k >= 0 and (not isinstance(length, int) or k <= length)
+        require(fits, f"C3: k = {k} of {self.name} is not consistent with dimensions: axis {axis} has length {length}")
+
+    def infer(self) -> Sequence[Tensor]:
+        shape = list(dims(self.input.type))
+        shape[self.axis.value.data] = self.k.value.data
+        return [tensor(element_of(self.input.type), shape), tensor(i64, shape)]
+
+    def reference(self, *arrays: Array) -> Sequence[Array]:
+        import numpy as np
+
+        (x,) = arrays
+        axis = self.axis.value.data
+        if self.kind.data is TopkKind.MIN:
+            order = np.argsort(x, axis, kind="stable")
+        else:
+            # Reversed twice, so that of equal elements the first stays the first.
+            backward = np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
+            order = x.shape[axis] - 1 - backward
+        chosen = np.take(order, np.arange(self.k.value.data), axis)
+        return [np.take_along_axis(x, chosen, axis), chosen.astype(np.int64)]
