@@ -73,11 +73,11 @@ def read_slice(
 def _inside(position: Array, length: int, mode: SliceMode) -> Array:
     import numpy as np
 
-    if length == 0 or mode is SliceMode.FILL:
+    if length == 0:
         return np.zeros_like(position)
     if mode is SliceMode.WRAP:
         return position % length
-    if mode is SliceMode.CLAMP:
+    if mode in (SliceMode.CLAMP, SliceMode.FILL):
         return np.clip(position, 0, length - 1)
     period = max(2 * (length - 1), 1)
     folded = position % period

@@ -75,7 +75,7 @@ class ConstantOp(TensorOp):
         assert isinstance(self.value, DenseIntOrFPElementsAttr)
         shape = [dim for dim in dims(self.output.type) if isinstance(dim, int)]
         flat = np.frombuffer(self.value.data.data, numpy_dtype(element_of(self.output.type)))
-        return np.broadcast_to(flat, shape) if flat.size == 1 else flat.reshape(shape)
+        return np.broadcast_to(flat[0], shape) if flat.size == 1 else flat.reshape(shape)
 
     @classmethod
     def from_array(cls, array: Array, store: WeightStore, hint: str, location: LocationAttr | None = None) -> ConstantOp:

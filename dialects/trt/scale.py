@@ -115,5 +115,5 @@ class ScaleOp(TensorOp):
         )
         for combine, coefficient in ((np.multiply, scale), (np.add, shift), (np.power, power)):
             if coefficient is not None:
-                y = combine(y, coefficient.reshape(*coefficient.shape, *[1] * after))
+                y = combine(y, coefficient.reshape((*coefficient.shape, *[1] * after)))
         return [narrow(y, x.dtype)]

@@ -1,0 +1,156 @@
+"""Two-operand layers, choices and parametric activations as scalar formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import IntegerType, f64, i1
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.tensor_types import element_of, is_float
+from mlirt.dialects.trt.elementwise import COMPARISONS, ElementwiseKind, ElementwiseOp
+from mlirt.dialects.trt.parametric_relu import ParametricReluOp
+from mlirt.dialects.trt.select import SelectOp
+from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Conversions
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars, compute_type
+
+Binary = Callable[[Scalars, SSAValue, SSAValue], SSAValue]
+
+
+def _floor_div(s: Scalars, a: SSAValue, b: SSAValue) -> SSAValue:
+    if s.floating:
+        return s.function(math.FloorOp, s.div(a, b))
+    if s.unsigned:
+        return s.div(a, b)
+    return s.guarded(b, lambda safe: s.add_op(arith.FloorDivSIOp(a, safe)))
+
+
+def _remainder(s: Scalars, a: SSAValue, b: SSAValue) -> SSAValue:
+    """The remainder of the truncated division, with the sign of the dividend."""
+    if s.floating:
+        quotient = s.function(math.TruncOp, s.div(a, b))
+        return s.sub(a, s.mul(quotient, b))
+    return s.guarded(b, lambda safe: s.add_op((arith.RemUIOp if s.unsigned else arith.RemSIOp)(a, safe)))
+
+
+def _modulo(s: Scalars, a: SSAValue, b: SSAValue) -> SSAValue:
+    """The remainder of the floored division, with the sign of the divisor."""
+    if s.unsigned:
+        return _remainder(s, a, b)
+    rest, zero = _remainder(s, a, b), s.constant(0)
+    boolean = IntegerType(1)
+    signs_differ = s.on(boolean).add_op(arith.XOrIOp(s.compare("lt", rest, zero), s.compare("lt", b, zero)))
+    shifted = s.on(boolean).add_op(arith.AndIOp(s.compare("ne", rest, zero), signs_differ))
+    return s.select(shifted, s.add(rest, b), rest)
+
+
+def _power(s: Scalars, a: SSAValue, b: SSAValue) -> SSAValue:
+    """Floating-point powers; integer ones by squaring, where a negative exponent gives 0 unless the base is 1 or -1."""
+    return s.function(math.PowFOp, a, b) if s.floating else _integer_power(s, a, b)
+
+
+def _integer_power(s: Scalars, base: SSAValue, exponent: SSAValue) -> SSAValue:
+    zero, one = s.constant(0), s.constant(1)
+    result, square = one, base
+    # From 64 on every base but -1, 0 and 1 has overflown, for these only the last bit matters: 7 bits are enough.
+    last_bit = s.add_op(arith.AndIOp(exponent, one))
+    rest = s.min(exponent, s.add(s.constant(64), last_bit))
+    for _ in range(7):
+        odd = s.compare("ne", s.add_op(arith.AndIOp(rest, one)), zero)
+        result = s.select(odd, s.mul(result, square), result)
+        square = s.mul(square, square)
+        rest = s.add_op(arith.ShRUIOp(rest, one))
+    if s.unsigned:
+        return result
+    inverse = s.guarded(base, lambda safe: s.add_op(arith.DivSIOp(one, safe)))
+    below = s.select(s.compare("ne", last_bit, zero), inverse, s.mul(inverse, inverse))
+    return s.select(s.compare("lt", exponent, zero), below, result)
+
+
+def _shift_left(s: Scalars, a: SSAValue, b: SSAValue) -> SSAValue:
+    """Machines leave a distance of the width or more open; here all bits are gone then."""
+    inside = s.add_op(arith.CmpiOp(b, s.constant(s.integer.width.data), "ult"))
+    return s.select(inside, s.add_op(arith.ShLIOp(a, s.select(inside, b, s.constant(0)))), s.constant(0))
+
+
+def _shift_right(s: Scalars, a: SSAValue, b: SSAValue) -> SSAValue:
+    """As `_shift_left`; of a signed number only copies of the sign are left."""
+    last = s.constant(s.integer.width.data - 1)
+    inside = s.add_op(arith.CmpiOp(b, last, "ule"))
+    distance = s.select(inside, b, last)
+    if not s.unsigned:
+        return s.add_op(arith.ShRSIOp(a, distance))
+    return s.select(inside, s.add_op(arith.ShRUIOp(a, distance)), s.constant(0))
+
+
+def _compare(predicate: str) -> Binary:
+    return lambda s, a, b: s.compare(predicate, a, b)
+
+
+_KIND = ElementwiseKind
+FORMULAS: dict[ElementwiseKind, Binary] = {
+    _KIND.SUM: Scalars.add,
+    _KIND.PROD: Scalars.mul,
+    _KIND.MAX: Scalars.max,
+    _KIND.MIN: Scalars.min,
+    _KIND.SUB: Scalars.sub,
+    _KIND.DIV: Scalars.div,
+    _KIND.POW: _power,
+    _KIND.FLOOR_DIV: _floor_div,
+    _KIND.MOD: _modulo,
+    _KIND.FMOD: _remainder,
+    _KIND.AND: lambda s, a, b: s.add_op(arith.AndIOp(a, b)),
+    _KIND.OR: lambda s, a, b: s.add_op(arith.OrIOp(a, b)),
+    _KIND.XOR: lambda s, a, b: s.add_op(arith.XOrIOp(a, b)),
+    _KIND.BIT_AND: lambda s, a, b: s.add_op(arith.AndIOp(a, b)),
+    _KIND.BIT_OR: lambda s, a, b: s.add_op(arith.OrIOp(a, b)),
+    _KIND.BIT_XOR: lambda s, a, b: s.add_op(arith.XOrIOp(a, b)),
+    _KIND.SHIFT_LEFT: _shift_left,
+    _KIND.SHIFT_RIGHT: _shift_right,
+    _KIND.EQUAL: _compare("eq"),
+    _KIND.GREATER: _compare("gt"),
+    _KIND.LESS: _compare("lt"),
+    _KIND.GREATER_EQUAL: _compare("ge"),
+    _KIND.LESS_EQUAL: _compare("le"),
+}
+# A remainder is exact only where the quotient has more digits than its operands.
+_IN_DOUBLE = (_KIND.MOD, _KIND.FMOD)
+
+
+def convert_elementwise(at: Conversion) -> None:
+    """`trt.elementwise` becomes a pointwise op; a comparison computes in its operands' type and yields a boolean."""
+    op = at.op
+    assert isinstance(op, ElementwiseOp)
+    kind, element = op.kind.data, element_of(op.lhs.type)
+    compute = f64 if kind in _IN_DOUBLE and is_float(element) else compute_type(element)
+    yields = i1 if kind in COMPARISONS else compute
+    formula = FORMULAS[kind]
+    at.replace(at.pointwise([op.lhs, op.rhs], op.output.type, compute, lambda s, x: formula(s, x[0], x[1]), yields))
+
+
+def convert_select(at: Conversion) -> None:
+    """`trt.select` becomes a pointwise choice; the operands keep their type."""
+    op = at.op
+    assert isinstance(op, SelectOp)
+    operands = [op.condition, op.then_input, op.else_input]
+    element = element_of(op.output.type)
+    at.replace(at.pointwise(operands, op.output.type, None, lambda s, x: s.select(x[0], x[1], x[2]), element))
+
+
+def convert_parametric_relu(at: Conversion) -> None:
+    """`trt.parametric_relu` becomes x where x >= 0, else slope * x."""
+    op = at.op
+    assert isinstance(op, ParametricReluOp)
+
+    def formula(s: Scalars, x: Sequence[SSAValue]) -> SSAValue:
+        return s.select(s.compare("ge", x[0], s.constant(0)), x[0], s.mul(x[0], x[1]))
+
+    at.replace(at.pointwise([op.input, op.slope], op.output.type, compute_type(element_of(op.input.type)), formula))
+
+
+CONVERSIONS: Conversions = {
+    ElementwiseOp: convert_elementwise,
+    SelectOp: convert_select,
+    ParametricReluOp: convert_parametric_relu,
+}

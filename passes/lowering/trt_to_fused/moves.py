@@ -1,0 +1,111 @@
+"""Layers that move elements without computing: transposes, reshapes, slices, padding and joins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlirt.dialects.fused.access import iteration
+from mlirt.dialects.fused.concat import ConcatOp
+from mlirt.dialects.fused.pad import PadMode as FusedPadMode
+from mlirt.dialects.fused.pad import PadOp
+from mlirt.dialects.integer_list import integers
+from mlirt.dialects.slicing import SliceMode
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import dims, is_unknown
+from mlirt.dialects.trt.concatenation import ConcatenationOp
+from mlirt.dialects.trt.padding import PaddingOp
+from mlirt.dialects.trt.shape import ShapeOp
+from mlirt.dialects.trt.shuffle import ShuffleOp
+from mlirt.dialects.trt.slice import SliceOp
+from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Conversions
+
+_SLICE_PADS = {
+    SliceMode.FILL: FusedPadMode.CONSTANT,
+    SliceMode.CLAMP: FusedPadMode.EDGE,
+    SliceMode.REFLECT: FusedPadMode.REFLECT,
+    SliceMode.WRAP: FusedPadMode.WRAP,
+}
+
+
+def require_known(at: Conversion, lengths: Sequence[Dim], what: str) -> None:
+    """Raise `UnsupportedError` where a length is known only to the run."""
+    if any(is_unknown(length) for length in lengths):
+        text = ", ".join("?" if is_unknown(length) else str(length) for length in lengths)
+        raise at.unsupported(
+            f"its {what} [{text}] is computed at run time; only what follows from the inputs' dimensions is compiled"
+        )
+
+
+def convert_shuffle(at: Conversion) -> None:
+    """`trt.shuffle` becomes a permuted read, a view and a permuted read, as far as each changes something."""
+    op = at.op
+    assert isinstance(op, ShuffleOp)
+    final = dims(op.output.type)
+    second = range(len(final)) if op.second_transpose is None else integers(op.second_transpose)
+    middle = list(final)
+    for axis, source in enumerate(second):
+        middle[source] = final[axis]
+    require_known(at, middle, "shape")
+    first = range(len(dims(op.input.type))) if op.first_transpose is None else integers(op.first_transpose)
+    value = at.transposed(op.input, first)
+    if op.shape is not None or op.reshape_dims is not None:
+        value = at.reshaped(value, middle)
+    at.replace(at.transposed(value, second))
+
+
+def convert_slice(at: Conversion) -> None:
+    """`trt.slice` becomes a strided read, or where it may leave the input a `fused.pad` that crops."""
+    op = at.op
+    assert isinstance(op, SliceOp)
+    starts, strides, shape = op.starts(), op.strides(), dims(op.output.type)
+    require_known(at, starts, "start")
+    require_known(at, strides, "stride")
+    require_known(at, shape, "size")
+    if op.mode.data is SliceMode.STRICT_BOUNDS:
+        steps = enumerate(zip(starts, strides, shape, strict=True))
+        indices = [start if size == 1 else start + iteration(axis) * stride for axis, (start, stride, size) in steps]
+        at.replace(at.moved(op.input, shape, indices))
+        return
+    mode = _SLICE_PADS[op.mode.data]
+    fill = op.fill if op.mode.data is SliceMode.FILL else None
+    at.replace(at.emit(PadOp(op.input, [start * -1 for start in starts], op.output.type, mode, fill, strides)))
+
+
+def convert_padding(at: Conversion) -> None:
+    """`trt.padding` becomes `fused.pad`."""
+    op = at.op
+    assert isinstance(op, PaddingOp)
+    mode = FusedPadMode(op.mode.data.value)
+    fill = op.value if mode is FusedPadMode.CONSTANT else None
+    at.replace(at.emit(PadOp(op.input, integers(op.pre), op.output.type, mode, fill)))
+
+
+def convert_concatenation(at: Conversion) -> None:
+    """`trt.concatenation` becomes `fused.concat`."""
+    op = at.op
+    assert isinstance(op, ConcatenationOp)
+    at.replace(at.emit(ConcatOp(list(op.inputs), op.axis.value.data, op.output.type)))
+
+
+def convert_shape(at: Conversion) -> None:
+    """`trt.shape` of constant dimensions becomes a constant."""
+    import numpy as np
+
+    op = at.op
+    assert isinstance(op, ShapeOp)
+    lengths = [length for length in dims(op.input.type) if isinstance(length, int)]
+    if len(lengths) != len(dims(op.input.type)):
+        text = ", ".join(map(str, dims(op.input.type)))
+        raise at.unsupported(
+            f"the dynamic dimensions [{text}] are used as data; fix them, or use them only to make shapes"
+        )
+    at.replace(at.constant(np.array(lengths, np.int64)))
+
+
+CONVERSIONS: Conversions = {
+    ShuffleOp: convert_shuffle,
+    SliceOp: convert_slice,
+    PaddingOp: convert_padding,
+    ConcatenationOp: convert_concatenation,
+    ShapeOp: convert_shape,
+}

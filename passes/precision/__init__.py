@@ -1,0 +1,1 @@
+"""Passes that choose the number formats in which a network computes."""
