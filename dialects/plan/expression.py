@@ -1,0 +1,103 @@
+"""Sizes and kernel arguments that the host computes from the shapes of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import FloatAttr, IntAttr, NoneAttr, StringAttr
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from mlirt.dialects.symbolic import Dim, parse
+
+
+@irdl_attr_definition
+class BufferType(ParametrizedAttribute, TypeAttribute):
+    """A piece of memory."""
+
+    name = "plan.memory"
+
+
+@irdl_attr_definition
+class ExpressionAttr(ParametrizedAttribute):
+    """A whole number over the network's symbols, for example `#plan.expression<"4*n*h">`."""
+
+    name = "plan.expression"
+
+    text: StringAttr = param_def()
+
+    @staticmethod
+    def of(value: Dim) -> ExpressionAttr:
+        return ExpressionAttr(StringAttr(str(value)))
+
+    def value(self) -> Dim:
+        return parse(self.text.data)
+
+    def verify(self) -> None:
+        _check(self.name, self.text)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.text)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            return [StringAttr(parser.parse_str_literal())]
+
+
+@irdl_attr_definition
+class PointerAttr(ParametrizedAttribute):
+    """A kernel argument that points into a buffer of the launch: `#plan.pointer<0, "4*n">` is operand 0 plus 4 n bytes."""
+
+    name = "plan.pointer"
+
+    operand: IntAttr = param_def()
+    offset: StringAttr = param_def()
+
+    @staticmethod
+    def of(operand: int, offset: Dim) -> PointerAttr:
+        return PointerAttr(IntAttr(operand), StringAttr(str(offset)))
+
+    def value(self) -> Dim:
+        return parse(self.offset.data)
+
+    def verify(self) -> None:
+        _check(self.name, self.offset)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(f"{self.operand.data}, ")
+            printer.print_attribute(self.offset)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            operand = parser.parse_integer()
+            parser.parse_punctuation(",")
+            return [IntAttr(operand), StringAttr(parser.parse_str_literal())]
+
+
+# A pointer into an operand, a whole number, or a constant.
+Argument: TypeAlias = "PointerAttr | ExpressionAttr | FloatAttr"
+
+
+def expression_or(attribute: Attribute | None, default: Dim) -> Dim:
+    """The value of an optional expression."""
+    return default if attribute is None or isinstance(attribute, NoneAttr) else _expression(attribute)
+
+
+def _expression(attribute: Attribute) -> Dim:
+    assert isinstance(attribute, ExpressionAttr)
+    return attribute.value()
+
+
+def _check(name: str, text: StringAttr) -> None:
+    try:
+        parse(text.data)
+    except ValueError as error:
+        raise VerifyException(f"{name}: {error}") from error

@@ -1,0 +1,207 @@
+"""The host program: memory, and kernels launched on it one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import auto
+
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, FunctionType, IntegerAttr, StringAttr, SymbolRefAttr, TensorType
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import Attribute, SpacedOpaqueSyntaxAttribute, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.utils.str_enum import StrEnum
+
+from mlirt.dialects.plan.expression import Argument, BufferType, ExpressionAttr, PointerAttr
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_op import require
+from mlirt.dialects.weights import WeightsAttr
+
+
+class BufferKind(StrEnum):
+    ARENA = auto()
+    OUTPUT = auto()
+
+
+@irdl_attr_definition
+class BufferKindAttr(EnumAttribute[BufferKind], SpacedOpaqueSyntaxAttribute):
+    name = "plan.buffer_kind"
+
+
+@irdl_op_definition
+class InputOp(IRDLOperation):
+    """The memory of an input of the network.
+
+    Example: `%b = plan.input %x : tensor<2x3xf32> -> !plan.memory`
+    """
+
+    name = "plan.input"
+
+    source = operand_def(TensorType)
+    buffer = result_def(BufferType)
+    traits = traits_def(Pure())
+    assembly_format = "$source attr-dict `:` type($source) `->` type($buffer)"
+
+    def __init__(self, source: SSAValue):
+        super().__init__(operands=[source], result_types=[BufferType()])
+
+
+@irdl_op_definition
+class OutputOp(IRDLOperation):
+    """The tensor that lies in a buffer after the last launch, dense and from the buffer's start.
+
+    Example: `%y = plan.output %b : !plan.memory -> tensor<2x3xf32>`
+    """
+
+    name = "plan.output"
+
+    buffer = operand_def(BufferType)
+    result = result_def(TensorType)
+    traits = traits_def(MemoryReadEffect())
+    assembly_format = "$buffer attr-dict `:` type($buffer) `->` type($result)"
+
+    def __init__(self, buffer: SSAValue, result: Attribute):
+        super().__init__(operands=[buffer], result_types=[result])
+
+
+@irdl_op_definition
+class WeightOp(IRDLOperation):
+    """The memory of an array that is known at build time.
+
+    Example: `%w = plan.weight {value = #trt.weights<"conv1.weight", "9f86d081">, bytes = 36 : i64} : !plan.memory`
+    """
+
+    name = "plan.weight"
+
+    value = prop_def(WeightsAttr)
+    bytes = prop_def(IntegerAttr)
+    buffer = result_def(BufferType)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "attr-dict `:` type($buffer)"
+
+    def __init__(self, value: WeightsAttr, size: int):
+        super().__init__(properties={"value": value, "bytes": IntegerAttr(size, 64)}, result_types=[BufferType()])
+
+
+@irdl_op_definition
+class BufferOp(IRDLOperation):
+    """Memory that launches write and read.
+
+    `halo` names the geometry of its zero border cells: such buffers share memory only with buffers of the same class. `first`
+    and `last` are the launches at which it is alive, `offset` its place in the arena; plan-memory fills them in. `kind` output
+    is memory that the caller gets.
+
+    Example: `%b = plan.buffer {bytes = #plan.expression<"4*n">} : !plan.memory`
+    """
+
+    name = "plan.buffer"
+
+    bytes = prop_def(ExpressionAttr)
+    kind = prop_def(BufferKindAttr, default_value=BufferKindAttr(BufferKind.ARENA))
+    halo = opt_prop_def(StringAttr)
+    first = opt_prop_def(IntegerAttr)
+    last = opt_prop_def(IntegerAttr)
+    offset = opt_prop_def(ExpressionAttr)
+    buffer = result_def(BufferType)
+    traits = traits_def(MemoryAllocEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "attr-dict `:` type($buffer)"
+
+    def __init__(self, size: Dim, halo: str | None = None):
+        properties = {"bytes": ExpressionAttr.of(size), "halo": None if halo is None else StringAttr(halo)}
+        super().__init__(properties=properties, result_types=[BufferType()])
+
+    def verify_(self) -> None:
+        require((self.first is None) == (self.last is None), f"{self.name} has only one of first and last")
+
+
+@irdl_op_definition
+class ViewOp(IRDLOperation):
+    """A part of a buffer, `bytes` from `offset` on.
+
+    Example: `%v = plan.view %b {offset = #plan.expression<"64">, bytes = #plan.expression<"4*n">} : !plan.memory -> !plan.memory`
+    """
+
+    name = "plan.view"
+
+    source = operand_def(BufferType)
+    offset = prop_def(ExpressionAttr)
+    bytes = prop_def(ExpressionAttr)
+    buffer = result_def(BufferType)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$source attr-dict `:` type($source) `->` type($buffer)"
+
+    def __init__(self, source: SSAValue, offset: Dim, size: Dim):
+        super().__init__(
+            operands=[source],
+            properties={"offset": ExpressionAttr.of(offset), "bytes": ExpressionAttr.of(size)},
+            result_types=[BufferType()],
+        )
+
+
+@irdl_op_definition
+class LaunchOp(IRDLOperation):
+    """Run a kernel; its location names the layers that the launch stands for.
+
+    `args` has one entry per kernel argument: `#plan.pointer<operand, "bytes">`, `#plan.expression<"n">` or a float. `grid` has
+    the numbers of blocks on a GPU, `signature` the tensor types of the op that the launch came from. C1: pointers name operands. C2: the grid has three entries.
+
+    Example: `plan.launch %a, %b {kernel = @relu_1a2b3c4d, args = [#plan.pointer<0, "0">, #plan.pointer<1, "0">,
+    #plan.expression<"4*n">]} : !plan.memory, !plan.memory`
+    """
+
+    name = "plan.launch"
+
+    buffers = var_operand_def(BufferType)
+    kernel = prop_def(SymbolRefAttr)
+    args = prop_def(ArrayAttr)
+    grid = opt_prop_def(ArrayAttr[ExpressionAttr])
+    signature = opt_prop_def(FunctionType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "($buffers^)? attr-dict (`:` type($buffers)^)?"
+
+    def __init__(
+        self,
+        kernel: str,
+        buffers: Sequence[SSAValue],
+        args: Sequence[Argument],
+        grid: Sequence[Dim] | None = None,
+        signature: FunctionType | None = None,
+    ):
+        super().__init__(
+            operands=[buffers],
+            properties={
+                "kernel": SymbolRefAttr(kernel),
+                "args": ArrayAttr(args),
+                "grid": None if grid is None else ArrayAttr(ExpressionAttr.of(size) for size in grid),
+                "signature": signature,
+            },
+        )
+
+    def arguments(self) -> tuple[Argument, ...]:
+        """One entry per kernel argument."""
+        return tuple(arg for arg in self.args if isinstance(arg, PointerAttr | ExpressionAttr | FloatAttr))
+
+    def kernel_name(self) -> str:
+        return self.kernel.root_reference.data
+
+    def verify_(self) -> None:
+        require(len(self.arguments()) == len(self.args), f"{self.name}: an argument is a pointer, an expression or a float")
+        for arg in self.arguments():
+            known = not isinstance(arg, PointerAttr) or arg.operand.data < len(self.buffers)
+            require(known, f"C1: {self.name} has {len(self.buffers)} buffers, but an argument names {arg}")
+        require(self.grid is None or len(self.grid) == 3, f"C2: the grid of {self.name} has three entries")

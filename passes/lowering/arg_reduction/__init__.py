@@ -1,0 +1,1 @@
+"""Tactics for `fused.arg_reduction`."""

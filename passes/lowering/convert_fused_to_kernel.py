@@ -1,0 +1,115 @@
+"""The border between tensors and memory: every fused op becomes launches of kernels on buffers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FunctionType, LocationAttr, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.diagnostics import OperationError
+from mlirt.dialects.fused.fused_op import FusedOp
+from mlirt.dialects.plan.ops import OutputOp, ViewOp
+from mlirt.dialects.target import Target, TargetKind
+from mlirt.dialects.tensor_types import byte_width, element_count, element_of
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.errors import InvalidInputError
+from mlirt.passes.lowering.lowering import Lowering
+
+_KINDS: tuple[TargetKind, ...] = ("cpu", "cuda", "reference")
+
+
+@dataclass(frozen=True)
+class ConvertFusedToKernelPass(ModulePass):
+    """Lower each fused op of the entry function by the first tactic of its family that applies to the target.
+
+    `tactic` restricts the choice to tactics whose name starts with it (`generic`: loop nests only).
+
+    Before: `%y = fused.pointwise %x {..}` on tensors
+    After: `plan.launch %b0, %b1 {kernel = @pointwise_1a2b3c4d, ..}` on buffers, and the `kernel.func` beside the function
+    """
+
+    name = "convert-fused-to-kernel"
+
+    target: str = "cpu"
+    vector_bits: int = 512
+    arch: str = "sm_90a"
+    threads: int = 2
+    features: tuple[str, ...] = ()
+    tactic: str = ""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        kinds = [kind for kind in _KINDS if kind == self.target]
+        if not kinds:
+            raise InvalidInputError(f"there is no target {self.target!r}: expected one of {', '.join(_KINDS)}")
+        if not isinstance(ctx, RtContext):
+            raise InvalidInputError("convert-fused-to-kernel needs a context with a weight store (RtContext)")
+        target = Target(kinds[0], self.vector_bits, frozenset(self.features), self.arch, self.threads)
+        for function in [inner for inner in op.body.block.ops if isinstance(inner, FuncOp) and not inner.is_declaration]:
+            _lower_function(function, target, ctx, op, self.tactic)
+
+
+def _lower_function(function: FuncOp, target: Target, ctx: RtContext, module: ModuleOp, tactic: str) -> None:
+    block = function.body.block
+    tensor_ops = list(block.ops)
+    lowering = Lowering(target, ctx, module, block, tactic)
+    for op in tensor_ops:
+        if isinstance(op, FusedOp):
+            lowering.lower(op)
+        elif isinstance(op, ReturnOp):
+            _return_buffers(op, lowering)
+        elif not isinstance(op, ConstantOp):
+            raise OperationError(op, "stands between fused ops, where no kernel can be made of it")
+    for op in reversed(tensor_ops):
+        if not isinstance(op, ReturnOp):
+            op.detach()
+            op.erase()
+    function.function_type = FunctionType.from_lists(
+        [arg.type for arg in block.args], [value.type for value in _returned(block.last_op)]
+    )
+
+
+def _returned(op: Operation | None) -> list[SSAValue]:
+    assert isinstance(op, ReturnOp)
+    return list(op.operands)
+
+
+def _return_buffers(op: ReturnOp, lowering: Lowering) -> None:
+    """The function returns tensors that lie in buffers, densely and from the start; others are copied first."""
+    lowering.placements.anchor = op
+    for position, value in enumerate(list(op.operands)):
+        buffer = _dense_buffer(value, op, lowering)
+        output = OutputOp(buffer, value.type)
+        output.location = _location_of(value, op)
+        _insert(output, op)
+        op.operands[position] = output.result
+
+
+def _dense_buffer(value: SSAValue, op: ReturnOp, lowering: Lowering) -> SSAValue:
+    from mlirt.passes.lowering.copying import copy_dense
+
+    placements = lowering.placements
+    if not placements.is_dense(value):
+        return copy_dense(value, op, lowering)
+    place = placements[value]
+    size = element_count(value.type) * byte_width(element_of(value.type))
+    if place.offset == 0 and placements.size_of(place.buffer) == size:
+        return place.buffer
+    view = ViewOp(place.buffer, place.offset, size)
+    _insert(view, op)
+    return view.buffer
+
+
+def _insert(new: Operation, before: Operation) -> None:
+    block = before.parent
+    assert block is not None
+    block.insert_op_before(new, before)
+
+
+def _location_of(value: SSAValue, default: Operation) -> LocationAttr:
+    owner = value.owner
+    return owner.location if isinstance(owner, Operation) else default.location

@@ -1,0 +1,43 @@
+"""Copies of whole tensors, between any two placements."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.kernel.core import LoadOp, StoreOp
+from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of
+from mlirt.passes.lowering.loop_nest import Affine, Nest, collapse
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.placement import Placement
+
+
+def copy(value: SSAValue, target: Placement, layer: Operation, lowering: Lowering) -> None:
+    """Launch a copy of a tensor to another place."""
+    source = lowering.placements[value]
+    sizes, element = dims(value.type), element_of(value.type)
+    if element_count(value.type) == 0:
+        return
+    nest = collapse(Nest.of(sizes, [Affine(value, source.strides), Affine(value, target.strides)]))
+    k = lowering.kernel("copy")
+    reader = k.memory(source.buffer, element, source.offset)
+    writer = k.memory(target.buffer, element, target.offset)
+    read_steps, write_steps = ([k.stride(step) for step in one.steps] for one in nest.operands)
+    with k.parallel(list(nest.extents) or [1]) as loops:
+        indices = loops[: len(nest.extents)]
+        element_value = k.value(LoadOp(reader, indices, read_steps))
+        k.insert(StoreOp(element_value, writer, indices, write_steps))
+    k.finish(layer)
+
+
+def copy_dense(value: SSAValue, layer: Operation, lowering: Lowering) -> SSAValue:
+    """Launch a copy of a tensor to a new buffer where it lies densely; returns that buffer."""
+    sizes = dims(value.type)
+    buffer = lowering.placements.scratch(element_count(value.type) * byte_width(element_of(value.type)))
+    copy(value, dense(buffer, sizes), layer, lowering)
+    return buffer
+
+
+def dense(buffer: SSAValue, sizes: tuple[Dim, ...]) -> Placement:
+    """The placement of a tensor that fills a buffer in row-major order."""
+    return Placement(buffer, 0, tuple(product(sizes[k + 1 :]) for k in range(len(sizes))))

@@ -1,0 +1,254 @@
+"""Writes one kernel: its arguments, bound to buffers, sizes and numbers of the host program, and its loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from xdsl.builder import Builder, InsertPoint
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    FloatAttr,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    StringAttr,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from mlirt.dialects.fused.fused_op import IndexOp, SizeOp, copy_region
+from mlirt.dialects.kernel.core import FuncOp, LoadOp, ParallelOp, ReduceKind, ReduceOp, ReturnOp, StoreOp, YieldOp
+from mlirt.dialects.plan.expression import Argument, ExpressionAttr, PointerAttr
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float
+from mlirt.passes.lowering.index_arithmetic import IndexArithmetic
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+    from mlirt.passes.lowering.lowering import Lowering
+
+# A size of the host program, or a value inside the kernel.
+Extent: TypeAlias = "Dim | SSAValue"
+Stride: TypeAlias = "SSAValue | int"
+OpT = TypeVar("OpT", bound=Operation)
+_INDEX = IndexType()
+_CONSTANT_STRIDES = (-1, 0, 1)
+
+
+class KernelBuilder(IndexArithmetic):
+    """A kernel under construction; ops are put at the end of the innermost open loop."""
+
+    def __init__(self, lowering: Lowering, family: str) -> None:
+        super().__init__()
+        self.lowering = lowering
+        self.function = FuncOp(family, [], family=family)
+        self.function.attributes["target"] = StringAttr(lowering.target.kind)
+        self.block: Block = self.function.body.block
+        self._arguments: list[Argument] = []
+        self._buffers: list[SSAValue] = []
+        self._memories: dict[tuple[SSAValue, str, Attribute], SSAValue] = {}
+        self._sizes: dict[Dim, SSAValue] = {}
+        self._constants: dict[Attribute, SSAValue] = {}
+        self._strides: dict[SSAValue, list[Stride]] = {}
+        self._last_constant: Operation | None = None
+
+    # Arguments.
+
+    def buffer(self, value: SSAValue, elements: Dim = 0) -> SSAValue:
+        """The memory of a tensor value, as a pointer to its element at index zero, moved on by a number of `elements`."""
+        place = self.lowering.placements[value]
+        element = element_of(value.type)
+        return self.memory(place.buffer, element, place.offset + elements * byte_width(element))
+
+    def memory(self, buffer: SSAValue, element: Attribute, offset: Dim = 0) -> SSAValue:
+        """A pointer into a `plan` buffer, `offset` bytes from its start; the same place is the same argument."""
+        key = (buffer, str(offset), element)
+        if key not in self._memories:
+            if buffer not in self._buffers:
+                self._buffers.append(buffer)
+            pointer = PointerAttr.of(self._buffers.index(buffer), offset)
+            self._memories[key] = self._argument(MemRefType(element, [DYNAMIC_INDEX]), pointer)
+        return self._memories[key]
+
+    def weights(self, array: Array, hint: str) -> SSAValue:
+        """A pointer to an array that the lowering made, for example packed weights."""
+        from mlirt.dialects.tensor_types import element_type
+
+        return self.memory(self.lowering.placements.new_weight(array, hint), element_type(array.dtype.name))
+
+    def size(self, dim: Dim) -> SSAValue:
+        """A size as an `index` value.
+
+        On a GPU numbers are constants, so that index arithmetic folds. On the CPU every number is an argument of its own, even
+        of equal ones: the text of a kernel must not tell which sizes happen to coincide. Equal symbolic sizes share one.
+        """
+        if isinstance(dim, int) and self.is_cuda:
+            return self.constant(dim)
+        if dim not in self._sizes or isinstance(dim, int):
+            self._sizes[dim] = self._argument(_INDEX, ExpressionAttr.of(dim))
+        return self._sizes[dim]
+
+    def scalar(self, value: float, type_: Attribute) -> SSAValue:
+        """A number as an argument: kernels that differ in it are shared."""
+        if is_float(type_):
+            return self._argument(type_, FloatAttr(value, type_))  # pyright: ignore[reportArgumentType]
+        return self._argument(type_, ExpressionAttr.of(int(value)))
+
+    def _argument(self, type_: Attribute, bound_to: Argument) -> SSAValue:
+        self._arguments.append(bound_to)
+        block = self.function.body.block
+        return block.insert_arg(type_, len(block.args))
+
+    def strides(self, value: SSAValue) -> list[Stride]:
+        """The distance in elements between neighbours along each dimension; numbers where they shape the code."""
+        if value not in self._strides:
+            steps = self.lowering.placements[value].strides
+            sizes = dims(value.type)
+            self._strides[value] = [0 if size == 1 else self.stride(step) for size, step in zip(sizes, steps, strict=True)]
+        return self._strides[value]
+
+    def stride(self, step: Dim) -> Stride:
+        """A stride: -1, 0 and 1 are part of the code, other numbers only on a GPU."""
+        return step if isinstance(step, int) and (self.is_cuda or step in _CONSTANT_STRIDES) else self.size(step)
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.lowering.target.kind == "cuda"
+
+    # Ops.
+
+    @property
+    def body(self) -> Builder:
+        """Appends to the innermost open loop."""
+        return Builder(InsertPoint.at_end(self.block))
+
+    def insert(self, op: OpT) -> OpT:
+        """Append an op."""
+        self.block.add_op(op)
+        return op
+
+    def value(self, op: Operation) -> SSAValue:
+        """Append an op and return its result."""
+        return self.insert(op).results[0]
+
+    def constant(self, value: float, type_: Attribute = _INDEX) -> SSAValue:
+        """A number that is part of the code; equal ones are one op at the start of the kernel."""
+        if is_float(type_):
+            attr: Attribute = FloatAttr(float(value), type_)  # pyright: ignore[reportArgumentType]
+        else:
+            assert isinstance(type_, IntegerType | IndexType)
+            attr = IntegerAttr(int(value), type_, truncate_bits=isinstance(type_, IntegerType))
+        if attr not in self._constants:
+            op = arith.ConstantOp(attr)
+            top = self.function.body.block
+            if self._last_constant is not None:
+                top.insert_op_after(op, self._last_constant)
+            elif top.first_op is not None:
+                top.insert_op_before(op, top.first_op)
+            else:
+                top.add_op(op)
+            self._last_constant = op
+            self._constants[attr] = op.result
+        return self._constants[attr]
+
+    def scalars(self, element: Attribute) -> Scalars:
+        """Arithmetic on numbers of one element type, at the end of the innermost open loop."""
+        return Scalars(self.block, element)
+
+    def inline(self, region: Region, arguments: Sequence[SSAValue], indices: Sequence[SSAValue]) -> list[SSAValue]:
+        """Append a scalar region at a position of the iteration space; returns what it yields."""
+
+        def index(op: Operation) -> SSAValue:
+            assert isinstance(op, IndexOp)
+            return indices[op.dim.value.data]
+
+        def size(op: Operation) -> SSAValue:
+            assert isinstance(op, SizeOp)
+            return self.size(op.dimension())
+
+        return copy_region(region, arguments, self.insert, {IndexOp.name: index, SizeOp.name: size})
+
+    def extent(self, extent: Extent) -> SSAValue:
+        return extent if isinstance(extent, SSAValue) else self.size(extent)
+
+    # Loops.
+
+    @contextmanager
+    def inside(self, block: Block) -> Iterator[None]:
+        """Append to `block` for a while."""
+        outer, self.block = self.block, block
+        try:
+            yield
+        finally:
+            self.block = outer
+
+    @contextmanager
+    def parallel(self, extents: Sequence[Extent]) -> Iterator[list[SSAValue]]:
+        """Independent iterations over a box; gives one index per extent."""
+        op = ParallelOp([self.extent(extent) for extent in extents])
+        with self.inside(op.body.block):
+            yield list(op.body.block.args)
+            self.insert(YieldOp(operands=[[]]))
+        self.insert(op)
+
+    def reduce(
+        self, kind: ReduceKind, extents: Sequence[Extent], init: SSAValue, element: Callable[[list[SSAValue]], SSAValue]
+    ) -> SSAValue:
+        """Combine `element(indices)` over a box; an empty box gives `init`."""
+        op = ReduceOp(kind, [self.extent(extent) for extent in extents], init)
+        with self.inside(op.body.block):
+            self.insert(YieldOp(operands=[[element(list(op.body.block.args))]]))
+        return self.value(op)
+
+    def loop(
+        self,
+        extent: Extent,
+        carried: Sequence[SSAValue],
+        step: Callable[[SSAValue, list[SSAValue]], Sequence[SSAValue]],
+    ) -> list[SSAValue]:
+        """`step(i, carried)` for i = 0, 1, .., in order; returns what the last one gave."""
+        block = Block(arg_types=[_INDEX, *(value.type for value in carried)])
+        op = scf.ForOp(self.constant(0), self.extent(extent), self.constant(1), list(carried), block)
+        with self.inside(block):
+            self.insert(scf.YieldOp(*step(block.args[0], list(block.args[1:]))))
+        return list(self.insert(op).results)
+
+    def when(self, condition: SSAValue, then: Callable[[], None]) -> None:
+        """Do something only where an i1 holds."""
+        block = Block()
+        with self.inside(block):
+            then()
+            self.insert(scf.YieldOp())
+        self.insert(scf.IfOp(condition, [], Region(block)))
+
+    # Memory.
+
+    def load(self, value: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
+        """One element of a tensor value."""
+        return self.value(LoadOp(self.buffer(value), indices, self.strides(value)))
+
+    def store(self, stored: SSAValue, value: SSAValue, indices: Sequence[SSAValue]) -> None:
+        """Write one element of a tensor value."""
+        self.insert(StoreOp(stored, self.buffer(value), indices, self.strides(value)))
+
+    # The end.
+
+    def finish(
+        self, layer: Operation, grid: Sequence[Dim] | None = None, block: Sequence[int] | None = None, shared_bytes: int = 0
+    ) -> None:
+        """Add the kernel to the module, unless an equal one is there, and launch it before `layer` under that op's name."""
+        self.insert(ReturnOp())
+        function = self.function
+        function.properties["function_type"] = FunctionType.from_lists([arg.type for arg in function.body.block.args], [])
+        if block is not None:
+            function.attributes["block_size"] = DenseArrayBase.from_list(i64, list(block))
+        if shared_bytes:
+            function.attributes["shared_bytes"] = IntegerAttr(shared_bytes, i64)
+        self.lowering.launch(function, self._buffers, self._arguments, layer, grid)

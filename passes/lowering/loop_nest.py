@@ -1,0 +1,133 @@
+"""Loop nests over affine accesses: each operand's address is a sum of iteration index times stride, symbolically.
+
+Neighbouring dimensions that every operand walks through like one are merged, so that most nests have one or two loops, and
+the last one stays the one along which memory is contiguous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.kernel.core import LoadOp, StoreOp
+from mlirt.dialects.symbolic import Dim, coefficient_of, substitute
+from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.placement import Placement
+
+
+@dataclass(frozen=True)
+class Affine:
+    """The element of `value` at `offset + sum of index * step` (in elements, over the dimensions of a nest)."""
+
+    value: SSAValue
+    steps: tuple[Dim, ...]
+    offset: Dim = 0
+
+
+def affine(value: SSAValue, place: Placement, access: AccessAttr, rank: int) -> Affine:
+    """The elements that an access picks, over `rank` iteration dimensions."""
+    indices = access.indices()
+    steps = tuple(
+        total([coefficient_of(index, f"d{axis}") * stride for index, stride in zip(indices, place.strides, strict=True)])
+        for axis in range(rank)
+    )
+    origin: dict[str, Dim] = {f"d{axis}": 0 for axis in range(rank)}
+    offset = total([substitute(index, origin) * stride for index, stride in zip(indices, place.strides, strict=True)])
+    return Affine(value, steps, offset)
+
+
+def direct(value: SSAValue, place: Placement) -> Affine:
+    """The whole of a value, element for iteration."""
+    return Affine(value, place.strides)
+
+
+def total(terms: Sequence[Dim]) -> Dim:
+    result: Dim = 0
+    for term in terms:
+        result = result + term
+    return result
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A box of iterations and what it touches. `groups[k]` are the dimensions of the original space that loop k walks."""
+
+    extents: tuple[Dim, ...]
+    operands: tuple[Affine, ...]
+    groups: tuple[tuple[int, ...], ...]
+
+    @staticmethod
+    def of(extents: Sequence[Dim], operands: Sequence[Affine]) -> Nest:
+        return Nest(tuple(extents), tuple(operands), tuple((axis,) for axis in range(len(extents))))
+
+    def without(self, axis: int) -> Nest:
+        """The nest without a dimension of length 1."""
+        cut = tuple(replace(one, steps=one.steps[:axis] + one.steps[axis + 1 :]) for one in self.operands)
+        return Nest(self.extents[:axis] + self.extents[axis + 1 :], cut, self.groups[:axis] + self.groups[axis + 1 :])
+
+    def merged(self, axis: int) -> Nest:
+        """The nest with dimension `axis` and the next one as one."""
+        length = self.extents[axis] * self.extents[axis + 1]
+        extents = (*self.extents[:axis], length, *self.extents[axis + 2 :])
+        operands = tuple(replace(one, steps=one.steps[:axis] + one.steps[axis + 1 :]) for one in self.operands)
+        groups = (*self.groups[:axis], self.groups[axis] + self.groups[axis + 1], *self.groups[axis + 2 :])
+        return Nest(extents, operands, groups)
+
+    def merges(self, axis: int) -> bool:
+        """Whether every operand walks through dimension `axis` and the next one like one."""
+        inner = self.extents[axis + 1]
+        return all(one.steps[axis] == one.steps[axis + 1] * inner for one in self.operands)
+
+
+def collapse(nest: Nest, keep: frozenset[int] = frozenset(), borders: frozenset[int] = frozenset()) -> Nest:
+    """Drop dimensions of length 1 and merge neighbours, except the dimensions in `keep`, whose indices are needed.
+
+    No merge joins the dimension before one of `borders` with it.
+    """
+    for axis in reversed(range(len(nest.extents))):
+        if nest.extents[axis] == 1 and not keep & set(nest.groups[axis]):
+            nest = nest.without(axis)
+    axis = len(nest.extents) - 2
+    while axis >= 0:
+        left, right = nest.groups[axis], nest.groups[axis + 1]
+        free = not keep & {*left, *right} and not any(left[-1] < border <= right[0] for border in borders)
+        if free and nest.merges(axis):
+            nest = nest.merged(axis)
+        axis -= 1
+    return nest
+
+
+class NestCode:
+    """Loads and stores of a nest's operands in a kernel."""
+
+    def __init__(self, builder: KernelBuilder, nest: Nest) -> None:
+        self.builder = builder
+        self.nest = nest
+        self._pointers = [builder.buffer(one.value, one.offset) for one in nest.operands]
+        # Operands that lie alike share their strides, so that the code may know that they do.
+        alike = {one.steps: [builder.stride(step) for step in one.steps] for one in nest.operands}
+        self._steps = [alike[one.steps] for one in nest.operands]
+
+    def extents(self) -> list[Dim]:
+        """The extents of the loops; one of length 1 where there would be none."""
+        return list(self.nest.extents) or [1]
+
+    def load(self, operand: int, indices: Sequence[SSAValue]) -> SSAValue:
+        """One element of an operand; indices and steps beyond the nest's dimensions are left out."""
+        steps = self._steps[operand]
+        return self.builder.value(LoadOp(self._pointers[operand], list(indices[: len(steps)]), steps))
+
+    def store(self, stored: SSAValue, operand: int, indices: Sequence[SSAValue]) -> None:
+        """Write one element of an operand."""
+        steps = self._steps[operand]
+        self.builder.insert(StoreOp(stored, self._pointers[operand], list(indices[: len(steps)]), steps))
+
+    def original(self, axis: int, indices: Sequence[SSAValue]) -> SSAValue:
+        """The index along a dimension of the original space, which was kept or has length 1."""
+        for loop, group in enumerate(self.nest.groups):
+            if group == (axis,):
+                return indices[loop]
+        return self.builder.constant(0)

@@ -1,0 +1,112 @@
+"""What a tactic works with: the target, the memory of each tensor value, and builders of kernels.
+
+A tactic is a file `passes/lowering/<family>/<tactic>.py` with
+
+    OPS = (ConvolutionOp,)          the classes of fused ops that it may take
+    TARGETS = {"cpu"}               the kinds of target
+    PRIORITY = 10                   higher ones are tried first; `generic*.py` has 0 and always applies
+    def lower(op, lowering) -> bool: builds kernels and finishes them; False, with nothing built, where it does not apply
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirt.dialects.context import RtContext, weights_of
+from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.plan.expression import Argument
+from mlirt.dialects.plan.ops import LaunchOp
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.target import Target
+from mlirt.dialects.tensor_types import element_count
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.xdsl_compat import IrPrinter
+from mlirt.errors import CompileError
+from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.placement import Placements
+from mlirt.passes.lowering.tactics import tactics_for
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+__all__ = ["KernelBuilder", "Lowering"]
+
+
+class Lowering:
+    """The lowering of one function. `only` names the one tactic to use, for example `generic`; empty for the best."""
+
+    def __init__(self, target: Target, ctx: RtContext, module: ModuleOp, block: Block, only: str = "") -> None:
+        self.target = target
+        self.ctx = ctx
+        self.module = module
+        self.block = block
+        self.only = only
+        self.placements = Placements(ctx, block)
+        self._kernels: dict[str, str] = {}
+
+    def kernel(self, family: str) -> KernelBuilder:
+        """A new, empty kernel; nothing of it is in the module before its `finish`."""
+        return KernelBuilder(self, family)
+
+    def constant_array(self, value: SSAValue) -> Array | None:
+        """The elements of a value that is known at build time."""
+        owner = value.owner
+        return owner.array(weights_of(self.ctx)) if isinstance(owner, ConstantOp) else None
+
+    def lower(self, op: Operation) -> None:
+        """Launch what computes a fused op; raises `CompileError` where no tactic applies."""
+        self.placements.anchor = op
+        if op.results and all(element_count(result.type) == 0 for result in op.results):
+            return
+        for tactic in tactics_for(op, self.target, self.only):
+            if tactic.lower(op, self):
+                return
+        raise CompileError(f"layer {_name(op)}: no tactic lowers {op.name} to {self.target.kind}")
+
+    def launch(
+        self,
+        function: FuncOp,
+        buffers: Sequence[SSAValue],
+        arguments: Sequence[Argument],
+        layer: Operation,
+        grid: Sequence[Dim] | None,
+    ) -> LaunchOp:
+        """Put a finished kernel into the module under a name made from its text, and a launch of it before `layer`."""
+        name = self._named(function)
+        signature = FunctionType.from_lists(
+            [value.type for value in layer.operands], [value.type for value in layer.results]
+        )
+        op = LaunchOp(name, buffers, arguments, grid, signature)
+        op.location = layer.location
+        block = layer.parent
+        assert block is not None
+        block.insert_op_before(op, layer)
+        return op
+
+    def _named(self, function: FuncOp) -> str:
+        text = _text(function)
+        if text not in self._kernels:
+            digest = hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
+            self._kernels[text] = name = f"{function.sym_name.data}_{digest}"
+            function.properties["sym_name"] = StringAttr(name)
+            self.module.body.block.add_op(function)
+        return self._kernels[text]
+
+
+def _text(function: FuncOp) -> str:
+    from io import StringIO
+
+    stream = StringIO()
+    IrPrinter(stream=stream).print_op(function)
+    return stream.getvalue()
+
+
+def _name(op: Operation) -> str:
+    from mlirt.dialects.locations import name_of
+
+    return name_of(op)

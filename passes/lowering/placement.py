@@ -1,0 +1,167 @@
+"""Where the elements of each tensor value lie: which buffer, from which byte on, with which strides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirt.dialects.context import weights_of
+from mlirt.dialects.fused.concat import ConcatOp
+from mlirt.dialects.fused.fused_op import FusedOp
+from mlirt.dialects.fused.view import ViewOp
+from mlirt.dialects.plan.ops import BufferOp, InputOp, WeightOp
+from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.tensor_types import (
+    byte_width,
+    dims,
+    element_name,
+    element_of,
+    halo,
+    stored_bytes,
+    stored_dims,
+    strides,
+)
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.weights import WeightsAttr
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+
+    from mlirt.dialects.tensor_op import Array
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Element `i..` of a tensor lies `sum of i * stride` elements after the byte `offset` of a buffer."""
+
+    buffer: SSAValue
+    offset: Dim
+    strides: tuple[Dim, ...]
+
+
+class Placements:
+    """The placement of every tensor value of a function; buffers come into being when they are first asked for."""
+
+    def __init__(self, ctx: Context, block: Block) -> None:
+        self._ctx = ctx
+        self._block = block
+        self._known: dict[SSAValue, Placement] = {}
+        self._weights: dict[WeightsAttr, SSAValue] = {}
+        self._concat_of: dict[SSAValue, tuple[ConcatOp, int]] = {}
+        self._head: Operation | None = None
+        self.anchor: Operation | None = block.first_op
+        """New buffers stand before this op."""
+        for value in block.args:
+            buffer = self._insert_first(InputOp(value))
+            self._known[value] = Placement(buffer, 0, strides(value.type)[0])
+        for op in block.ops:
+            if isinstance(op, ConcatOp):
+                self._plan_in_place(op)
+
+    def _plan_in_place(self, op: ConcatOp) -> None:
+        for position, (value, allowed) in enumerate(zip(op.inputs, op.in_place, strict=True)):
+            computed = isinstance(value.owner, FusedOp) and not isinstance(value.owner, ViewOp)
+            if allowed and computed and value.has_one_use():
+                self._concat_of[value] = (op, position)
+
+    def is_in_place(self, value: SSAValue) -> bool:
+        """Whether the producer of a concatenation's input writes into the result."""
+        return value in self._concat_of
+
+    def __getitem__(self, value: SSAValue) -> Placement:
+        found = self._known.get(value)
+        if found is None:
+            found = self._known[value] = self._place(value)
+        return found
+
+    def _place(self, value: SSAValue) -> Placement:
+        owner = value.owner
+        if isinstance(owner, ConstantOp):
+            attr = owner.value
+            attr = attr if isinstance(attr, WeightsAttr) else weights_of(self._ctx).put(owner.array(weights_of(self._ctx)), "constant")
+            return Placement(self.weight(attr), 0, strides(value.type)[0])
+        if value in self._concat_of:
+            op, position = self._concat_of[value]
+            return self.part(op, position)
+        if isinstance(owner, ViewOp) and self.is_dense(owner.input):
+            source = self[owner.input]
+            return Placement(source.buffer, source.offset, strides(value.type)[0])
+        return self._fresh(value)
+
+    def part(self, op: ConcatOp, position: int) -> Placement:
+        """Where an input of a concatenation lies in the result."""
+        whole, axis = self[op.output], op.axis.value.data
+        before: Dim = 0
+        for value in op.inputs[:position]:
+            before = before + dims(value.type)[axis]
+        step = whole.strides[axis] * byte_width(element_of(op.output.type))
+        return Placement(whole.buffer, whole.offset + before * step, whole.strides)
+
+    def _fresh(self, value: SSAValue) -> Placement:
+        steps, start = strides(value.type)
+        buffer = self.scratch(stored_bytes(value.type), _halo_class(value))
+        return Placement(buffer, start * byte_width(element_of(value.type)), steps)
+
+    def scratch(self, size: Dim, halo_class: str | None = None) -> SSAValue:
+        """A new buffer of `size` bytes."""
+        op = BufferOp(size, halo_class)
+        if self.anchor is None:
+            self._block.add_op(op)
+        else:
+            self._block.insert_op_before(op, self.anchor)
+        return op.buffer
+
+    def weight(self, attr: WeightsAttr) -> SSAValue:
+        """The buffer of an array in the weight store."""
+        if attr not in self._weights:
+            array = weights_of(self._ctx).get(attr)
+            self._weights[attr] = self._insert_first(WeightOp(attr, array.nbytes))
+        return self._weights[attr]
+
+    def new_weight(self, array: Array, hint: str) -> SSAValue:
+        """The buffer of an array made by a lowering."""
+        return self.weight(weights_of(self._ctx).put(array, hint))
+
+    def is_dense(self, value: SSAValue) -> bool:
+        """Whether the elements lie in row-major order without gaps."""
+        if halo(value.type):
+            return False
+        steps = zip(dims(value.type), self[value].strides, _row_major(value), strict=True)
+        return all(size == 1 or step == expected for size, step, expected in steps)
+
+    def size_of(self, buffer: SSAValue) -> Dim:
+        """The bytes of a buffer."""
+        owner = buffer.owner
+        if isinstance(owner, BufferOp):
+            return owner.bytes.value()
+        if isinstance(owner, WeightOp):
+            return owner.bytes.value.data
+        assert isinstance(owner, InputOp)
+        return stored_bytes(owner.source.type)
+
+    def _insert_first(self, op: InputOp | WeightOp) -> SSAValue:
+        first = self._block.first_op
+        if self._head is not None:
+            self._block.insert_op_after(op, self._head)
+        elif first is not None:
+            self._block.insert_op_before(op, first)
+        else:
+            self._block.add_op(op)
+        self._head = op
+        return op.buffer
+
+
+def _row_major(value: SSAValue) -> tuple[Dim, ...]:
+    sizes = dims(value.type)
+    return tuple(product(sizes[k + 1 :]) for k in range(len(sizes)))
+
+
+def _halo_class(value: SSAValue) -> str | None:
+    """Buffers with equal cells and equal borders."""
+    cells = halo(value.type)
+    if not any(cells):
+        return None
+    sizes = "x".join(map(str, stored_dims(value.type)))
+    return f"{sizes}x{element_name(element_of(value.type))} halo {'x'.join(map(str, cells))}"
