@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.kernel.interpreter_copies import AsyncCopies
 from mlirt.dialects.kernel.interpreter_lanes import Epochs, Lanes
 from mlirt.dialects.kernel.interpreter_memory import Buffer, KernelError
 from mlirt.errors import CompileError
@@ -53,6 +54,7 @@ class Machine:
         self.name = func.sym_name.data
         self.grid, self.block_size = grid, block_size
         self.buffers: list[Buffer] = []
+        self.copies = AsyncCopies()
 
     def run_block(self, lanes: Lanes, block: Block) -> Sequence[SSAValue]:
         """Execute the ops of a block; returns the operands of its terminator."""

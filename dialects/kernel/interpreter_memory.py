@@ -97,6 +97,21 @@ class Buffer:
         if self.initialized is not None:
             self.initialized[at] = True
 
+    def begin_write(self, access: Access) -> None:
+        """Let the elements be in the act of being written: nobody may touch them until `finish_write`."""
+        at = self._locate(access)
+        self._note_writers(access, at)
+        assert self.initialized is not None
+        self.initialized[at] = False
+
+    def finish_write(self, access: Access, values: Array) -> None:
+        """What `begin_write` announced has happened now."""
+        at = self._locate(access)
+        self.data[at] = values
+        self.writer[2, at] = access.epoch
+        assert self.initialized is not None
+        self.initialized[at] = True
+
     def _locate(self, access: Access) -> Array:
         at = access.index + self.base
         self._refuse_outside(access, (at < 0) | (at >= self.data.size), self.data.size - self.base)
