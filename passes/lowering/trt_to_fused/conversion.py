@@ -16,7 +16,7 @@ from mlirt.dialects.fused.fused_op import identity_region
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import dims, element_of, tensor
+from mlirt.dialects.tensor_types import dims, element_of, is_unknown, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import UnsupportedError
@@ -162,6 +162,15 @@ class Conversion:
 
 Convert: TypeAlias = Callable[[Conversion], None]
 Conversions: TypeAlias = Mapping[type[Operation], Convert]
+
+
+def require_known(at: Conversion, lengths: Sequence[Dim], what: str) -> None:
+    """Raise `UnsupportedError` where a length is known only to the run."""
+    if any(is_unknown(length) for length in lengths):
+        text = ", ".join("?" if is_unknown(length) else str(length) for length in lengths)
+        raise at.unsupported(
+            f"its {what} [{text}] is computed at run time; only what follows from the inputs' dimensions is compiled"
+        )
 
 
 def splat_of(value: SSAValue) -> float | None:

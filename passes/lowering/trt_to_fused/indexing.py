@@ -5,11 +5,18 @@ from __future__ import annotations
 from itertools import pairwise
 
 from mlirt.dialects.fused.access import iteration
+from mlirt.dialects.fused.arg_reduction import ExtremeKind
 from mlirt.dialects.fused.gather import GatherMode as FusedGatherMode
 from mlirt.dialects.fused.gather import GatherOp as FusedGatherOp
+from mlirt.dialects.fused.scatter import ScatterMode as FusedScatterMode
+from mlirt.dialects.fused.scatter import ScatterOp as FusedScatterOp
+from mlirt.dialects.fused.scatter import ScatterReduction as FusedScatterReduction
+from mlirt.dialects.fused.topk import TopkOp as FusedTopkOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.dialects.trt.gather import GatherMode, GatherOp
+from mlirt.dialects.trt.scatter import ScatterOp
+from mlirt.dialects.trt.topk import TopkOp
 from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Conversions
 
 
@@ -52,4 +59,22 @@ def _even_steps(at: Conversion, op: GatherOp) -> tuple[Dim, int] | None:
     return settled[0], next(iter(differences), 0)
 
 
-CONVERSIONS: Conversions = {GatherOp: convert_gather}
+def convert_scatter(at: Conversion) -> None:
+    """`trt.scatter` becomes `fused.scatter`."""
+    op = at.op
+    assert isinstance(op, ScatterOp)
+    mode, reduction = FusedScatterMode(op.mode.data.value), FusedScatterReduction(op.reduction.data.value)
+    at.replace(at.emit(FusedScatterOp(op.data, op.indices, op.updates, mode, op.axis.value.data, reduction)))
+
+
+def convert_topk(at: Conversion) -> None:
+    """`trt.topk` becomes `fused.topk`."""
+    op = at.op
+    assert isinstance(op, TopkOp)
+    kind, axis, is_sorted = ExtremeKind(op.kind.data.value), op.axis.value.data, bool(op.sorted.value.data)
+    made = FusedTopkOp(kind, op.input, axis, op.values.type, op.indices.type, is_sorted)
+    at.emit(made)
+    at.replace(made.values, made.indices)
+
+
+CONVERSIONS: Conversions = {GatherOp: convert_gather, ScatterOp: convert_scatter, TopkOp: convert_topk}

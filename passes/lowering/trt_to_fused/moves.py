@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mlirt.dialects.fused.access import iteration
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.pad import PadMode as FusedPadMode
 from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.slicing import SliceMode
-from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import dims, is_unknown
+from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.padding import PaddingOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
-from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Conversions
+from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Conversions, require_known
 
 _SLICE_PADS = {
     SliceMode.FILL: FusedPadMode.CONSTANT,
@@ -25,15 +22,6 @@ _SLICE_PADS = {
     SliceMode.REFLECT: FusedPadMode.REFLECT,
     SliceMode.WRAP: FusedPadMode.WRAP,
 }
-
-
-def require_known(at: Conversion, lengths: Sequence[Dim], what: str) -> None:
-    """Raise `UnsupportedError` where a length is known only to the run."""
-    if any(is_unknown(length) for length in lengths):
-        text = ", ".join("?" if is_unknown(length) else str(length) for length in lengths)
-        raise at.unsupported(
-            f"its {what} [{text}] is computed at run time; only what follows from the inputs' dimensions is compiled"
-        )
 
 
 def convert_shuffle(at: Conversion) -> None:

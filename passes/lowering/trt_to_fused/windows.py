@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.dialects import math
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.window import WindowKind, WindowOp
-from mlirt.dialects.tensor_types import element_of, is_float, rank
+from mlirt.dialects.tensor_types import dims, element_of, is_float, rank, tensor
+from mlirt.dialects.trt.lrn import LrnOp
 from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
 from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Conversions
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import (
     Scalars,
     accumulator_type,
+    arguments_of,
     compute_type,
     conversion_region,
     extreme_type,
+    yield_as,
 )
 
 
@@ -57,4 +62,40 @@ def _window(at: Conversion, op: PoolingOp, kind: WindowKind) -> SSAValue:
     return at.emit(made)
 
 
-CONVERSIONS: Conversions = {PoolingOp: convert_pooling}
+def convert_lrn(at: Conversion) -> None:
+    """`trt.lrn` becomes squares, and a window over the channels whose epilogue divides the input."""
+    op = at.op
+    assert isinstance(op, LrnOp)
+    shape, element, size = dims(op.input.type), element_of(op.input.type), op.window.value.data
+    compute = compute_type(element)
+    squares = at.pointwise([op.input], tensor(compute, shape), compute, lambda s, x: s.mul(x[0], x[0]))
+    made = WindowOp(
+        WindowKind.ADD,
+        squares,
+        op.output.type,
+        _normalization(compute, element, op),
+        window=[size],
+        stride=[1],
+        dilation=[1],
+        pre_padding=[(size - 1) // 2],
+        post_padding=[size // 2],
+        axis=op.channel_axis,
+        extras=[op.input],
+        access=[AccessAttr.of([iteration(axis) for axis in range(len(shape))])],
+    )
+    at.replace(at.emit(made))
+
+
+def _normalization(compute: Attribute, element: Attribute, op: LrnOp) -> Region:
+    """An epilogue (sum of squares, x) -> x / (k + alpha / window * sum) ^ beta."""
+    block = Block()
+    s = Scalars(block, compute)
+    squares, x = arguments_of(block, [compute, element])
+    alpha = s.constant(op.alpha.value.data / op.window.value.data)
+    base = s.add(s.constant(op.k.value.data), s.mul(alpha, squares))
+    power = s.function(math.PowFOp, base, s.constant(op.beta.value.data))
+    yield_as(s, s.div(s.cast(x, element), power), element)
+    return Region(block)
+
+
+CONVERSIONS: Conversions = {PoolingOp: convert_pooling, LrnOp: convert_lrn}
