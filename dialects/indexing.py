@@ -1,4 +1,4 @@
-"""Gathers and scatters on arrays: negative indices count from the end; beyond that, reads give zero and writes do nothing."""
+"""Gathers and scatters on arrays: negative indices count from the end; others read zero and write nothing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def gather_slices(data: Array, indices: Array, axis: int, shared: int) -> Array:
         return np.stack(rows) if rows else np.zeros((0, *shape), data.dtype)
     position, valid = _resolve(indices, data.shape[axis])
     after = [1] * (data.ndim - axis - 1)
-    return _zero_where_invalid(_take(data, position, axis), valid.reshape(*valid.shape, *after))
+    return _zero_where_invalid(_take(data, position, axis), valid.reshape((*valid.shape, *after)))
 
 
 def gather_elements(data: Array, indices: Array, axis: int) -> Array:
@@ -80,7 +80,7 @@ def _coordinates(shape: Sequence[int], indices: Array) -> tuple[tuple[Array, ...
 
 
 def gather_nd(data: Array, indices: Array, shared: int) -> Array:
-    """Slices of `data` at the coordinates in the last axis of `indices`; the first `shared` axes of both go together."""
+    """Slices of `data` at the coordinates in the last axis of `indices`; the first `shared` axes go together."""
     import numpy as np
 
     depth = indices.shape[-1]
@@ -90,7 +90,7 @@ def gather_nd(data: Array, indices: Array, shared: int) -> Array:
         return np.zeros((*valid.shape, *tail), data.dtype)
     batch = _mesh(valid.shape)[:shared]
     picked = data[(*batch, *coordinates)]
-    return _zero_where_invalid(picked, valid.reshape(*valid.shape, *[1] * len(tail)))
+    return _zero_where_invalid(picked, valid.reshape((*valid.shape, *[1] * len(tail))))
 
 
 def scatter_elements(data: Array, indices: Array, updates: Array, axis: int, combine: np.ufunc | None) -> Array:

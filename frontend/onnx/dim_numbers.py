@@ -21,6 +21,11 @@ class Ratio:
     numerator: Dim
     denominator: int
 
+    @property
+    def value(self) -> float | None:
+        """The number that it is, where nothing symbolic is left."""
+        return self.numerator / self.denominator if isinstance(self.numerator, int) else None
+
 
 Number: TypeAlias = "int | Expr | Ratio | None"
 

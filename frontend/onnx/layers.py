@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import Attribute
 
-from mlirt.dialects.symbolic import Dim, ceil_div, maximum
+from mlirt.dialects.symbolic import Dim, ceil_div, maximum, sym
 from mlirt.dialects.tensor_types import element_type, is_float, numpy_dtype, tensor
 from mlirt.frontend.onnx.dim_numbers import not_negative
+from mlirt.frontend.onnx.dimension_names import identifier
 from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.refusals import not_supported
 
 
 def activation(net: Network, kind: str, x: Value, alpha: float = 0.0, beta: float = 0.0) -> Value:
@@ -47,6 +49,15 @@ def reshape(net: Network, x: Value, dims: Sequence[Dim]) -> Value:
     if tuple(dims) == x.dims:
         return x
     return net.emit("shuffle", [x, None], reshape_dims=list(dims), zero_is_placeholder=False)
+
+
+def reshape_at_run_time(net: Network, x: Value, shape: Value, places: bool, name: str) -> Value:
+    """A reshape whose shape only the run knows; each dimension of the result gets a name of its own."""
+    (rank,) = shape.dims if shape.rank == 1 else (None,)
+    if not isinstance(rank, int):
+        raise net.needed(shape, f"Reshape (node {name!r}): the number of dimensions")
+    fresh = [sym(net.fresh_name(f"{identifier(name)}_d")) for _ in range(rank)]
+    return net.emit_as(tensor(x.element, fresh), "shuffle", [x, shape], zero_is_placeholder=places)
 
 
 def transpose(net: Network, x: Value, permutation: Sequence[int]) -> Value:
@@ -157,6 +168,25 @@ def range_length(start: Dim, limit: Dim, step: int) -> Dim:
     return count if not_negative(count) else maximum(count, 0)
 
 
-def iota(net: Network, element: str, start: Dim, count: Dim, step: int) -> Value:
+def counting(net: Network, element: str, count: Dim, start: Dim = 0, step: int = 1) -> Value:
     """start, start + step, ..: `count` elements."""
-    raise NotImplementedError
+    if isinstance(count, int) and isinstance(start, int):
+        return net.constant((start + step * np.arange(count)).astype(numpy_dtype(element_type(element))))
+    if not isinstance(start, int):
+        raise not_supported("Range", "", 0, "", f"it starts at {start}, expected a number")
+    kind = numpy_dtype(element_type(element))
+    first, beta = net.constant(np.array(start, kind)), net.constant(np.array(step, kind))
+    return net.emit("fill", [None, first, beta], kind="linspace", output_dims=[count])
+
+
+def pad(net: Network, x: Value, pre: Sequence[Dim], post: Sequence[Dim], mode: str, value: Value | None) -> Value:
+    """Cells before and after each dimension; negative numbers crop. A dynamic pad is a slice that starts outside."""
+    if all(dim == 0 for dim in (*pre, *post)):
+        return x
+    fill = None if value is None or mode != "constant" else reshape(net, cast(net, value, x.element), [])
+    if all(isinstance(dim, int) for dim in (*pre, *post)):
+        return net.emit("padding", [x, fill], pre=list(pre), post=list(post), mode=mode)
+    size = [dim + before + after for dim, before, after in zip(x.dims, pre, post, strict=True)]
+    modes = {"constant": "fill", "reflect": "reflect", "edge": "clamp", "wrap": "wrap"}
+    start = [before * -1 for before in pre]
+    return net.emit("slice", [x, None, None, None, fill], start=start, size=size, stride=[1] * x.rank, mode=modes[mode])

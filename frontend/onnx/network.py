@@ -187,7 +187,7 @@ class Network:
         if not operands or op.name in _NEVER_FOLDED or not all(value.is_constant for value in operands):
             return None
         size = sum(_bytes(type_) for type_ in types)
-        if size > max(LARGEST_GROWTH_BYTES, 2 * sum(_bytes(value.type) for value in operands)):
+        if any(not isinstance(dim, int) for type_ in types for dim in dims(type_)) or size > max(LARGEST_GROWTH_BYTES, 2 * sum(_bytes(value.type) for value in operands)):
             return None
         arrays = [array for value in operands if (array := value.array) is not None]
         with np.errstate(all="ignore"):

@@ -78,7 +78,7 @@ def _counted(net: Network, node: Node) -> Value:
         missing = next((k for k, dim in enumerate(dims) if dim is None), 1)
         raise node.needed(missing, "the number of elements")
     count = layers.range_length(start, limit, step)
-    return layers.iota(net, node.input(0).element_name, start, count, step)
+    return layers.counting(net, node.input(0).element_name, count, start, step)
 
 
 @onnx_op("EyeLike")

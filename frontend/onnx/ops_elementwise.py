@@ -59,11 +59,7 @@ def variadic(net: Network, node: Node) -> Value:
 @onnx_op("Mod")
 def modulo(net: Network, node: Node) -> Value:
     """The sign of the divisor, or with `fmod` that of the dividend."""
-    x = node.input(0)
-    fmod = node.integer("fmod", 0)
-    if is_float(x.element) and not fmod:
-        raise node.invalid("floating-point operands need fmod = 1")
-    return layers.binary(net, "fmod" if fmod else "mod", x, node.input(1))
+    return layers.binary(net, "fmod" if node.integer("fmod", 0) else "mod", node.input(0), node.input(1))
 
 
 @onnx_op("Pow")

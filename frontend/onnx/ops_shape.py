@@ -39,7 +39,7 @@ def reshape(net: Network, node: Node) -> Value:
     dims = node.known_dims(1)
     unknown = 0 if dims is None else dims.count(None)
     if dims is None or unknown > 1 or (unknown and -1 in dims):
-        return net.reshape_at_run_time(node, x, node.input(1), not keeps_zeros)
+        return layers.reshape_at_run_time(net, x, node.input(1), not keeps_zeros, node.name)
     # The one length that only the run can tell is the one that keeps the number of elements.
     return layers.reshape(net, x, _resolved(node, x, [-1 if dim is None else dim for dim in dims], not keeps_zeros))
 

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute
 
 from mlirt.dialects.tensor_types import is_float
 from mlirt.frontend.onnx import dim_numbers as numbers_of
-from mlirt.frontend.onnx.dim_numbers import Number
+from mlirt.frontend.onnx.dim_numbers import Number, Ratio
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.object_]]
@@ -45,10 +45,11 @@ def numbers_from(elements: Sequence[Number]) -> Numbers:
 
 
 def constant_of(numbers: Numbers, dtype: np.dtype[Any]) -> Array | None:
-    """The array where every element is a plain integer, else `None`."""
-    if not all(isinstance(element, int) for element in numbers.flat):
+    """The array where every element is a plain number, else `None`."""
+    elements = [element.value if isinstance(element, Ratio) else element for element in numbers.flat]
+    if not all(isinstance(element, int | float) for element in elements):
         return None
-    return numbers.astype(dtype)
+    return np.array(elements).reshape(numbers.shape).astype(dtype)
 
 
 def propagate(

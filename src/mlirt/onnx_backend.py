@@ -15,6 +15,7 @@ from onnx.backend.base import Backend, BackendRep
 
 from mlirt.errors import InvalidInputError
 from mlirt.frontend.onnx.refusals import ValueNeededError
+from mlirt.frontend.onnx.tensor_reader import read_tensor
 
 if TYPE_CHECKING:
     from mlirt.runtime.engine import EngineLike
@@ -50,20 +51,26 @@ class MlirtBackendRep(BackendRep):
             self._steering.extend(error.inputs)
 
     def run(self, inputs: Inputs, **kwargs: Any) -> tuple[Array, ...]:
-        """The outputs in the model's order, for inputs by name or in the model's order (`None` for one that is left out)."""
+        """The outputs in the model's order, for inputs by name or in the model's order (`None` for one that is left out).
+
+        Inputs may be `TensorProto`s; then the outputs are, too.
+        """
         feeds = self._feeds(inputs)
         engine = self._engine(feeds)
         results = engine.run({name: array for name, array in feeds.items() if name not in self._steering})
+        given = inputs.values() if isinstance(inputs, Mapping) else inputs
+        if any(isinstance(value, onnx.TensorProto) for value in given):
+            return tuple(onnx.numpy_helper.from_array(np.asarray(results[name]), name) for name in self._outputs)
         return tuple(results[name] for name in self._outputs)
 
     def _feeds(self, inputs: Inputs) -> dict[str, Array]:
         if isinstance(inputs, Mapping):
-            return {name: np.asarray(array) for name, array in inputs.items()}
+            return {name: _array(value, name) for name, value in inputs.items()}
         if not isinstance(inputs, list | tuple):
             inputs = [np.asarray(inputs)]
         if len(inputs) != len(self._inputs):
             raise InvalidInputError(f"expected {len(self._inputs)} inputs {self._inputs}, got {len(inputs)}")
-        return {name: np.asarray(array) for name, array in zip(self._inputs, inputs, strict=True) if array is not None}
+        return {name: _array(value, name) for name, value in zip(self._inputs, inputs, strict=True) if value is not None}
 
     def _engine(self, feeds: Mapping[str, Array]) -> EngineLike:
         while True:
@@ -86,6 +93,10 @@ class MlirtBackendRep(BackendRep):
         from mlirt.builder.compile import compile
 
         return compile(self._model, self._target, constants=constants, **self._options)
+
+
+def _array(value: Any, name: str) -> Array:
+    return read_tensor(value, f"input {name!r}") if isinstance(value, onnx.TensorProto) else np.asarray(value)
 
 
 class MlirtBackend(Backend):

@@ -1,0 +1,32 @@
+"""Changes of element type."""
+
+from __future__ import annotations
+
+from mlirt.frontend.onnx import layers
+from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.tensor_reader import dtype, element_name
+
+
+@onnx_op("Cast")
+def cast(net: Network, node: Node) -> Value:
+    if node.opset < 6:
+        return layers.cast(net, node.input(0), node.text("to").lower().replace("double", "float64").replace("float", "float32"))
+    return layers.cast(net, node.input(0), element_name(node.integer("to"), node.label))
+
+
+@onnx_op("CastLike", since=15)
+def cast_like(net: Network, node: Node) -> Value:
+    return layers.cast(net, node.input(0), node.input(1).element)
+
+
+@onnx_op("BitCast")
+def bit_cast(net: Network, node: Node) -> Value:
+    """The same bits under another type of the same width; only where the elements are known."""
+    x, target = node.input(0), dtype(element_name(node.integer("to"), node.label))
+    if x.array is None:
+        raise node.needed(0, "its operand")
+    if x.array.dtype.itemsize != target.itemsize:
+        raise node.invalid(f"{x.element_name} and {target.name} have different widths")
+    return net.constant(x.array.view(target))

@@ -1,0 +1,94 @@
+"""Ops that rank, mark or accumulate elements: TopK, Hardmax, OneHot, Trilu, CumSum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlirt.dialects.symbolic import product
+from mlirt.frontend.onnx import layers
+from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.node import Node, scalar
+
+
+@onnx_op("TopK")
+def top_k(net: Network, node: Node) -> Sequence[Value]:
+    x = node.input(0)
+    count = node.integer("k") if node.opset < 10 else (node.known_integers(1, "k") or [-1])[0]
+    axis = node.axis("axis", -1, x.rank)
+    length = x.dims[axis]
+    if count < 0 or (isinstance(length, int) and count > length):
+        raise node.invalid(f"expected k from 0 to the length {length}, got {count}")
+    kind = "max" if node.integer("largest", 1) else "min"
+    values, indices = net.emit_many("topk", [x], 2, kind=kind, k=count, axis=axis, sorted=bool(node.integer("sorted", 1)))
+    return [values, layers.cast(net, indices, "int64")]
+
+
+@onnx_op("Hardmax")
+def hardmax(net: Network, node: Node) -> Value:
+    """1 at the first of the largest elements, else 0; before opset 13 over all dimensions from `axis` on."""
+    x = node.input(0)
+    axis = node.axis("axis", -1 if node.opset >= 13 else 1, x.rank)
+    if node.opset >= 13:
+        return _first_largest(net, x, axis)
+    flat = layers.reshape(net, x, [product(x.dims[:axis]), product(x.dims[axis:])])
+    return layers.reshape(net, _first_largest(net, flat, 1), x.dims)
+
+
+def _first_largest(net: Network, x: Value, axis: int) -> Value:
+    found = layers.cast(net, net.emit_many("topk", [x], 2, kind="max", k=1, axis=axis)[1], "int64")
+    positions = layers.reshape(net, layers.counting(net, "int64", x.dims[axis]), [x.dims[axis] if k == axis else 1 for k in range(x.rank)])
+    return layers.cast(net, layers.binary(net, "equal", positions, found), x.element)
+
+
+@onnx_op("OneHot")
+def one_hot(net: Network, node: Node) -> Value:
+    """`on` where the position along the new axis is the index, else `off`; negative indices count from the end."""
+    indices, depth, values = node.input(0), node.known(1, "the depth"), node.input(2)
+    if depth is None:
+        raise node.invalid("expected a depth, but there is none")
+    count = int(scalar(depth))
+    if count < 1:
+        raise node.invalid(f"expected a positive depth, got {count}")
+    axis = node.axis("axis", -1, indices.rank + 1)
+    whole = layers.unsqueeze(net, layers.cast(net, indices, "int64"), [axis])
+    wrapped = layers.binary(net, "sum", whole, layers.scalar_like(net, count, whole))
+    negative = layers.binary(net, "less", whole, layers.scalar_like(net, 0, whole))
+    positions = np.arange(count).reshape([count if k == axis else 1 for k in range(whole.rank)])
+    hit = layers.binary(net, "equal", layers.select(net, negative, wrapped, whole), net.constant(positions))
+    off, on = (layers.along(net, values, 0, k, 1) for k in range(2))
+    return layers.select(net, hit, on, off)
+
+
+@onnx_op("Trilu")
+def triangle(net: Network, node: Node) -> Value:
+    """The upper (or lower) triangle from diagonal `k` on; zeros elsewhere."""
+    x = node.input(0)
+    diagonal = (node.known_integers(1, "k") or [0])[0]
+    if x.rank < 2:
+        raise node.invalid(f"expected an input of at least 2 dimensions, but it has {x.rank}")
+    diagonal = max(min(diagonal, 1 << 40), -(1 << 40))
+    rows = layers.reshape(net, layers.counting(net, "int64", x.dims[-2]), [x.dims[-2], 1])
+    columns = layers.reshape(net, layers.counting(net, "int64", x.dims[-1]), [1, x.dims[-1]])
+    edge = layers.binary(net, "sum", rows, net.constant(np.full((1, 1), diagonal, np.int64)))
+    upper = bool(node.integer("upper", 1))
+    kept = layers.binary(net, "greater_equal" if upper else "less_equal", columns, edge)
+    return layers.select(net, kept, x, layers.scalar_like(net, 0, x))
+
+
+@onnx_op("CumSum", "CumProd")
+def cumulative(net: Network, node: Node) -> Value:
+    x = node.input(0)
+    axes = node.known_integers(1, "the axis")
+    if axes is None or len(axes) != 1:
+        raise node.invalid(f"expected one axis, got {axes}")
+    return net.emit(
+        "cumulative",
+        [x],
+        kind="sum" if node.op_type == "CumSum" else "prod",
+        axis=node.from_front(axes[0], x.rank),
+        exclusive=bool(node.integer("exclusive", 0)),
+        reverse=bool(node.integer("reverse", 0)),
+    )

@@ -1,0 +1,143 @@
+"""Parts of tensors and tensors from parts: Slice, Split, Concat, Pad."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.frontend.onnx import dim_numbers, layers
+from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.node import Node
+
+_PAD_MODES = ("constant", "reflect", "edge", "wrap")
+
+
+@onnx_op("Slice")
+def slice_(net: Network, node: Node) -> Value:
+    x = node.input(0)
+    if node.opset < 10:
+        starts: list[Dim] = list(node.integers("starts"))
+        ends: list[Dim] = list(node.integers("ends"))
+        axes, steps = node.integers("axes", range(len(starts))), [1] * len(starts)
+    else:
+        starts, ends = _bounds(node, 1, "the starts"), _bounds(node, 2, "the ends")
+        axes = node.known_integers(3, "the axes") or list(range(len(starts)))
+        steps = node.known_integers(4, "the steps") or [1] * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise node.invalid(f"expected equal numbers of starts, ends, axes and steps, got {len(starts)}, {len(ends)}, {len(axes)}, {len(steps)}")
+    if 0 in steps:
+        raise node.invalid("expected steps other than 0")
+    first: list[Dim] = [0] * x.rank
+    size = list(x.dims)
+    stride = [1] * x.rank
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        axis = node.from_front(axis, x.rank)
+        first[axis], size[axis] = window(x.dims[axis], start, end, step)
+        stride[axis] = step
+    return layers.slice_of(net, x, first, size, stride)
+
+
+def _bounds(node: Node, k: int, what: str) -> list[Dim]:
+    dims = node.known_dims(k)
+    if dims is None or any(dim is None for dim in dims):
+        raise node.needed(k, what)
+    return [dim for dim in dims if dim is not None]
+
+
+def window(length: Dim, start: Dim, end: Dim, step: int) -> tuple[Dim, Dim]:
+    """The first position and the number of positions of Python's `[start:end:step]`, for symbolic lengths too."""
+    low, high = (0, length) if step > 0 else (-1, length - 1)
+    first = _inside(_from_front(start, length), 0 if step > 0 else low, high)
+    last = _inside(_from_front(end, length), low, high)
+    span = last - first if step > 0 else first - last
+    count = ceil_div(span, abs(step))
+    if dim_numbers.not_negative(count * -1):
+        return 0, 0
+    return first, _dim(dim_numbers.largest(count, 0))
+
+
+def _from_front(position: Dim, length: Dim) -> Dim:
+    if isinstance(position, int):
+        return position + length if position < 0 else position
+    return position if not dim_numbers.not_negative(position * -1 - 1) else position + length
+
+
+def _inside(position: Dim, low: Dim, high: Dim) -> Dim:
+    if isinstance(position, int) and position >= 1 << 31:
+        return high
+    return _dim(dim_numbers.smallest(dim_numbers.largest(position, low), high))
+
+
+def _dim(number: dim_numbers.Number) -> Dim:
+    assert number is not None and not isinstance(number, dim_numbers.Ratio)
+    return number
+
+
+@onnx_op("Split")
+def split(net: Network, node: Node) -> Sequence[Value]:
+    x = node.input(0)
+    axis = node.axis("axis", 0, x.rank)
+    sizes = _split_sizes(node, x.dims[axis])
+    results: list[Value] = []
+    start: Dim = 0
+    for size in sizes:
+        results.append(layers.along(net, x, axis, start, size))
+        start = start + size
+    if isinstance(start, int) and isinstance(x.dims[axis], int) and start != x.dims[axis]:
+        raise node.invalid(f"the parts {[str(size) for size in sizes]} do not make up the length {x.dims[axis]}")
+    return results
+
+
+def _split_sizes(node: Node, length: Dim) -> list[Dim]:
+    given = node.integers("split") if node.has("split") else None
+    if given is not None:
+        return list(given)
+    if node.optional(1) is not None:
+        return _bounds(node, 1, "the lengths of the parts")
+    count = node.integer("num_outputs", len(node.outputs)) if node.opset >= 18 else len(node.outputs)
+    if count < 1:
+        raise node.invalid(f"expected a positive number of parts, got {count}")
+    part = ceil_div(length, count)
+    if isinstance(length, int) and isinstance(part, int):
+        if node.opset < 18 and length % count:
+            raise node.invalid(f"the length {length} cannot be split into {count} equal parts")
+        return [max(min(part, length - k * part), 0) for k in range(count)]
+    whole = length // count
+    if whole * count != length:
+        raise node.unsupported(f"it cannot be said whether the length {length} splits into {count} equal parts; give the lengths")
+    return [whole] * count
+
+
+@onnx_op("Concat")
+def concat(net: Network, node: Node) -> Value:
+    values = node.present()
+    if not values:
+        raise node.invalid("expected at least one input")
+    axis = node.integer("axis", 1 if node.opset < 4 else None)
+    return layers.concatenate(net, values, node.from_front(axis, values[0].rank))
+
+
+@onnx_op("Pad")
+def pad(net: Network, node: Node) -> Value:
+    x = node.input(0)
+    mode = node.text("mode", "constant")
+    if mode not in _PAD_MODES:
+        raise node.invalid(f"expected mode as one of {', '.join(_PAD_MODES)}, got {mode!r}")
+    if node.opset < 11:
+        pads: list[Dim] = list(node.integers("pads" if node.opset > 1 else "paddings"))
+        axes: list[int] | None = None
+        value = net.constant(np.array(node.real("value", 0.0), layers.numpy_dtype(x.element)))
+    else:
+        pads, value = _bounds(node, 1, "the pads"), node.optional(2)
+        axes = node.known_integers(3, "the axes")
+    axes = [node.from_front(axis, x.rank) for axis in (range(x.rank) if axes is None else axes)]
+    if len(pads) != 2 * len(axes):
+        raise node.invalid(f"expected {2 * len(axes)} pads, got {len(pads)}")
+    pre: list[Dim] = [0] * x.rank
+    post: list[Dim] = [0] * x.rank
+    for k, axis in enumerate(axes):
+        pre[axis], post[axis] = pads[k], pads[len(axes) + k]
+    return layers.pad(net, x, pre, post, mode, value)

@@ -1,0 +1,84 @@
+"""Scales and zero points: quantise and dequantise with one for all, one per slice of an axis, or one per block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import element_type, is_float, tensor
+from mlirt.frontend.onnx import layers
+from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.node import Node
+
+
+def quantized(net: Network, node: Node, x: Value, scale: Value, zero: Value | None, axis: int, element: str) -> Value:
+    """saturate(round(x / scale) + zero)."""
+    x = layers.in_float(net, x)
+    if scale.rank > 1 and not _is_single(scale):
+        return _by_blocks(net, node, x, scale, zero, axis, element)
+    if scale.element != x.element and not is_float(scale.element):
+        raise node.invalid(f"expected a floating-point scale, but it is {scale.element_name}")
+    scale, zero, along = _fitted(net, node, x, scale, zero, axis)
+    return net.emit_as(tensor(element_type(element), x.dims), "quantize", [x, scale, zero], axis=along)
+
+
+def dequantized(net: Network, node: Node, x: Value, scale: Value, zero: Value | None, axis: int = 1) -> Value:
+    """(x - zero) * scale in the scale's type."""
+    if scale.rank > 1 and not _is_single(scale):
+        factor, offset = (None if v is None else _repeated(net, node, x, v, axis) for v in (scale, zero))
+        assert factor is not None
+        wide = layers.cast(net, x, scale.element)
+        shifted = wide if offset is None else layers.binary(net, "sub", wide, layers.cast(net, offset, scale.element))
+        return layers.binary(net, "prod", shifted, factor)
+    scale, zero, along = _fitted(net, node, x, scale, zero, axis)
+    return net.emit("dequantize", [x, scale, zero], axis=along)
+
+
+def _is_single(value: Value) -> bool:
+    return all(dim == 1 for dim in value.dims)
+
+
+def _fitted(
+    net: Network, node: Node, x: Value, scale: Value, zero: Value | None, axis: int
+) -> tuple[Value, Value | None, int | None]:
+    """Scale and zero point both 0-D, or both 1-D with the axis that they lie along."""
+    if _is_single(scale):
+        scale = layers.reshape(net, scale, [])
+    if zero is not None and zero.dims != scale.dims:
+        zero = layers.reshape(net, zero, []) if _is_single(zero) else zero
+        zero = layers.expand(net, layers.with_rank(net, zero, scale.rank), scale.dims)
+    return scale, zero, node.from_front(axis, x.rank) if scale.rank else None
+
+
+def _repeated(net: Network, node: Node, x: Value, coefficient: Value, axis: int) -> Value:
+    """One coefficient per block of `block_size` along an axis, repeated to the dimensions of `x`."""
+    axis, block = node.from_front(axis, x.rank), node.integer("block_size", 0)
+    if block < 1 or coefficient.rank != x.rank:
+        raise node.invalid(f"expected a scale of rank 0 or 1, or one of rank {x.rank} with block_size, got rank {coefficient.rank}")
+    spread = layers.unsqueeze(net, coefficient, [axis + 1])
+    dims: list[Dim] = list(spread.dims)
+    dims[axis + 1] = block
+    joined = layers.expand(net, spread, dims)
+    whole: list[Dim] = list(coefficient.dims)
+    whole[axis] = coefficient.dims[axis] * block
+    return layers.slice_of(net, layers.reshape(net, joined, whole), [0] * x.rank, x.dims)
+
+
+def _by_blocks(net: Network, node: Node, x: Value, scale: Value, zero: Value | None, axis: int, element: str) -> Value:
+    limits = np.iinfo(element)
+    factor = layers.cast(net, _repeated(net, node, x, scale, axis), x.element)
+    rounded = layers.unary(net, "round", layers.binary(net, "div", x, factor))
+    if zero is not None:
+        rounded = layers.binary(net, "sum", rounded, layers.cast(net, _repeated(net, node, x, zero, axis), x.element))
+    return layers.cast(net, layers.activation(net, "clip", rounded, float(limits.min), float(limits.max)), element)
+
+
+def without_offset(net: Network, x: Value, zero: Value | None, shape: Sequence[Dim] | None = None) -> Value:
+    """x - zero as float32: integers of 8 bits and their differences are exact in it."""
+    wide = layers.cast(net, x, "float32")
+    if zero is None or (zero.array is not None and not zero.array.any()):
+        return wide
+    offset = layers.cast(net, zero, "float32")
+    return layers.binary(net, "sub", wide, offset if shape is None else layers.reshape(net, offset, shape))
