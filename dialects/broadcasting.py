@@ -10,7 +10,7 @@ from mlirt.dialects.tensor_types import is_unknown
 
 
 def broadcast(shapes: Sequence[Sequence[Dim]], constraint: str = "C5") -> tuple[Dim, ...]:
-    """The common dimensions of shapes of equal rank; raises `VerifyException` for `constraint` where two lengths contradict.
+    """The common dimensions of shapes of equal rank; raises `VerifyException` where two lengths contradict.
 
     A symbolic length beside a constant other than 1 must be equal to it; two different symbols cannot be proven
     equal, and the first is taken: the run-time check of the plan compares them.
@@ -21,6 +21,8 @@ def broadcast(shapes: Sequence[Sequence[Dim]], constraint: str = "C5") -> tuple[
 def _common(axis: int, lengths: Sequence[Dim], constraint: str) -> Dim:
     candidates = [length for length in dict.fromkeys(lengths) if length != 1]
     constants = [length for length in candidates if isinstance(length, int)]
-    require(len(constants) <= 1, f"{constraint}: lengths {list(map(str, lengths))} of dimension {axis} do not broadcast")
+    require(
+        len(constants) <= 1, f"{constraint}: lengths {list(map(str, lengths))} of dimension {axis} do not broadcast"
+    )
     named = [length for length in candidates if not is_unknown(length)]
     return (constants or named or candidates or [1])[0]

@@ -1,4 +1,4 @@
-"""Sampling of images at positions that a grid gives in [-1, 1]: ONNX's GridSample in NumPy, for any number of spatial axes."""
+"""Sampling of images at positions that a grid gives in [-1, 1]: ONNX's GridSample over any number of axes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def grid_sample(x: Array, grid: Array, kind: ResizeKind, mode: SampleMode, align
     taps: list[list[tuple[Array, Array]]] = []
     for axis, length in enumerate(lengths):
         taps.append(_taps(grid[..., len(lengths) - 1 - axis], length, kind, mode, align_corners))
-    batch = np.arange(x.shape[0]).reshape(-1, *[1] * len(lengths))
+    batch = np.expand_dims(np.arange(len(x)), tuple(range(1, len(lengths) + 1)))
     result = np.zeros((*grid.shape[:-1], x.shape[1]), x.dtype)
     for corner in product(*taps):
         weight = np.ones(())
@@ -41,7 +41,9 @@ def grid_sample(x: Array, grid: Array, kind: ResizeKind, mode: SampleMode, align
     return np.moveaxis(result, -1, 1)
 
 
-def _taps(grid: Array, length: int, kind: ResizeKind, mode: SampleMode, align_corners: bool) -> list[tuple[Array, Array]]:
+def _taps(
+    grid: Array, length: int, kind: ResizeKind, mode: SampleMode, align_corners: bool
+) -> list[tuple[Array, Array]]:
     """The neighbours of each position along one axis, as (index, weight)."""
     import numpy as np
 

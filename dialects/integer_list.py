@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DenseArrayBase, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, i64
 
 
-def integer_list(values: Sequence[int]) -> DenseArrayBase:
+def integer_list(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
     """The property `array<i64: ...>` with these values."""
     return DenseArrayBase.from_list(i64, list(values))
 
 
-def integers(attribute: DenseArrayBase) -> tuple[int, ...]:
+def integers(attribute: DenseArrayBase[IntegerType]) -> tuple[int, ...]:
     """The values of an `array<i64: ...>` property."""
-    return tuple(int(value) for value in attribute.get_values())
+    return attribute.get_values()
 
 
-def integers_or(attribute: DenseArrayBase | None, default: int, count: int) -> tuple[int, ...]:
+def integers_or(attribute: DenseArrayBase[IntegerType] | None, default: int, count: int) -> tuple[int, ...]:
     """The values of a property that may be absent: then `count` times `default`."""
     return (default,) * count if attribute is None else integers(attribute)

@@ -43,7 +43,7 @@ class Selector(StrEnum):
 
 @dataclass(frozen=True)
 class Resampling:
-    """How one axis is resampled; `scale` is output over input, `roi` the cropped part of tf_crop_and_resize in [0, 1]."""
+    """How one axis is resampled; `scale` is output over input, `roi` the part of tf_crop_and_resize in [0, 1]."""
 
     kind: ResizeKind
     coordinate: Coordinate

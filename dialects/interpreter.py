@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.context import weights_of
+from mlirt.dialects.diagnostics import OperationError
 from mlirt.dialects.locations import names
 from mlirt.dialects.symbol_values import bind, symbol_values
 from mlirt.dialects.tensor_types import element_name, element_of
@@ -34,8 +35,8 @@ def interpret(
 ) -> dict[str, Array]:
     """The outputs of a network by name, for inputs by name.
 
-    `observe(op, results)` is called after each op. Raises `InvalidInputError` for inputs that do not fit, and an error that
-    names the layer where an op fails.
+    `observe(op, results)` is called after each op. Raises `InvalidInputError` for inputs that do not fit, and an error
+    that names the layer where an op fails.
     """
     func = entry_function(module, function)
     arguments, values = _bind_inputs(func, inputs)
@@ -122,6 +123,8 @@ class _Interpreter:
             for result, array in zip(op.results, results, strict=True):
                 _check_element("its result", result.type, array)
                 bind(result.type, array.shape, self.symbols, "its result")
+        except OperationError:
+            raise  # it names the op itself
         except MlirtError as error:
             raise type(error)(f"{_title(op)}: {error}") from error
         except VerifyException as error:

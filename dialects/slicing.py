@@ -21,7 +21,9 @@ class SliceMode(StrEnum):
     REFLECT = "reflect"
 
 
-def out_of_bounds(lengths: Sequence[int], start: Sequence[int], size: Sequence[int], stride: Sequence[int]) -> str | None:
+def out_of_bounds(
+    lengths: Sequence[int], start: Sequence[int], size: Sequence[int], stride: Sequence[int]
+) -> str | None:
     """What is wrong with a slice in mode strict_bounds; `None` if nothing. A slice of size 0 reads nothing."""
     for length, first, count, step in zip(lengths, start, size, stride, strict=True):
         last = first + (count - 1) * step

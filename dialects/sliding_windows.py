@@ -29,7 +29,10 @@ def padded(x: Array, padding: Sequence[tuple[int, int]], value: float = 0) -> Ar
     lead = [(0, 0)] * (x.ndim - len(padding))
     widths = [*lead, *((max(pre, 0), max(post, 0)) for pre, post in padding)]
     grown = np.pad(x, widths, constant_values=value) if any(map(any, widths)) else x
-    crop = [slice(max(-pre, 0), size - max(-post, 0)) for (pre, post), size in zip(padding, grown.shape[len(lead) :], strict=True)]
+    crop = [
+        slice(max(-pre, 0), size - max(-post, 0))
+        for (pre, post), size in zip(padding, grown.shape[len(lead) :], strict=True)
+    ]
     return grown[(..., *crop)]
 
 
@@ -86,7 +89,9 @@ def _correlate_depthwise(view: Array, kernel: Array) -> Array:
     return out.reshape(batch, kernel.shape[0], *spatial)
 
 
-def correlate_transposed(x: Array, kernel: Array, strides: Sequence[int], dilations: Sequence[int], groups: int) -> Array:
+def correlate_transposed(
+    x: Array, kernel: Array, strides: Sequence[int], dilations: Sequence[int], groups: int
+) -> Array:
     """The transpose of `correlate`: `x` (N C I..) with `kernel` (C K/groups R..) gives N K O.. without pads."""
     import numpy as np
 
@@ -99,7 +104,8 @@ def _spread(x: Array, kernel: Array, strides: Sequence[int], dilations: Sequence
 
     sizes, lengths = kernel.shape[2:], x.shape[2:]
     full = [
-        max((length - 1) * s + 1 + d * (k - 1), 0) for length, k, s, d in zip(lengths, sizes, strides, dilations, strict=True)
+        max((length - 1) * s + 1 + d * (k - 1), 0)
+        for length, k, s, d in zip(lengths, sizes, strides, dilations, strict=True)
     ]
     out = np.zeros((x.shape[0], kernel.shape[1], *full), x.dtype)
     for cell in product(*map(range, sizes)):
@@ -113,7 +119,6 @@ def _spread(x: Array, kernel: Array, strides: Sequence[int], dilations: Sequence
 
 def reduce_windows(view: Array, rank: int, combine: np.ufunc) -> Array:
     """Combine the cells of each window, given the view that `windows_of` makes, with `np.add` or `np.maximum`."""
-    import numpy as np
 
     sizes = view.shape[-rank:]
     if prod(sizes) > _MANY_POSITIONS:

@@ -45,7 +45,9 @@ def bind(of: Attribute, shape: Sequence[int], values: dict[str, int], label: str
             rest = substitute(dim, values)
         if isinstance(rest, int) and rest != size:
             meaning = f"{dim} = {rest}" if str(dim) != str(rest) else str(rest)
-            raise InvalidInputError(f"{label}: expected length {meaning} on axis {axis} of {text}, got shape {list(shape)}")
+            raise InvalidInputError(
+                f"{label}: expected length {meaning} on axis {axis} of {text}, got shape {list(shape)}"
+            )
 
 
 def _solve(dim: Dim, size: int, values: dict[str, int]) -> None:
@@ -62,18 +64,26 @@ def _solve(dim: Dim, size: int, values: dict[str, int]) -> None:
         values[names[0]] = (size - offset) // factor
 
 
+def known(op: Operation, arrays: Sequence[Array]) -> dict[str, int]:
+    """The values of all symbols that are known while an op is executed on these operands."""
+    values = dict(_values.get())
+    for operand, array in zip(op.operands, arrays, strict=True):
+        bind(operand.type, array.shape, values, "its operand")
+    return values
+
+
 def resolve(op: Operation, dimensions: Sequence[Dim], arrays: Sequence[Array]) -> tuple[int, ...]:
     """The actual lengths that an op's property stands for, given the op's operands.
 
     Raises `InvalidInputError` where a symbol has no value yet.
     """
-    values = dict(_values.get())
-    for operand, array in zip(op.operands, arrays, strict=True):
-        bind(operand.type, array.shape, values, "its operand")
+    values = known(op, arrays)
     result: list[int] = []
     for dim in dimensions:
         length = substitute(dim, values)
         if not isinstance(length, int):
-            raise InvalidInputError(f"the length {dim} is not known: no input has the dimension {sorted(symbols(length))[0]}")
+            raise InvalidInputError(
+                f"the length {dim} is not known: no input has the dimension {sorted(symbols(length))[0]}"
+            )
         result.append(length)
     return tuple(result)

@@ -1,6 +1,7 @@
 """Lengths and pads of sliding windows: TensorRT's six padding modes (feature 1.6g), one spatial axis at a time.
 
-With the input length I, pads B before and A after, stride S and the extent E = 1 + dilation (size - 1), the output length is
+With the input length I, pads B before and A after, stride S and the extent E = 1 + dilation (size - 1), the output
+length is
 
 | mode | output length | pads that count |
 |---|---|---|
@@ -68,7 +69,7 @@ class Window:
         return self.pre, self.pre if self.mode in _CAFFE else self.post
 
     def overhang(self, length: Dim) -> Dim:
-        """Cells past the padded input that the last window reaches: rounding up makes them; an average does not count them."""
+        """Cells past the padded input that the last window reaches: made by rounding up, not counted by averages."""
         if self.mode not in _ROUND_UP:
             return 0
         pre, post = self.padding(length)
@@ -96,7 +97,11 @@ class TransposedWindow:
         """The cells cut off before and after, as the mode makes them."""
         if self.mode in _SAME:
             total = max(self.extent - self.stride, 0)
-            return (total // 2, total - total // 2) if self.mode is PaddingMode.SAME_UPPER else (total - total // 2, total // 2)
+            return (
+                (total // 2, total - total // 2)
+                if self.mode is PaddingMode.SAME_UPPER
+                else (total - total // 2, total // 2)
+            )
         return self.pre, self.pre if self.mode in _CAFFE else self.post
 
     def output_length(self, length: Dim) -> Dim:

@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import FloatAttr, TensorType, f64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute
-from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, element_of, is_bool
+from mlirt.dialects.trt.operand_checks import tensor_type
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -110,8 +119,7 @@ class ActivationOp(TensorOp):
         require(not is_bool(element_of(self.input.type)), f"C1: {self.name} needs numbers, but its input is boolean")
 
     def infer(self) -> Sequence[Tensor]:
-        assert isinstance(self.input.type, TensorType)
-        return [self.input.type]
+        return [tensor_type(self.input.type)]
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         import numpy as np

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, LocationAttr, TensorType
-
 from xdsl.irdl import AnyAttr, ParsePropInAttrDict, irdl_op_definition, prop_def, result_def, traits_def
 from xdsl.traits import ConstantLike, Pure
 
@@ -16,6 +15,8 @@ from mlirt.dialects.tensor_types import element_type as element_type_of
 from mlirt.dialects.weights import WeightsAttr, WeightStore
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import AnyDenseElement
+
     from mlirt.dialects.tensor_op import Array
 
 # Larger arrays go to the weight store, so that the IR stays readable.
@@ -28,7 +29,8 @@ class ConstantOp(TensorOp):
 
     `value` is a dense attribute for small tensors, or `#trt.weights<key, digest>` for an array in the weight store.
 
-    C1: the dimensions are numbers. C2: a dense value has as many elements as the type, or is a splat. C3: the rank is at most 8.
+    C1: the dimensions are numbers. C2: a dense value has as many elements as the type, or is a splat. C3: the rank is
+    at most 8.
 
     Example: `%c = trt.constant {value = dense<1.0> : tensor<2xf32>} : tensor<2xf32>`
     """
@@ -54,9 +56,9 @@ class ConstantOp(TensorOp):
         assert isinstance(own, TensorType)
         require(all(isinstance(dim, int) for dim in dims(own)), f"C1: {self.name} needs constant dimensions, not {own}")
         require(len(dims(own)) <= 8, f"C3: {self.name} has rank {len(dims(own))}, the largest is 8")
-        if isinstance(self.value, DenseIntOrFPElementsAttr):
-            element = element_of(own)
-            stored = len(self.value.data.data) // byte_width(element)
+        value = self.value
+        if isinstance(value, DenseIntOrFPElementsAttr):
+            stored = len(value.data.data) // byte_width(element_of(own))
             require(
                 stored in (1, element_count(own)),
                 f"C2: {self.name} holds {stored} elements, its type {own} needs {element_count(own)}",
@@ -70,15 +72,18 @@ class ConstantOp(TensorOp):
         """The elements as an array of the result's type; raises `InvalidModelError` where the store lacks them."""
         import numpy as np
 
-        if isinstance(self.value, WeightsAttr):
-            return store.get(self.value)
-        assert isinstance(self.value, DenseIntOrFPElementsAttr)
+        value = self.value
+        if isinstance(value, WeightsAttr):
+            return store.get(value)
+        assert isinstance(value, DenseIntOrFPElementsAttr)
         shape = [dim for dim in dims(self.output.type) if isinstance(dim, int)]
-        flat = np.frombuffer(self.value.data.data, numpy_dtype(element_of(self.output.type)))
+        flat = np.frombuffer(value.data.data, numpy_dtype(element_of(self.output.type)))
         return np.broadcast_to(flat[0], shape) if flat.size == 1 else flat.reshape(shape)
 
     @classmethod
-    def from_array(cls, array: Array, store: WeightStore, hint: str, location: LocationAttr | None = None) -> ConstantOp:
+    def from_array(
+        cls, array: Array, store: WeightStore, hint: str, location: LocationAttr | None = None
+    ) -> ConstantOp:
         """A constant op for an array; large ones are put in the store under a key made from `hint`."""
         type_ = tensor(element_type_of(array.dtype.name), [int(size) for size in array.shape])
         value = _dense(array, type_) if array.nbytes <= INLINE_BYTES else store.put(array, hint)
@@ -92,5 +97,5 @@ def _dense(array: Array, type_: Tensor) -> DenseIntOrFPElementsAttr:
     import numpy as np
     from xdsl.dialects.builtin import BytesAttr
 
-    return DenseIntOrFPElementsAttr(type_, BytesAttr(np.ascontiguousarray(array).tobytes()))
-
+    elements = cast("TensorType[AnyDenseElement]", type_)
+    return DenseIntOrFPElementsAttr(elements, BytesAttr(np.ascontiguousarray(array).tobytes()))

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import I64, IntegerAttr, TensorType, i64
-from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 
 from mlirt.dialects.symbolic import Dim
@@ -21,15 +29,15 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class ConvolutionOp(WindowedOp):
-    """y[n,k,p..] = bias[k] + sum over c, r of x[n, c, p*stride + r*dilation - pre] kernel[k, c, r] (features 1.6a-1.6g).
+    """y[n,k,p..] = bias[k] + sum over c, r of x[n, c, p*stride + r*dilation - pre] kernel[k, c, r] (1.6a-1.6g).
 
-    The kernel is K x C/groups x R, x S or x R x S or x T x R x S: its rank says how many spatial axes there are. Dimensions of
-    the input before its channels form the batch. Absent stride and dilation are 1, absent pads 0.
+    The kernel is K x C/groups x R, x S or x R x S or x T x R x S: its rank says how many spatial axes there are.
+    Dimensions of the input before its channels form the batch. Absent stride and dilation are 1, absent pads 0.
 
-    C1: all operands have one element type, not boolean. C2: the kernel has rank 3, 4 or 5 and constant dimensions.
-    C3: the input has at least the kernel's rank. C4: stride, dilation and pads have one entry per spatial axis, stride and
-    dilation are positive. C5: num_groups is positive and divides the kernel count. C6: the input has C/groups * num_groups
-    channels. C7: the bias is 1-D with one value per kernel. C8: the window fits into the padded input.
+    C1: all operands have one element type, not boolean. C2: the kernel has rank 3, 4 or 5 and constant dimensions. C3:
+    the input has at least the kernel's rank. C4: stride, dilation and pads have one entry per spatial axis, stride and
+    dilation are positive. C5: num_groups is positive and divides the kernel count. C6: the input has C/groups *
+    num_groups channels. C7: the bias is 1-D with one value per kernel. C8: the window fits into the padded input.
 
     Example: `%y = trt.convolution %x, %w, %b {stride = array<i64: 2, 2>} :
     (tensor<1x3x8x8xf32>, tensor<4x3x2x2xf32>, tensor<4xf32>) -> tensor<1x4x4x4xf32>`
@@ -73,7 +81,10 @@ class ConvolutionOp(WindowedOp):
         lengths_agree("C6", f"channels of {self.name}", depth * self.groups, channels)
         if self.bias is not None:
             shape = dims(self.bias.type)
-            require(shape == (kernels,), f"C7: the bias of {self.name} has shape {shape_text(self.bias.type)}, expected [{kernels}]")
+            require(
+                shape == (kernels,),
+                f"C7: the bias of {self.name} has shape {shape_text(self.bias.type)}, expected [{kernels}]",
+            )
         self.check_lengths("C8", self._output_lengths())
 
     def _output_lengths(self) -> list[Dim]:

@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import I64, BoolAttr, IntegerAttr, TensorType
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute
-from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import Tensor
-from mlirt.dialects.trt.operand_checks import check_axis, numbers
+from mlirt.dialects.trt.operand_checks import check_axis, numbers, tensor_type
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -58,8 +66,7 @@ class CumulativeOp(TensorOp):
         check_axis(self, "C2", self.axis.value.data, self.input.type)
 
     def infer(self) -> Sequence[Tensor]:
-        assert isinstance(self.input.type, TensorType)
-        return [self.input.type]
+        return [tensor_type(self.input.type)]
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         import numpy as np
@@ -68,10 +75,11 @@ class CumulativeOp(TensorOp):
 
         (x,) = arrays
         axis, backward = self.axis.value.data, bool(self.reverse.value.data)
+        length = int(x.shape[axis])
         ufunc, neutral = (np.add, 0) if self.kind.data is CumulativeKind.SUM else (np.multiply, 1)
         wide = np.flip(widen(x), axis) if backward else widen(x)
-        if self.exclusive.value.data and x.shape[axis]:
-            first = np.full_like(np.take(wide, [0], axis), neutral)
-            wide = np.concatenate([first, np.take(wide, np.arange(x.shape[axis] - 1), axis)], axis)
+        if self.exclusive.value.data and length:
+            first = np.full_like(np.take(wide, np.zeros(1, np.int64), axis), neutral)
+            wide = np.concatenate([first, np.take(wide, np.arange(length - 1), axis)], axis)
         y = ufunc.accumulate(wide, axis)
         return [narrow(np.flip(y, axis) if backward else y, x.dtype)]

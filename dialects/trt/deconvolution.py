@@ -37,11 +37,11 @@ class DeconvolutionOp(WindowedOp):
     An output axis has (I - 1) * stride + extent - pre - post + output_padding elements, where extent is
     1 + dilation * (size - 1). The kernel is C x M/groups x R (x S (x T)).
 
-    C1: all operands have one element type, not boolean. C2: the kernel has rank 3, 4 or 5 and constant dimensions.
-    C3: the input has at least the kernel's rank. C4: stride, dilation, pads and output_padding have one entry per spatial axis;
-    stride and dilation are positive, output_padding is not negative. C5: num_groups is positive and divides the channel count.
-    C6: the input has as many channels as the kernel. C7: the bias is 1-D with one value per output channel.
-    C8: the pads leave some output.
+    C1: all operands have one element type, not boolean. C2: the kernel has rank 3, 4 or 5 and constant dimensions. C3:
+    the input has at least the kernel's rank. C4: stride, dilation, pads and output_padding have one entry per spatial
+    axis; stride and dilation are positive, output_padding is not negative. C5: num_groups is positive and divides the
+    channel count. C6: the input has as many channels as the kernel. C7: the bias is 1-D with one value per output
+    channel. C8: the pads leave some output.
 
     Example: `%y = trt.deconvolution %x, %w {stride = array<i64: 2, 2>} :
     (tensor<1x3x4x4xf32>, tensor<3x5x2x2xf32>) -> tensor<1x5x8x8xf32>`

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 class EinsumOp(TensorOp):
     """Multiply the inputs along equal labels and sum over the labels that the output lacks (features 1.9a, 1.9b).
 
-    `ij,jk->ik` is a matrix product; without `->` the output has the labels that occur once, in alphabetical order, after the
-    axes of an ellipsis. A label that occurs twice in one input takes its diagonal.
+    `ij,jk->ik` is a matrix product; without `->` the output has the labels that occur once, in alphabetical order,
+    after the axes of an ellipsis. A label that occurs twice in one input takes its diagonal.
 
-    C1: there is at least one input, and all have one element type, not boolean. C2: the equation is well formed, with one term
-    per input. C3: a term has as many labels as its input has axes. C4: equal labels have equal lengths; lengths under an
-    ellipsis may also be 1.
+    C1: there is at least one input, and all have one element type, not boolean. C2: the equation is well formed, with
+    one term per input. C3: a term has as many labels as its input has axes. C4: equal labels have equal lengths;
+    lengths under an ellipsis may also be 1.
 
     Example: `%y = trt.einsum %a, %b {equation = "ij,jk->ik"} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>`
     """
@@ -68,7 +68,10 @@ class EinsumOp(TensorOp):
                 if isinstance(length, int):
                     found[label] = length
                 clash = isinstance(length, int) and isinstance(known, int) and not (label.isdigit() and known == 1)
-                require(not clash, f"C4: label {label!r} of {self.name} {self.equation.data!r} has lengths {known} and {length}")
+                require(
+                    not clash,
+                    f"C4: label {label!r} of {self.name} {self.equation.data!r} has lengths {known} and {length}",
+                )
                 if known == 1:
                     found[label] = length
         return found

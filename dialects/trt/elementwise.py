@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import TensorType, i1
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute
-from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
@@ -118,8 +126,8 @@ def _formulas() -> dict[ElementwiseKind, Callable[[Array, Array], Array]]:
 class ElementwiseOp(TensorOp):
     """Combine two tensors of equal rank; a dimension of length 1 is repeated (features 1.10a, 1.10b).
 
-    Comparisons and logic give booleans. `div` of integers truncates toward zero, `floor_div` rounds down, `mod` takes the
-    divisor's sign and `fmod` the dividend's.
+    Comparisons and logic give booleans. `div` of integers truncates toward zero, `floor_div` rounds down, `mod` takes
+    the divisor's sign and `fmod` the dividend's.
 
     C1: both operands have the same element type. C2: both have the same rank.
     C3: `and`, `or`, `xor` need booleans. C4: bit operations and shifts need integers.

@@ -27,7 +27,7 @@ from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, numpy_dtype, rank, tensor
-from mlirt.dialects.trt.operand_checks import same_elements
+from mlirt.dialects.trt.operand_checks import element_or, same_elements
 from mlirt.dialects.trt.shape_values import shape_operand
 
 if TYPE_CHECKING:
@@ -47,14 +47,16 @@ class FillKindAttr(EnumAttribute[FillKind], SpacedOpaqueSyntaxAttribute):
 class FillOp(TensorOp):
     """y[i..] = alpha + sum over axes k of beta_k * i_k (feature 1.11a, linspace).
 
-    `alpha` is a 0-D operand, 0 if absent; `beta` has one value per axis, or is 0-D for all axes, 0 if absent. The dimensions
-    are the property `output_dims` or the 1-D integer operand `shape`. The element type is that of alpha, else of beta, else
-    of the result.
+    `alpha` is a 0-D operand, 0 if absent; `beta` has one value per axis, or is 0-D for all axes, 0 if absent. The
+    dimensions are the property `output_dims` or the 1-D integer operand `shape`. The element type is that of alpha,
+    else of beta, else of the result.
 
-    C1: the dimensions are given once. C2: a shape operand is a 1-D integer tensor of constant length. C3: alpha is 0-D, beta 0-D
-    or 1-D with one value per axis. C4: alpha and beta have one element type. C5: lengths are not negative.
+    C1: the dimensions are given once. C2: a shape operand is a 1-D integer tensor of constant length. C3: alpha is
+    0-D, beta 0-D or 1-D with one value per axis. C4: alpha and beta have one element type. C5: lengths are not
+    negative.
 
-    Example: `%y = trt.fill linspace alpha(%a : tensor<i64>) beta(%b : tensor<i64>) {output_dims = #trt.dims<["8"]>} : tensor<8xi64>`
+    Example: `%y = trt.fill linspace alpha(%a : tensor<i64>) beta(%b : tensor<i64>) {output_dims = #trt.dims<["8"]>} :
+    tensor<8xi64>`
     """
 
     name = "trt.fill"
@@ -76,7 +78,9 @@ class FillOp(TensorOp):
     def lengths(self) -> tuple[Dim, ...]:
         """The dimensions of the result."""
         if self.shape is not None:
-            require(self.output_dims is None, f"C1: {self.name} has a shape operand and output_dims, expected one of them")
+            require(
+                self.output_dims is None, f"C1: {self.name} has a shape operand and output_dims, expected one of them"
+            )
             return shape_operand(self, "C2", self.shape, "shape")
         require(self.output_dims is not None, f"C1: {self.name} needs a shape operand or output_dims")
         assert self.output_dims is not None
@@ -96,10 +100,8 @@ class FillOp(TensorOp):
         same_elements(self, "C4", [operand for operand in (self.alpha, self.beta) if operand is not None])
 
     def _element(self) -> Attribute:
-        for value in (self.alpha, self.beta, self.output):
-            if value is not None and isinstance(value.type, TensorType):
-                return element_of(value.type)
-        return f32
+        given = self.alpha or self.beta
+        return element_or(self.output.type, f32) if given is None else element_of(given.type)
 
     def infer(self) -> Sequence[Tensor]:
         return [tensor(self._element(), self.lengths())]
@@ -111,7 +113,11 @@ class FillOp(TensorOp):
         from mlirt.dialects.wide_arithmetic import narrow, widen
 
         given = iter(arrays)
-        sizes = tuple(int(size) for size in next(given)) if self.shape is not None else resolve(self, self.lengths(), arrays)
+        sizes = (
+            tuple(int(size) for size in next(given))
+            if self.shape is not None
+            else resolve(self, self.lengths(), arrays)
+        )
         y = widen(next(given)) if self.alpha is not None else np.zeros((), np.int64)
         beta = widen(next(given)) if self.beta is not None else np.zeros((), np.int64)
         for axis, (size, step) in enumerate(zip(sizes, np.broadcast_to(beta, (len(sizes),)), strict=True)):

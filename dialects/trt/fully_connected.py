@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class FullyConnectedOp(TensorOp):
-    """y[.., k, 0, 0] = bias[k] + sum over j of kernel[k, j] x[.., j], the last three axes flattened to j (feature 1.12).
+    """y[.., k, 0, 0] = bias[k] + sum over j of kernel[k, j] x[.., j], the last three axes flat (feature 1.12).
 
-    C1: all operands have one element type, not boolean. C2: the input has rank 3 or more. C3: the kernel is 2-D, its rows are
-    as long as the last three axes together. C4: the bias is 1-D with one value per row.
+    C1: all operands have one element type, not boolean. C2: the input has rank 3 or more. C3: the kernel is 2-D, its
+    rows are as long as the last three axes together. C4: the bias is 1-D with one value per row.
 
     Example: `%y = trt.fully_connected %x, %w : (tensor<2x3x4x4xf32>, tensor<10x48xf32>) -> tensor<2x10x1x1xf32>`
     """

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import I64, IntegerAttr, TensorType, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute
-from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
@@ -35,8 +43,10 @@ class GatherModeAttr(EnumAttribute[GatherMode], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class GatherOp(TensorOp):
-    """Read `data` at `indices` (features 1.13a-1.13d). With b = num_elementwise_dims, a negative index counts from the end,
-    and an index that is still out of range reads zero.
+    """Read `data` at `indices` (features 1.13a-1.13d).
+
+    A negative index counts from the end, and an index that is still out of range reads zero. With
+    b = num_elementwise_dims:
 
     | mode | result shape | result |
     |---|---|---|
@@ -44,10 +54,10 @@ class GatherOp(TensorOp):
     | element | indices | y[.., j, ..] = data[.., indices[.., j, ..], ..] along `axis` |
     | nd | indices[:-1] + data[b+k:], k = indices[-1] | y[i.., k..] = data[i_1..i_b, indices[i..], k..] |
 
-    C1: the indices are integers. C2: `axis` is an axis of the data. C3: num_elementwise_dims is 0 or 1 and at most axis in mode
-    default, 0 in mode element, and less than both ranks in mode nd. C4: the elementwise dimensions of data and indices agree.
-    C5: element: both ranks are equal. C6: nd: the last length of the indices is a number between 1 and
-    rank(data) - num_elementwise_dims.
+    C1: the indices are integers. C2: `axis` is an axis of the data. C3: num_elementwise_dims is 0 or 1 and at most
+    axis in mode default, 0 in mode element, and less than both ranks in mode nd. C4: the elementwise dimensions of
+    data and indices agree. C5: element: both ranks are equal. C6: nd: the last length of the indices is a number
+    between 1 and rank(data) - num_elementwise_dims.
 
     Example: `%y = trt.gather %x, %i {axis = 1 : i64} : (tensor<2x5xf32>, tensor<3xi64>) -> tensor<2x3xf32>`
     """
@@ -82,13 +92,16 @@ class GatherOp(TensorOp):
         }[mode]
         require(
             0 <= shared <= highest,
-            f"C3: num_elementwise_dims of {self.name} in mode {mode} must be between 0 and {highest}, but it is {shared}",
+            f"C3: num_elementwise_dims of {self.name} must be 0 to {highest} in mode {mode}, but it is {shared}",
         )
         for left, right in list(zip(dims(self.data.type), dims(self.indices.type), strict=False))[:shared]:
             lengths_agree("C4", f"elementwise dimensions of {self.name}", left, right)
         if mode is GatherMode.ELEMENT:
             ranks = rank(self.data.type), rank(self.indices.type)
-            require(ranks[0] == ranks[1], f"C5: {self.name} in mode element needs equal ranks, but they are {ranks[0]} and {ranks[1]}")
+            require(
+                ranks[0] == ranks[1],
+                f"C5: {self.name} in mode element needs equal ranks, but they are {ranks[0]} and {ranks[1]}",
+            )
         if mode is GatherMode.ND:
             depth, most = dims(self.indices.type)[-1], rank(self.data.type) - shared
             require(
@@ -98,7 +111,12 @@ class GatherOp(TensorOp):
             )
 
     def infer(self) -> Sequence[Tensor]:
-        data, indices, axis, shared = dims(self.data.type), dims(self.indices.type), self.axis.value.data, self.elementwise_dims
+        data, indices, axis, shared = (
+            dims(self.data.type),
+            dims(self.indices.type),
+            self.axis.value.data,
+            self.elementwise_dims,
+        )
         common = [same_length(left, right) for left, right in list(zip(data, indices, strict=False))[:shared]]
         shape: list[Dim]
         if self.mode.data is GatherMode.DEFAULT:

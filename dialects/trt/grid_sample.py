@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import BoolAttr, TensorType
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute
-from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 
 from mlirt.dialects.grid_sampling import SampleMode
-from mlirt.dialects.interpolation import ResizeKind
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_float, rank, with_dims
 from mlirt.dialects.trt.operand_checks import lengths_agree, numbers, same_length
@@ -31,12 +38,12 @@ class SampleModeAttr(EnumAttribute[SampleMode], SpacedOpaqueSyntaxAttribute):
 class GridSampleOp(TensorOp):
     """Interpolate `input` (N x C x spatial) at the positions in `grid` (N x output spatial x d) (feature 1.43).
 
-    -1 and 1 are the outer edges of the image, or with `align_corners` the centres of its outer cells; the first coordinate
-    belongs to the innermost axis. `nearest` rounds half to even. Outside lie zeros (`fill`), the edge (`clamp`), or the mirror
-    image (`reflect`).
+    -1 and 1 are the outer edges of the image, or with `align_corners` the centres of its outer cells; the first
+    coordinate belongs to the innermost axis. `nearest` rounds half to even. Outside lie zeros (`fill`), the edge
+    (`clamp`), or the mirror image (`reflect`).
 
-    C1: the input is not boolean, the grid floating-point. C2: both have the same rank, 3 or more. C3: the last length of the
-    grid is the number of spatial axes. C4: the batch sizes agree.
+    C1: the input is not boolean, the grid floating-point. C2: both have the same rank, 3 or more. C3: the last length
+    of the grid is the number of spatial axes. C4: the batch sizes agree.
 
     Example: `%y = trt.grid_sample linear %x, %g : (tensor<1x3x4x4xf32>, tensor<1x6x6x2xf32>) -> tensor<1x3x6x6xf32>`
     """
@@ -64,7 +71,9 @@ class GridSampleOp(TensorOp):
             f"C2: {self.name} needs input and grid of one rank, 3 or more, but they are {ranks[0]} and {ranks[1]}",
         )
         lengths_agree("C3", f"last length of the grid of {self.name}", ranks[0] - 2, dims(self.grid.type)[-1])
-        lengths_agree("C4", f"batch of input and grid of {self.name}", dims(self.input.type)[0], dims(self.grid.type)[0])
+        lengths_agree(
+            "C4", f"batch of input and grid of {self.name}", dims(self.input.type)[0], dims(self.grid.type)[0]
+        )
 
     def infer(self) -> Sequence[Tensor]:
         image, grid = dims(self.input.type), dims(self.grid.type)

@@ -12,6 +12,7 @@ from xdsl.traits import Pure
 
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import Tensor, element_of, numpy_dtype, with_element
+from mlirt.dialects.trt.operand_checks import element_or
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 class IdentityOp(TensorOp):
     """The same values in the element type of the result (feature 1.14).
 
-    Floating-point numbers become integers by truncation toward zero, out of range ones by wrapping; everything but zero is
-    true; true is 1.
+    Floating-point numbers become integers by truncation toward zero, out of range ones by wrapping; everything but
+    zero is true; true is 1.
 
     Example: `%y = trt.identity %x : (tensor<4xf32>) -> tensor<4xi32>`
     """
@@ -36,8 +37,7 @@ class IdentityOp(TensorOp):
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Tensor]:
-        own = self.output.type
-        return [with_element(self.input.type, element_of(own if isinstance(own, TensorType) else self.input.type))]
+        return [with_element(self.input.type, element_or(self.output.type, element_of(self.input.type)))]
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         import numpy as np

@@ -11,6 +11,7 @@ from xdsl.traits import Pure
 
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, element_of, is_float, rank
+from mlirt.dialects.trt.operand_checks import tensor_type
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 class LrnOp(TensorOp):
     """y_c = x_c / (k + (alpha / window) * sum of x_j^2 over abs(j - c) <= (window - 1) / 2) ^ beta (feature 1.21).
 
-    The channels are axis 1, or axis 0 of a tensor of rank 3. Channels outside the tensor count as 0, and the window that
-    divides alpha is always the whole one.
+    The channels are axis 1, or axis 0 of a tensor of rank 3. Channels outside the tensor count as 0, and the window
+    that divides alpha is always the whole one.
 
     C1: the element type is a floating-point type. C2: the rank is 3 or more. C3: the window is positive.
 
@@ -53,8 +54,7 @@ class LrnOp(TensorOp):
         require(window > 0, f"C3: the window of {self.name} must be positive, but it is {window}")
 
     def infer(self) -> Sequence[Tensor]:
-        assert isinstance(self.input.type, TensorType)
-        return [self.input.type]
+        return [tensor_type(self.input.type)]
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         import numpy as np

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute, SSAValue
-from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
@@ -38,8 +46,8 @@ class MatrixOperationAttr(EnumAttribute[MatrixOperation], SpacedOpaqueSyntaxAttr
 class MatrixMultiplyOp(TensorOp):
     """op(lhs) op(rhs) over the last two axes; earlier axes are a batch, length 1 is repeated (features 1.22a, 1.22b).
 
-    `transpose` swaps the last two axes of an operand; `vector` says that its last axis is a row vector on the left, a column
-    vector on the right, and the result has no axis in its place. A sum over an empty axis is 0.
+    `transpose` swaps the last two axes of an operand; `vector` says that its last axis is a row vector on the left, a
+    column vector on the right, and the result has no axis in its place. A sum over an empty axis is 0.
 
     C1: both operands have one element type, not boolean. C2: an operand has rank 2 or more, a vector rank 1 or more.
     C3: both have the same number of batch axes. C4: the columns of op(lhs) are the rows of op(rhs).

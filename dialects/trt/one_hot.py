@@ -24,9 +24,11 @@ class OneHotOp(TensorOp):
 
     The new axis has `depth` positions; a negative index counts from its end, one out of range is nowhere.
 
-    C1: indices and depth are integers. C2: `values` has 2 elements. C3: depth is 0-D. C4: `axis` is an axis of the result.
+    C1: indices and depth are integers. C2: `values` has 2 elements. C3: depth is 0-D. C4: `axis` is an axis of the
+    result.
 
-    Example: `%y = trt.one_hot %i, %v, %d {axis = 1 : i64} : (tensor<3xi64>, tensor<2xf32>, tensor<i64>) -> tensor<3x?xf32>`
+    Example: `%y = trt.one_hot %i, %v, %d {axis = 1 : i64} : (tensor<3xi64>, tensor<2xf32>, tensor<i64>) ->
+    tensor<3x?xf32>`
     """
 
     name = "trt.one_hot"
@@ -44,7 +46,10 @@ class OneHotOp(TensorOp):
     def check(self) -> None:
         for label, operand in (("indices", self.indices), ("depth", self.depth)):
             element = element_of(operand.type)
-            require(not is_float(element) and not is_bool(element), f"C1: {label} of {self.name} needs integers, not {element}")
+            require(
+                not is_float(element) and not is_bool(element),
+                f"C1: {label} of {self.name} needs integers, not {element}",
+            )
         require(dims(self.values.type) == (2,), f"C2: values of {self.name} is {self.values.type}, expected 2 elements")
         require(rank(self.depth.type) == 0, f"C3: depth of {self.name} is {self.depth.type}, expected a scalar")
         axis, most = self.axis.value.data, rank(self.indices.type)
@@ -62,5 +67,6 @@ class OneHotOp(TensorOp):
         indices, values, depth = arrays
         axis, count = self.axis.value.data, int(depth)
         wide = np.expand_dims(indices.astype(np.int64), axis)
-        position = np.arange(count).reshape([-1 if k == axis else 1 for k in range(wide.ndim)])
-        return [np.where(np.where(wide < 0, wide + count, wide) == position, values[1], values[0])]
+        position = np.expand_dims(np.arange(count), [k for k in range(wide.ndim) if k != axis])
+        hot = np.where(wide < 0, wide + count, wide) == position
+        return [values[hot.astype(np.int64)]]

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
+from xdsl.dialects.builtin import NoneType, TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
-from mlirt.dialects.tensor_types import dims, element_of, is_bool, is_unknown, rank
+from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_bool, is_unknown, rank
 
 
 def same_elements(op: TensorOp, constraint: str, operands: Sequence[SSAValue] | None = None) -> None:
     """Raise unless the operands (all of them if none are given) have one element type."""
-    elements = list(dict.fromkeys(element_of(operand.type) for operand in (op.operands if operands is None else operands)))
+    elements = list(
+        dict.fromkeys(element_of(operand.type) for operand in (op.operands if operands is None else operands))
+    )
     require(
         len(elements) <= 1,
         f"{constraint}: {op.name} needs operands of one element type, but they are {' and '.join(map(str, elements))}",
@@ -36,6 +40,17 @@ def lengths_agree(constraint: str, label: str, expected: Dim, found: Dim) -> Non
     """Raise where two lengths are known to differ: two numbers, or a number and nothing that could equal it."""
     differ = isinstance(expected, int) and isinstance(found, int) and expected != found
     require(not differ, f"{constraint}: {label}: expected {expected}, got {found}")
+
+
+def element_or(of: Attribute, default: Attribute) -> Attribute:
+    """The element type of a tensor type, or the default where an op has no result type yet."""
+    return default if isinstance(of, NoneType) else element_of(of)
+
+
+def tensor_type(of: Attribute) -> Tensor:
+    """The type of a tensor operand, as the tensor type that it is."""
+    assert isinstance(of, TensorType)
+    return cast(Tensor, of)
 
 
 def same_length(left: Dim, right: Dim) -> Dim:

@@ -56,11 +56,11 @@ class PadModeAttr(EnumAttribute[PadMode], SpacedOpaqueSyntaxAttribute):
 class PaddingOp(TensorOp):
     """Add `pre` cells before and `post` cells after each axis; negative numbers crop (feature 1.24).
 
-    New cells hold the 0-D operand `value` (0 without it), mirror the input without repeating its edge (`reflect`), repeat the
-    edge, or wrap around.
+    New cells hold the 0-D operand `value` (0 without it), mirror the input without repeating its edge (`reflect`),
+    repeat the edge, or wrap around.
 
-    C1: pre and post have one entry per axis. C2: no length becomes negative. C3: `value` has the input's element type and
-    rank 0. C4: only mode constant makes cells from an axis of length 0.
+    C1: pre and post have one entry per axis. C2: no length becomes negative. C3: `value` has the input's element type
+    and rank 0. C4: only mode constant makes cells from an axis of length 0.
 
     Example: `%y = trt.padding %x {pre = array<i64: 0, 1>, post = array<i64: 0, 1>, mode = #trt<pad_mode reflect>} :
     (tensor<2x3xf32>) -> tensor<2x5xf32>`
@@ -83,18 +83,24 @@ class PaddingOp(TensorOp):
         pre, post, lengths = integers(self.pre), integers(self.post), dims(self.input.type)
         require(
             len(pre) == len(post) == len(lengths),
-            f"C1: pre and post of {self.name} have {len(pre)} and {len(post)} entries, its input has rank {len(lengths)}",
+            f"C1: pre and post of {self.name} have {len(pre)} and {len(post)} entries, expected {len(lengths)}",
         )
         for axis, (length, before, after) in enumerate(zip(lengths, pre, post, strict=True)):
             size = length + before + after
-            require(not isinstance(size, int) or size >= 0, f"C2: {self.name} crops axis {axis} of length {length} to {size}")
+            require(
+                not isinstance(size, int) or size >= 0,
+                f"C2: {self.name} crops axis {axis} of length {length} to {size}",
+            )
             require(
                 length != 0 or size == 0 or self.mode.data is PadMode.CONSTANT,
                 f"C4: {self.name} has nothing to {self.mode.data} on axis {axis} of length 0",
             )
         if self.value is not None:
             fits = element_of(self.value.type) == element_of(self.input.type) and rank(self.value.type) == 0
-            require(fits, f"C3: the value of {self.name} is {self.value.type}, expected a scalar of {element_of(self.input.type)}")
+            require(
+                fits,
+                f"C3: value of {self.name} is {self.value.type}, expected a scalar of {element_of(self.input.type)}",
+            )
 
     def infer(self) -> Sequence[Tensor]:
         edges = zip(dims(self.input.type), integers(self.pre), integers(self.post), strict=True)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class ParametricReluOp(TensorOp):
     """y = x where x >= 0, else x * slope; dimensions of length 1 of either are repeated (feature 1.23).
 
-    C1: both operands have one element type, not boolean. C2: both have the same rank. C3: dimensions are equal, or one is 1.
+    C1: both operands have one element type, not boolean. C2: both have the same rank. C3: dimensions are equal, or one
+    is 1.
 
     Example: `%y = trt.parametric_relu %x, %s : (tensor<1x3x4xf32>, tensor<1x3x1xf32>) -> tensor<1x3x4xf32>`
     """

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, FloatAttr, TensorType, f64, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute
-from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
@@ -41,12 +49,12 @@ class PoolingOp(WindowedOp):
 
     `max` takes the largest cell; cells of padding are minus infinity (the smallest integer), also where a window holds
     nothing else. `average` divides the sum by the number of cells that lie in the input, or, unless
-    `average_count_excludes_padding`, in the padded input; cells past the padding never count; a window without cells gives 0.
-    `max_average_blend` is (1 - blend_factor) max + blend_factor average.
+    `average_count_excludes_padding`, in the padded input; cells past the padding never count; a window without cells
+    gives 0. `max_average_blend` is (1 - blend_factor) max + blend_factor average.
 
-    C1: the element type is not boolean. C2: the window has 1, 2 or 3 axes. C3: the input has at least one axis more than the
-    window. C4: stride, dilation and pads have one entry per window axis; window, stride and dilation are positive.
-    C5: the window fits into the padded input. C6: blend_factor is in [0, 1].
+    C1: the element type is not boolean. C2: the window has 1, 2 or 3 axes. C3: the input has at least one axis more
+    than the window. C4: stride, dilation and pads have one entry per window axis; window, stride and dilation are
+    positive. C5: the window fits into the padded input. C6: blend_factor is in [0, 1].
 
     Example: `%y = trt.pooling max %x {window = array<i64: 3, 3>, stride = array<i64: 2, 2>} :
     (tensor<1x8x7x7xf32>) -> tensor<1x8x3x3xf32>`
@@ -78,7 +86,7 @@ class PoolingOp(WindowedOp):
         require(1 <= axes <= 3, f"C2: the window of {self.name} has {axes} axes, expected 1, 2 or 3")
         require(
             rank(self.input.type) > axes,
-            f"C3: the input of {self.name} has rank {rank(self.input.type)}, its window of {axes} axes needs at least {axes + 1}",
+            f"C3: the input of {self.name} has rank {rank(self.input.type)}, its window needs at least {axes + 1}",
         )
         self.check_window("C4")
         self.check_lengths("C5", self._output_lengths())
@@ -112,7 +120,9 @@ class PoolingOp(WindowedOp):
 
         lowest = -np.inf if x.dtype.kind in "fV" else np.iinfo(x.dtype).min
         cells = padded(x, self.reach(x.shape[-len(self.sizes()) :]), lowest)
-        return reduce_windows(windows_of(cells, self.sizes(), self.strides(), self.dilations()), len(self.sizes()), np.maximum)
+        return reduce_windows(
+            windows_of(cells, self.sizes(), self.strides(), self.dilations()), len(self.sizes()), np.maximum
+        )
 
     def _mean(self, x: Array) -> Array:
         import numpy as np
@@ -122,7 +132,9 @@ class PoolingOp(WindowedOp):
 
         lengths = x.shape[-len(self.sizes()) :]
         cells = padded(widen(x), self.reach(lengths))
-        total = reduce_windows(windows_of(cells, self.sizes(), self.strides(), self.dilations()), len(self.sizes()), np.add)
+        total = reduce_windows(
+            windows_of(cells, self.sizes(), self.strides(), self.dilations()), len(self.sizes()), np.add
+        )
         return total / np.maximum(self._counts(lengths), 1)
 
     def _counts(self, lengths: Sequence[int]) -> Array:
@@ -133,7 +145,9 @@ class PoolingOp(WindowedOp):
         for window, length in zip(self.windows(), lengths, strict=True):
             pre, post = window.padding(length)
             number = window.output_length(length)
-            assert isinstance(pre, int) and isinstance(post, int) and isinstance(number, int)
+            assert isinstance(pre, int)
+            assert isinstance(post, int)
+            assert isinstance(number, int)
             first, last = (0, length) if self.excludes_padding else (-pre, length + post)
             cells = np.arange(number)[:, None] * window.stride - pre + np.arange(window.size) * window.dilation
             counts = counts[..., None] * ((cells >= first) & (cells < last)).sum(1)

@@ -21,7 +21,7 @@ from xdsl.traits import Pure
 
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_bool, is_float, numpy_dtype, rank, with_element
-from mlirt.dialects.trt.operand_checks import check_axis, lengths_agree, shape_text
+from mlirt.dialects.trt.operand_checks import check_axis, element_or, lengths_agree, shape_text
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -38,7 +38,9 @@ class QuantizationOp(TensorOp, ABC):
     def check_scale(self) -> None:
         """Raise unless scale and zero point fit the input (C3, C4)."""
         found = rank(self.scale.type)
-        require(found <= 1, f"C3: the scale of {self.name} has shape {shape_text(self.scale.type)}, expected rank 0 or 1")
+        require(
+            found <= 1, f"C3: the scale of {self.name} has shape {shape_text(self.scale.type)}, expected rank 0 or 1"
+        )
         if found == 1:
             axis = self.axis
             require(axis is not None, f"C3: {self.name} with a 1-D scale needs axis")
@@ -73,8 +75,8 @@ class QuantizeOp(QuantizationOp):
 
     The result has the zero point's element type, without one any integer type.
 
-    C1: input and scale are floating-point. C2: the result is integer, of the zero point's type. C3: the scale is 0-D, or 1-D
-    with `axis` and the length of that axis. C4: the zero point has the scale's shape.
+    C1: input and scale are floating-point. C2: the result is integer, of the zero point's type. C3: the scale is 0-D,
+    or 1-D with `axis` and the length of that axis. C4: the zero point has the scale's shape.
 
     Example: `%q = trt.quantize %x, %s : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xi8>`
     """
@@ -99,10 +101,7 @@ class QuantizeOp(QuantizationOp):
         self.check_scale()
 
     def _target(self) -> Attribute:
-        own = self.output.type
-        if isinstance(own, TensorType):
-            return element_of(own)
-        return i8 if self.zero_point is None else element_of(self.zero_point.type)
+        return element_or(self.output.type, i8 if self.zero_point is None else element_of(self.zero_point.type))
 
     def infer(self) -> Sequence[Tensor]:
         return [with_element(self.input.type, self._target())]
@@ -126,8 +125,8 @@ class QuantizeOp(QuantizationOp):
 class DequantizeOp(QuantizationOp):
     """y = (x - zero_point) * scale, in the scale's element type; a missing zero point is 0 (feature 1.8).
 
-    C1: the input is integer. C2: the scale is floating-point, the zero point of the input's type. C3: the scale is 0-D, or 1-D
-    with `axis` and the length of that axis. C4: the zero point has the scale's shape.
+    C1: the input is integer. C2: the scale is floating-point, the zero point of the input's type. C3: the scale is
+    0-D, or 1-D with `axis` and the length of that axis. C4: the zero point has the scale's shape.
 
     Example: `%x = trt.dequantize %q, %s {axis = 0 : i64} : (tensor<2x3xi8>, tensor<2xf32>) -> tensor<2x3xf32>`
     """

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, TensorType, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute
-from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
@@ -77,7 +85,9 @@ class ReduceOp(TensorOp):
     def infer(self) -> Sequence[Tensor]:
         axes = set(integers(self.axes))
         kept = bool(self.keep_dims.value.data)
-        sizes = [1 if axis in axes else size for axis, size in enumerate(dims(self.input.type)) if kept or axis not in axes]
+        sizes = [
+            1 if axis in axes else size for axis, size in enumerate(dims(self.input.type)) if kept or axis not in axes
+        ]
         return [with_dims(self.input.type, sizes)]
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
@@ -101,7 +111,7 @@ def _extreme(x: Array, kind: ReduceKind, axes: tuple[int, ...], keep: bool) -> A
     import numpy as np
 
     if x.dtype == np.bool_:
-        return (x.any if kind is ReduceKind.MAX else x.all)(axes, keepdims=keep)
+        return np.asarray((x.any if kind is ReduceKind.MAX else x.all)(axes, keepdims=keep))
     if x.dtype.kind in "fV":
         limits = (-np.inf, np.inf)
     else:

@@ -61,8 +61,9 @@ class SelectorAttr(EnumAttribute[Selector], SpacedOpaqueSyntaxAttribute):
 class ResizeOp(TensorOp):
     """Resample each axis to a new length (features 1.31a-1.31c).
 
-    The new lengths are the operand `shape`, or `output_dims`, or floor(length * scale). With `scales` the position of a sample
-    follows from the scale, without from new length / old length. Position x of output sample i, for n samples from m:
+    The new lengths are the operand `shape`, or `output_dims`, or floor(length * scale). With `scales` the position of
+    a sample follows from the scale, without from new length / old length. Position x of output sample i, for n samples
+    from m:
 
     | coordinate | x |
     |---|---|
@@ -74,16 +75,16 @@ class ResizeOp(TensorOp):
     | align_corners | i (m - 1) / (n - 1), 0 if n = 1 |
     | tf_crop_and_resize | from roi start to roi end times m - 1; outside the input: extrapolation_value |
 
-    `nearest` rounds x as `rounding` says, `linear` and `cubic` weigh 2 or 4 neighbours per axis; `antialias` widens their kernel
-    where an axis shrinks; `exclude_outside` drops neighbours outside the input instead of repeating the edge. With selector
-    `upper` a single output sample is the first input sample.
+    `nearest` rounds x as `rounding` says, `linear` and `cubic` weigh 2 or 4 neighbours per axis; `antialias` widens
+    their kernel where an axis shrinks; `exclude_outside` drops neighbours outside the input instead of repeating the
+    edge. With selector `upper` a single output sample is the first input sample.
 
-    C1: the element type is not boolean. C2: the new lengths are known from operand, output_dims or scales.
-    C3: lists have one entry per axis (roi: two). C4: the shape operand is a 1-D integer tensor of constant length, and comes
+    C1: the element type is not boolean. C2: the new lengths are known from operand, output_dims or scales. C3: lists
+    have one entry per axis (roi: two). C4: the shape operand is a 1-D integer tensor of constant length, and comes
     without output_dims. C5: scales are positive. C6: tf_crop_and_resize needs roi.
 
-    Example: `%y = trt.resize linear %x {scales = array<f64: 1.0, 1.0, 2.0, 2.0>, coordinate = #trt<coordinate half_pixel>} :
-    (tensor<1x3x4x4xf32>) -> tensor<1x3x8x8xf32>`
+    Example: `%y = trt.resize linear %x {scales = array<f64: 1.0, 1.0, 2.0, 2.0>, coordinate = #trt<coordinate
+    half_pixel>} : (tensor<1x3x4x4xf32>) -> tensor<1x3x8x8xf32>`
     """
 
     name = "trt.resize"
@@ -135,16 +136,22 @@ class ResizeOp(TensorOp):
         given = self.shape is not None or self.output_dims is not None or scales is not None
         require(given, f"C2: {self.name} needs its new lengths: a shape operand, output_dims or scales")
         if self.shape is not None:
-            require(self.output_dims is None, f"C4: {self.name} has a shape operand and output_dims, expected one of them")
+            require(
+                self.output_dims is None, f"C4: {self.name} has a shape operand and output_dims, expected one of them"
+            )
             shape_operand(self, "C4", self.shape, "shape")
         lists = {
-            "output lengths": count if scales is not None and self.shape is None and self.output_dims is None else len(self._lengths()),
+            "output lengths": count
+            if scales is not None and self.shape is None and self.output_dims is None
+            else len(self._lengths()),
             "scales": count if scales is None else len(scales),
             "half of roi": count if self.roi is None else len(self.roi) / 2,
         }
         for label, length in lists.items():
             require(length == count, f"C3: {self.name} has {length:g} {label}, its input has rank {count}")
-        require(min(scales or (1.0,)) > 0, f"C5: scales of {self.name} must be positive, but they are {list(scales or ())}")
+        require(
+            min(scales or (1.0,)) > 0, f"C5: scales of {self.name} must be positive, but they are {list(scales or ())}"
+        )
         crops = self.coordinate.data is Coordinate.TF_CROP_AND_RESIZE
         require(not crops or self.roi is not None, f"C6: {self.name} with tf_crop_and_resize needs roi")
 

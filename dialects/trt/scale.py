@@ -26,7 +26,7 @@ from xdsl.utils.str_enum import StrEnum
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, rank
-from mlirt.dialects.trt.operand_checks import check_axis, lengths_agree, numbers, same_elements, shape_text
+from mlirt.dialects.trt.operand_checks import check_axis, lengths_agree, numbers, same_elements, tensor_type
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -47,13 +47,14 @@ class ScaleModeAttr(EnumAttribute[ScaleMode], SpacedOpaqueSyntaxAttribute):
 class ScaleOp(TensorOp):
     """y = (x * scale + shift) ** power; an absent shift is 0, scale and power are 1 (feature 1.33).
 
-    In mode `uniform` the coefficients are 0-D; `channel`: 1-D along `channel_axis`; `elementwise`: they have the input's
-    dimensions from `channel_axis` on.
+    In mode `uniform` the coefficients are 0-D; `channel`: 1-D along `channel_axis`; `elementwise`: they have the
+    input's dimensions from `channel_axis` on.
 
-    C1: all operands have one element type, not boolean. C2: channel_axis is an axis of the input. C3: the coefficients have the
-    shape that the mode asks for.
+    C1: all operands have one element type, not boolean. C2: channel_axis is an axis of the input. C3: the coefficients
+    have the shape that the mode asks for.
 
-    Example: `%y = trt.scale %x shift(%b : tensor<3xf32>) scale(%a : tensor<3xf32>) : (tensor<1x3x4x4xf32>) -> tensor<1x3x4x4xf32>`
+    Example: `%y = trt.scale %x shift(%b : tensor<3xf32>) scale(%a : tensor<3xf32>) : (tensor<1x3x4x4xf32>) ->
+    tensor<1x3x4x4xf32>`
     """
 
     name = "trt.scale"
@@ -92,14 +93,13 @@ class ScaleOp(TensorOp):
             found = dims(operand.type)
             require(
                 len(found) == len(expected),
-                f"C3: {label} of {self.name} has shape {shape_text(operand.type)}, mode {self.mode.data} needs rank {len(expected)}",
+                f"C3: {label} of {self.name} is {operand.type}, mode {self.mode.data} needs rank {len(expected)}",
             )
             for one, other in zip(expected, found, strict=True):
                 lengths_agree("C3", f"{label} of {self.name}", one, other)
 
     def infer(self) -> Sequence[Tensor]:
-        assert isinstance(self.input.type, TensorType)
-        return [self.input.type]
+        return [tensor_type(self.input.type)]
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         import numpy as np

@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import I64, IntegerAttr, TensorType, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute
-from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_bool, is_float, rank
-from mlirt.dialects.trt.operand_checks import check_axis, lengths_agree, same_elements, shape_text
+from mlirt.dialects.trt.operand_checks import check_axis, lengths_agree, same_elements, shape_text, tensor_type
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,14 +75,16 @@ class ScatterOp(TensorOp):
     | element | y[.., indices[.., j, ..], ..] = updates[.., j, ..] along `axis` |
     | nd | y[indices[i..], k..] = updates[i.., k..], the last axis of the indices holds coordinates |
 
-    A negative index counts from the end; one that is out of range writes nothing. Without a reduction the result is undefined
-    where two updates meet.
+    A negative index counts from the end; one that is out of range writes nothing. Without a reduction the result is
+    undefined where two updates meet.
 
-    C1: the indices are integers. C2: data and updates have one element type. C3: element: `axis` is an axis, and all ranks are
-    equal. C4: element: indices and updates have the same dimensions. C5: nd: the last length of the indices is a number between
-    1 and the rank of the data. C6: nd: updates have the dimensions indices[:-1] + data[k:]. C7: a reduction needs numbers.
+    C1: the indices are integers. C2: data and updates have one element type. C3: element: `axis` is an axis, and all
+    ranks are equal. C4: element: indices and updates have the same dimensions. C5: nd: the last length of the indices
+    is a number between 1 and the rank of the data. C6: nd: updates have the dimensions indices[:-1] + data[k:]. C7: a
+    reduction needs numbers.
 
-    Example: `%y = trt.scatter %x, %i, %u {axis = 1 : i64} : (tensor<2x5xf32>, tensor<2x1xi64>, tensor<2x1xf32>) -> tensor<2x5xf32>`
+    Example: `%y = trt.scatter %x, %i, %u {axis = 1 : i64} : (tensor<2x5xf32>, tensor<2x1xi64>, tensor<2x1xf32>) ->
+    tensor<2x5xf32>`
     """
 
     name = "trt.scatter"
@@ -114,7 +124,7 @@ class ScatterOp(TensorOp):
         depth = indices[-1] if indices else 0
         require(
             isinstance(depth, int) and 1 <= depth <= len(data),
-            f"C5: the last length of the indices of {self.name} is {depth}, expected 1 to {len(data)} (rank of the data)",
+            f"C5: the last length of the indices of {self.name} is {depth}, expected 1 to {len(data)}",
         )
         assert isinstance(depth, int)
         expected, found = [*indices[:-1], *data[depth:]], dims(self.updates.type)
@@ -127,8 +137,7 @@ class ScatterOp(TensorOp):
             lengths_agree("C6", f"dimensions not compatible for ScatterND: updates of {self.name}", left, right)
 
     def infer(self) -> Sequence[Tensor]:
-        assert isinstance(self.data.type, TensorType)
-        return [self.data.type]
+        return [tensor_type(self.data.type)]
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         from mlirt.dialects.indexing import scatter_elements, scatter_nd

@@ -47,7 +47,9 @@ class SelectOp(TensorOp):
         broadcast([dims(operand.type) for operand in self.operands], "C4")
 
     def infer(self) -> Sequence[Tensor]:
-        return [tensor(element_of(self.then_input.type), broadcast([dims(operand.type) for operand in self.operands], "C4"))]
+        return [
+            tensor(element_of(self.then_input.type), broadcast([dims(operand.type) for operand in self.operands], "C4"))
+        ]
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         import numpy as np

@@ -1,4 +1,4 @@
-"""Shape tensors: the lengths that a small integer tensor is known to hold when the engine is built (features 6.1, 6.7)."""
+"""Shape tensors: what small integer tensors are known to hold when the engine is built (features 6.1, 6.7)."""
 
 from __future__ import annotations
 
@@ -16,19 +16,26 @@ def shape_value(value: SSAValue) -> tuple[Dim, ...] | None:
     from mlirt.dialects.weights import WeightStore
 
     op = value.owner
-    if isinstance(op, ConstantOp) and isinstance(op.value, DenseIntOrFPElementsAttr) and not is_float(element_of(value.type)):
+    if (
+        isinstance(op, ConstantOp)
+        and isinstance(op.value, DenseIntOrFPElementsAttr)
+        and not is_float(element_of(value.type))
+    ):
         return tuple(int(element) for element in op.array(WeightStore()).ravel())
     return None
 
 
 def shape_operand(op: TensorOp, constraint: str, value: SSAValue, label: str) -> tuple[Dim, ...]:
-    """The lengths in a shape operand, `?` where only the run knows them; raises where it is no 1-D tensor of integers."""
+    """The lengths in a shape operand, `?` where only the run knows them; raises unless it is 1-D and integer."""
     element, shape = element_of(value.type), dims(value.type)
     require(
         rank(value.type) == 1 and not is_float(element) and not is_bool(element),
         f"{constraint}: the {label} operand of {op.name} must be a 1-D tensor of integers, but it is {value.type}",
     )
-    require(isinstance(shape[0], int), f"{constraint}: the {label} operand of {op.name} needs a constant length, not {shape[0]}")
+    require(
+        isinstance(shape[0], int),
+        f"{constraint}: the {label} operand of {op.name} needs a constant length, not {shape[0]}",
+    )
     assert isinstance(shape[0], int)
     known = shape_value(value)
     return tuple(unknown(axis) for axis in range(shape[0])) if known is None else known

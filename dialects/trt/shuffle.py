@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, TensorType, i64
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerType, TensorType, i64
 from xdsl.irdl import (
     ParsePropInAttrDict,
     irdl_op_definition,
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 class ShuffleOp(TensorOp):
     """Transpose, then reshape, then transpose again; each step may be absent (features 1.37a-1.37c).
 
-    Axis k of a transposed tensor is axis permutation[k] of the one before. In the new shape -1 stands for the length that
-    keeps the number of elements, and 0, with `zero_is_placeholder`, for the length of the same axis before. The shape is the
-    property `reshape_dims`, or the 1-D integer operand `shape`, with the same meaning at run time.
+    Axis k of a transposed tensor is axis permutation[k] of the one before. In the new shape -1 stands for the length
+    that keeps the number of elements, and 0, with `zero_is_placeholder`, for the length of the same axis before. The
+    shape is the property `reshape_dims`, or the 1-D integer operand `shape`, with the same meaning at run time.
 
     C1: first_transpose is a permutation of the input's axes. C2: second_transpose is a permutation of the new axes.
-    C3: the shape is given once, by property or operand. C4: the shape operand is a 1-D integer tensor of constant length.
-    C5: lengths are -1 (at most once), 0 or positive. C6: a placeholder stands for an axis that the input has.
+    C3: the shape is given once, by property or operand. C4: the shape operand is a 1-D integer tensor of constant
+    length. C5: lengths are -1 (at most once), 0 or positive. C6: a placeholder stands for an axis that the input has.
     C7: the number of elements stays the same, and -1 has exactly one solution.
 
     Example: `%y = trt.shuffle %x {first_transpose = array<i64: 0, 2, 1>, reshape_dims = #trt.dims<["0", "-1"]>} :
@@ -113,7 +113,7 @@ class ShuffleOp(TensorOp):
         return [x if self.second_transpose is None else x.transpose(integers(self.second_transpose))]
 
 
-def permuted(shape: Sequence[Dim], permutation: DenseArrayBase | None) -> tuple[Dim, ...]:
+def permuted(shape: Sequence[Dim], permutation: DenseArrayBase[IntegerType] | None) -> tuple[Dim, ...]:
     """Dimensions in the order of a permutation, unchanged without one."""
     return tuple(shape) if permutation is None else tuple(shape[axis] for axis in integers(permutation))
 
@@ -122,12 +122,18 @@ def reshaped_dims(before: Sequence[Dim], written: Sequence[Dim], places: bool, n
     """The dimensions that a written shape with its 0 and -1 stands for; raises `VerifyException` (C5, C6, C7)."""
     text = f"[{', '.join(map(str, written))}]"
     numbers = [size for size in written if isinstance(size, int)]
-    require(min(numbers, default=0) >= -1 and numbers.count(-1) <= 1, f"C5: {text} is no shape for {name}: one -1, else lengths")
+    require(
+        min(numbers, default=0) >= -1 and numbers.count(-1) <= 1,
+        f"C5: {text} is no shape for {name}: one -1, else lengths",
+    )
     result = list(written)
     if places:
         for axis, size in enumerate(written):
             if size == 0:
-                require(axis < len(before), f"C6: the 0 on axis {axis} of {text} copies an axis that the input of {name} lacks")
+                require(
+                    axis < len(before),
+                    f"C6: the 0 on axis {axis} of {text} copies an axis that the input of {name} lacks",
+                )
                 result[axis] = before[axis]
     total, rest = product(list(before)), product([size for size in result if size != -1])
     shapes = f"[{', '.join(map(str, before))}] to {text}"

@@ -43,16 +43,16 @@ class SliceModeAttr(EnumAttribute[SliceMode], SpacedOpaqueSyntaxAttribute):
 class SliceOp(TensorOp):
     """y[j..] = x[start + j * stride ..] for j < size, per axis; strides may be negative or 0 (features 1.38a-1.38c).
 
-    Start, size and stride are properties, or 1-D integer operands for what only the run knows. Positions outside the input:
-    `strict_bounds` forbids them, `wrap` counts modulo the length, `clamp` takes the nearest edge, `reflect` mirrors at the
-    edge without repeating it, `fill` gives the 0-D operand `fill`, or 0.
+    Start, size and stride are properties, or 1-D integer operands for what only the run knows. Positions outside the
+    input: `strict_bounds` forbids them, `wrap` counts modulo the length, `clamp` takes the nearest edge, `reflect`
+    mirrors at the edge without repeating it, `fill` gives the 0-D operand `fill`, or 0.
 
-    C1: each of start, size and stride is given once, by property or operand. C2: each has one entry per axis of the input.
-    C3: an operand is a 1-D integer tensor of constant length. C4: sizes are not negative. C5: strict bounds are kept, where
-    they are known. C6: fill has the input's element type and rank 0.
+    C1: each of start, size and stride is given once, by property or operand. C2: each has one entry per axis of the
+    input. C3: an operand is a 1-D integer tensor of constant length. C4: sizes are not negative. C5: strict bounds are
+    kept, where they are known. C6: fill has the input's element type and rank 0.
 
-    Example: `%y = trt.slice %x {start = #trt.dims<["0", "1"]>, size = #trt.dims<["2", "2"]>, stride = array<i64: 1, 2>} :
-    (tensor<2x5xf32>) -> tensor<2x2xf32>`
+    Example: `%y = trt.slice %x {start = #trt.dims<["0", "1"]>, size = #trt.dims<["2", "2"]>, stride = array<i64: 1,
+    2>} : (tensor<2x5xf32>) -> tensor<2x2xf32>`
     """
 
     name = "trt.slice"
@@ -93,11 +93,17 @@ class SliceOp(TensorOp):
         if operand is not None and written is None:
             found = shape_operand(self, "C3", operand, label)
         else:
-            require(operand is None and written is not None, f"C1: {self.name} needs {label} either as property or as operand")
+            require(
+                operand is None and written is not None,
+                f"C1: {self.name} needs {label} either as property or as operand",
+            )
             assert written is not None
             found = written
         expected = rank(self.input.type)
-        require(len(found) == expected, f"C2: {label} of {self.name} has {len(found)} entries, its input has rank {expected}")
+        require(
+            len(found) == expected,
+            f"C2: {label} of {self.name} has {len(found)} entries, its input has rank {expected}",
+        )
         return found
 
     def check(self) -> None:
@@ -113,7 +119,9 @@ class SliceOp(TensorOp):
                 require(problem is None, f"C5: {self.name}: {problem}")
         if self.fill is not None:
             fits = element_of(self.fill.type) == element_of(self.input.type) and rank(self.fill.type) == 0
-            require(fits, f"C6: fill of {self.name} is {self.fill.type}, expected a scalar of {element_of(self.input.type)}")
+            require(
+                fits, f"C6: fill of {self.name} is {self.fill.type}, expected a scalar of {element_of(self.input.type)}"
+            )
 
     def infer(self) -> Sequence[Tensor]:
         return [with_dims(self.input.type, self.sizes())]

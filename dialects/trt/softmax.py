@@ -11,7 +11,7 @@ from xdsl.traits import Pure
 
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, element_of, is_float
-from mlirt.dialects.trt.operand_checks import check_axis
+from mlirt.dialects.trt.operand_checks import check_axis, tensor_type
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -43,8 +43,7 @@ class SoftmaxOp(TensorOp):
         check_axis(self, "C2", self.axis.value.data, self.input.type)
 
     def infer(self) -> Sequence[Tensor]:
-        assert isinstance(self.input.type, TensorType)
-        return [self.input.type]
+        return [tensor_type(self.input.type)]
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         import numpy as np

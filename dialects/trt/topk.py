@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import I64, BoolAttr, IntegerAttr, TensorType, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute
-from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
@@ -33,14 +41,16 @@ class TopkKindAttr(EnumAttribute[TopkKind], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class TopkOp(TensorOp):
-    """The `k` largest (`max`) or smallest (`min`) elements along `axis`, and their 64-bit indices (features 1.40a, 1.40b).
+    """The `k` largest (`max`) or smallest (`min`) elements along `axis`, and their indices (features 1.40a, 1.40b).
 
-    Sorted, `max` descends and `min` ascends. Of equal elements the one with the lower index comes first, and is taken first;
-    a NaN is larger than every number. Without `sorted` the order is free, and is the sorted one here.
+    Sorted, `max` descends and `min` ascends. Of equal elements the one with the lower index comes first, and is taken
+    first; a NaN is larger than every number. Without `sorted` the order is free, and is the sorted one here.
 
-    C1: the element type is not boolean. C2: `axis` is an axis of the input. C3: k is at least 0 and at most the axis's length.
+    C1: the element type is not boolean. C2: `axis` is an axis of the input. C3: k is at least 0 and at most the axis's
+    length.
 
-    Example: `%v, %i = trt.topk max %x {k = 2 : i64, axis = 1 : i64} : (tensor<3x5xf32>) -> (tensor<3x2xf32>, tensor<3x2xi64>)`
+    Example: `%v, %i = trt.topk max %x {k = 2 : i64, axis = 1 : i64} : (tensor<3x5xf32>) -> (tensor<3x2xf32>,
+    tensor<3x2xi64>)`
     """
 
     name = "trt.topk"

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import TensorType, i1
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute
-from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
@@ -53,7 +61,9 @@ class UnaryKind(StrEnum):
 
 TESTS = frozenset({UnaryKind.ISNAN, UnaryKind.ISINF, UnaryKind.ISINF_POS, UnaryKind.ISINF_NEG})
 # These mean something for integers as well; all others need floating-point numbers.
-_ANY_NUMBER = frozenset({UnaryKind.ABS, UnaryKind.NEG, UnaryKind.SIGN, UnaryKind.CEIL, UnaryKind.FLOOR, UnaryKind.ROUND})
+_ANY_NUMBER = frozenset(
+    {UnaryKind.ABS, UnaryKind.NEG, UnaryKind.SIGN, UnaryKind.CEIL, UnaryKind.FLOOR, UnaryKind.ROUND}
+)
 
 
 @irdl_attr_definition
@@ -105,8 +115,8 @@ class UnaryOp(TensorOp):
 
     `round` rounds half to even; `sign` is -1, 0 or 1; `isinf_pos` and `isinf_neg` look for one infinity.
 
-    C1: `not` needs booleans. C2: all other kinds need numbers. C3: bitwise_not needs integers. C4: kinds other than abs, neg,
-    sign, ceil, floor, round and bitwise_not need floating-point numbers.
+    C1: `not` needs booleans. C2: all other kinds need numbers. C3: bitwise_not needs integers. C4: kinds other than
+    abs, neg, sign, ceil, floor, round and bitwise_not need floating-point numbers.
 
     Example: `%y = trt.unary exp %x : (tensor<4xf32>) -> tensor<4xf32>`
     """

@@ -23,7 +23,7 @@ class PaddingModeAttr(EnumAttribute[PaddingMode], SpacedOpaqueSyntaxAttribute):
 
 
 class WindowedOp(TensorOp, ABC):
-    """Absent strides and dilations are 1, absent pads 0; pads are per spatial axis, before (`pre`) and after (`post`)."""
+    """Absent strides and dilations are 1, absent pads 0; each list has one entry per spatial axis."""
 
     stride = opt_prop_def(DenseArrayBase.constr(i64))
     dilation = opt_prop_def(DenseArrayBase.constr(i64))
@@ -68,17 +68,26 @@ class WindowedOp(TensorOp, ABC):
         for window, length in zip(self.windows(), lengths, strict=True):
             pre, post = window.padding(length)
             after = post + window.overhang(length)
-            assert isinstance(pre, int) and isinstance(after, int)
+            assert isinstance(pre, int)
+            assert isinstance(after, int)
             result.append((pre, after))
         return result
 
     def check_window(self, constraint: str) -> None:
         """Raise unless each list has one entry per spatial axis, and windows, strides and dilations are positive."""
         count = len(self.sizes())
-        for label in ("stride", "dilation", "pre_padding", "post_padding"):
-            given = self.properties.get(label)
-            length = len(given) if isinstance(given, DenseArrayBase) else count
-            require(length == count, f"{constraint}: {label} of {self.name} has {length} entries, the window has {count} axes")
+        lists = {
+            "stride": self.stride,
+            "dilation": self.dilation,
+            "pre_padding": self.pre_padding,
+            "post_padding": self.post_padding,
+        }
+        for label, given in lists.items():
+            length = count if given is None else len(given)
+            require(
+                length == count,
+                f"{constraint}: {label} of {self.name} has {length} entries, the window has {count} axes",
+            )
         positive = min((*self.sizes(), *self.strides(), *self.dilations()), default=1) > 0
         require(positive, f"{constraint}: window, stride and dilation of {self.name} are positive")
 
