@@ -13,6 +13,7 @@ class OperationError(CompileError):
 
     def __init__(self, op: Operation, message: str) -> None:
         self.op = op
+        self.text = message
         super().__init__(f"{title(op)} {message}")
 
 

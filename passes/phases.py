@@ -1,4 +1,4 @@
-"""The whole compiler on one page: its phases, their passes with the reason for their place, what is legal after each."""
+"""The whole compiler on one page: its phases, their passes with a reason for their place, what is legal after each."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A file directly in a room (`passes/<room>/fuse_pointwise.py`) is the pass `fuse-pointwise` where it defines the class
 `FusePointwisePass`; other files in a room are code that passes share. Folders inside a room (the lowerings of one
-family in `passes/lowering/<family>/`) hold no passes. Where we have no pass of a name, xDSL's own pass of that name is used.
+family in `passes/lowering/<family>/`) hold no passes. Where we have no pass of a name, xDSL's own pass of that name is
+used.
 """
 
 from __future__ import annotations

@@ -90,7 +90,9 @@ class _Driver:
             if not self._is_valid(module, source, file):
                 return None
             self._apply(module, ctx, options)
-            return self._emit(module, ctx)
+            if not self._runs(module, ctx, source, file):
+                return None
+            return self._emit(module)
         except MlirtError as error:
             self.diagnostics.append(diagnostic_of(error, file.name, source))
             if self.arguments.verbose:
@@ -109,12 +111,18 @@ class _Driver:
             run_passes(module, ctx, arguments.passes, options)
         if arguments.to or arguments.first or arguments.dump_phases:
             run_phases(module, ctx, arguments.first, arguments.to, options)
-        if arguments.run:
-            from mlirt.tools.run_functions import run_functions
 
-            run_functions(module, ctx, arguments.run)
+    def _runs(self, module: ModuleOp, ctx: RtContext, source: SourceMap | None, file: InputFile) -> bool:
+        """Whether the functions of the module do what they say, where that was asked for."""
+        if not self.arguments.run:
+            return True
+        from mlirt.tools.run_functions import run_functions
 
-    def _emit(self, module: ModuleOp, ctx: RtContext) -> str:
+        errors = list(run_functions(module, ctx, self.arguments.run))
+        self.diagnostics += [diagnostic_of(error, file.name, source) for error in errors]
+        return not errors
+
+    def _emit(self, module: ModuleOp) -> str:
         if self.arguments.emit != "mlir":
             return python_source(module, self.arguments.emit)
         return module_text(module, generic=self.arguments.print_op_generic, debuginfo=self.arguments.print_debuginfo)
@@ -145,10 +153,8 @@ def _print_times(options: PipelineOptions) -> None:
     total = sum(passed.cpu for passed in options.times)
     print(f"{'cpu ms':>10} {'wall ms':>10} {'':>6}  pass", file=sys.stderr)
     for passed in options.times:
-        print(
-            f"{passed.cpu * 1e3:10.2f} {passed.wall * 1e3:10.2f} {passed.cpu / (total or 1.0):6.1%}  {passed.pass_name}",
-            file=sys.stderr,
-        )
+        share = passed.cpu / (total or 1.0)
+        print(f"{passed.cpu * 1e3:10.2f} {passed.wall * 1e3:10.2f} {share:6.1%}  {passed.pass_name}", file=sys.stderr)
     print(f"{total * 1e3:10.2f} {sum(p.wall for p in options.times) * 1e3:10.2f} {1:6.1%}  total", file=sys.stderr)
 
 
