@@ -52,7 +52,8 @@ class Engine:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._device = _device_for(plan)
-        self._context = self.create_execution_context()
+        self.context = self.create_execution_context()
+        """The context that `run` uses."""
 
     @property
     def name(self) -> str:
@@ -85,15 +86,15 @@ class Engine:
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The outputs by name, in fresh arrays, for inputs by name; InvalidInputError where an input does not fit."""
-        return self._context.run(feeds)
+        return self.context.run(feeds)
 
     def run_positional(self, *arrays: np.ndarray) -> list[np.ndarray]:
         """The same with inputs and outputs in the order of the network."""
-        return self._context.run_positional(*arrays)
+        return self.context.run_positional(*arrays)
 
     def profile(self, feeds: Mapping[str, np.ndarray]) -> list[tuple[str, float]]:
         """(layer, milliseconds) of every launch, each run alone."""
-        return self._context.profile(feeds)
+        return self.context.profile(feeds)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan file at once or not at all."""

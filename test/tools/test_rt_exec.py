@@ -1,0 +1,269 @@
+"""rt-exec: trtexec's lines and files from a loaded plan, and one line with exit code 1 for every mistake."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_plan import tiny_parts
+
+from mlirt.errors import CompileError
+from mlirt.runtime.engine import load
+from mlirt.runtime.plan_file import write_plan
+from mlirt.tools import rt_exec
+
+QUICK = ["--warmUp=1", "--duration=0", "--iterations=20"]
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> str:
+    parts = tiny_parts()
+    write_plan(tmp_path / "a.plan", parts.manifest, parts.sections, parts.weights)
+    return str(tmp_path / "a.plan")
+
+
+def run(*arguments: str) -> int:
+    return rt_exec.main(arguments)
+
+
+def test_metrics(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(f"--loadEngine={plan}", "--shapes=x:3x4", "--percentile=50,99", *QUICK) == 0
+    out = capsys.readouterr().out
+    keys = ("min", "max", "mean", "median", r"percentile\(50%\)", r"percentile\(99%\)")
+    metric = ", ".join(rf"{key} = \S+ ms" for key in keys) + "\n"
+    assert re.search(r"\[I\] Throughput: [\d.e+]+ qps\n", out)
+    for name in ("Latency", "Enqueue Time", "H2D Latency", "GPU Compute Time", "D2H Latency"):
+        assert re.search(rf"\[I\] {name}: {metric}", out), name
+    assert re.search(r"Total Host Walltime: \S+ s\n", out)
+    assert re.search(r"Total GPU Compute Time: \S+ s\n", out)
+    assert out.count("Average on 10 runs - GPU latency: ") == 2
+    assert out.startswith("&&&& RUNNING mlirt.rt_exec [mlirt v")
+    assert out.rstrip().split("\n")[-1].startswith("&&&& PASSED mlirt.rt_exec [mlirt v")
+
+
+def test_all_reports(plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    x = np.random.default_rng(1).standard_normal((3, 4), np.float32)
+    np.save(tmp_path / "x.npy", x)
+    names = {key: str(tmp_path / f"{key}.json") for key in ("Output", "Profile", "LayerInfo", "Times")}
+    exports = [f"--export{key}={path}" for key, path in names.items()]
+    dumps = ["--dumpOutput", "--dumpProfile", "--dumpLayerInfo", "--profilingVerbosity=detailed"]
+    assert run(f"--loadEngine={plan}", f"--loadInputs=x:{tmp_path / 'x.npy'}", *exports, *dumps, *QUICK) == 0
+    files: dict[str, Any] = {key: json.loads(Path(path).read_text()) for key, path in names.items()}
+    want = load(plan).run({"x": x})
+    assert files["Output"][0]["name"] == "y"
+    assert files["Output"][0]["dimensions"] == "3x4"
+    np.testing.assert_array_equal(np.array(files["Output"][0]["values"], np.float32), want["y"].reshape(-1))
+    assert files["Profile"][0] == {"count": 10}
+    assert [row["name"] for row in files["Profile"][1:]] == ["double", "turn", "weigh"]
+    assert sum(row["percentage"] for row in files["Profile"][1:]) == pytest.approx(100)
+    assert set(files["Profile"][1]) == {"name", "timeMs", "averageMs", "medianMs", "percentage"}
+    assert files["LayerInfo"] == {
+        "Layers": [{"Name": "double", "LayerType": "pointwise"}],
+        "Bindings": ["x", "y", "z"],
+    }
+    stages = ("Enq", "H2d", "Compute", "D2h")
+    keys = {f"{edge}{stage}Ms" for edge in ("start", "end") for stage in stages} | {
+        "h2dMs",
+        "computeMs",
+        "d2hMs",
+        "latencyMs",
+    }
+    assert len(files["Times"]) >= 20
+    assert all(set(row) == keys for row in files["Times"])
+    assert files["Times"][0]["startEnqMs"] == 0
+    out = capsys.readouterr().out
+    assert "Output Tensors:" in out
+    assert "y: (3x4)" in out
+    assert "=== Profile (10 iterations ) ===" in out
+    assert re.search(r"Total +\d", out)
+    assert "Name: double, LayerType: pointwise" in out
+
+
+def test_the_inspector_says_names_alone_unless_asked(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(f"--loadEngine={plan}", "--dumpLayerInfo", "--buildOnly") == 0
+    out = capsys.readouterr().out
+    assert re.search(r"\[I\]   double\n", out)
+    assert "Skipped inference phase since --buildOnly is added." in out
+
+
+def test_outputs_as_npz_and_raw_inputs(plan: str, tmp_path: Path) -> None:
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    (tmp_path / "x.bin").write_bytes(x.tobytes())
+    path = tmp_path / "out.npz"
+    assert (
+        run(
+            f"--loadEngine={plan}",
+            f"--loadInputs=x:{tmp_path / 'x.bin'}",
+            "--shapes=x:2x4",
+            f"--exportOutput={path}",
+            *QUICK,
+        )
+        == 0
+    )
+    with np.load(path) as stored:
+        np.testing.assert_array_equal(stored["y"], load(plan).run({"x": x})["y"])
+
+
+def test_the_command_of_the_guide_runs(plan: str) -> None:
+    """Row 30.15, with a shorter duration."""
+    flags = (
+        "--verbose --profilingVerbosity=detailed --dumpLayerInfo --dumpProfile --separateProfileRun "
+        "--useCudaGraph --noDataTransfers --useSpinWait --duration=0.1"
+    )
+    assert run(f"--loadEngine={plan}", *flags.split()) == 0
+
+
+def test_open_dimensions_become_one(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(f"--loadEngine={plan}", "--dumpOutput", *QUICK) == 0
+    out = capsys.readouterr().out
+    assert "Automatically overriding shape to: 1x4" in out
+    assert "y: (1x4)" in out
+
+
+def failure(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line on standard error of a run that fails."""
+    assert run(*arguments) == 1
+    out, err = capsys.readouterr()
+    assert out.rstrip().split("\n")[-1].startswith("&&&& FAILED mlirt.rt_exec [mlirt v")
+    assert err.count("\n") == 1, err
+    return err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give either --onnx=FILE or --loadEngine=FILE"),
+        (["--onnx=a", "--loadEngine=b"], "give either"),
+        (["--colour=red"], "unrecognized arguments: --colour=red"),
+        (["--int8", "--onnx=a"], "--int8 is not supported yet; leave it out"),
+        (["--calib=c", "--onnx=a"], "--calib is not supported yet"),
+        (["--streams=2", "--onnx=a"], "--streams is not supported yet"),
+        (["--onnx=/nowhere/a.onnx"], "--onnx=/nowhere/a.onnx: there is no such file"),
+        (["--loadEngine=/nowhere/a.plan"], "cannot open the plan file /nowhere/a.plan: No such file"),
+        (["--loadEngine=a", "--fp16"], "--fp16 is for building"),
+        (["--onnx=a", "--minShapes=x:1"], "--minShapes and --maxShapes go together"),
+        (["--onnx=a", "--shapes=x"], "'x': expected NAME:1x3x224x224"),
+        (["--onnx=a", "--shapes=x:1xy"], "expected dimensions such as 1x3x224x224"),
+        (["--onnx=a", "--shapes=x:1,x:2"], "x is given twice"),
+        (["--onnx=a", "--iterations=-1"], "expected a whole number"),
+        (["--onnx=a", "--percentile=101"], "101 is beyond 100"),
+        (["--onnx=a", "--exportOutput=o.txt"], "expected a name that ends in .json or .npz"),
+        (["--onnx=a", "--target=reference", "--saveEngine=b"], "--target=reference has no plan to save"),
+    ],
+)
+def test_wrong_flags(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert message in failure(capsys, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--shapes=q:1x4"], "the engine has no input 'q'; its inputs are ['x']"),
+        (["--shapes=x:1x5"], "input 'x': expected shape (n, 4), got (1, 5)"),
+        (["--loadInputs=x:/nowhere/x.npy"], "x: cannot read /nowhere/x.npy: No such file"),
+        (["--loadInputs=q:{0}"], "the engine has no input 'q'"),
+        (["--loadInputs=x:{0}", "--shapes=x:2x4"], "has 3 bytes, but float32 of shape (2, 4) has 32"),
+        (["--exportTimes=/nowhere/t.json"], "/nowhere"),
+    ],
+)
+def test_wrong_inputs(
+    plan: str, tmp_path: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "short.bin").write_bytes(b"abc")
+    filled = [argument.format(tmp_path / "short.bin") for argument in arguments]
+    assert message in failure(capsys, f"--loadEngine={plan}", *filled, *QUICK)
+
+
+def test_a_damaged_plan(tmp_path: Path, plan: str, capsys: pytest.CaptureFixture[str]) -> None:
+    data = bytearray(Path(plan).read_bytes())
+    data[-1] ^= 1
+    (tmp_path / "bad.plan").write_bytes(data)
+    assert "damaged plan file" in failure(capsys, f"--loadEngine={tmp_path / 'bad.plan'}")
+
+
+def test_a_file_that_is_no_array(tmp_path: Path, plan: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.npy").write_bytes(b"junk")
+    assert "cannot read" in failure(capsys, f"--loadEngine={plan}", f"--loadInputs=x:{tmp_path / 'x.npy'}")
+
+
+Builder = Callable[..., Any]
+
+
+@pytest.fixture
+def builder(monkeypatch: pytest.MonkeyPatch) -> Callable[[Builder], None]:
+    """Puts a function in the place of mlirt.builder.compile.compile."""
+
+    def install(function: Builder) -> None:
+        module = ModuleType("mlirt.builder.compile")
+        module.__dict__["compile"] = function
+        monkeypatch.setitem(sys.modules, "mlirt.builder.compile", module)
+
+    return install
+
+
+def test_building(builder: Callable[[Builder], None], plan: str, tmp_path: Path) -> None:
+    asked: list[Any] = []
+
+    def build(*arguments: Any, progress: Callable[[str, int, int], None]) -> Any:
+        asked.append(arguments)
+        progress("kernels", 1, 2)
+        return load(plan)
+
+    builder(build)
+    (tmp_path / "m.onnx").write_bytes(b"onnx")
+    model, saved = str(tmp_path / "m.onnx"), tmp_path / "b.plan"
+    ranges = ["--minShapes=x:1x4", "--maxShapes=x:8x4"]
+    assert (
+        run(f"--onnx={model}", "--fp16", "--target=cpu", *ranges, "--shapes=x:2x4", f"--saveEngine={saved}", *QUICK)
+        == 0
+    )
+    assert run(f"--onnx={model}", "--shapes=x:2x4", "--buildOnly", "--verbose") == 0
+    assert run(f"--onnx={model}", "--buildOnly") == 0
+    assert asked == [
+        (model, "cpu", "fp16", {"x": ((1, 4), (2, 4), (8, 4))}),
+        (model, "auto", "fp32", {"x": ((2, 4), (2, 4), (2, 4))}),
+        (model, "auto", "fp32", None),
+    ]
+    assert saved.read_bytes() == Path(plan).read_bytes()
+
+
+def test_a_build_that_fails(
+    builder: Callable[[Builder], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise CompileError("layer 'conv1': it is\nbroken")
+
+    def crash(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("oh")
+
+    (tmp_path / "m.onnx").write_bytes(b"onnx")
+    model, saved = f"--onnx={tmp_path / 'm.onnx'}", tmp_path / "b.plan"
+    builder(broken)
+    assert "[E] layer 'conv1': it is broken\n" in failure(capsys, model, f"--saveEngine={saved}")
+    builder(crash)
+    assert "[E] internal error: RuntimeError: oh (--verbose shows where)\n" in failure(
+        capsys, model, f"--saveEngine={saved}"
+    )
+    assert run(model, "--verbose") == 1
+    assert "Traceback" in capsys.readouterr().err
+    assert not saved.exists()
+
+
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--help") == 0
+    assert "--saveEngine FILE" in capsys.readouterr().out
+
+
+def test_the_tool_starts_without_compiler_or_numpy() -> None:
+    script = (
+        "import sys; from mlirt.tools import rt_exec; rt_exec.main(['--help'])\n"
+        "bad = {'numpy', 'xdsl', 'onnx', 'numba', 'llvmlite'} & set(sys.modules)\n"
+        "sys.exit(str(bad) if bad else 0)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60, stdout=subprocess.DEVNULL)

@@ -1,0 +1,77 @@
+"""What rt-exec says about the layers of an engine: the inspector's records, and the time that each layer takes."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+_INSPECTOR_NAMES = {
+    "name": "Name",
+    "family": "LayerType",
+    "inputs": "Inputs",
+    "outputs": "Outputs",
+    "kernel": "TacticName",
+}
+
+
+def inspector_json(
+    layers: Sequence[Mapping[str, object]], bindings: Sequence[str], verbosity: str
+) -> dict[str, object]:
+    """The engine inspector's form: names alone, or (detailed) whole records."""
+    if verbosity == "none":
+        return {"Layers": [], "Bindings": list(bindings)}
+    if verbosity in ("detailed", "verbose"):
+        return {"Layers": [_detailed(layer) for layer in layers], "Bindings": list(bindings)}
+    return {"Layers": [str(layer.get("name", "")) for layer in layers], "Bindings": list(bindings)}
+
+
+def _detailed(layer: Mapping[str, object]) -> dict[str, object]:
+    known = {theirs: layer[ours] for ours, theirs in _INSPECTOR_NAMES.items() if ours in layer}
+    return known | {key: value for key, value in layer.items() if key not in _INSPECTOR_NAMES}
+
+
+def layer_lines(report: Mapping[str, object]) -> list[str]:
+    """The same as text, a layer a line."""
+    layers, bindings = cast("list[object]", report["Layers"]), cast("list[str]", report["Bindings"])
+    return ["Layers:", *(f"  {_one_line(layer)}" for layer in layers), "Bindings:", *(f"  {name}" for name in bindings)]
+
+
+def _one_line(layer: object) -> str:
+    if isinstance(layer, dict):
+        return ", ".join(f"{key}: {value}" for key, value in cast("dict[str, object]", layer).items())
+    return str(layer)
+
+
+def profile_json(profiles: Sequence[Sequence[tuple[str, float]]]) -> list[dict[str, object]]:
+    """trtexec's form: the number of runs, then a record per launch, in the order of the run."""
+    total = sum(ms for profile in profiles for _, ms in profile)
+    records: list[dict[str, object]] = [{"count": len(profiles)}]
+    for i, (name, _) in enumerate(profiles[0]):
+        times = [profile[i][1] for profile in profiles]
+        records.append(
+            {
+                "name": name,
+                "timeMs": sum(times),
+                "averageMs": statistics.fmean(times),
+                "medianMs": statistics.median(times),
+                "percentage": sum(times) / total * 100 if total else 0.0,
+            }
+        )
+    return records
+
+
+def profile_lines(records: Sequence[Mapping[str, object]]) -> list[str]:
+    """The same as a table that ends with the totals."""
+    count, *layers = records
+    width = max([len(str(layer["name"])) for layer in layers] + [len("Layer")])
+    lines = [
+        f"=== Profile ({count['count']} iterations ) ===",
+        f"{'Layer':>{width}}   Time (ms)   Avg. Time (ms)   Median Time (ms)   Time %",
+    ]
+    keys = ("timeMs", "averageMs", "medianMs", "percentage")
+    totals = {key: sum(float(str(layer[key])) for layer in layers) for key in keys}
+    for layer in [*layers, {"name": "Total", **totals}]:
+        time, average, median, share = (float(str(layer[key])) for key in keys)
+        lines.append(f"{layer['name']!s:>{width}}   {time:9.2f}   {average:14.4f}   {median:16.4f}   {share:6.1f}")
+    return lines

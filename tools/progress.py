@@ -1,0 +1,48 @@
+"""A progress bar on standard error for builds that take longer than a moment."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TextIO
+
+_WIDTH = 30
+_PATIENCE = 0.5
+
+
+class ProgressBar:
+    """Call it with a text, the steps done and the steps in all; it draws on a terminal, and elsewhere stays silent."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._draws = self._stream.isatty()
+        self._start = time.perf_counter()
+        self._drawn = 0.0
+        self._length = 0
+
+    def __call__(self, text: str, done: int, total: int) -> None:
+        """Draw, at most some ten times a second and not in the first half second."""
+        now = time.perf_counter()
+        if not self._draws or now - self._start < _PATIENCE or (now - self._drawn < 0.1 and done < total):
+            return
+        self._drawn = now
+        self._write(line(text, done, total, now - self._start))
+
+    def _write(self, text: str) -> None:
+        self._stream.write("\r" + text.ljust(self._length))
+        self._stream.flush()
+        self._length = len(text)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._length:
+            self._write("")
+            self._stream.write("\r")
+            self._stream.flush()
+
+
+def line(text: str, done: int, total: int, seconds: float) -> str:
+    """`[#####     ]  50 %  12 s  text`."""
+    share = min(max(done / total, 0.0), 1.0) if total > 0 else 0.0
+    filled = int(share * _WIDTH)
+    return f"[{'#' * filled}{' ' * (_WIDTH - filled)}] {share * 100:3.0f} %  {seconds:.0f} s  {text[:40]}"

@@ -1,0 +1,179 @@
+"""The flags of rt-exec: trtexec's names and meanings; what is not supported yet is refused by name."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import NoReturn
+
+from mlirt.errors import InvalidInputError, UnsupportedError
+
+Shape = tuple[int, ...]
+
+_NOT_YET = frozenset(
+    """
+    uff deploy model output batch maxBatch plugins int8 best noTF32 calib sparsity workspace memPoolSize
+    minShapesCalib optShapesCalib maxShapesCalib timingCacheFile noBuilderCache heuristic avgTiming minTiming
+    precisionConstraints layerPrecisions layerOutputTypes layerDeviceTypes inputIOFormats outputIOFormats directIO
+    tacticSources preview restricted safe consistency refit dumpRefit device useDLACore allowGPUFallback
+    idleTime streams exposeDMA useManagedMemory threads timeDeserialize timeRefit persistentCacheRatio
+    """.split()
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise InvalidInputError(f"{message} (rt-exec --help lists the flags)")
+
+
+def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
+    """The flags as a namespace; `InvalidInputError` for what is wrong, `UnsupportedError` for what is to come."""
+    for argument in argv:
+        name = argument.removeprefix("--").split("=")[0]
+        if argument.startswith("--") and name in _NOT_YET:
+            raise UnsupportedError(f"--{name} is not supported yet; leave it out (rt-exec --help lists what is)")
+    arguments = _parser().parse_args(list(argv))
+    _check(arguments)
+    return arguments
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if bool(arguments.onnx) == bool(arguments.loadEngine):
+        raise InvalidInputError("give either --onnx=FILE or --loadEngine=FILE")
+    building = [flag for flag in ("saveEngine", "minShapes", "optShapes", "maxShapes") if getattr(arguments, flag)]
+    if arguments.loadEngine and (building or arguments.fp16 or arguments.target != "auto"):
+        which = building[0] if building else "fp16" if arguments.fp16 else "target"
+        raise InvalidInputError(f"--{which} is for building, but --loadEngine loads an engine that is built")
+    given = [bool(arguments.minShapes), bool(arguments.maxShapes)]
+    if any(given) and not all(given):
+        raise InvalidInputError(
+            "--minShapes and --maxShapes go together (--optShapes defaults to --shapes, then --maxShapes)"
+        )
+    if arguments.target == "reference" and arguments.saveEngine:
+        raise InvalidInputError("--target=reference has no plan to save; leave out --saveEngine or choose cpu or cuda")
+    path = arguments.exportOutput
+    if path and not path.endswith((".json", ".npz")):
+        raise InvalidInputError(f"--exportOutput={path}: expected a name that ends in .json or .npz")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="rt-exec",
+        description="Build an engine from an ONNX model or load a plan, run it, and measure (with trtexec's flags).",
+        allow_abbrev=False,
+    )
+    model = parser.add_argument_group("model")
+    model.add_argument("--onnx", metavar="FILE", help="the ONNX model")
+    model.add_argument("--explicitBatch", action="store_true", help="always so; accepted for trtexec's sake")
+    build = parser.add_argument_group("build")
+    build.add_argument(
+        "--target", choices=("auto", "cpu", "cuda", "reference"), default="auto", help="default: %(default)s"
+    )
+    build.add_argument("--fp16", action="store_true", help="compute in half precision where the target can")
+    for flag, what in (("min", "smallest"), ("opt", "usual"), ("max", "largest")):
+        build.add_argument(
+            f"--{flag}Shapes",
+            type=shapes,
+            default={},
+            metavar="SPEC",
+            help=f"{what} shapes: input0:1x3x224x224,input1:1x8",
+        )
+    build.add_argument("--saveEngine", metavar="FILE", help="write the plan")
+    build.add_argument("--loadEngine", metavar="FILE", help="read a plan in place of building")
+    build.add_argument("--buildOnly", action="store_true", help="do not run")
+    build.add_argument(
+        "--profilingVerbosity",
+        choices=("layer_names_only", "detailed", "none", "default", "verbose"),
+        default="layer_names_only",
+        help="how much --dumpLayerInfo and --exportLayerInfo say; default: %(default)s",
+    )
+    run = parser.add_argument_group("run")
+    run.add_argument("--shapes", type=shapes, default={}, metavar="SPEC", help="the shapes to run: input0:1x3x224x224")
+    run.add_argument("--loadInputs", type=files, default={}, metavar="SPEC", help="name:file.npy or name:file.bin, ...")
+    run.add_argument(
+        "--iterations", type=natural, default=10, metavar="N", help="at least N runs; default: %(default)s"
+    )
+    run.add_argument(
+        "--warmUp", type=number, default=200, metavar="MS", help="milliseconds before measuring; %(default)s"
+    )
+    run.add_argument("--duration", type=number, default=3, metavar="S", help="at least S seconds; default: %(default)s")
+    run.add_argument(
+        "--sleepTime", type=number, default=0, metavar="MS", help="pause between runs; default: %(default)s"
+    )
+    run.add_argument(
+        "--noDataTransfers", action="store_true", help="inputs stay on the device, outputs are not fetched"
+    )
+    run.add_argument("--useCudaGraph", action="store_true", help="replay a CUDA graph (on CUDA this is always so)")
+    run.add_argument("--useSpinWait", action="store_true", help="accepted; waiting is left to the driver")
+    run.add_argument("--separateProfileRun", action="store_true", help="profile apart from measuring (always so)")
+    report = parser.add_argument_group("report")
+    report.add_argument("--verbose", action="store_true", help="say more; show where an error came from")
+    report.add_argument(
+        "--avgRuns", type=natural, default=10, metavar="N", help="runs per average; default: %(default)s"
+    )
+    report.add_argument(
+        "--percentile", type=percentiles, default=(90.0, 95.0, 99.0), metavar="P1,P2", help="default: 90,95,99"
+    )
+    for flag, what in (("Output", "the outputs"), ("Profile", "the time of each layer"), ("LayerInfo", "the layers")):
+        report.add_argument(f"--dump{flag}", action="store_true", help=f"print {what}")
+        report.add_argument(
+            f"--export{flag}", metavar="FILE", help=f"write {what} to a JSON file" + " (or .npz)" * (flag == "Output")
+        )
+    report.add_argument("--exportTimes", metavar="FILE", help="write the time stamps of all runs to a JSON file")
+    return parser
+
+
+def shapes(text: str) -> dict[str, Shape]:
+    """`input0:1x3x224x224,input1:1x8` as shapes by name; `scalar:` is a shape of no dimensions."""
+    found: dict[str, Shape] = {}
+    for name, shape in _pairs(text, "NAME:1x3x224x224").items():
+        sizes = shape.split("x") if shape else []
+        if not all(size.isdigit() for size in sizes):
+            raise argparse.ArgumentTypeError(f"{name}:{shape}: expected dimensions such as 1x3x224x224")
+        found[name] = tuple(map(int, sizes))
+    return found
+
+
+def files(text: str) -> dict[str, str]:
+    """`name:file.npy,other:file.bin` as paths by name."""
+    return _pairs(text, "NAME:FILE")
+
+
+def _pairs(text: str, form: str) -> dict[str, str]:
+    """Names may hold colons, as in `input:0:1x3`, so the last colon separates."""
+    found: dict[str, str] = {}
+    for item in text.split(","):
+        name, colon, value = item.rpartition(":")
+        name = name.strip("'\"")
+        if not colon or not name:
+            raise argparse.ArgumentTypeError(f"{item!r}: expected {form}")
+        if name in found:
+            raise argparse.ArgumentTypeError(f"{name} is given twice")
+        found[name] = value
+    return found
+
+
+def natural(text: str) -> int:
+    """A whole number that is not negative."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}")
+    return int(text)
+
+
+def number(text: str) -> float:
+    """A number that is not negative."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}")
+    return value
+
+
+def percentiles(text: str) -> tuple[float, ...]:
+    """Numbers in [0, 100]."""
+    values = tuple(number(item) for item in text.split(","))
+    if max(values) > 100:
+        raise argparse.ArgumentTypeError(f"{max(values):g} is beyond 100")
+    return values
