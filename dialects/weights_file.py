@@ -21,6 +21,12 @@ def _attributes(op: Operation) -> list[Attribute]:
     return [*op.properties.values(), *op.attributes.values()]
 
 
+def weight_bytes(module: Operation, ctx: Context) -> int:
+    """How many bytes the weights that a module names take; raises `InvalidModelError` where some are not loaded."""
+    store = weights_of(ctx)
+    return sum(store.get(attr).nbytes for attr in weights_in(module).values())
+
+
 def write_weights(module: Operation, ctx: Context, path: Path) -> bool:
     """Write the weights that a module names; says whether there were any."""
     wanted = weights_in(module)

@@ -9,23 +9,28 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from mlirt.dialects.weights_file import write_weights
+from mlirt.dialects.weights_file import weight_bytes, write_weights
 from mlirt.dialects.xdsl_compat import module_text
+from mlirt.errors import MlirtError
+
+# Few failures depend on the values of weights; a disk full of copies would be the greater harm.
+_MOST_WEIGHT_BYTES = 16 << 20
 
 
 def write_reproducer(
     module: ModuleOp, ctx: Context, pass_: ModulePass, message: str, folder: Path | None
 ) -> Path | None:
-    """Write `<pass>.mlir` (and its weights beside it); None where the disk does not let us."""
+    """Write `<pass>.mlir`, and its weights beside it where they are small; None where the disk does not let us."""
     try:
         target = Path(tempfile.mkdtemp(prefix="mlirt-reproducer-")) if folder is None else folder
         target.mkdir(parents=True, exist_ok=True)
         path = target / f"{pass_.name}.mlir"
-        spec = str(pass_.pipeline_pass_spec())
-        path.write_text(
-            f"// RUN: rt-opt %s -p '{spec}'\n// error: {message}\n\n{module_text(module)}", encoding="utf-8"
-        )
-        write_weights(module, ctx, path.with_suffix(".safetensors"))
-    except OSError:
+        head = [f"// RUN: rt-opt %s -p '{pass_.pipeline_pass_spec()}'", f"// error: {message}"]
+        if weight_bytes(module, ctx) <= _MOST_WEIGHT_BYTES:
+            write_weights(module, ctx, path.with_suffix(".safetensors"))
+        else:
+            head.append("// weights: left out, give those of the network with --weights where the pass reads them")
+        path.write_text("\n".join([*head, "", module_text(module)]), encoding="utf-8")
+    except (OSError, MlirtError):
         return None
     return path

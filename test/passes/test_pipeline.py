@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -14,6 +15,7 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.diagnostics import VerificationError
 from mlirt.dialects.source_parser import parse_source
+from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.errors import InvalidInputError, UnsupportedError
 from mlirt.passes.phases import PHASES, find_phase, phase_names, pipeline_for
 from mlirt.passes.pipeline import PassError, PipelineOptions, run_passes, run_phases
@@ -124,6 +126,16 @@ def test_a_reproducer_reproduces(tmp_path: Path, capsys: pytest.CaptureFixture[s
     reproducer = message.rpartition("reproducer: ")[2]
     assert main([reproducer, "-p", "verify-legality{phase=import}"]) == 1
     assert "'arith.negf' op is left after phase import" in capsys.readouterr().err
+
+
+def test_a_reproducer_has_small_weights_beside_it_and_leaves_out_large_ones(ctx: RtContext, tmp_path: Path) -> None:
+    for size, kept in ((1024, True), (8 << 20, False)):
+        weights = ConstantOp.from_array(np.zeros(size, np.float32), ctx.weights, f"w{size}")
+        folder = tmp_path / str(size)
+        with pytest.raises(PassError):
+            run_passes(ModuleOp([weights]), ctx, [RaisePass()], PipelineOptions(reproducer_folder=folder))
+        assert (folder / "raise.safetensors").exists() == kept
+        assert main([str(folder / "raise.mlir")]) == 0
 
 
 def test_phases_are_slices_of_one_road() -> None:
