@@ -10,7 +10,9 @@ TargetKind: TypeAlias = Literal["cpu", "cuda", "reference"]
 
 @dataclass(frozen=True)
 class Target:
-    """A kind of machine with its vector width in bits, instruction set features, CUDA architecture and worker threads."""
+    """A kind of machine with its vector width in bits, instruction set features, CUDA architecture and worker
+    threads.
+    """
 
     kind: TargetKind
     vector_bits: int = 512

@@ -17,8 +17,8 @@ from mlirt.dialects.symbolic import Dim, parse, sym
 class AccessAttr(ParametrizedAttribute):
     """One index expression per operand dimension over the iteration dimensions `d0`, `d1`, ..
 
-    `#fused.access<["d0", "0", "2*d2 + 1"]>` reads `x[d0, 0, 2*d2 + 1]`. Expressions are linear in the iteration dimensions;
-    coefficients and offsets may use the symbols of the network's dimensions. Every access is in bounds.
+    `#fused.access<["d0", "0", "2*d2 + 1"]>` reads `x[d0, 0, 2*d2 + 1]`. Expressions are linear in the iteration
+    dimensions; coefficients and offsets may use the symbols of the network's dimensions. Every access is in bounds.
     """
 
     name = "fused.access"
@@ -51,5 +51,8 @@ def iteration(axis: int) -> Dim:
 def broadcast_access(operand: Sequence[Dim], space: Sequence[Dim]) -> AccessAttr:
     """Read an operand of the same rank as the iteration space, length-1 dimensions repeated."""
     return AccessAttr.of(
-        [0 if size == 1 and extent != 1 else iteration(axis) for axis, (size, extent) in enumerate(zip(operand, space, strict=True))]
+        [
+            0 if size == 1 and extent != 1 else iteration(axis)
+            for axis, (size, extent) in enumerate(zip(operand, space, strict=True))
+        ]
     )

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, IntegerType, TensorType, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, SpacedOpaqueSyntaxAttribute, SSAValue
-from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
@@ -33,10 +41,11 @@ class ExtremeKindAttr(EnumAttribute[ExtremeKind], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class ArgReductionOp(FusedOp):
-    """The position along `axis` of the largest or smallest element; of equal ones the first, or with `select_last` the last.
+    """The position along `axis` of the largest or smallest element; of equal ones the first, or with `select_last`
+    the last.
 
-    NaN counts as an extreme. C1: `axis` is an axis of the input. C2: the result has integers, and the input's rank, or with
-    `keep_dims` false one less.
+    NaN counts as an extreme. C1: `axis` is an axis of the input. C2: the result has integers, and the input's rank,
+    or with `keep_dims` false one less.
 
     Example: `%i = fused.arg_reduction max %x {axis = 1 : i64} : (tensor<4x9xf32>) -> tensor<4x1xi64>`
     """
@@ -55,7 +64,13 @@ class ArgReductionOp(FusedOp):
     assembly_format = "$kind $input attr-dict `:` functional-type(operands, results)"
 
     def __init__(
-        self, kind: ExtremeKind, input: SSAValue, axis: int, result: Attribute, keep_dims: bool = True, select_last: bool = False
+        self,
+        kind: ExtremeKind,
+        input: SSAValue,
+        axis: int,
+        result: Attribute,
+        keep_dims: bool = True,
+        select_last: bool = False,
     ):
         super().__init__(
             operands=[input],
@@ -74,10 +89,18 @@ class ArgReductionOp(FusedOp):
 
     def verify_(self) -> None:
         axis = self.axis.value.data
-        require(0 <= axis < rank(self.input.type), f"C1: {self.name} has no axis {axis}: its input is {self.input.type}")
+        require(
+            0 <= axis < rank(self.input.type), f"C1: {self.name} has no axis {axis}: its input is {self.input.type}"
+        )
         lost = 0 if self.keeps_dims else 1
-        fits = isinstance(element_of(self.output.type), IntegerType) and rank(self.output.type) == rank(self.input.type) - lost
-        require(fits, f"C2: the result of {self.name} has integers and rank {rank(self.input.type) - lost}, not {self.output.type}")
+        fits = (
+            isinstance(element_of(self.output.type), IntegerType)
+            and rank(self.output.type) == rank(self.input.type) - lost
+        )
+        require(
+            fits,
+            f"C2: the result of {self.name} has integers and rank {rank(self.input.type) - lost}, not {self.output.type}",
+        )
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         import numpy as np

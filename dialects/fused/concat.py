@@ -24,8 +24,8 @@ _IN_PLACE = "fused.in_place"
 class ConcatOp(FusedOp):
     """The inputs one after the other along `axis`.
 
-    The attribute `fused.in_place` has a boolean per input: true where the op that computes the input may write it straight into
-    its part of the result; the others are copied.
+    The attribute `fused.in_place` has a boolean per input: true where the op that computes the input may write it
+    straight into its part of the result; the others are copied.
 
     C1: there is an input. C2: all have the result's element type and rank. C3: `axis` is an axis of the result.
     C4: `fused.in_place` has one boolean per input.
@@ -66,7 +66,10 @@ class ConcatOp(FusedOp):
             require(same, f"C2: {self.name} cannot put {value.type} into {target}")
         axis = self.axis.value.data
         require(0 <= axis < rank(target), f"C3: {self.name} has no axis {axis}: its result is {target}")
-        require(len(self.in_place) == len(self.inputs), f"C4: {_IN_PLACE} has {len(self.in_place)} flags for {len(self.inputs)} inputs")
+        require(
+            len(self.in_place) == len(self.inputs),
+            f"C4: {_IN_PLACE} has {len(self.in_place)} flags for {len(self.inputs)} inputs",
+        )
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         import numpy as np

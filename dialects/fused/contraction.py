@@ -35,7 +35,8 @@ class MatmulOp(EpilogueOp):
     Operands have equal rank of at least 2 and leading (batch) dimensions that broadcast; a transposed operand is stored
     `[.., k, m]` or `[.., n, k]`. C1: one access per extra operand.
 
-    Example: `%y = fused.matmul %a, %b, %bias {access = [#fused.access<["d1"]>], transpose_rhs = true} : (..) -> .. { ^bb0(%acc: f32, %b0: f32): .. }`
+    Example: `%y = fused.matmul %a, %b, %bias {access = [#fused.access<["d1"]>], transpose_rhs = true} : (..) -> .. {
+    ^bb0(%acc: f32, %b0: f32): .. }`
     """
 
     name = "fused.matmul"
@@ -90,14 +91,16 @@ class MatmulOp(EpilogueOp):
 
 @irdl_op_definition
 class ConvolutionOp(EpilogueOp):
-    """`result[n, k, p..] = epilogue(sum over c, r of input[n, c, p * stride + r * dilation - pre] * kernel[k, c, r], extras..)`.
+    """`result[n, k, p..] = epilogue(sum over c, r of input[n, c, p * stride + r * dilation - pre] * kernel[k, c, r],
+    extras..)`.
 
     The kernel is `[k, c / groups, window..]`; cells outside of the input count as zero. With `transposed` the op is the
-    deconvolution whose kernel is `[c, k / groups, window..]`: `result[n, k, p * stride + r * dilation - pre] += ...`, cropped
-    by `post` and lengthened by the result type. A bias is an extra operand with access `["d1"]`. C1: one access per extra operand.
+    deconvolution whose kernel is `[c, k / groups, window..]`: `result[n, k, p * stride + r * dilation - pre] += ...`,
+    cropped by `post` and lengthened by the result type. A bias is an extra operand with access `["d1"]`. C1: one
+    access per extra operand.
 
-    On blocked tensors (`trt.dims` with channels) the input is `[n, c / block, h, w, block]`, and `channels` in its type tells c;
-    the kernel stays as it is. A planar input with a blocked result is legal.
+    On blocked tensors (`trt.dims` with channels) the input is `[n, c / block, h, w, block]`, and `channels` in its
+    type tells c; the kernel stays as it is. A planar input with a blocked result is legal.
     """
 
     name = "fused.convolution"

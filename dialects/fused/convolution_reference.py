@@ -24,8 +24,12 @@ def convolve(x: Array, kernel: Array, spatial: Spatial, groups: int) -> Array:
     x = x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])
     kernel = kernel.reshape(groups, kernel.shape[0] // groups, *kernel.shape[1:])
     for tap in np.ndindex(*window):
-        cut = tuple(slice(t * d, t * d + (o - 1) * s + 1, s) for t, o, (s, d, _, _) in zip(tap, out, spatial, strict=True))
-        result += np.einsum("ngc...,gkc->ngk...", x[(..., *cut)], kernel[(slice(None), slice(None), slice(None), *tap)], optimize=True)
+        cut = tuple(
+            slice(t * d, t * d + (o - 1) * s + 1, s) for t, o, (s, d, _, _) in zip(tap, out, spatial, strict=True)
+        )
+        result += np.einsum(
+            "ngc...,gkc->ngk...", x[(..., *cut)], kernel[(slice(None), slice(None), slice(None), *tap)], optimize=True
+        )
     return result.reshape(x.shape[0], -1, *out)
 
 
@@ -39,12 +43,17 @@ def convolve_transposed(x: Array, kernel: Array, spatial: Spatial, groups: int, 
     x = x.reshape(batch, groups, x.shape[1] // groups, *lengths)
     kernel = kernel.reshape(groups, kernel.shape[0] // groups, *kernel.shape[1:])
     full = [
-        max((n - 1) * s + d * (w - 1) + 1, o + p) for n, w, o, (s, d, p, _) in zip(lengths, window, out, spatial, strict=True)
+        max((n - 1) * s + d * (w - 1) + 1, o + p)
+        for n, w, o, (s, d, p, _) in zip(lengths, window, out, spatial, strict=True)
     ]
     result = np.zeros((batch, groups, kernel.shape[2], *full), wide)
     for tap in np.ndindex(*window):
-        put = tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, n, (s, d, _, _) in zip(tap, lengths, spatial, strict=True))
-        result[(..., *put)] += np.einsum("ngc...,gck->ngk...", x, kernel[(slice(None), slice(None), slice(None), *tap)], optimize=True)
+        put = tuple(
+            slice(t * d, t * d + (n - 1) * s + 1, s) for t, n, (s, d, _, _) in zip(tap, lengths, spatial, strict=True)
+        )
+        result[(..., *put)] += np.einsum(
+            "ngc...,gck->ngk...", x, kernel[(slice(None), slice(None), slice(None), *tap)], optimize=True
+        )
     crop = tuple(slice(p, p + o) for o, (_, _, p, _) in zip(out, spatial, strict=True))
     return result.reshape(batch, -1, *full)[(..., *crop)]
 

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, TensorType, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute, SSAValue
-from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
@@ -53,7 +61,9 @@ class CumulativeOp(FusedOp):
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$kind $input attr-dict `:` functional-type(operands, results)"
 
-    def __init__(self, kind: CumulativeKind, input: SSAValue, axis: int, exclusive: bool = False, reverse: bool = False):
+    def __init__(
+        self, kind: CumulativeKind, input: SSAValue, axis: int, exclusive: bool = False, reverse: bool = False
+    ):
         super().__init__(
             operands=[input],
             properties={
@@ -67,7 +77,9 @@ class CumulativeOp(FusedOp):
 
     def verify_(self) -> None:
         axis = self.axis.value.data
-        require(0 <= axis < rank(self.input.type), f"C1: {self.name} has no axis {axis}: its input is {self.input.type}")
+        require(
+            0 <= axis < rank(self.input.type), f"C1: {self.name} has no axis {axis}: its input is {self.input.type}"
+        )
         require(self.input.type == self.output.type, f"C2: {self.name} of {self.input.type} is not {self.output.type}")
 
     def reference(self, *arrays: Array) -> Sequence[Array]:

@@ -28,18 +28,23 @@ if TYPE_CHECKING:
 class EpilogueOp(FusedOp):
     """An op with one result that is an accumulated value put through a scalar region.
 
-    The region's first argument is the accumulator, whose type is the type of accumulation; the others are one element of each
-    extra operand (the last operands of the op), and the access of each says which, over the dimensions of the result.
+    The region's first argument is the accumulator, whose type is the type of accumulation; the others are one element
+    of each extra operand (the last operands of the op), and the access of each says which, over the dimensions of the
+    result.
     """
 
     def check_epilogue(self, extras: Sequence[SSAValue], access: Sequence[AccessAttr], epilogue: Region) -> None:
-        require(len(access) == len(extras), f"C1: {self.name} has {len(extras)} extra operands and {len(access)} accesses")
+        require(
+            len(access) == len(extras), f"C1: {self.name} has {len(extras)} extra operands and {len(access)} accesses"
+        )
         for operand, one in zip(extras, access, strict=True):
             check_access(self, one, operand.type, rank(self.results[0].type))
         require(len(epilogue.block.args) > 0, f"{self.name}: the epilogue takes the accumulator first")
         check_region(self, epilogue, [accumulator_type(epilogue), *element_types(extras)], element_types(self.results))
 
-    def apply_epilogue(self, accumulator: Array, arrays: Sequence[Array], access: Sequence[AccessAttr], epilogue: Region) -> Array:
+    def apply_epilogue(
+        self, accumulator: Array, arrays: Sequence[Array], access: Sequence[AccessAttr], epilogue: Region
+    ) -> Array:
         import numpy as np
 
         env = bind_dims(self, arrays, accumulator.shape, dims(self.results[0].type))

@@ -24,7 +24,8 @@ from xdsl.utils.exceptions import VerifyException
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.symbolic import Dim, coefficient_of, evaluate, parse, substitute, sym, symbols
 from mlirt.dialects.tensor_op import require
-from mlirt.dialects.tensor_types import dims, element_of, rank
+from mlirt.dialects.tensor_types import element_of, rank
+from mlirt.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -115,7 +116,9 @@ def is_identity(region: Region) -> bool:
 
 
 def inline(region: Region, arguments: Sequence[SSAValue], before: Operation) -> list[SSAValue]:
-    """Copy a scalar region's ops in front of `before`, with its arguments replaced; returns the values that it yields."""
+    """Copy a scalar region's ops in front of `before`, with its arguments replaced; returns the values that it
+    yields.
+    """
     block = before.parent
     assert block is not None
     return copy_region(region, arguments, lambda op: block.insert_op_before(op, before))
@@ -174,11 +177,11 @@ def check_access(op: Operation, access: AccessAttr, operand: Attribute, space_ra
                 raise VerifyException(f"{op.name}: {error}") from error
 
 
-def gather_operand(array: Array, access: AccessAttr, space: Sequence[int], env: Mapping[str, Dim]) -> Array:
+def gather_operand(array: Array, access: AccessAttr, space: Sequence[int], env: Mapping[str, int]) -> Array:
     """The operand's elements laid out over the whole iteration space."""
     import numpy as np
 
-    picked = []
+    picked: list[Array] = []
     for index in access.indices():
         index = substitute(index, env)
         position = np.zeros((1,) * len(space), np.int64)
@@ -195,27 +198,27 @@ def gather_operand(array: Array, access: AccessAttr, space: Sequence[int], env: 
 
 def bind_dims(
     op: Operation, arrays: Sequence[Array], space: Sequence[int] = (), space_dims: Sequence[Dim] = ()
-) -> dict[str, Dim]:
-    """The values of the network's symbols, read off actual shapes where a dimension is just a symbol."""
-    env: dict[str, Dim] = {}
-    pairs = [
-        (dim, size)
-        for operand, array in zip(op.operands, arrays, strict=True)
-        for dim, size in zip(dims(operand.type), array.shape, strict=True)
-    ]
-    for dim, size in [*pairs, *zip(space_dims, space, strict=True)]:
+) -> dict[str, int]:
+    """The values of the network's symbols, read off actual shapes, also those of a result where they are known."""
+    from mlirt.dialects.symbol_values import known
+
+    env = known(op, arrays)
+    for dim, size in zip(space_dims, space, strict=True):
         names = symbols(dim)
         if len(names) == 1 and dim == sym(*names):
-            env[str(*names)] = int(size)
+            env.setdefault(str(*names), size)
     return env
 
 
-def numbers_of(space: Sequence[Dim], env: Mapping[str, Dim]) -> list[int]:
-    """Dimensions as numbers; raises `KeyError` with the name of a symbol that no operand settles."""
-    return [evaluate(dim, {name: value for name, value in env.items() if isinstance(value, int)}) for dim in space]
+def numbers_of(space: Sequence[Dim], env: Mapping[str, int]) -> list[int]:
+    """Dimensions as numbers; raises `InvalidInputError` with the name of a symbol that no operand settles."""
+    try:
+        return [evaluate(dim, env) for dim in space]
+    except KeyError as error:
+        raise InvalidInputError(f"the length {error.args[0]} is not known: no input has this dimension") from error
 
 
-def region_values(space: Sequence[int], env: Mapping[str, Dim]) -> dict[str, Callable[[Operation], Array]]:
+def region_values(space: Sequence[int], env: Mapping[str, int]) -> dict[str, Callable[[Operation], Array]]:
     """The meaning of the ops in scalar regions that ask for the place or a size, over an iteration space."""
     import numpy as np
 

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import IntegerAttr, TensorType, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, SpacedOpaqueSyntaxAttribute, SSAValue
-from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
@@ -95,7 +103,10 @@ class GatherOp(FusedOp):
     def verify_(self) -> None:
         element = element_of(self.indices.type)
         require(not is_float(element) and not is_bool(element), f"C1: {self.name} needs integer indices, not {element}")
-        require(self.depth >= 0, f"C3: the last length of the indices of {self.name} is a number, not {dims(self.indices.type)[-1]}")
+        require(
+            self.depth >= 0,
+            f"C3: the last length of the indices of {self.name} is a number, not {dims(self.indices.type)[-1]}",
+        )
         ranks = {
             GatherMode.DEFAULT: rank(self.data.type) + rank(self.indices.type) - 1 - self.elementwise_dims,
             GatherMode.ELEMENT: rank(self.indices.type),
@@ -103,7 +114,9 @@ class GatherOp(FusedOp):
         }
         expected = ranks[self.mode.data]
         fits = rank(self.output.type) == expected and element_of(self.output.type) == element_of(self.data.type)
-        require(fits, f"C2: the result of {self.name} has rank {expected} and the data's elements, not {self.output.type}")
+        require(
+            fits, f"C2: the result of {self.name} has rank {expected} and the data's elements, not {self.output.type}"
+        )
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         from mlirt.dialects.indexing import gather_elements, gather_nd, gather_slices

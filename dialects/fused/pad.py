@@ -60,7 +60,8 @@ class PadOp(FusedOp):
     C1: `pre` and `stride` have one entry per dimension, and the result has the input's rank and element type.
     C2: `fill` has one element of the input's type, and only mode constant has it.
 
-    Example: `%y = fused.pad %x {pre = #trt.dims<["0", "1"]>, mode = #fused.pad_mode reflect} : (tensor<2x3xf32>) -> tensor<2x5xf32>`
+    Example: `%y = fused.pad %x {pre = #trt.dims<["0", "1"]>, mode = #fused.pad_mode reflect} : (tensor<2x3xf32>) ->
+    tensor<2x5xf32>`
     """
 
     name = "fused.pad"
@@ -101,7 +102,10 @@ class PadOp(FusedOp):
     def verify_(self) -> None:
         source, target = self.input.type, self.output.type
         counts = {len(self.pre.dims()), len(self.strides()), rank(source), rank(target)}
-        require(len(counts) == 1, f"C1: pre and stride of {self.name} need one entry per dimension of {source} and of {target}")
+        require(
+            len(counts) == 1,
+            f"C1: pre and stride of {self.name} need one entry per dimension of {source} and of {target}",
+        )
         require(element_of(source) == element_of(target), f"C1: {self.name} of {source} is not {target}")
         if self.fill is not None:
             fits = element_of(self.fill.type) == element_of(source) and element_count(self.fill.type) == 1
@@ -113,13 +117,17 @@ class PadOp(FusedOp):
 
         x, env = arrays[0], bind_dims(self, arrays)
         shape = numbers_of(dims(self.output.type), env)
-        fill = arrays[1].reshape(()) if len(arrays) > 1 else np.zeros((), x.dtype)
+        fill = arrays[-1].reshape(()) if self.fill is not None else np.zeros((), x.dtype)
         inside = np.ones((1,) * x.ndim, np.bool_)
         steps = zip(shape, numbers_of(self.pre.dims(), env), numbers_of(self.strides(), env), strict=True)
         for axis, (length, pre, stride) in enumerate(steps):
             place, valid = _settle(np.arange(length) * stride - pre, x.shape[axis], self.mode.data)
             inside = inside & valid.reshape([-1 if k == axis else 1 for k in range(x.ndim)])
-            x = np.take(x, place, axis) if x.shape[axis] else np.zeros([*x.shape[:axis], length, *x.shape[axis + 1 :]], x.dtype)
+            x = (
+                np.take(x, place, axis)
+                if x.shape[axis]
+                else np.zeros([*x.shape[:axis], length, *x.shape[axis + 1 :]], x.dtype)
+            )
         return [np.where(inside, x, fill).astype(arrays[0].dtype)]
 
 

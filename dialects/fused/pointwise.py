@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ArrayAttr, TensorType
 from xdsl.ir import Attribute, Region, SSAValue
-from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, prop_def, region_def, traits_def, var_operand_def, var_result_def
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
 from xdsl.traits import Pure
 
 from mlirt.dialects.fused.access import AccessAttr
@@ -36,8 +44,8 @@ class PointwiseOp(FusedOp):
     The iteration space is the dimensions of the results, which are equal. `access` says which element of an operand an
     iteration reads; so broadcasts, transposes, slices and strided reads are pointwise ops with an identity region.
 
-    C1: one access per operand. C2: all results have the same dimensions. C3: the region takes one scalar per operand and
-    yields one per result.
+    C1: one access per operand. C2: all results have the same dimensions. C3: the region takes one scalar per operand
+    and yields one per result.
 
     Example:
 
@@ -68,9 +76,14 @@ class PointwiseOp(FusedOp):
         )
 
     def verify_(self) -> None:
-        require(len(self.access) == len(self.inputs), f"C1: {self.name} has {len(self.inputs)} operands and {len(self.access)} accesses")
+        require(
+            len(self.access) == len(self.inputs),
+            f"C1: {self.name} has {len(self.inputs)} operands and {len(self.access)} accesses",
+        )
         space = dims(self.outputs[0].type)
-        require(all(dims(out.type) == space for out in self.outputs), f"C2: the results of {self.name} differ in dimensions")
+        require(
+            all(dims(out.type) == space for out in self.outputs), f"C2: the results of {self.name} differ in dimensions"
+        )
         for operand, access in zip(self.inputs, self.access, strict=True):
             check_access(self, access, operand.type, len(space))
         check_region(self, self.body, element_types(self.inputs), element_types(self.outputs))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ArrayAttr, TensorType
 from xdsl.dialects.utils import EnumAttribute
@@ -26,7 +26,15 @@ from xdsl.utils.str_enum import StrEnum
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.epilogue import EpilogueOp, accumulator_type
-from mlirt.dialects.fused.fused_op import bind_dims, check_access, check_region, element_types, gather_operand, numbers_of, region_values
+from mlirt.dialects.fused.fused_op import (
+    bind_dims,
+    check_access,
+    check_region,
+    element_types,
+    gather_operand,
+    numbers_of,
+    region_values,
+)
 from mlirt.dialects.scalar_semantics import evaluate_region
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import require
@@ -54,9 +62,10 @@ class ReductionKindAttr(EnumAttribute[ReductionKind], SpacedOpaqueSyntaxAttribut
 class ReductionOp(EpilogueOp):
     """`result[p..] = epilogue(combine over r.. of body(inputs..), extras..)`.
 
-    The iteration space is the dimensions of the result (`d0`, `d1`, ..) followed by the extents in `reduced`; `access` is over all
-    of it, `extra_access` over the result's. A reduced dimension that the result keeps has length 1 there, and no access reads it.
-    `max` and `min` propagate NaN. Over no elements the accumulator is 0, 1, the smallest, the largest, true or false.
+    The iteration space is the dimensions of the result (`d0`, `d1`, ..) followed by the extents in `reduced`;
+    `access` is over all of it, `extra_access` over the result's. A reduced dimension that the result keeps has length
+    1 there, and no access reads it. `max` and `min` propagate NaN. Over no elements the accumulator is 0, 1, the
+    smallest, the largest, true or false.
 
     C1: one access per input and per extra. C2: the body takes one scalar per input and yields the accumulator.
     C3: `and` and `or` combine integers or booleans.
@@ -109,7 +118,10 @@ class ReductionOp(EpilogueOp):
         )
 
     def verify_(self) -> None:
-        require(len(self.access) == len(self.inputs), f"C1: {self.name} has {len(self.inputs)} inputs and {len(self.access)} accesses")
+        require(
+            len(self.access) == len(self.inputs),
+            f"C1: {self.name} has {len(self.inputs)} inputs and {len(self.access)} accesses",
+        )
         space = rank(self.output.type) + len(self.reduced.dims())
         for operand, access in zip(self.inputs, self.access, strict=True):
             check_access(self, access, operand.type, space)
@@ -147,7 +159,9 @@ def combine(kind: ReductionKind, values: Array, axes: tuple[int, ...]) -> Array:
         return np.asarray(function.reduce(values, axes, initial=_start(kind, values.dtype)))
 
 
-def _start(kind: ReductionKind, dtype: np.dtype[np.generic]) -> np.generic:
+def _start(kind: ReductionKind, dtype: Any) -> Any:
+    import numpy as np
+
     return np.asarray(neutral(kind, dtype.name)).astype(dtype)[()]
 
 

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import IntegerAttr, TensorType, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute, SSAValue
-from xdsl.irdl import ParsePropInAttrDict, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
@@ -46,19 +54,21 @@ class ScatterReductionAttr(EnumAttribute[ScatterReduction], SpacedOpaqueSyntaxAt
 
 @irdl_op_definition
 class ScatterOp(FusedOp):
-    """A copy of `data` in which the elements at `indices` are replaced by `updates`, or combined with them by `reduction`.
+    """A copy of `data` in which the elements at `indices` are replaced by `updates`, or combined with them by
+    `reduction`.
 
     | mode | update |
     |---|---|
     | element | y[.., indices[.., j, ..], ..] = updates[.., j, ..] along `axis` |
     | nd | y[indices[i..], k..] = updates[i.., k..], the last dimension of the indices holds coordinates |
 
-    Updates of one place happen in row-major order of the updates, so the last one wins. A negative index counts from the end;
-    one that is still out of range updates nothing.
+    Updates of one place happen in row-major order of the updates, so the last one wins. A negative index counts from
+    the end; one that is still out of range updates nothing.
     C1: the indices are integers. C2: data, updates and result have one element type, the result the data's rank.
     C3: in mode element the indices have the data's rank, in mode nd their last length is a number.
 
-    Example: `%y = fused.scatter %x, %i, %u {mode = #fused.scatter_mode element, axis = 1 : i64} : (..) -> tensor<2x5xf32>`
+    Example: `%y = fused.scatter %x, %i, %u {mode = #fused.scatter_mode element, axis = 1 : i64} : (..) ->
+    tensor<2x5xf32>`
     """
 
     name = "fused.scatter"
@@ -105,10 +115,15 @@ class ScatterOp(FusedOp):
         require(not is_float(element) and not is_bool(element), f"C1: {self.name} needs integer indices, not {element}")
         elements = {element_of(value.type) for value in (self.data, self.updates, self.output)}
         fits = len(elements) == 1 and rank(self.output.type) == rank(self.data.type)
-        require(fits, f"C2: {self.name} cannot put {self.updates.type} into {self.data.type} and give {self.output.type}")
+        require(
+            fits, f"C2: {self.name} cannot put {self.updates.type} into {self.data.type} and give {self.output.type}"
+        )
         is_nd = self.mode.data is ScatterMode.ND
         fits = self.depth >= 0 if is_nd else rank(self.indices.type) == rank(self.data.type)
-        require(fits, f"C3: {self.name} in mode {self.mode.data} cannot take indices {self.indices.type} for {self.data.type}")
+        require(
+            fits,
+            f"C3: {self.name} in mode {self.mode.data} cannot take indices {self.indices.type} for {self.data.type}",
+        )
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         import numpy as np
@@ -116,7 +131,9 @@ class ScatterOp(FusedOp):
         from mlirt.dialects.indexing import scatter_elements, scatter_nd
 
         kinds = ScatterReduction
-        combine = {kinds.ADD: np.add, kinds.MUL: np.multiply, kinds.MAX: np.maximum, kinds.MIN: np.minimum}.get(self.reduction.data)
+        combine = {kinds.ADD: np.add, kinds.MUL: np.multiply, kinds.MAX: np.maximum, kinds.MIN: np.minimum}.get(
+            self.reduction.data
+        )
         data, indices, updates = arrays
         if self.mode.data is ScatterMode.ELEMENT:
             return [scatter_elements(data, indices, updates, self.axis.value.data, combine)]

@@ -44,8 +44,13 @@ class SoftmaxOp(FusedOp):
 
     def verify_(self) -> None:
         axis = self.axis.value.data
-        require(is_float(element_of(self.input.type)), f"C1: {self.name} needs floating-point numbers, not {self.input.type}")
-        require(0 <= axis < rank(self.input.type), f"C2: {self.name} has no axis {axis}: its input is {self.input.type}")
+        require(
+            is_float(element_of(self.input.type)),
+            f"C1: {self.name} needs floating-point numbers, not {self.input.type}",
+        )
+        require(
+            0 <= axis < rank(self.input.type), f"C2: {self.name} has no axis {axis}: its input is {self.input.type}"
+        )
         require(self.input.type == self.output.type, f"C3: {self.name} of {self.input.type} is not {self.output.type}")
 
     def reference(self, *arrays: Array) -> Sequence[Array]:

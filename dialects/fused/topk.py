@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class TopkOp(FusedOp):
-    """The k extreme elements along `axis` and their positions, the most extreme first; of equal ones the lower position first.
+    """The k extreme elements along `axis` and their positions, the most extreme first; of equal ones the lower
+    position first.
 
     k is the length of the results along `axis`. Without `sorted` any order is legal. NaN counts as the largest.
-    C1: `axis` is an axis of the input. C2: the values have the input's element type, the indices are integers, and both have
-    the same dimensions.
+    C1: `axis` is an axis of the input. C2: the values have the input's element type, the indices are integers, and
+    both have the same dimensions.
 
     Example: `%v, %i = fused.topk max %x {axis = 1 : i64} : (tensor<4x9xf32>) -> (tensor<4x3xf32>, tensor<4x3xi64>)`
     """
@@ -63,9 +64,17 @@ class TopkOp(FusedOp):
 
     def verify_(self) -> None:
         axis = self.axis.value.data
-        require(0 <= axis < rank(self.input.type), f"C1: {self.name} has no axis {axis}: its input is {self.input.type}")
-        fits = element_of(self.values.type) == element_of(self.input.type) and dims(self.values.type) == dims(self.indices.type)
-        fits = fits and isinstance(element_of(self.indices.type), IntegerType) and rank(self.values.type) == rank(self.input.type)
+        require(
+            0 <= axis < rank(self.input.type), f"C1: {self.name} has no axis {axis}: its input is {self.input.type}"
+        )
+        fits = element_of(self.values.type) == element_of(self.input.type) and dims(self.values.type) == dims(
+            self.indices.type
+        )
+        fits = (
+            fits
+            and isinstance(element_of(self.indices.type), IntegerType)
+            and rank(self.values.type) == rank(self.input.type)
+        )
         require(fits, f"C2: {self.name} of {self.input.type} does not give {self.values.type} and {self.indices.type}")
 
     def reference(self, *arrays: Array) -> Sequence[Array]:

@@ -13,6 +13,7 @@ from xdsl.traits import Pure
 from mlirt.dialects.fused.fused_op import FusedOp, bind_dims, numbers_of
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import dims, element_count, element_of
+from mlirt.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class ViewOp(FusedOp):
-    """The input's elements in row-major order under other dimensions; costs nothing where the input lies densely in memory.
+    """The input's elements in row-major order under other dimensions; costs nothing where the input lies densely in
+    memory.
 
     C1: the element types are equal. C2: where both counts are numbers, both sides have equally many elements.
 
@@ -44,14 +46,17 @@ class ViewOp(FusedOp):
         require(element_of(source) == element_of(target), f"C1: {self.name} of {source} is not {target}")
         before, after = element_count(source), element_count(target)
         is_known = isinstance(before, int) and isinstance(after, int)
-        require(not is_known or before == after, f"C2: {self.name} of {source} ({before} elements) is not {target} ({after})")
+        require(
+            not is_known or before == after,
+            f"C2: {self.name} of {source} ({before} elements) is not {target} ({after})",
+        )
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         (x,) = arrays
         target = dims(self.output.type)
         try:
             return [x.reshape(numbers_of(target, bind_dims(self, arrays)))]
-        except KeyError:
+        except InvalidInputError:
             unknown = [dim for dim in target if not isinstance(dim, int)]
             if len(unknown) != 1:
                 raise

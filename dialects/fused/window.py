@@ -51,16 +51,18 @@ class WindowKindAttr(EnumAttribute[WindowKind], SpacedOpaqueSyntaxAttribute):
 class WindowOp(EpilogueOp):
     """`result[.., p.., ..] = epilogue(combine over r.. of input[.., p * stride + r * dilation - pre, ..], extras..)`.
 
-    The window slides over as many axes as `window` has entries, from `axis` on; the other axes are kept. Cells outside of the
-    input do not count. `average` divides by the cells in the input, with `count_include_padding` by those in the padded input
-    (never by cells past the padding), and a window without cells has the mean 0; integers round toward zero. The epilogue's
-    first argument is the accumulator in the type of accumulation; extras and their accesses are as in a convolution.
+    The window slides over as many axes as `window` has entries, from `axis` on; the other axes are kept. Cells
+    outside of the input do not count. `average` divides by the cells in the input, with `count_include_padding` by
+    those in the padded input (never by cells past the padding), and a window without cells has the mean 0; integers
+    round toward zero. The epilogue's first argument is the accumulator in the type of accumulation; extras and their
+    accesses are as in a convolution.
 
-    C1: one access per extra. C2: stride, dilation and pads have one entry per window axis, strides and dilations are positive.
+    C1: one access per extra. C2: stride, dilation and pads have one entry per window axis, strides and dilations are
+    positive.
     C3: the windowed axes exist, and the result has the input's rank.
 
-    Example: `%y = fused.window max %x {window = array<i64: 3, 3>, stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>,
-    pre_padding = #trt.dims<["1", "1"]>, post_padding = #trt.dims<["1", "1"]>} : (tensor<..>) -> tensor<..> {..}`
+    Example: `%y = fused.window max %x {window = array<i64: 3, 3>, stride = array<i64: 2, 2>, dilation = array<i64: 1,
+    1>, pre_padding = #trt.dims<["1", "1"]>, post_padding = #trt.dims<["1", "1"]>} : (tensor<..>) -> tensor<..> {..}`
     """
 
     name = "fused.window"
@@ -129,9 +131,19 @@ class WindowOp(EpilogueOp):
     def verify_(self) -> None:
         self.check_epilogue(self.extras, list(self.access), self.epilogue)
         strides, dilations = integers(self.stride), integers(self.dilation)
-        lengths = {len(integers(self.window)), len(strides), len(dilations), len(self.pre_padding.dims()), len(self.post_padding.dims())}
-        require(len(lengths) == 1, f"C2: window, stride, dilation and pads of {self.name} have different numbers of entries")
-        require(all(step > 0 for step in (*strides, *dilations)), f"C2: {self.name} needs positive strides and dilations")
+        lengths = {
+            len(integers(self.window)),
+            len(strides),
+            len(dilations),
+            len(self.pre_padding.dims()),
+            len(self.post_padding.dims()),
+        }
+        require(
+            len(lengths) == 1, f"C2: window, stride, dilation and pads of {self.name} have different numbers of entries"
+        )
+        require(
+            all(step > 0 for step in (*strides, *dilations)), f"C2: {self.name} needs positive strides and dilations"
+        )
         fits = rank(self.input.type) == rank(self.output.type) and self.axes()[-1] < rank(self.input.type)
         require(fits, f"C3: {self.name} over axes {self.axes()} of {self.input.type} is not {self.output.type}")
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 Steps: TypeAlias = "Sequence[tuple[int, int, int, tuple[int, int]]]"
 
 
-def slide(x: Array, kind: str, first_axis: int, steps: Steps, lengths: Sequence[int | None], include_padding: bool) -> Array:
+def slide(
+    x: Array, kind: str, first_axis: int, steps: Steps, lengths: Sequence[int | None], include_padding: bool
+) -> Array:
     """Combine each window over the axes from `first_axis` on; output lengths that are None follow from the pads."""
     import numpy as np
 
@@ -24,10 +26,12 @@ def slide(x: Array, kind: str, first_axis: int, steps: Steps, lengths: Sequence[
     out = list(x.shape)
     count: Array = np.ones((1,) * x.ndim, np.int64)
     positions: list[Array] = []
-    for axis, ((size, stride, dilation, (pre, post)), length) in enumerate(zip(steps, lengths, strict=True), first_axis):
+    for axis, ((size, stride, dilation, (pre, post)), length) in enumerate(
+        zip(steps, lengths, strict=True), first_axis
+    ):
         n = x.shape[axis]
         out[axis] = (n + pre + post - dilation * (size - 1) - 1) // stride + 1 if length is None else length
-        cells = np.arange(out[axis])[:, None] * stride - pre + np.arange(size) * dilation
+        cells: Array = np.arange(out[axis])[:, None] * stride - pre + np.arange(size) * dilation
         positions.append(cells)
         counted = (cells >= -pre) & (cells < n + post) if include_padding else (cells >= 0) & (cells < n)
         count = count * counted.sum(1).reshape([-1 if k == axis else 1 for k in range(x.ndim)])

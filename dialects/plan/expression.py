@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import FloatAttr, IntAttr, NoneAttr, StringAttr
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntAttr, NoneAttr, StringAttr
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
@@ -52,7 +52,9 @@ class ExpressionAttr(ParametrizedAttribute):
 
 @irdl_attr_definition
 class PointerAttr(ParametrizedAttribute):
-    """A kernel argument that points into a buffer of the launch: `#plan.pointer<0, "4*n">` is operand 0 plus 4 n bytes."""
+    """A kernel argument that points into a buffer of the launch: `#plan.pointer<0, "4*n">` is operand 0 plus 4 n
+    bytes.
+    """
 
     name = "plan.pointer"
 
@@ -83,7 +85,7 @@ class PointerAttr(ParametrizedAttribute):
 
 
 # A pointer into an operand, a whole number, or a constant.
-Argument: TypeAlias = "PointerAttr | ExpressionAttr | FloatAttr"
+Argument: TypeAlias = "PointerAttr | ExpressionAttr | FloatAttr[AnyFloat]"
 
 
 def expression_or(attribute: Attribute | None, default: Dim) -> Dim:

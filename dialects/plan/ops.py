@@ -99,9 +99,9 @@ class WeightOp(IRDLOperation):
 class BufferOp(IRDLOperation):
     """Memory that launches write and read.
 
-    `halo` names the geometry of its zero border cells: such buffers share memory only with buffers of the same class. `first`
-    and `last` are the launches at which it is alive, `offset` its place in the arena; plan-memory fills them in. `kind` output
-    is memory that the caller gets.
+    `halo` names the geometry of its zero border cells: such buffers share memory only with buffers of the same class.
+    `first` and `last` are the launches at which it is alive, `offset` its place in the arena; plan-memory fills them
+    in. `kind` output is memory that the caller gets.
 
     Example: `%b = plan.buffer {bytes = #plan.expression<"4*n">} : !plan.memory`
     """
@@ -131,7 +131,8 @@ class BufferOp(IRDLOperation):
 class ViewOp(IRDLOperation):
     """A part of a buffer, `bytes` from `offset` on.
 
-    Example: `%v = plan.view %b {offset = #plan.expression<"64">, bytes = #plan.expression<"4*n">} : !plan.memory -> !plan.memory`
+    Example: `%v = plan.view %b {offset = #plan.expression<"64">, bytes = #plan.expression<"4*n">} : !plan.memory ->
+    !plan.memory`
     """
 
     name = "plan.view"
@@ -156,8 +157,9 @@ class ViewOp(IRDLOperation):
 class LaunchOp(IRDLOperation):
     """Run a kernel; its location names the layers that the launch stands for.
 
-    `args` has one entry per kernel argument: `#plan.pointer<operand, "bytes">`, `#plan.expression<"n">` or a float. `grid` has
-    the numbers of blocks on a GPU, `signature` the tensor types of the op that the launch came from. C1: pointers name operands. C2: the grid has three entries.
+    `args` has one entry per kernel argument: `#plan.pointer<operand, "bytes">`, `#plan.expression<"n">` or a float.
+    `grid` has the numbers of blocks on a GPU, `signature` the tensor types of the op that the launch came from. C1:
+    pointers name operands. C2: the grid has three entries.
 
     Example: `plan.launch %a, %b {kernel = @relu_1a2b3c4d, args = [#plan.pointer<0, "0">, #plan.pointer<1, "0">,
     #plan.expression<"4*n">]} : !plan.memory, !plan.memory`
@@ -200,7 +202,9 @@ class LaunchOp(IRDLOperation):
         return self.kernel.root_reference.data
 
     def verify_(self) -> None:
-        require(len(self.arguments()) == len(self.args), f"{self.name}: an argument is a pointer, an expression or a float")
+        require(
+            len(self.arguments()) == len(self.args), f"{self.name}: an argument is a pointer, an expression or a float"
+        )
         for arg in self.arguments():
             known = not isinstance(arg, PointerAttr) or arg.operand.data < len(self.buffers)
             require(known, f"C1: {self.name} has {len(self.buffers)} buffers, but an argument names {arg}")

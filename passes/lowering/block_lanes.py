@@ -13,7 +13,9 @@ from mlirt.passes.lowering.kernel_builder import KernelBuilder
 
 
 def surplus(of: Attribute) -> Dim | None:
-    """The channel count of a blocked tensor whose last block may be partly unused; None where there is nothing to mask."""
+    """The channel count of a blocked tensor whose last block may be partly unused; None where there is nothing to
+    mask.
+    """
     count = channels(of)
     if count is None:
         return None

@@ -30,7 +30,8 @@ class ConvertFusedToKernelPass(ModulePass):
     `tactic` restricts the choice to tactics whose name starts with it (`generic`: loop nests only).
 
     Before: `%y = fused.pointwise %x {..}` on tensors
-    After: `plan.launch %b0, %b1 {kernel = @pointwise_1a2b3c4d, ..}` on buffers, and the `kernel.func` beside the function
+    After: `plan.launch %b0, %b1 {kernel = @pointwise_1a2b3c4d, ..}` on buffers, and the `kernel.func` beside the
+    function
     """
 
     name = "convert-fused-to-kernel"
@@ -49,7 +50,9 @@ class ConvertFusedToKernelPass(ModulePass):
         if not isinstance(ctx, RtContext):
             raise InvalidInputError("convert-fused-to-kernel needs a context with a weight store (RtContext)")
         target = Target(kinds[0], self.vector_bits, frozenset(self.features), self.arch, self.threads)
-        for function in [inner for inner in op.body.block.ops if isinstance(inner, FuncOp) and not inner.is_declaration]:
+        for function in [
+            inner for inner in op.body.block.ops if isinstance(inner, FuncOp) and not inner.is_declaration
+        ]:
             _lower_function(function, target, ctx, op, self.tactic)
 
 

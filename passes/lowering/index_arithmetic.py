@@ -86,9 +86,7 @@ class IndexArithmetic(ABC):
         """A signed integer as an index."""
         return self.value(arith.IndexCastOp(number, IndexType()))
 
-    def _folded(
-        self, op: type[arith.SignlessIntegerBinaryOperation], a: SSAValue | int, b: SSAValue | int
-    ) -> SSAValue:
+    def _folded(self, op: type[arith.SignlessIntegerBinaryOperation], a: SSAValue | int, b: SSAValue | int) -> SSAValue:
         left, right = known(a), known(b)
         if left is not None and right is not None:
             return self.constant(_FOLDS[op.name](left, right))

@@ -62,7 +62,9 @@ class KernelBuilder(IndexArithmetic):
     # Arguments.
 
     def buffer(self, value: SSAValue, elements: Dim = 0) -> SSAValue:
-        """The memory of a tensor value, as a pointer to its element at index zero, moved on by a number of `elements`."""
+        """The memory of a tensor value, as a pointer to its element at index zero, moved on by a number of
+        `elements`.
+        """
         place = self.lowering.placements[value]
         element = element_of(value.type)
         return self.memory(place.buffer, element, place.offset + elements * byte_width(element))
@@ -86,8 +88,9 @@ class KernelBuilder(IndexArithmetic):
     def size(self, dim: Dim) -> SSAValue:
         """A size as an `index` value.
 
-        On a GPU numbers are constants, so that index arithmetic folds. On the CPU every number is an argument of its own, even
-        of equal ones: the text of a kernel must not tell which sizes happen to coincide. Equal symbolic sizes share one.
+        On a GPU numbers are constants, so that index arithmetic folds. On the CPU every number is an argument of its
+        own, even of equal ones: the text of a kernel must not tell which sizes happen to coincide. Equal symbolic
+        sizes share one.
         """
         if isinstance(dim, int) and self.is_cuda:
             return self.constant(dim)
@@ -111,7 +114,9 @@ class KernelBuilder(IndexArithmetic):
         if value not in self._strides:
             steps = self.lowering.placements[value].strides
             sizes = dims(value.type)
-            self._strides[value] = [0 if size == 1 else self.stride(step) for size, step in zip(sizes, steps, strict=True)]
+            self._strides[value] = [
+                0 if size == 1 else self.stride(step) for size, step in zip(sizes, steps, strict=True)
+            ]
         return self._strides[value]
 
     def stride(self, step: Dim) -> Stride:
@@ -241,12 +246,20 @@ class KernelBuilder(IndexArithmetic):
     # The end.
 
     def finish(
-        self, layer: Operation, grid: Sequence[Dim] | None = None, block: Sequence[int] | None = None, shared_bytes: int = 0
+        self,
+        layer: Operation,
+        grid: Sequence[Dim] | None = None,
+        block: Sequence[int] | None = None,
+        shared_bytes: int = 0,
     ) -> None:
-        """Add the kernel to the module, unless an equal one is there, and launch it before `layer` under that op's name."""
+        """Add the kernel to the module, unless an equal one is there, and launch it before `layer` under that op's
+        name.
+        """
         self.insert(ReturnOp())
         function = self.function
-        function.properties["function_type"] = FunctionType.from_lists([arg.type for arg in function.body.block.args], [])
+        function.properties["function_type"] = FunctionType.from_lists(
+            [arg.type for arg in function.body.block.args], []
+        )
         if block is not None:
             function.attributes["block_size"] = DenseArrayBase.from_list(i64, list(block))
         if shared_bytes:

@@ -1,7 +1,7 @@
 """Loop nests over affine accesses: each operand's address is a sum of iteration index times stride, symbolically.
 
-Neighbouring dimensions that every operand walks through like one are merged, so that most nests have one or two loops, and
-the last one stays the one along which memory is contiguous.
+Neighbouring dimensions that every operand walks through like one are merged, so that most nests have one or two
+loops, and the last one stays the one along which memory is contiguous.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def affine(value: SSAValue, place: Placement, access: AccessAttr, rank: int) -> 
     """The elements that an access picks, over `rank` iteration dimensions."""
     indices = access.indices()
     steps = tuple(
-        total([coefficient_of(index, f"d{axis}") * stride for index, stride in zip(indices, place.strides, strict=True)])
+        total(
+            [coefficient_of(index, f"d{axis}") * stride for index, stride in zip(indices, place.strides, strict=True)]
+        )
         for axis in range(rank)
     )
     origin: dict[str, Dim] = {f"d{axis}": 0 for axis in range(rank)}
@@ -53,7 +55,9 @@ def total(terms: Sequence[Dim]) -> Dim:
 
 @dataclass(frozen=True)
 class Nest:
-    """A box of iterations and what it touches. `groups[k]` are the dimensions of the original space that loop k walks."""
+    """A box of iterations and what it touches. `groups[k]` are the dimensions of the original space that loop k
+    walks.
+    """
 
     extents: tuple[Dim, ...]
     operands: tuple[Affine, ...]

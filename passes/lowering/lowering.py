@@ -5,7 +5,8 @@ A tactic is a file `passes/lowering/<family>/<tactic>.py` with
     OPS = (ConvolutionOp,)          the classes of fused ops that it may take
     TARGETS = {"cpu"}               the kinds of target
     PRIORITY = 10                   higher ones are tried first; `generic*.py` has 0 and always applies
-    def lower(op, lowering) -> bool: builds kernels and finishes them; False, with nothing built, where it does not apply
+    def lower(op, lowering) -> bool: builds kernels and finishes them; False, with nothing built, where it does not
+    apply
 """
 
 from __future__ import annotations

@@ -80,7 +80,11 @@ class Placements:
         owner = value.owner
         if isinstance(owner, ConstantOp):
             attr = owner.value
-            attr = attr if isinstance(attr, WeightsAttr) else weights_of(self._ctx).put(owner.array(weights_of(self._ctx)), "constant")
+            attr = (
+                attr
+                if isinstance(attr, WeightsAttr)
+                else weights_of(self._ctx).put(owner.array(weights_of(self._ctx)), "constant")
+            )
             return Placement(self.weight(attr), 0, strides(value.type)[0])
         if value in self._concat_of:
             op, position = self._concat_of[value]
