@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 
 from mlirt.dialects.weights_file import weight_bytes, write_weights
 from mlirt.dialects.xdsl_compat import module_text
-from mlirt.errors import MlirtError
+from mlirt.errors import InvalidModelError
 
 # Few failures depend on the values of weights; a disk full of copies would be the greater harm.
 _MOST_WEIGHT_BYTES = 16 << 20
@@ -26,11 +26,18 @@ def write_reproducer(
         target.mkdir(parents=True, exist_ok=True)
         path = target / f"{pass_.name}.mlir"
         head = [f"// RUN: rt-opt %s -p '{pass_.pipeline_pass_spec()}'", f"// error: {message}"]
-        if weight_bytes(module, ctx) <= _MOST_WEIGHT_BYTES:
+        if _weights_are_small(module, ctx):
             write_weights(module, ctx, path.with_suffix(".safetensors"))
         else:
             head.append("// weights: left out, give those of the network with --weights where the pass reads them")
         path.write_text("\n".join([*head, "", module_text(module)]), encoding="utf-8")
-    except (OSError, MlirtError):
+    except OSError:
         return None
     return path
+
+
+def _weights_are_small(module: ModuleOp, ctx: Context) -> bool:
+    try:
+        return weight_bytes(module, ctx) <= _MOST_WEIGHT_BYTES
+    except InvalidModelError:
+        return False  # some were never loaded, and the pass failed without them
