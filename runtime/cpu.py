@@ -50,7 +50,7 @@ class CpuDevice:
         """Run rows of the table at address `table` with all threads."""
         if self._code is not None:
             pool: WorkerPool = shared_pool(self._code, self._main_section, self.threads)
-            pool.run(self._code.addresses[self._main_section, "mlirt_main"], table, rows)
+            pool.run(table, rows)
 
     def session(self) -> "CpuSession":
         """A new context's memory."""

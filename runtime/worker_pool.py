@@ -30,6 +30,7 @@ class WorkerPool:
         self.lock = threading.Lock()
         self._code = code
         address = {symbol: code.addresses[section, symbol] for symbol in SYMBOLS}
+        self._main = address["mlirt_main"]
         void, word = None, ctypes.c_int64
         self._run = ctypes.CFUNCTYPE(void, word, word, word, word, word, word)(address["mlirt_run"])
         worker = ctypes.CFUNCTYPE(void, word, word)(address["mlirt_worker"])
@@ -49,22 +50,23 @@ class WorkerPool:
     def _word(self, index: int) -> ctypes.c_int64:
         return ctypes.c_int64.from_address(self._control + index * _WORD)
 
-    def run(self, main: int, table: int, rows: int) -> None:
-        """Run `rows` rows of the kernel table at address `table` with the SPMD function at address `main`."""
+    def run(self, table: int, rows: int) -> None:
+        """Run `rows` rows of the kernel table at address `table`.
+
+        Always by the pool's own `mlirt_main`: a worker may still be on its way out of it when the caller, who has left
+        the last barrier, frees the engine with its code. It has left the kernels by then.
+        """
         if rows:
             with self.lock:
-                self._run(self._control, main, table, rows, self._sync, self.threads)
+                self._run(self._control, self._main, table, rows, self._sync, self.threads)
 
     def stop(self) -> None:
         """End the workers, so that none is in native code when the process takes that code away."""
         with self.lock:
             self._word(_STOP_WORD).value = 1
-            self._run(self._control, self._code_main(), 0, 0, self._sync, self.threads)
+            self._run(self._control, self._main, 0, 0, self._sync, self.threads)
         for thread in self._workers:
             thread.join(1.0)
-
-    def _code_main(self) -> int:
-        return next(address for (_, symbol), address in self._code.addresses.items() if symbol == "mlirt_main")
 
 
 def _pauses_in(spin: Callable[[int], None], seconds: float = _SPIN_SECONDS) -> int:

@@ -252,6 +252,17 @@ def test_the_runtime_needs_no_compiler(tiny: Maker, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 
 
+def test_engines_come_and_go_while_the_workers_stay(tiny: Maker) -> None:
+    """The workers must not be in the code of an engine that is freed right after a run."""
+    parts = tiny()
+    data = plan_bytes(parts.manifest, parts.sections, parts.weights)
+    x = {"x": random(3, 4)}
+    for _ in range(30):
+        engine = load(data)
+        engine.run(x)
+        del engine
+
+
 def test_a_forked_child_runs_too(tiny: Maker, tmp_path: Path) -> None:
     parts = tiny()
     write_plan(tmp_path / "a.plan", parts.manifest, parts.sections, parts.weights)
