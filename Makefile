@@ -6,7 +6,7 @@ DEMO := examples/recognise_text.py
 .PHONY: demo test lit lint clean
 
 .venv/installed: pyproject.toml
-	$(PYTHON) -m venv .venv
+	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@
 
