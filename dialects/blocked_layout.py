@@ -1,0 +1,54 @@
+"""Blocked tensors: channels in blocks of a vector's width, `[n, c, h, w]` as `[n, ceil(c / b), h, w, b]`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Attribute
+
+from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.dialects.tensor_types import Tensor, channels, dims, element_of, tensor
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+
+def blocked(plain: Attribute, lanes: int, halo: Sequence[int] = ()) -> Tensor:
+    """The blocked type that holds a plain rank-4 tensor, with zero cells around height and width."""
+    batch, count, height, width = dims(plain)
+    cells = halo if any(halo) else ()
+    return tensor(element_of(plain), [batch, ceil_div(count, lanes), height, width, lanes], count, cells)
+
+
+def plain(of: Attribute) -> Tensor:
+    """The plain type with the elements of a tensor: no blocks, no halo."""
+    count = channels(of)
+    if count is None:
+        return tensor(element_of(of), dims(of))
+    batch, _, height, width, _ = dims(of)
+    return tensor(element_of(of), [batch, count, height, width])
+
+
+def is_blocked(of: Attribute) -> bool:
+    return channels(of) is not None
+
+
+def block_array(array: Array, lanes: int) -> Array:
+    """A plain `[n, c, h, w]` array in blocks; lanes beyond the last channel are zero."""
+    import numpy as np
+
+    batch, count, height, width = array.shape
+    blocks = -(-count // lanes)
+    padded = np.zeros((batch, blocks * lanes, height, width), array.dtype)
+    padded[:, :count] = array
+    return np.ascontiguousarray(padded.reshape(batch, blocks, lanes, height, width).transpose(0, 1, 3, 4, 2))
+
+
+def unblock_array(array: Array, count: int) -> Array:
+    """The plain `[n, count, h, w]` array of a blocked one."""
+    import numpy as np
+
+    batch, blocks, height, width, lanes = array.shape
+    spread = array.transpose(0, 1, 4, 2, 3).reshape(batch, blocks * lanes, height, width)
+    return np.ascontiguousarray(spread[:, :count])
