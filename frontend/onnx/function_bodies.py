@@ -71,7 +71,7 @@ def _schema_body(node: Node, proto: NodeProto) -> FunctionBody | None:
     defaults = {name: a.default_value for name, a in schema.attributes.items() if a.default_value.name}
     body = _bound(function, proto, defaults)
     opsets = dict(body.opsets)
-    opsets.setdefault("", node.opset)
+    opsets.setdefault("", node.scope.opsets[""])
     return FunctionBody(body.inputs, body.outputs, body.nodes, opsets)
 
 

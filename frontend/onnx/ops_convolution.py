@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import numpy_dtype
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
@@ -102,3 +106,39 @@ def _for_output_shape(
         small, large = total // 2, total - total // 2
         pre[axis], post[axis] = (small, large) if geometry.mode == "same_upper" else (large, small)
     return Geometry(geometry.strides, geometry.dilations, pre, post, "explicit_round_down"), added
+
+
+@onnx_op("Col2Im", since=18)
+def columns_to_image(net: Network, node: Node) -> Value:
+    """Overlapping blocks added up: a deconvolution in which each row of a column has a kernel with a single 1."""
+    x, image, block = node.input(0), node.known_integers(1, "image_shape"), node.known_integers(2, "block_shape")
+    if x.rank != 3 or not image or not block or len(image) != len(block) or not 2 <= len(block) <= 3:
+        raise node.invalid("expected an input of 3 dimensions, and image_shape and block_shape of 2 or 3 entries each")
+    geometry = geometry_of(node, block, [], transposed=True)
+    cells = math.prod(block)
+    rows = x.dims[1]
+    if not isinstance(rows, int) or not cells or rows % cells:
+        raise node.invalid(f"{rows} rows do not make blocks of {cells} cells")
+    frames = [
+        (length + pre + post - 1 - dilation * (size - 1)) // stride + 1
+        for length, size, stride, dilation, pre, post in zip(
+            image, block, geometry.strides, geometry.dilations, geometry.pre, geometry.post, strict=True
+        )
+    ]
+    ones = np.tile(np.eye(cells).reshape(cells, 1, *block), (rows // cells, *[1] * (len(block) + 1)))
+    covered = [
+        (count - 1) * stride + 1 + dilation * (size - 1) - pre - post
+        for count, size, stride, dilation, pre, post in zip(
+            frames, block, geometry.strides, geometry.dilations, geometry.pre, geometry.post, strict=True
+        )
+    ]
+    return net.emit(
+        "deconvolution",
+        [layers.reshape(net, x, [x.dims[0], rows, *frames]), net.constant(ones.astype(numpy_dtype(x.element))), None],
+        stride=geometry.strides,
+        dilation=geometry.dilations,
+        pre_padding=geometry.pre,
+        post_padding=geometry.post,
+        output_padding=[length - reached for length, reached in zip(image, covered, strict=True)],
+        num_groups=rows // cells,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlirt.dialects.tensor_types import is_bool, is_float, is_unsigned
+from mlirt.dialects.tensor_types import byte_width, is_bool, is_float, is_unsigned
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
@@ -86,12 +86,24 @@ def _small_power(net: Network, base: Value, exponent: Value) -> Value | None:
 
 @onnx_op("BitShift")
 def bit_shift(net: Network, node: Node) -> Value:
-    direction = node.text("direction")
+    """A shift by a negative amount, or by all bits and more, leaves what the sign bit extends to."""
+    x, amount, direction = node.input(0), node.input(1), node.text("direction")
     if direction not in ("LEFT", "RIGHT"):
         raise node.invalid(f"expected direction as 'LEFT' or 'RIGHT', got {direction!r}")
-    if not is_unsigned(node.input(0).element):
-        raise node.unsupported("it is defined for unsigned integers only")
-    return layers.binary(net, "shift_left" if direction == "LEFT" else "shift_right", node.input(0), node.input(1))
+    kind = "shift_left" if direction == "LEFT" else "shift_right"
+    bits = 8 * byte_width(x.element)
+    known = amount.array
+    if known is not None and bool(((known >= 0) & (known < bits)).all()):
+        return layers.binary(net, kind, x, amount)
+    limit = layers.scalar_like(net, bits, amount)
+    zero = layers.scalar_like(net, 0, amount)
+    small = layers.binary(net, "less", amount, limit)
+    if not is_unsigned(x.element):
+        small = layers.binary(net, "and", small, layers.binary(net, "greater_equal", amount, zero))
+    shifted = layers.binary(net, kind, x, layers.select(net, small, amount, zero))
+    signs = direction == "RIGHT" and not is_unsigned(x.element)
+    rest = layers.binary(net, kind, x, layers.scalar_like(net, bits - 1, x)) if signs else layers.scalar_like(net, 0, x)
+    return layers.select(net, small, shifted, rest)
 
 
 @onnx_op("Where")

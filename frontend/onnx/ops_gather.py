@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import Dim, product, sym
+from mlirt.dialects.tensor_types import element_type, tensor
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
@@ -87,9 +88,7 @@ def depth_to_space(net: Network, node: Node) -> Value:
     if not isinstance(channels, int) or block < 1 or channels % (block * block):
         raise node.invalid(f"{channels} channels do not make blocks of {block} x {block}")
     depth = channels // (block * block)
-    mode = node.text("mode", "DCR")
-    if mode not in ("DCR", "CRD"):
-        raise node.invalid(f"expected mode as 'DCR' or 'CRD', got {mode!r}")
+    mode = _block_mode(node)
     blocks: list[Dim] = [block, block, depth] if mode == "DCR" else [depth, block, block]
     parts = layers.reshape(net, x, [batch, *blocks, height, width])
     order = [0, 3, 4, 1, 5, 2] if mode == "DCR" else [0, 1, 4, 2, 5, 3]
@@ -102,9 +101,17 @@ def space_to_depth(net: Network, node: Node) -> Value:
     batch, channels, height, width = _image_dims(node, x)
     if block < 1:
         raise node.invalid(f"expected a positive blocksize, got {block}")
+    mode = _block_mode(node)
     parts = layers.reshape(net, x, [batch, channels, height // block, block, width // block, block])
-    moved = layers.transpose(net, parts, [0, 3, 5, 1, 2, 4])
+    moved = layers.transpose(net, parts, [0, 3, 5, 1, 2, 4] if mode == "DCR" else [0, 1, 3, 5, 2, 4])
     return layers.reshape(net, moved, [batch, channels * block * block, height // block, width // block])
+
+
+def _block_mode(node: Node) -> str:
+    mode = node.text("mode", "DCR")
+    if mode not in ("DCR", "CRD"):
+        raise node.invalid(f"expected mode as 'DCR' or 'CRD', got {mode!r}")
+    return mode
 
 
 def _image_dims(node: Node, x: Value) -> tuple[Dim, Dim, Dim, Dim]:
@@ -112,3 +119,45 @@ def _image_dims(node: Node, x: Value) -> tuple[Dim, Dim, Dim, Dim]:
         raise node.invalid(f"expected an input of 4 dimensions, but it has {x.rank}")
     batch, channels, height, width = x.dims
     return batch, channels, height, width
+
+
+@onnx_op("TensorScatter", since=24)
+def tensor_scatter(net: Network, node: Node) -> Value:
+    """New steps written into a cache, for each sample of the batch from its own position on."""
+    cache, update, start = node.input(0), node.input(1), node.optional(2)
+    axis, mode = node.axis("axis", -2, cache.rank), node.text("mode", "linear")
+    if axis == 0 or mode not in ("linear", "circular"):
+        raise node.invalid(f"expected an axis behind the batch and mode 'linear' or 'circular', got {axis} and {mode!r}")
+    order = [0, axis, *(k for k in range(1, cache.rank) if k != axis)]
+    batch, steps, capacity = update.dims[0], update.dims[axis], cache.dims[axis]
+    position = layers.reshape(net, layers.counting(net, "int64", steps), [1, steps])
+    if start is not None:
+        position = layers.binary(net, "sum", layers.reshape(net, layers.cast(net, start, "int64"), [batch, 1]), position)
+    if mode == "circular":
+        if not isinstance(capacity, int):
+            raise node.unsupported("the circular mode needs a length that is known when the engine is built")
+        position = layers.binary(net, "mod", position, net.constant(np.full((1, 1), capacity, np.int64)))
+    position = layers.expand(net, position, [batch, steps])
+    sample = layers.expand(net, layers.reshape(net, layers.counting(net, "int64", batch), [batch, 1]), [batch, steps])
+    indices = layers.concatenate(net, [layers.unsqueeze(net, value, [2]) for value in (sample, position)], 2)
+    operands = [layers.transpose(net, cache, order), indices, layers.transpose(net, update, order)]
+    written = net.emit("scatter", operands, mode="nd")
+    return layers.transpose(net, written, [order.index(k) for k in range(cache.rank)])
+
+
+@onnx_op("NonZero")
+def non_zero(net: Network, node: Node) -> Value:
+    x = node.input(0)
+    return net.emit_as(tensor(element_type("int64"), [x.rank, sym(net.fresh_name("nonzero"))]), "non_zero", [x])
+
+
+@onnx_op("Compress", since=9)
+def compress(net: Network, node: Node) -> Value:
+    """The slices (without an axis: the elements) whose condition is true; a condition that is too short is false behind."""
+    x, condition = node.input(0), node.input(1)
+    flat = not node.has("axis")
+    x = layers.reshape(net, x, [product(x.dims)]) if flat else x
+    axis = 0 if flat else node.axis("axis", 0, x.rank)
+    count = sym(net.fresh_name("selected"))
+    chosen = net.emit_as(tensor(element_type("int64"), [1, count]), "non_zero", [condition])
+    return net.emit("gather", [x, layers.reshape(net, chosen, [count])], mode="default", axis=axis)

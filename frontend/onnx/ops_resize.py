@@ -38,13 +38,16 @@ def resize(net: Network, node: Node) -> Value:
     x = node.input(0)
     axes = [node.from_front(axis, x.rank) for axis in node.integers("axes", range(x.rank))]
     scales = _known_scales(node, 2)
-    sizes = None if scales else _sizes(node, x, axes)
+    factors = _for_all(node, x, scales, axes, 1.0) if scales else None
+    sizes = None if factors else _sizes(node, x, axes)
     coordinate = _one_of(node, "coordinate_transformation_mode", "half_pixel", _COORDINATES)
+    if factors and coordinate == "align_corners":
+        coordinate, factors, sizes = _aligned(x, factors)
     return net.emit(
         "resize",
         [x, None],
         kind=_kind(node),
-        scales=_for_all(node, x, scales, axes, 1.0) if scales else None,
+        scales=factors,
         output_dims=sizes,
         coordinate=coordinate,
         rounding=_ROUNDINGS[_one_of(node, "nearest_mode", "round_prefer_floor", tuple(_ROUNDINGS))],
@@ -54,6 +57,22 @@ def resize(net: Network, node: Node) -> Value:
         extrapolation_value=node.real("extrapolation_value", 0.0),
         roi=_roi(node, x, axes) if coordinate == "tf_crop_and_resize" else None,
     )
+
+
+def _aligned(x: Value, factors: list[float]) -> tuple[str, list[float], list[Dim] | None]:
+    """`align_corners` with scales: ONNX takes length * scale for the new length in its formula, also where it is no integer.
+
+    Then position i (m - 1) / (m scale - 1) is what `asymmetric` gives with the scale (m scale - 1) / (m - 1).
+    """
+    lengths = [dim for dim in x.dims if isinstance(dim, int)]
+    whole = len(lengths) < x.rank or all((length * factor).is_integer() for length, factor in zip(lengths, factors, strict=True))
+    if whole:
+        return "align_corners", factors, None
+    corrected = [
+        (length * factor - 1) / (length - 1) if length > 1 and length * factor > 1 else 1.0
+        for length, factor in zip(lengths, factors, strict=True)
+    ]
+    return "asymmetric", corrected, [int(length * factor) for length, factor in zip(lengths, factors, strict=True)]
 
 
 def _known_scales(node: Node, k: int) -> list[float] | None:

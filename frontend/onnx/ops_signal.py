@@ -1,0 +1,100 @@
+"""Fourier transforms as products with matrices of sines and cosines."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlirt.dialects.symbolic import Dim
+from mlirt.frontend.onnx import layers
+from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.shape_values import Array
+
+# The matrix has length * frequencies * 4 elements.
+_LONGEST = 1 << 13
+
+
+@onnx_op("DFT", since=17)
+def fourier(net: Network, node: Node) -> Value:
+    """One product over one dimension and the real and imaginary part at once."""
+    x = node.input(0)
+    if node.opset >= 20:
+        axis = node.from_front((node.known_integers(2, "the axis") or [-2])[0], x.rank)
+    else:
+        axis = node.axis("axis", 1, x.rank)
+    parts = x.dims[-1]
+    if x.rank < 2 or axis == x.rank - 1 or parts not in (1, 2):
+        raise node.invalid("expected an axis before the last one, which holds 1 real or 2 complex parts")
+    inverse, onesided = bool(node.integer("inverse", 0)), bool(node.integer("onesided", 0))
+    length = _length(node, x.dims[axis])
+    if inverse and onesided:
+        raise node.unsupported("the inverse of a one-sided spectrum is not known; give both sides")
+    sized = _sized(net, x, axis, length)
+    order = [k for k in range(x.rank - 1) if k != axis]
+    rows = layers.transpose(net, sized, [*order, axis, x.rank - 1])
+    outer = list(rows.dims[:-2])
+    kind = layers.numpy_dtype(x.element)
+    matrix = fourier_matrix(length, parts, inverse, onesided)
+    flat = layers.reshape(net, rows, [*outer, length * parts])
+    basis = net.constant(matrix.reshape([1] * (len(outer) - 1) + list(matrix.shape)).astype(kind))
+    if not outer:
+        raise node.unsupported("it needs a batch dimension")
+    spectrum = layers.reshape(net, layers.matrix_multiply(net, flat, basis), [*outer, matrix.shape[1] // 2, 2])
+    back = [*order, axis]
+    return layers.transpose(net, spectrum, [*[back.index(k) for k in range(x.rank - 1)], x.rank - 1])
+
+
+def _length(node: Node, own: Dim) -> int:
+    given = node.known_integers(1, "the length")
+    length = given[0] if given else own
+    if not isinstance(length, int):
+        raise node.unsupported("it needs a length that is known when the engine is built")
+    if not 0 < length <= _LONGEST:
+        raise node.unsupported(f"expected a length from 1 to {_LONGEST}, got {length}")
+    return length
+
+
+def _sized(net: Network, x: Value, axis: int, length: int) -> Value:
+    """The first `length` elements along an axis, with zeros behind a shorter one."""
+    own = x.dims[axis]
+    if own == length:
+        return x
+    if isinstance(own, int) and own > length:
+        return layers.along(net, x, axis, 0, length)
+    post: list[Dim] = [0] * x.rank
+    post[axis] = length - own
+    return layers.pad(net, x, [0] * x.rank, post, "constant", None)
+
+
+def fourier_matrix(length: int, parts: int, inverse: bool, onesided: bool) -> Array:
+    """(time, part) x (frequency, part): what one element adds to each frequency."""
+    count = length // 2 + 1 if onesided else length
+    steps = np.outer(np.arange(length), np.arange(count)) % length
+    angle = (2 if inverse else -2) * np.pi * steps / length
+    real = np.stack([np.cos(angle), np.sin(angle)], -1)
+    imaginary = np.stack([-np.sin(angle), np.cos(angle)], -1)
+    matrix = np.stack([real, imaginary][:parts], 1).reshape(length * parts, 2 * count)
+    return matrix / length if inverse else matrix
+
+
+@onnx_op("STFT", since=17)
+def short_time_fourier(net: Network, node: Node) -> Value:
+    """A convolution: its kernels are the windowed waves, its stride the step from frame to frame."""
+    x, step, window = node.input(0), node.known_integers(1, "the frame step"), node.known(2, "the window")
+    if x.rank != 3 or x.dims[2] not in (1, 2) or not step or step[0] < 1:
+        raise node.invalid("expected a signal of 3 dimensions, 1 or 2 parts, and a positive frame step")
+    given = node.known_integers(3, "the frame length")
+    length = given[0] if given else x.dims[1] if window is None else window.size
+    if not isinstance(length, int) or not 0 < length <= _LONGEST or (window is not None and window.size != length):
+        raise node.invalid(f"expected a frame length from 1 to {_LONGEST} that the window has too, got {length}")
+    parts = int(str(x.dims[2]))
+    matrix = fourier_matrix(length, parts, False, bool(node.integer("onesided", 1))).reshape(length, parts, -1)
+    if window is not None:
+        matrix = matrix * window.reshape(-1, 1, 1)
+    kernel = net.constant(matrix.transpose(2, 1, 0)[:, :, None].astype(layers.numpy_dtype(x.element)))
+    image = layers.reshape(net, layers.transpose(net, x, [0, 2, 1]), [x.dims[0], parts, 1, x.dims[1]])
+    spectrum = net.emit("convolution", [image, kernel, None], stride=[1, step[0]])
+    frames = spectrum.dims[3]
+    apart = layers.reshape(net, spectrum, [x.dims[0], matrix.shape[2] // 2, 2, frames])
+    return layers.transpose(net, apart, [0, 3, 1, 2])
