@@ -1,0 +1,1 @@
+"""Which tensors are blocked, and how each family of fused ops works on them."""

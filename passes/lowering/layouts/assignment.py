@@ -1,0 +1,157 @@
+"""Walks a function once and gives each op the layout that it can use; operands are converted where they do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from mlirt.dialects.blocked_layout import block_array, blocked, is_blocked, plain
+from mlirt.dialects.fused.contraction import ConvolutionOp
+
+from mlirt.dialects.fused.reformat import ReformatOp
+from mlirt.dialects.locations import fuse
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import Tensor, dims, element_of, halo, rank, tensor
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.weights import WeightStore
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+
+class Assignment:
+    """The state of one walk: which conversions exist already, and where new ops go."""
+
+    def __init__(self, store: WeightStore, lanes: int) -> None:
+        self.store = store
+        self.lanes = lanes
+        self._conversions: dict[tuple[SSAValue, Attribute], SSAValue] = {}
+        self._constants: dict[tuple[SSAValue, str], SSAValue] = {}
+
+    def run(self, block: Block) -> None:
+        """Rewrite every fused op of a block, in order."""
+        from mlirt.passes.lowering.layouts.rules import RULES
+
+        for op in list(block.ops):
+            rule = RULES.get(type(op))
+            made = rule(op, self) if rule is not None else None
+            if made is None:
+                self._make_plain(op)
+            else:
+                self._replace(op, made)
+
+    def _replace(self, op: Operation, made: Operation) -> None:
+        block = op.parent
+        assert block is not None
+        made.location = op.location
+        if made.parent is None:
+            block.insert_op_before(made, op)
+        for old, new in zip(op.results, made.results, strict=True):
+            new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        op.detach()
+        op.erase()
+
+    def _make_plain(self, op: Operation) -> None:
+        for position, value in enumerate(op.operands):
+            if is_tensor_with_layout(value):
+                op.operands[position] = self.convert(value, plain(value.type), op)
+
+    def convert(self, value: SSAValue, wanted: Tensor, before: Operation) -> SSAValue:
+        """The value in another layout, converted once in front of its first reader."""
+        if value.type == wanted:
+            return value
+        key = (value, wanted)
+        if key not in self._conversions:
+            op = ReformatOp(value, wanted)
+            owner = value.owner
+            op.location = fuse(owner) if isinstance(owner, Operation) else before.location
+            block = before.parent
+            assert block is not None
+            block.insert_op_before(op, before)
+            self._conversions[key] = op.output
+        return self._conversions[key]
+
+    def to_blocked(self, value: SSAValue, before: Operation) -> SSAValue:
+        """The value in blocks, with the halo that its readers want where it has to be converted."""
+        if is_blocked(value.type):
+            return value
+        array = self.constant(value)
+        if array is not None:
+            return self.packed(value, "blocked", lambda: block_array(array, self.lanes), before)
+        return self.convert(value, self.blocked_type(value), before)
+
+    def blocked_type(self, value: SSAValue) -> Tensor:
+        """The blocked type for a value, with a halo for the padded convolutions that read it."""
+        return blocked(value.type, self.lanes, self.halo_for(value))
+
+    def halo_for(self, value: SSAValue) -> tuple[int, ...]:
+        """The border that the convolutions reading a value need; those that read a conversion of it count too."""
+        cells = (0, 0)
+        for use in value.uses:
+            user = use.operation
+            if isinstance(user, ConvolutionOp) and use.index == 0:
+                cells = widest(cells, padding_of(user))
+        return cells
+
+    def constant(self, value: SSAValue) -> Array | None:
+        """The elements of a constant."""
+        owner = value.owner
+        return owner.array(self.store) if isinstance(owner, ConstantOp) else None
+
+    def packed(self, value: SSAValue, purpose: str, make: Callable[[], Array], before: Operation) -> SSAValue:
+        """A constant made from another, once for each purpose; it stands beside the first."""
+        key = (value, purpose)
+        if key not in self._constants:
+            owner = value.owner
+            assert isinstance(owner, ConstantOp)
+            array = make()
+            hint = f"{purpose} {value.name_hint or 'constant'}"
+            op = ConstantOp.from_array(array, self.store, hint, owner.location)
+            if purpose == "blocked":
+                count = dims(value.type)[1]
+                typed = tensor(element_of(value.type), dims(op.output.type), count)
+                op = ConstantOp.build(properties={"value": op.value}, result_types=[typed])
+                op.location = owner.location
+            block = before.parent
+            assert block is not None
+            block.insert_op_after(op, owner)
+            self._constants[key] = op.output
+        return self._constants[key]
+
+
+def is_tensor_with_layout(value: SSAValue) -> bool:
+    """Whether a value has blocks or a halo."""
+    from xdsl.dialects.builtin import TensorType
+
+    return isinstance(value.type, TensorType) and (is_blocked(value.type) or bool(halo(value.type)))
+
+
+def is_plain_image(value: SSAValue) -> bool:
+    """Whether a value is a plain `[n, c, h, w]` float32 tensor with a known number of channels."""
+    of = value.type
+    return rank(of) == 4 and not is_blocked(of) and element_of(of) == f32 and isinstance(dims(of)[1], int)
+
+
+def padding_of(op: ConvolutionOp) -> tuple[int, int]:
+    """The cells around height and width that a convolution reads beyond its input."""
+    if op.transposed.value.data or len(op.spatial()) != 2:
+        return (0, 0)
+    (_, _, top, bottom), (_, _, left, right) = op.spatial()
+    return max(top, bottom, 0), max(left, right, 0)
+
+
+def widest(left: Sequence[int], right: Sequence[int]) -> tuple[int, int]:
+    """The larger border on each axis."""
+    return max(left[0], right[0]), max(left[1], right[1])
+
+
+def channel_count(of: Attribute) -> Dim:
+    """The channels of an image, blocked or not."""
+    return dims(plain(of))[1]
+
+
+__all__ = ["Assignment", "channel_count", "is_plain_image", "padding_of", "widest"]

@@ -1,0 +1,178 @@
+"""How each family of fused ops works on blocked images; a rule gives None where the op stays on plain tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects.builtin import DenseArrayBase, f32, f64
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.blocked_layout import blocked, is_blocked, plain
+from mlirt.dialects.fused.access import AccessAttr, iteration
+from mlirt.dialects.fused.concat import ConcatOp
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.fused_op import IndexOp
+from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.fused.reduction import ReductionOp
+from mlirt.dialects.fused.resize import ResizeOp
+from mlirt.dialects.fused.window import WindowOp
+from mlirt.dialects.tensor_types import Tensor, dims, element_of, halo, rank, tensor
+from mlirt.passes.lowering.layouts.accesses import all_fit, read_all
+from mlirt.passes.lowering.layouts.assignment import (
+    Assignment,
+    channel_count,
+    is_plain_image,
+    padding_of,
+    widest,
+)
+
+Rule = Callable[[Operation, Assignment], Operation | None]
+
+
+def assign_convolution(op: Operation, assignment: Assignment) -> Operation | None:
+    """Blocked result; blocked input unless it has too few channels to fill a vector, then plain with a halo."""
+    assert isinstance(op, ConvolutionOp)
+    extras, access = list(op.extras), list(op.access)
+    result_channels = channel_count(op.output.type)
+    if not _has_blocked_form(op, assignment) or not all_fit(extras, access, result_channels, assignment):
+        return None
+    source = _convolution_input(op, assignment)
+    values, accesses = read_all(extras, access, result_channels, assignment, op)
+    made = ConvolutionOp(
+        source,
+        op.kernel,
+        assignment.blocked_type(op.output),
+        op.detach_region(op.epilogue),
+        stride=[int(s) for s in op.stride.iter_values()],
+        dilation=[int(d) for d in op.dilation.iter_values()],
+        pre_padding=[int(p) for p in op.pre_padding.iter_values()],
+        post_padding=[int(p) for p in op.post_padding.iter_values()],
+        groups=op.groups.value.data,
+        extras=values,
+        access=accesses,
+    )
+    return made
+
+
+def _has_blocked_form(op: ConvolutionOp, assignment: Assignment) -> bool:
+    if op.transposed.value.data or rank(plain(op.output.type)) != 4 or element_of(op.output.type) != f32:
+        return False
+    if element_of(op.input.type) != f32 or assignment.constant(op.kernel) is None:
+        return False
+    if any(pad < 0 for _, _, pre, post in op.spatial() for pad in (pre, post)):
+        return False
+    channels, results, groups = channel_count(op.input.type), channel_count(op.output.type), op.groups.value.data
+    if not isinstance(channels, int) or not isinstance(results, int):
+        return False
+    depthwise = groups == channels == results
+    whole = channels // groups % assignment.lanes == 0 and results // groups % assignment.lanes == 0
+    return groups == 1 or depthwise or whole
+
+
+def _convolution_input(op: ConvolutionOp, assignment: Assignment) -> SSAValue:
+    value, border = op.input, padding_of(op)
+    channels = channel_count(value.type)
+    assert isinstance(channels, int)
+    if is_blocked(value.type):
+        cells = halo(value.type) or (0, 0)
+        if widest(cells, border) == cells:
+            return value
+        return assignment.convert(value, blocked(plain(value.type), assignment.lanes, widest(cells, border)), op)
+    if channels >= assignment.lanes or op.groups.value.data > 1:
+        return assignment.convert(value, blocked(value.type, assignment.lanes, assignment.halo_for(value)), op)
+    of = plain(value.type)
+    return assignment.convert(value, tensor(element_of(of), dims(of), None, border) if any(border) else of, op)
+
+
+def assign_pointwise(op: Operation, assignment: Assignment) -> Operation | None:
+    """Blocked where an operand already is, and every operand can be read by blocks."""
+    assert isinstance(op, PointwiseOp)
+    if len(op.outputs) != 1 or not is_plain_image(op.outputs[0]) or not any(is_blocked(v.type) for v in op.inputs):
+        return None
+    if any(isinstance(inner, IndexOp) for inner in op.body.block.ops):
+        return None
+    inputs, access, result_channels = list(op.inputs), list(op.access), channel_count(op.outputs[0].type)
+    if not all_fit(inputs, access, result_channels, assignment):
+        return None
+    values, accesses = read_all(inputs, access, result_channels, assignment, op)
+    return PointwiseOp(values, accesses, [assignment.blocked_type(op.outputs[0])], op.detach_region(op.body))
+
+
+def assign_window(op: Operation, assignment: Assignment) -> Operation | None:
+    """Pooling over height and width keeps the blocks of its input."""
+    assert isinstance(op, WindowOp)
+    spatial = op.axis.value.data == 2 and len(list(op.window.iter_values())) == 2
+    if not spatial or not is_blocked(op.input.type) or op.extras or element_of(op.output.type) != f32:
+        return None
+    made = op.clone()
+    return _retyped(made, assignment.blocked_type(op.output))
+
+
+def assign_reduction(op: Operation, assignment: Assignment) -> Operation | None:
+    """Reducing height and width, both kept with length 1, keeps the blocks."""
+    assert isinstance(op, ReductionOp)
+    if len(op.inputs) != 1 or op.extras or not is_blocked(op.inputs[0].type) or not is_plain_image(op.output):
+        return None
+    if list(op.access)[0].indices() != (iteration(0), iteration(1), iteration(4), iteration(5)):
+        return None
+    access = AccessAttr.of([iteration(0), iteration(1), iteration(5), iteration(6), iteration(4)])
+    return ReductionOp(
+        op.kind.data,
+        list(op.inputs),
+        [access],
+        op.reduced.dims(),
+        assignment.blocked_type(op.output),
+        op.detach_region(op.body),
+        op.detach_region(op.epilogue),
+    )
+
+
+def assign_concat(op: Operation, assignment: Assignment) -> Operation | None:
+    """Channels are joined block by block where every part but the last fills its blocks."""
+    assert isinstance(op, ConcatOp)
+    if op.axis.value.data != 1 or not any(is_blocked(value.type) for value in op.inputs):
+        return None
+    if not all(is_blocked(value.type) or is_plain_image(value) for value in op.inputs):
+        return None
+    counts = [channel_count(value.type) for value in op.inputs]
+    if any(not isinstance(count, int) or count % assignment.lanes for count in counts[:-1]):
+        return None
+    made = ConcatOp([assignment.to_blocked(value, op) for value in op.inputs], 1, assignment.blocked_type(op.output))
+    made.in_place = [flag and is_blocked(value.type) for flag, value in zip(op.in_place, op.inputs, strict=True)]
+    return made
+
+
+def assign_resize(op: Operation, assignment: Assignment) -> Operation | None:
+    """Height and width are resampled in each lane alike."""
+    assert isinstance(op, ResizeOp)
+    if not is_blocked(op.input.type) or op.roi is not None or op.antialias.value.data or not is_plain_image(op.output):
+        return None
+    if dims(plain(op.input.type))[:2] != dims(op.output.type)[:2]:
+        return None
+    made = op.clone()
+    factors = op.scale_factors()
+    if factors is not None:
+        made.scales = DenseArrayBase.from_list(f64, [*factors, 1.0])
+    return _retyped(made, assignment.blocked_type(op.output))
+
+
+def _retyped(op: Operation, type_: Tensor) -> Operation:
+    """A copy of an op with another result type."""
+    regions = [op.detach_region(region) for region in list(op.regions)]
+    made = type(op).create(
+        operands=list(op.operands), result_types=[type_], properties=op.properties, attributes=op.attributes, regions=regions
+    )
+    op.erase(safe_erase=False)
+    return made
+
+
+RULES: dict[type[Operation], Rule] = {
+    ConvolutionOp: assign_convolution,
+    PointwiseOp: assign_pointwise,
+    WindowOp: assign_window,
+    ReductionOp: assign_reduction,
+    ConcatOp: assign_concat,
+    ResizeOp: assign_resize,
+}
+
+__all__ = ["RULES", "Rule"]

@@ -1,0 +1,1 @@
+"""Tactics for copies between memory layouts."""
