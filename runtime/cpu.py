@@ -19,6 +19,7 @@ from mlirt.runtime.worker_pool import SYMBOLS, WorkerPool, shared_pool
 _ROW_WORDS = 3
 _PARAMETER_LINE = 8
 _NO_BARRIER, _SERIAL = 1, 2
+_PAGE = 4096  # the largest alignment that a plan can ask for
 
 
 class CpuDevice:
@@ -58,17 +59,22 @@ class CpuDevice:
 
 
 def _resident_weights(manifest: Manifest, weights: Mapping[str, np.ndarray]) -> dict[int, np.ndarray]:
-    """The bytes of each weight buffer at an aligned address: in place where the mapped file allows it, else copied."""
+    """The bytes of each weight buffer at an aligned address: in place (as in a mapped file) or moved."""
     resident: dict[int, np.ndarray] = {}
+    moving: list[int] = []
     for i, buffer in enumerate(manifest.buffers):
-        if buffer.kind != "weight" or buffer.view_of is not None or buffer.weight is None:
-            continue
-        array = np.ascontiguousarray(weights[buffer.weight]).reshape(-1).view(np.uint8)
-        if address_of(array) % max(buffer.align, ALIGNMENT):
-            moved = HostBlock(array.nbytes).bytes_at(0, array.nbytes)
-            moved[...] = array
-            array = moved
-        resident[i] = array
+        if buffer.kind == "weight" and buffer.view_of is None and buffer.weight is not None:
+            resident[i] = np.ascontiguousarray(weights[buffer.weight]).reshape(-1).view(np.uint8)
+            if address_of(resident[i]) % max(buffer.align, ALIGNMENT):
+                moving.append(i)
+    sizes = [-(-resident[i].nbytes // _PAGE) * _PAGE for i in moving]
+    block = HostBlock(sum(sizes))
+    start = 0
+    for i, size in zip(moving, sizes, strict=True):
+        moved = block.bytes_at(start, resident[i].nbytes)
+        moved[...] = resident[i]
+        resident[i] = moved
+        start += size
     return resident
 
 

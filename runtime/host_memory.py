@@ -14,7 +14,7 @@ class HostBlock:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._mapping = mmap.mmap(-1, max(size, 1) + (HUGE_PAGE if size >= HUGE_PAGE else 0))
+        self._mapping = _private_memory(max(size, 1) + (HUGE_PAGE if size >= HUGE_PAGE else 0))
         if size >= HUGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
             try:
                 self._mapping.madvise(mmap.MADV_HUGEPAGE)
@@ -33,6 +33,13 @@ class HostBlock:
         assert 0 <= offset <= offset + size <= self.size
         base = self.address - ctypes.addressof(ctypes.c_char.from_buffer(self._mapping))
         return np.frombuffer(self._mapping, np.uint8, size, base + offset) if size else np.empty(0, np.uint8)
+
+
+def _private_memory(size: int) -> mmap.mmap:
+    """Python's default would be shared with forked children, and gets no huge pages."""
+    if hasattr(mmap, "MAP_PRIVATE"):
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return mmap.mmap(-1, size)
 
 
 def address_of(array: np.ndarray) -> int:
