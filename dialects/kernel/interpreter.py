@@ -130,9 +130,11 @@ def _chunks(blocks: int, threads: int) -> list[tuple[int, int]]:
 
 
 def _block_size(func: FuncOp) -> int:
-    from xdsl.dialects.builtin import IntegerAttr
+    from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
 
     size = func.attributes.get("block_size")
+    if isinstance(size, DenseArrayBase):
+        return prod(int(count) for count in size.iter_values())
     return size.value.data if isinstance(size, IntegerAttr) else 1
 
 

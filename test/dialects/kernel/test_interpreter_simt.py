@@ -167,7 +167,7 @@ def test_wide_accesses_are_aligned() -> None:
 
 # One warp: y[32 x 16] = x[32 x k] . w[k x 16], one row of shared memory per row (k major) or per k (w transposed).
 MMA = """
-kernel.func @mma(%x: memref<?x{t}>, %w: memref<?x{t}>, %y: memref<?x{acc}>) attributes {{block_size = 32 : i64}} {{
+kernel.func @product(%x: memref<?x{t}>, %w: memref<?x{t}>, %y: memref<?x{acc}>) attributes {{block_size = 32 : i64}} {{
   %zero = arith.constant {zero} : {acc}
   %c4 = arith.constant 4 : index
   %c7 = arith.constant 7 : index

@@ -1,0 +1,38 @@
+"""The words of generated CUDA source: what they mean to numba-cuda, written with LLVM instructions and inline PTX."""
+
+from typing import Any
+
+from mlirt.builder.numba_cuda_intrinsics import async_copy, fragments, functions, matrix_unit, scalars, threads
+from mlirt.builder.numba_cuda_intrinsics.untyped import types
+
+_CONVERSIONS = {
+    name: getattr(types, name)
+    for name in (
+        *("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    )
+}
+_MAKERS: dict[str, Any] = {
+    maker.__name__: maker
+    for maker in (
+        *(fragments.fill_fragment, fragments.fragment, fragments.outer_product),
+        *(fragments.load_fragment, fragments.store_fragment, matrix_unit.mma, matrix_unit.load_matrix),
+        *(async_copy.copy_async, async_copy.wait_async, threads.shuffle, threads.shared),
+    )
+}
+_FOUND = {
+    name: value
+    for module in (async_copy, functions, scalars, threads)
+    for name, value in vars(module).items()
+    if type(value).__name__ == "_Intrinsic"
+}
+WORDS: dict[str, Any] = {
+    **_CONVERSIONS,
+    "bool_": types.boolean,
+    **_FOUND,
+    **_MAKERS,
+    "inf": float("inf"),
+    "nan": float("nan"),
+}
+globals().update(WORDS)
+
+__all__ = sorted(WORDS)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -1,0 +1,179 @@
+"""Fragments: the registers of one thread, as tuples of one type. One word moves or combines all of them.
+
+numba's front end takes most of the time of a compilation, and that grows with the number of operations in the source: so
+what is unrolled is unrolled here, behind one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlirt.builder.numba_cuda_intrinsics.instructions import (
+    F32,
+    GLOBAL,
+    I8,
+    I32,
+    I64,
+    SCALARS,
+    SIZES,
+    ir,
+    llvm_type,
+    pack,
+    ptx,
+    unpack,
+    word,
+)
+from mlirt.builder.numba_cuda_intrinsics.untyped import types
+
+_WIDE = 16  # bytes of the widest access
+
+
+def fill_fragment(type_name: str, count: int) -> Any:
+    """`word(x)`: `count` times `x`."""
+    type_ = SCALARS[type_name]
+    return word(
+        types.UniTuple(type_, count), [type_], lambda builder, value: pack(builder, llvm_type(type_), [value] * count)
+    )
+
+
+def fragment(type_name: str, count: int) -> Any:
+    """`word(x0, x1, ..)`: a fragment of these."""
+    type_ = SCALARS[type_name]
+    return word(
+        types.UniTuple(type_, count), [type_] * count, lambda builder, *values: pack(builder, llvm_type(type_), values)
+    )
+
+
+def outer_product(rows: int, columns: int) -> Any:
+    """`word(accumulator, left, right)`: each accumulator plus the product of its row's and its column's element."""
+    accumulator, left, right = (types.UniTuple(types.float32, n) for n in (rows * columns, rows, columns))
+
+    def emit(builder: Any, sums: Any, a: Any, b: Any) -> Any:
+        values, a, b = unpack(builder, sums, rows * columns), unpack(builder, a, rows), unpack(builder, b, columns)
+        name = "llvm.fma.f32"
+        fma = builder.module.globals.get(name) or ir.Function(
+            builder.module, ir.FunctionType(F32, [F32, F32, F32]), name
+        )
+        for i in range(rows):
+            # Every other row backwards: neighbouring products share an operand.
+            for j in range(columns) if i % 2 == 0 else reversed(range(columns)):
+                values[i * columns + j] = builder.call(fma, [a[i], b[j], values[i * columns + j]])
+        return pack(builder, F32, values)
+
+    return word(accumulator, [accumulator, left, right], emit)
+
+
+class _Places:
+    """Which memory the elements of a fragment lie in, in groups that one instruction moves."""
+
+    def __init__(self, type_name: str, offsets: Sequence[int], wide: bool) -> None:
+        self.type, self.size = SCALARS[type_name], SIZES[type_name]
+        self.element = llvm_type(self.type)
+        group = _WIDE // self.size if wide else 1
+        starts = range(0, len(offsets), group)
+        contiguous = all(
+            offsets[start + k] == offsets[start] + k for start in starts for k in range(group) if start + k < len(offsets)
+        )
+        self.group = group if len(offsets) % group == 0 and contiguous else 1
+        self.offsets = [offsets[start] for start in range(0, len(offsets), self.group)]
+        self.count = len(offsets)
+
+    def addresses(self, builder: Any, pointer: Any, index: Any, stride: Any) -> list[Any]:
+        """A pointer to bytes for each group."""
+        start = builder.bitcast(pointer, ir.PointerType(I8))
+        step = None if stride is None else builder.mul(stride, I64(self.size))
+        first = builder.gep(start, [builder.mul(index, I64(self.size))])
+        moved = [I64(offset * self.size) if step is None else builder.mul(step, I64(offset)) for offset in self.offsets]
+        return [builder.gep(first, [one]) for one in moved]
+
+
+def load_fragment(
+    type_name: str, offsets: Sequence[int], *, strided: bool = False, guarded: bool = False, wide: bool = False
+) -> Any:
+    """`word(pointer, index[, stride][, valid])`: the elements at `index + offset * stride`, those from `valid` on zero."""
+    places = _Places(type_name, offsets, wide)
+
+    def emit(builder: Any, pointer: Any, index: Any, *rest: Any) -> Any:
+        stride, valid = (rest[0] if strided else None), (rest[-1] if guarded else None)
+        values: list[Any] = []
+        for number, address in enumerate(places.addresses(builder, pointer, index, stride)):
+            if valid is None:
+                values += _load(builder, address, places)
+            else:
+                values += _load_guarded(builder, address, places, valid, number * places.group)
+        return pack(builder, places.element, values)
+
+    return word(types.UniTuple(places.type, places.count), _signature(places, strided, guarded), emit)
+
+
+def store_fragment(
+    type_name: str, offsets: Sequence[int], *, strided: bool = False, guarded: bool = False, wide: bool = False
+) -> Any:
+    """`word(fragment, pointer, index[, stride][, valid])`: write the elements, except those from `valid` on."""
+    places = _Places(type_name, offsets, wide)
+
+    def emit(builder: Any, value: Any, pointer: Any, index: Any, *rest: Any) -> Any:
+        stride, valid = (rest[0] if strided else None), (rest[-1] if guarded else None)
+        values = unpack(builder, value, places.count)
+        for number, address in enumerate(places.addresses(builder, pointer, index, stride)):
+            first = number * places.group
+            some = values[first : first + places.group]
+            if valid is None:
+                _store(builder, address, some, places)
+            else:
+                with builder.if_then(builder.icmp_signed(">", valid, I64(first))):
+                    _store(builder, address, some, places)
+
+    return word(types.void, [types.UniTuple(places.type, places.count), *_signature(places, strided, guarded)], emit)
+
+
+def _signature(places: _Places, strided: bool, guarded: bool) -> list[Any]:
+    return [types.CPointer(places.type), types.int64, *[types.int64] * (strided + guarded)]
+
+
+def _load(builder: Any, address: Any, places: _Places) -> list[Any]:
+    if places.group == 1:
+        return [builder.load(builder.bitcast(address, ir.PointerType(places.element)))]
+    vector = builder.load(builder.bitcast(address, ir.PointerType(ir.VectorType(I32, 4))), align=_WIDE)
+    elements = builder.bitcast(vector, ir.VectorType(places.element, places.group))
+    return [builder.extract_element(elements, I32(k)) for k in range(places.group)]
+
+
+def _store(builder: Any, address: Any, values: Sequence[Any], places: _Places) -> None:
+    if places.group == 1:
+        builder.store(values[0], builder.bitcast(address, ir.PointerType(places.element)))
+        return
+    elements = ir.Constant(ir.VectorType(places.element, places.group), ir.Undefined)
+    for k, value in enumerate(values):
+        elements = builder.insert_element(elements, value, I32(k))
+    vector = builder.bitcast(elements, ir.VectorType(I32, 4))
+    builder.store(vector, builder.bitcast(address, ir.PointerType(ir.VectorType(I32, 4))), align=_WIDE)
+
+
+# The predicated load of an element by its size: what it loads, how it becomes the element.
+_LOADS = {1: ("u8", "h"), 2: ("u16", "h"), 4: ("u32", "r"), 8: ("u64", "l")}
+
+
+def _load_guarded(builder: Any, address: Any, places: _Places, valid: Any, first: int) -> list[Any]:
+    """Loads under a predicate, without a branch: zero where `first` is not below `valid`."""
+    number = builder.ptrtoint(builder.addrspacecast(address, ir.PointerType(I8, GLOBAL)), I64)
+    guard = f".reg .pred p; setp.gt.s64 p, {{valid}}, {first};"
+    if places.group > 1:
+        zeros = " ".join(f"mov.u32 ${k}, 0;" for k in range(4))
+        text = f"{{ {guard.format(valid='$5')} {zeros} @p ld.global.v4.u32 {{$0,$1,$2,$3}}, [$4]; }}"
+        words = ptx(builder, text, [I32] * 4, [number, valid])
+        vector = ir.Constant(ir.VectorType(I32, 4), ir.Undefined)
+        for k, value in enumerate(words):
+            vector = builder.insert_element(vector, value, I32(k))
+        elements = builder.bitcast(vector, ir.VectorType(places.element, places.group))
+        return [builder.extract_element(elements, I32(k)) for k in range(places.group)]
+    bits = ir.IntType(8 * places.size)
+    kind, letter = _LOADS[places.size]
+    register = {"h": ir.IntType(16), "r": I32, "l": I64}[letter]
+    text = f"{{ {guard.format(valid='$2')} mov.b{register.width} $0, 0; @p ld.global.{kind} $0, [$1]; }}"
+    (loaded,) = ptx(builder, text, [register], [number, valid])
+    value = builder.trunc(loaded, bits) if bits.width < register.width else loaded
+    return [builder.bitcast(value, places.element)]
+
+

@@ -1,0 +1,78 @@
+"""Elementary functions of CUDA's libdevice, in single and double precision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlirt.builder.numba_cuda_intrinsics.instructions import F32, I32, ir
+from mlirt.builder.numba_cuda_intrinsics.untyped import intrinsic, types
+
+
+def _call(builder: Any, function: str, values: Sequence[Any]) -> Any:
+    """Call `__nv_<function>f` or `__nv_<function>`, by the type of the first operand."""
+    kind = ir.FunctionType(values[0].type, [value.type for value in values])
+    name = f"__nv_{function}{'f' if values[0].type == F32 else ''}"
+    found = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    return builder.call(found, values)
+
+
+def _float_type(x: Any) -> Any:
+    plain = types.unliteral(x)
+    return plain if plain in (types.float32, types.float64) else None
+
+
+def _unary(function: str) -> Any:
+    @intrinsic
+    def typed(context: Any, x: Any) -> Any:
+        type_ = _float_type(x)
+
+        def codegen(target: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+            return _call(builder, function, values)
+
+        return None if type_ is None else (type_(type_), codegen)
+
+    return typed
+
+
+def _binary(function: str) -> Any:
+    @intrinsic
+    def typed(context: Any, x: Any, y: Any) -> Any:
+        type_ = _float_type(x)
+
+        def codegen(target: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+            return _call(builder, function, values)
+
+        return None if type_ is None or _float_type(y) != type_ else (type_(type_, type_), codegen)
+
+    return typed
+
+
+exp, exp2, expm1 = _unary("exp"), _unary("exp2"), _unary("expm1")
+log, log2, log10, log1p = _unary("log"), _unary("log2"), _unary("log10"), _unary("log1p")
+sqrt, rsqrt, cbrt, erf = _unary("sqrt"), _unary("rsqrt"), _unary("cbrt"), _unary("erf")
+sin, cos, tan = _unary("sin"), _unary("cos"), _unary("tan")
+asin, acos, atan, atan2 = _unary("asin"), _unary("acos"), _unary("atan"), _binary("atan2")
+sinh, cosh, tanh = _unary("sinh"), _unary("cosh"), _unary("tanh")
+asinh, acosh, atanh = _unary("asinh"), _unary("acosh"), _unary("atanh")
+ceil, floor, trunc = _unary("ceil"), _unary("floor"), _unary("trunc")
+round, roundeven = _unary("round"), _unary("rint")
+power, copysign = _binary("pow"), _binary("copysign")
+
+
+@intrinsic
+def power_of_integer(context: Any, x: Any, n: Any) -> Any:
+    """`x ** n` of a floating-point number and an integer."""
+    type_ = _float_type(x)
+
+    def codegen(target: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        value = values[0]
+        exponent = target.cast(builder, values[1], signature.args[1], types.int32)
+        name = "__nv_powif" if value.type == F32 else "__nv_powi"
+        kind = ir.FunctionType(value.type, [value.type, I32])
+        found = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        return builder.call(found, [value, exponent])
+
+    return None if type_ is None else (type_(type_, types.unliteral(n)), codegen)
+
+

@@ -1,0 +1,10 @@
+"""numba and llvmlite, which carry no type information, under names of type `Any`."""
+
+from importlib import import_module
+from typing import Any
+
+# First: importing numba.cuda sets up the redirection of numba.core to numba-cuda's own copies.
+cuda: Any = import_module("numba.cuda")
+ir: Any = import_module("llvmlite.ir")
+types: Any = import_module("numba.core.types")
+intrinsic: Any = import_module("numba.cuda.extending").intrinsic

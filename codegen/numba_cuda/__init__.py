@@ -1,0 +1,1 @@
+"""Writes kernels for NVIDIA GPUs as Python source for numba-cuda."""

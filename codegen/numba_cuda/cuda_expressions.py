@@ -1,0 +1,110 @@
+"""The scalar expressions that CUDA source writes differently: 32-bit indices, bfloat16 as bits, divisions that cannot trap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import BFloat16Type, Float64Type, IndexType
+from xdsl.ir import Operation
+
+from mlirt.codegen.python_expressions import (
+    ATOM,
+    EXPRESSIONS,
+    Expression,
+    Rule,
+    call,
+    type_name,
+)
+
+
+@dataclass(frozen=True)
+class Narrow(Expression):
+    """A 32-bit index: `text` is narrowed, as numba would widen it; `wide` is the text before, for sums and products."""
+
+    wide: Expression = Expression("")
+
+    @staticmethod
+    def of(wide: Expression) -> Narrow:
+        return Narrow(f"int32({wide.text})", ATOM, wide)
+
+
+def widest(operand: Expression) -> Expression:
+    """The text of an operand whose upper bits do not matter."""
+    return operand.wide if isinstance(operand, Narrow) else operand
+
+
+def _ring(rule: Rule) -> Rule:
+    """Sums and products: the lower bits of the result depend on the lower bits of the operands alone."""
+
+    def narrow(op: Operation, operands: Sequence[Expression]) -> Expression:
+        if not isinstance(op.results[0].type, IndexType):
+            return rule(op, operands)
+        return Narrow.of(rule(op, [widest(operand) for operand in operands]))
+
+    return narrow
+
+
+def _narrowed(rule: Rule) -> Rule:
+    def narrow(op: Operation, operands: Sequence[Expression]) -> Expression:
+        result = rule(op, operands)
+        return Narrow.of(result) if isinstance(op.results[0].type, IndexType) else result
+
+    return narrow
+
+
+def _unsigned_division(function: str, otherwise: Rule) -> Rule:
+    """Indices are not negative where they are divided as unsigned numbers: 31 bits hold them."""
+
+    def rule(op: Operation, operands: Sequence[Expression]) -> Expression:
+        if not isinstance(op.results[0].type, IndexType):
+            return otherwise(op, operands)
+        bits = ", ".join(f"uint32({widest(operand).text})" for operand in operands)
+        return Narrow.of(Expression(f"{function}({bits})"))
+
+    return rule
+
+
+def _constant(op: Operation, operands: Sequence[Expression]) -> Expression:
+    plain = CUDA_EXPRESSIONS["arith.constant"](op, operands)
+    return Narrow.of(plain) if isinstance(op.results[0].type, IndexType) else plain
+
+
+def _index_cast(op: Operation, operands: Sequence[Expression]) -> Expression:
+    target = op.results[0].type
+    if isinstance(target, IndexType):
+        return Narrow.of(operands[0])
+    return Expression(f"{type_name(target)}({operands[0].text})")
+
+
+def _extend(op: Operation, operands: Sequence[Expression]) -> Expression:
+    if not isinstance(op.operands[0].type, BFloat16Type):
+        return EXPRESSIONS["arith.extf"](op, operands)
+    wide = f"float32_of_bfloat16({operands[0].text})"
+    return Expression(f"float64({wide})" if isinstance(op.results[0].type, Float64Type) else wide)
+
+
+def _truncate(op: Operation, operands: Sequence[Expression]) -> Expression:
+    if not isinstance(op.results[0].type, BFloat16Type):
+        return EXPRESSIONS["arith.truncf"](op, operands)
+    return Expression(f"bfloat16({operands[0].text})")
+
+
+CUDA_EXPRESSIONS: Mapping[str, Rule] = {
+    **EXPRESSIONS,
+    "arith.divf": call("divide"),
+    "arith.floordivsi": call("floor_div"),
+    "arith.extf": _extend,
+    "arith.truncf": _truncate,
+}
+
+# With 32-bit indices.
+NARROW_EXPRESSIONS: Mapping[str, Rule] = {
+    **CUDA_EXPRESSIONS,
+    "arith.constant": _constant,
+    "arith.index_cast": _index_cast,
+    **{f"arith.{name}": _ring(CUDA_EXPRESSIONS[f"arith.{name}"]) for name in ("addi", "subi", "muli", "andi", "ori", "xori")},
+    **{f"arith.{name}": _narrowed(CUDA_EXPRESSIONS[f"arith.{name}"]) for name in ("shli", "shrsi")},
+    "arith.divui": _unsigned_division("truncated_div", CUDA_EXPRESSIONS["arith.divui"]),
+    "arith.remui": _unsigned_division("truncated_rem", CUDA_EXPRESSIONS["arith.remui"]),
+}

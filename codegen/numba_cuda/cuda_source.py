@@ -1,0 +1,181 @@
+"""The text of one mapped kernel for numba-cuda: what one thread does, in words that builder/numba_cuda_intrinsics defines.
+
+Words with parameters (which elements a fragment has, how far apart) are made before the function, once for each use that
+differs, so that the function itself stays short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import SSAValue
+
+from mlirt.codegen.numba_cuda.cuda_expressions import CUDA_EXPRESSIONS, NARROW_EXPRESSIONS, Narrow, widest
+from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
+from mlirt.codegen.python_expressions import Expression, type_name
+from mlirt.codegen.python_source import PythonSource
+from mlirt.dialects.kernel.async_copy import CommitAsyncOp, CopyAsyncOp, WaitAsyncOp
+from mlirt.dialects.kernel.buffers import fragment, length, memory
+from mlirt.dialects.kernel.fragment import (
+    FillFragmentOp,
+    FragmentElementOp,
+    FragmentOp,
+    LoadFragmentOp,
+    OuterProductOp,
+    StoreFragmentOp,
+)
+from mlirt.dialects.kernel.matrix_unit import LoadMatrixOp, MmaOp
+from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, SharedOp, ShuffleOp, ThreadIdOp
+
+_SHARED_ALIGNMENT = 128
+
+
+class CudaSource(PythonSource):
+    """The lines of one kernel. With `narrow`, indices are 32 bits wide."""
+
+    vocabulary = VOCABULARY
+
+    def __init__(self, narrow: bool) -> None:
+        super().__init__()
+        self.narrow = narrow
+        self.rules = NARROW_EXPRESSIONS if narrow else CUDA_EXPRESSIONS
+        self.shared_bytes = 0
+        self.definitions: dict[str, str] = {}
+        """The names of words with parameters, by the text that makes them."""
+
+    def index(self, text: str) -> str:
+        """An expression of type int32 as an index."""
+        return text if self.narrow else f"int64({text})"
+
+    def word(self, hint: str, text: str) -> str:
+        """The name of a word with parameters."""
+        if text not in self.definitions:
+            self.definitions[text] = self.names.fresh(hint)
+        return self.definitions[text]
+
+    # --- addresses and loops
+
+    def address(self, indices: Sequence[SSAValue], strides: Sequence[SSAValue | int]) -> Expression:
+        at = super().address(indices, strides)
+        if not self.narrow or at.text.isidentifier() or isinstance(at, Narrow):
+            return Expression(widest(at).text) if widest(at).text.isdecimal() else at
+        return Expression(f"int32({at.text})")
+
+    def scf_for(self, op: scf.ForOp) -> None:
+        """As for all targets; with 32-bit indices a range of plain numbers would count in 64 bits."""
+        if not self.narrow or not isinstance(op.lb.type, IndexType):
+            super().scf_for(op)
+            return
+        index, *carried = op.body.block.args
+        self._carry(op.iter_args, carried, op.results)
+        start, stop, step = self.texts([op.lb, op.ub, op.step])
+        bounds = [start, stop] if step == "int32(1)" else [start, stop, step]
+        bounds = [stop] if bounds == ["int32(0)", stop] else bounds
+        with self.block_of(f"for {self.names.define(index)} in range({', '.join(bounds)}):"):
+            self._body(op.body.block, carried)
+
+    # --- threads
+
+    def kernel_return(self, op: object) -> None:
+        """The end of the function."""
+
+    def kernel_thread_id(self, op: ThreadIdOp) -> None:
+        self.define(op.result, self.index("thread_id()"))
+
+    def kernel_block_id(self, op: BlockIdOp) -> None:
+        self.define(op.result, self.index(f"block_id_{op.axis.value.data}()"))
+
+    def kernel_grid_size(self, op: GridSizeOp) -> None:
+        self.define(op.result, self.index(f"grid_size_{op.axis.value.data}()"))
+
+    def kernel_shared(self, op: SharedOp) -> None:
+        element = type_name(memory(op.result).get_element_type())
+        make = self.word("shared_memory", f'shared("{element}", {self.shared_bytes})')
+        self.shared_bytes += -(-op.bytes // _SHARED_ALIGNMENT) * _SHARED_ALIGNMENT
+        self.define(op.result, f"{make}()")
+
+    def kernel_barrier(self, op: BarrierOp) -> None:
+        self.line("barrier()")
+
+    def kernel_shuffle(self, op: ShuffleOp) -> None:
+        make = self.word("exchange", f'shuffle("{type_name(op.value.type)}", {op.mask.value.data})')
+        self.define(op.result, f"{make}({self.text(op.value)})")
+
+    # --- fragments
+
+    def kernel_fill_fragment(self, op: FillFragmentOp) -> None:
+        make = self.word("fill", f'fill_fragment("{type_name(op.value.type)}", {length(op.result)})')
+        self.define(op.result, f"{make}({self.text(op.value)})")
+
+    def kernel_fragment(self, op: FragmentOp) -> None:
+        make = self.word("join", f'fragment("{type_name(op.values[0].type)}", {length(op.result)})')
+        self.define(op.result, f"{make}({', '.join(self.texts(op.values))})")
+
+    def kernel_fragment_element(self, op: FragmentElementOp) -> None:
+        self.define_inline(op.result, Expression(f"{self.text(op.fragment)}[{op.position.value.data}]"))
+
+    def kernel_load_fragment(self, op: LoadFragmentOp) -> None:
+        make = self.word("load", _access("load_fragment", op, op.result))
+        operands = [op.buffer, op.index, *_given(op.stride, op.valid)]
+        self.define(op.result, f"{make}({', '.join(self.texts(operands))})")
+
+    def kernel_store_fragment(self, op: StoreFragmentOp) -> None:
+        make = self.word("store", _access("store_fragment", op, op.value))
+        operands = [op.value, op.buffer, op.index, *_given(op.stride, op.valid)]
+        self.line(f"{make}({', '.join(self.texts(operands))})")
+
+    def kernel_outer_product(self, op: OuterProductOp) -> None:
+        make = self.word("multiply", f"outer_product({length(op.left)}, {length(op.right)})")
+        self._update(op, make)
+
+    def _update(self, op: OuterProductOp | MmaOp, make: str) -> None:
+        self.define(op.result, f"{make}({', '.join(self.texts(op.operands))})")
+
+    # --- matrix units
+
+    def kernel_load_matrix(self, op: LoadMatrixOp) -> None:
+        element = type_name(memory(op.buffer).get_element_type())
+        transposed = ", transpose=True" if op.transpose.value.data else ""
+        parameters = f'"{element}", {op.count.value.data}, {op.step.value.data}{transposed}'
+        make = self.word("load_tiles", f"load_matrix({parameters})")
+        self.define(op.result, f"{make}({', '.join(self.texts([op.buffer, op.index]))})")
+
+    def kernel_mma(self, op: MmaOp) -> None:
+        make = self.word("multiply", f'mma("{op.kind.data}", {op.rows.value.data}, {op.columns.value.data})')
+        self._update(op, make)
+
+    # --- asynchronous copies
+
+    def kernel_copy_async(self, op: CopyAsyncOp) -> None:
+        element = type_name(memory(op.source).get_element_type())
+        guarded = ", guarded=True" if op.valid is not None else ""
+        make = self.word("start_copy", f'copy_async("{element}", {op.count.value.data}{guarded})')
+        operands = [op.source, op.source_index, op.target, op.target_index, *_given(op.valid)]
+        self.line(f"{make}({', '.join(self.texts(operands))})")
+
+    def kernel_commit_async(self, op: CommitAsyncOp) -> None:
+        self.line("commit_async()")
+
+    def kernel_wait_async(self, op: WaitAsyncOp) -> None:
+        self.line(f"{self.word('wait', f'wait_async({op.pending.value.data})')}()")
+
+
+def _given(*values: SSAValue | None) -> list[SSAValue]:
+    return [value for value in values if value is not None]
+
+
+def _access(maker: str, op: LoadFragmentOp | StoreFragmentOp, value: SSAValue) -> str:
+    flags = {"strided": op.stride is not None, "guarded": op.valid is not None, "wide": op.wide.value.data}
+    chosen = "".join(f", {name}=True" for name, flag in flags.items() if flag)
+    return f'{maker}("{type_name(fragment(value).get_element_type())}", {_numbers(op.offset_list())}{chosen})'
+
+
+def _numbers(offsets: Sequence[int]) -> str:
+    """A list of numbers, as a range where it is one."""
+    steps = {after - before for before, after in zip(offsets, offsets[1:], strict=False)}
+    if len(offsets) > 2 and len(steps) == 1 and offsets[0] == 0 and (step := steps.pop()) > 0:
+        stop = offsets[-1] + step
+        return f"range({stop})" if step == 1 else f"range(0, {stop}, {step})"
+    return f"({', '.join(map(str, offsets))}{',' if len(offsets) == 1 else ''})"

@@ -1,0 +1,90 @@
+"""From kernels to the text that numba-cuda compiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, ModuleOp
+from xdsl.ir import Attribute
+from xdsl.utils.hints import isa
+
+from mlirt.codegen.numba_cuda.cuda_source import CudaSource
+from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
+from mlirt.codegen.python_expressions import type_name
+from mlirt.dialects.kernel.buffers import Memory
+from mlirt.dialects.kernel.core import FuncOp, ParallelOp, ReduceOp
+from mlirt.errors import CompileError
+
+_IMPORT = "from mlirt.builder.numba_cuda_intrinsics import *"
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """A kernel as Python source; `arguments` are its types as the text names them: `float32*`, `int64`."""
+
+    name: str
+    text: str
+    arguments: tuple[str, ...]
+    threads: int
+    shared_bytes: int
+
+    @property
+    def argument_kinds(self) -> tuple[str, ...]:
+        """How a launch passes each argument: `ptr`, `i64`, `f32`, .."""
+        return tuple("ptr" if one.endswith("*") else _KINDS[one] for one in self.arguments)
+
+
+_KINDS = {"int64": "i64", "int32": "i32", "float32": "f32", "float64": "f64"}
+
+
+def emit(module: ModuleOp) -> str:
+    """All kernels of a module as one Python file."""
+    kernels = [emit_kernel(op) for op in module.body.block.ops if isinstance(op, FuncOp)]
+    bodies = "\n\n".join(kernel.text.removeprefix(_IMPORT).lstrip("\n") for kernel in kernels)
+    return f"{_IMPORT}\n\n\n{bodies}"
+
+
+def emit_kernel(func: FuncOp) -> KernelSource:
+    """The source of one mapped kernel; raises `CompileError` for one that is not mapped to threads."""
+    name = func.sym_name.data
+    if "block_size" not in func.attributes or any(isinstance(op, ParallelOp | ReduceOp) for op in func.walk()):
+        raise CompileError(f"kernel @{name} is not mapped to blocks and threads: run map-parallel-to-threads first")
+    if name in VOCABULARY:
+        raise CompileError(f"kernel @{name} has the name of a word that generated source uses: give it another one")
+    source = CudaSource(narrow=index_bits(func) == 32)
+    arguments = tuple(argument_type(arg.type) for arg in func.body.block.args)
+    names = [source.names.define(arg) for arg in func.body.block.args]
+    threads = block_threads(func)
+    parameters = ", ".join(f'{label}: "{type_}"' for label, type_ in zip(names, arguments, strict=True))
+    with source.block_of(f"def {name}({parameters}):"):
+        if source.narrow:
+            for label, arg in zip(names, func.body.block.args, strict=True):
+                if isinstance(arg.type, IndexType):
+                    source.line(f"{label} = int32({label})")
+        source.ops(func.body.block.ops)
+    made = [f"{label} = {text}" for text, label in source.definitions.items()]
+    about = f"# {threads} threads per block, {source.shared_bytes} bytes of shared memory"
+    lines = [_IMPORT, "", *made, "", about, *source.lines]
+    return KernelSource(name, "\n".join(lines) + "\n", arguments, threads, source.shared_bytes)
+
+
+def argument_type(type_: Attribute) -> str:
+    """What the text calls the type of an argument."""
+    return f"{type_name(type_.get_element_type())}*" if isa(type_, Memory) else type_name(type_)
+
+
+def block_threads(func: FuncOp) -> int:
+    """How many threads a block of a mapped kernel has."""
+    size = func.attributes["block_size"]
+    if isinstance(size, DenseArrayBase):
+        return prod(int(count) for count in size.iter_values())
+    assert isinstance(size, IntegerAttr)
+    return size.value.data
+
+
+def index_bits(func: FuncOp) -> int:
+    """How wide the indices of a kernel are."""
+    bits = func.attributes.get("index_bits")
+    return bits.value.data if isinstance(bits, IntegerAttr) else 64
+
