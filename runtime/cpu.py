@@ -19,7 +19,6 @@ from mlirt.runtime.worker_pool import SYMBOLS, WorkerPool, shared_pool
 _ROW_WORDS = 3
 _PARAMETER_LINE = 8
 _NO_BARRIER, _SERIAL = 1, 2
-_PAGE = 4096  # the largest alignment that a plan can ask for
 
 
 class CpuDevice:
@@ -67,14 +66,17 @@ def _resident_weights(manifest: Manifest, weights: Mapping[str, np.ndarray]) -> 
             resident[i] = np.ascontiguousarray(weights[buffer.weight]).reshape(-1).view(np.uint8)
             if address_of(resident[i]) % max(buffer.align, ALIGNMENT):
                 moving.append(i)
-    sizes = [-(-resident[i].nbytes // _PAGE) * _PAGE for i in moving]
-    block = HostBlock(sum(sizes))
-    start = 0
-    for i, size in zip(moving, sizes, strict=True):
+    starts: list[int] = []
+    end = 0
+    for i in moving:
+        align = max(manifest.buffers[i].align, ALIGNMENT)
+        starts.append(-(-end // align) * align)
+        end = starts[-1] + resident[i].nbytes
+    block = HostBlock(end)
+    for i, start in zip(moving, starts, strict=True):
         moved = block.bytes_at(start, resident[i].nbytes)
         moved[...] = resident[i]
         resident[i] = moved
-        start += size
     return resident
 
 
