@@ -141,7 +141,7 @@ def _block_size(func: FuncOp) -> int:
 def _bind(func: FuncOp, args: Sequence[Argument], check: bool, updated: Collection[int]) -> list[Buffer | Array]:
     """The value of each argument; arrays that are the same memory become one buffer."""
     written = stored_arguments(func)
-    known: dict[int, Buffer] = {}
+    known: dict[tuple[int, int], Buffer] = {}
     values: list[Buffer | Array] = []
     for position, (given, name) in enumerate(zip(args, func.body.block.args, strict=True)):
         type_ = name.type
@@ -151,7 +151,7 @@ def _bind(func: FuncOp, args: Sequence[Argument], check: bool, updated: Collecti
         array, base = (given.array, given.base) if isinstance(given, OffsetBuffer) else (given, 0)
         label = name.name_hint or f"arg{position}"
         data = _flat(func, array, type_.get_element_type(), label)
-        key = data.ctypes.data
+        key = (data.ctypes.data, base)
         if key not in known or not data.size:
             fresh = check and position in written and position not in updated
             known[key] = Buffer(label, data, initialized=not fresh, base=base)

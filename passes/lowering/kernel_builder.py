@@ -26,7 +26,7 @@ from mlirt.dialects.fused.fused_op import IndexOp, SizeOp, copy_region
 from mlirt.dialects.kernel.core import FuncOp, LoadOp, ParallelOp, ReduceKind, ReduceOp, ReturnOp, StoreOp, YieldOp
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr, PointerAttr
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float, is_unsigned
 from mlirt.passes.lowering.index_arithmetic import IndexArithmetic
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars
 
@@ -167,6 +167,16 @@ class KernelBuilder(IndexArithmetic):
         """Arithmetic on numbers of one element type, at the end of the innermost open loop."""
         return Scalars(self.block, element)
 
+    def ready(self, value: SSAValue) -> SSAValue:
+        """A number as `arith` takes it: unsigned integers reinterpreted as signless ones."""
+        if isinstance(value.type, IntegerType) and is_unsigned(value.type):
+            return self.value(arith.BitcastOp(value, IntegerType(value.type.width.data)))
+        return value
+
+    def typed(self, value: SSAValue, element: Attribute) -> SSAValue:
+        """A number that is ready for `arith` as the element of a tensor."""
+        return value if value.type == element else self.value(arith.BitcastOp(value, element))
+
     def inline(self, region: Region, arguments: Sequence[SSAValue], indices: Sequence[SSAValue]) -> list[SSAValue]:
         """Append a scalar region at a position of the iteration space; returns what it yields."""
 
@@ -233,6 +243,15 @@ class KernelBuilder(IndexArithmetic):
             self.insert(scf.YieldOp())
         self.insert(scf.IfOp(condition, [], Region(block)))
 
+    def guarded(self, condition: SSAValue | None, then: Callable[[], SSAValue], otherwise: SSAValue) -> SSAValue:
+        """`then()` where an i1 holds, for example a load that would be out of bounds elsewhere; None always holds."""
+        if condition is None:
+            return then()
+        yes, no = Block(), Block([scf.YieldOp(otherwise)])
+        with self.inside(yes):
+            self.insert(scf.YieldOp(then()))
+        return self.value(scf.IfOp(condition, [otherwise.type], Region(yes), Region(no)))
+
     # Memory.
 
     def load(self, value: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
@@ -261,7 +280,9 @@ class KernelBuilder(IndexArithmetic):
             [arg.type for arg in function.body.block.args], []
         )
         if block is not None:
-            function.attributes["block_size"] = DenseArrayBase.from_list(i64, list(block))
+            is_flat = all(size == 1 for size in block[1:])
+            shape = IntegerAttr(block[0], i64) if is_flat else DenseArrayBase.from_list(i64, list(block))
+            function.attributes["block_size"] = shape
         if shared_bytes:
             function.attributes["shared_bytes"] = IntegerAttr(shared_bytes, i64)
         self.lowering.launch(function, self._buffers, self._arguments, layer, grid)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.kernel.core import LoadOp, StoreOp
 from mlirt.dialects.symbolic import Dim, coefficient_of, substitute
-from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.dialects.tensor_types import element_of
+from mlirt.passes.lowering.kernel_builder import KernelBuilder, Stride
 from mlirt.passes.lowering.placement import Placement
 
 
@@ -119,15 +120,61 @@ class NestCode:
         """The extents of the loops; one of length 1 where there would be none."""
         return list(self.nest.extents) or [1]
 
-    def load(self, operand: int, indices: Sequence[SSAValue]) -> SSAValue:
-        """One element of an operand; indices and steps beyond the nest's dimensions are left out."""
-        steps = self._steps[operand]
-        return self.builder.value(LoadOp(self._pointers[operand], list(indices[: len(steps)]), steps))
+    def split(self, border: int) -> tuple[list[Dim], list[Dim]]:
+        """The extents of the loops over the dimensions before `border`, at least one, and of those from it on."""
+        before = [size for size, group in zip(self.nest.extents, self.nest.groups, strict=True) if group[0] < border]
+        return before or [1], list(self.nest.extents[len(before) :])
 
-    def store(self, stored: SSAValue, operand: int, indices: Sequence[SSAValue]) -> None:
-        """Write one element of an operand."""
+    def loops_before(self, border: int, loops: Sequence[SSAValue]) -> list[SSAValue]:
+        """The loop indices that belong to dimensions before `border`: none where a loop of length 1 stands in."""
+        count = sum(group[0] < border for group in self.nest.groups)
+        return list(loops[:count])
+
+    def address(self, operand: int, indices: Sequence[SSAValue]) -> tuple[list[SSAValue], list[Stride]]:
+        """Indices and steps of an operand; loops beyond the given indices do not move it."""
         steps = self._steps[operand]
-        self.builder.insert(StoreOp(stored, self._pointers[operand], list(indices[: len(steps)]), steps))
+        count = min(len(indices), len(steps))
+        return list(indices[:count]), steps[:count]
+
+    def load(self, operand: int, indices: Sequence[SSAValue], more: Sequence[tuple[SSAValue, Stride]] = ()) -> SSAValue:
+        """One element of an operand, moved on by `more` pairs of index and step."""
+        places, steps = self.address(operand, indices)
+        places, steps = [*places, *(index for index, _ in more)], [*steps, *(step for _, step in more)]
+        return self.builder.value(LoadOp(self._pointers[operand], places, steps))
+
+    def store(
+        self, stored: SSAValue, operand: int, indices: Sequence[SSAValue], more: Sequence[tuple[SSAValue, Stride]] = ()
+    ) -> None:
+        """Write one element of an operand, moved on by `more` pairs of index and step."""
+        places, steps = self.address(operand, indices)
+        places, steps = [*places, *(index for index, _ in more)], [*steps, *(step for _, step in more)]
+        self.builder.insert(StoreOp(stored, self._pointers[operand], places, steps))
+
+    def read(
+        self, operand: int, wide: Attribute, indices: Sequence[SSAValue], more: Sequence[tuple[SSAValue, Stride]] = ()
+    ) -> SSAValue:
+        """One element of an operand, converted to the type in which the kernel computes."""
+        element = element_of(self.nest.operands[operand].value.type)
+        return self.builder.scalars(wide).cast(self.builder.ready(self.load(operand, indices, more)), element)
+
+    def read_typed(
+        self, operand: int, wide: Attribute, indices: Sequence[SSAValue], more: Sequence[tuple[SSAValue, Stride]] = ()
+    ) -> SSAValue:
+        """As `read`, given back as an element of a tensor of that type."""
+        return self.builder.typed(self.read(operand, wide, indices, more), wide)
+
+    def write(
+        self,
+        value: SSAValue,
+        wide: Attribute,
+        operand: int,
+        indices: Sequence[SSAValue],
+        more: Sequence[tuple[SSAValue, Stride]] = (),
+    ) -> None:
+        """Write a number of the type in which the kernel computes."""
+        element = element_of(self.nest.operands[operand].value.type)
+        narrow = self.builder.scalars(element).cast(value, wide)
+        self.store(self.builder.typed(narrow, element), operand, indices, more)
 
     def original(self, axis: int, indices: Sequence[SSAValue]) -> SSAValue:
         """The index along a dimension of the original space, which was kept or has length 1."""

@@ -1,0 +1,130 @@
+"""Runs a host program on NumPy memory: every launch by the SIMT interpreter, so that lowered networks run anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FloatAttr, MemRefType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.context import weights_of
+from mlirt.dialects.interpreter import entry_function, input_names, output_names
+from mlirt.dialects.kernel.core import FuncOp as KernelOp
+from mlirt.dialects.plan.expression import Argument, ExpressionAttr
+from mlirt.dialects.plan.ops import BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
+from mlirt.dialects.symbol_values import bind
+from mlirt.dialects.symbolic import evaluate
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, numpy_dtype
+from mlirt.errors import CompileError
+
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter import Argument as KernelArgument
+    from mlirt.dialects.tensor_op import Array
+
+# What memory holds before a launch writes it: as a float not-a-number, as an index far out of bounds.
+_GARBAGE = 0xFF
+
+
+def run_plan(module: ModuleOp, ctx: Context, inputs: Mapping[str, Array], *, check: bool = True) -> dict[str, Array]:
+    """The outputs of a lowered network by name; with `check` a kernel's races and reads of nothing are errors."""
+    func = entry_function(module)
+    run = _Run(module, ctx, check)
+    for name, value in zip(input_names(func), func.body.block.args, strict=True):
+        bind(value.type, inputs[name].shape, run.symbols, f"input {name!r}")
+        run.tensors[value] = inputs[name]
+    return dict(zip(output_names(func), run.block(func), strict=True))
+
+
+class _Run:
+    def __init__(self, module: ModuleOp, ctx: Context, check: bool) -> None:
+        self.ctx, self.check = ctx, check
+        self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
+        self.symbols: dict[str, int] = {}
+        self.tensors: dict[SSAValue, Array] = {}
+        self.memory: dict[SSAValue, Array] = {}
+        self.written: set[int] = set()
+
+    def block(self, func: FuncOp) -> list[Array]:
+        for op in func.body.block.ops:
+            if isinstance(op, ReturnOp):
+                return [self.tensors[value] for value in op.operands]
+            self.execute(op)
+        raise CompileError("the function does not end with func.return")
+
+    def execute(self, op: Operation) -> None:
+        import numpy as np
+
+        if isinstance(op, InputOp):
+            self.memory[op.buffer] = self._filled(np.ascontiguousarray(self.tensors[op.source]))
+        elif isinstance(op, WeightOp):
+            self.memory[op.buffer] = self._filled(np.ascontiguousarray(weights_of(self.ctx).get(op.value)))
+        elif isinstance(op, BufferOp):
+            size = evaluate(op.bytes.value(), self.symbols)
+            self.memory[op.buffer] = np.full(size, 0 if op.halo is not None else _GARBAGE, np.uint8)
+            if op.halo is not None:
+                self.written.add(_address(self.memory[op.buffer]))
+        elif isinstance(op, ViewOp):
+            first = evaluate(op.offset.value(), self.symbols)
+            last = first + evaluate(op.bytes.value(), self.symbols)
+            self.memory[op.buffer] = self.memory[op.source][first:last]
+        elif isinstance(op, OutputOp):
+            self.tensors[op.result] = self._tensor(op)
+        elif isinstance(op, LaunchOp):
+            self._launch(op)
+        else:
+            raise CompileError(f"the host program has {op.name}, which the plan interpreter does not know")
+
+    def _filled(self, array: Array) -> Array:
+        data = array.reshape(-1).view("u1").copy()
+        self.written.add(_address(data))
+        return data
+
+    def _tensor(self, op: OutputOp) -> Array:
+        shape = [evaluate(dim, self.symbols) for dim in dims(op.result.type)]
+        dtype = numpy_dtype(element_of(op.result.type))
+        return self.memory[op.buffer].view(dtype).reshape(shape).copy()
+
+    def _launch(self, op: LaunchOp) -> None:
+        from mlirt.dialects.kernel.interpreter import run_kernel
+
+        kernel = self.kernels[op.kernel_name()]
+        names = kernel.body.block.args
+        arguments = [self._argument(op, given, name) for given, name in zip(op.arguments(), names, strict=True)]
+        filled = [k for k, given in enumerate(arguments) if self._address_of(given) in self.written]
+        grid = None if op.grid is None else [evaluate(size.value(), self.symbols) for size in op.grid]
+        run_kernel(kernel, arguments, grid, check=self.check, updated=filled)
+        self.written.update(_address(self.memory[buffer]) for buffer in op.buffers)
+
+    def _argument(self, op: LaunchOp, given: Argument, name: SSAValue) -> KernelArgument:
+        from mlirt.dialects.kernel.interpreter import OffsetBuffer
+
+        if isinstance(given, ExpressionAttr):
+            return evaluate(given.value(), self.symbols)
+        if isinstance(given, FloatAttr):
+            return given.value.data
+        assert isinstance(name.type, MemRefType)
+        element = element_type(name)
+        data = self.memory[op.buffers[given.operand.data]]
+        start = evaluate(given.value(), self.symbols)
+        return OffsetBuffer(data.view(numpy_dtype(element)), start // byte_width(element))
+
+    def _address_of(self, given: KernelArgument) -> int | None:
+        from mlirt.dialects.kernel.interpreter import OffsetBuffer
+
+        return _address(given.array) if isinstance(given, OffsetBuffer) else None
+
+
+def element_type(buffer: SSAValue) -> Any:
+    """What a kernel's buffer argument holds."""
+    assert isinstance(buffer.type, MemRefType)
+    return buffer.type.get_element_type()
+
+
+def _address(array: Array) -> int:
+    return array.ctypes.data
+
+
+__all__: Sequence[str] = ["run_plan"]

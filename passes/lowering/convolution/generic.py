@@ -1,0 +1,56 @@
+"""Convolution and deconvolution as a direct sum, for any rank, groups, dilation and layout: the one that always works."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.kernel.core import ReduceKind
+from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.passes.lowering.block_lanes import LaneMask, number
+from mlirt.passes.lowering.convolution.generic_operands import ConvolutionOperands
+from mlirt.passes.lowering.loop_nest import Nest, NestCode, affine
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.reduction_nest import accumulator_of
+from mlirt.passes.lowering.rows import whole
+
+OPS = (ConvolutionOp,)
+TARGETS = frozenset({"cpu", "cuda"})
+PRIORITY = 0
+
+
+def lower(op: Operation, lowering: Lowering) -> bool:
+    """`parallel (n, k, p..) { reduce (c, taps) { x * w where inside }; epilogue; store }`."""
+    assert isinstance(op, ConvolutionOp)
+    space, places = dims(op.output.type), lowering.placements
+    accumulator = accumulator_of(op.epilogue)
+    k = lowering.kernel("convolution")
+    extras = [affine(value, places[value], one, len(space)) for value, one in zip(op.extras, op.access, strict=True)]
+    code = NestCode(k, Nest.of(space, [*extras, whole(op.output, lowering)]))
+    source = ConvolutionOperands(k, op)
+    zero = number(k, 0, accumulator)
+    with k.parallel(code.extents()) as loops:
+        channel, exists = source.channel(loops)
+        first, _ = source.group(channel)
+        starts = source.starts(loops)
+
+        def element(at: list[SSAValue]) -> SSAValue:
+            depth, taps = at[0], at[1:]
+            cells, inside = source.cells(starts, taps)
+
+            def product() -> SSAValue:
+                wide = k.scalars(accumulator)
+                pixel = k.ready(source.pixel(loops[0], k.add(first, depth), cells))
+                weight = k.ready(source.weight(first, depth, channel, taps))
+                factors = wide.cast(pixel, element_of(op.input.type)), wide.cast(weight, element_of(op.kernel.type))
+                return k.typed(wide.mul(*factors), accumulator)
+
+            return k.guarded(k.both(exists, inside), product, zero)
+
+        total = k.reduce(ReduceKind.ADD, [source.depth, *(axis.taps for axis in source.axes)], zero, element)
+        scalars = [total, *(code.load(position, loops) for position in range(len(extras)))]
+        (value,) = k.inline(op.epilogue, scalars, loops)
+        mask = LaneMask(k, op.output.type, lambda axis: loops[axis])
+        code.store(mask.apply(value), len(extras), loops)
+    k.finish(op)
+    return True

@@ -1,0 +1,60 @@
+"""Gathers: each result element reads its indices, then the data where they point, or zero where they point outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from xdsl.ir import Operation
+
+from mlirt.dialects.fused.gather import GatherMode, GatherOp
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import dims, element_of, rank
+from mlirt.passes.lowering.block_lanes import zero
+from mlirt.passes.lowering.indexed_access import Coordinate, coordinate_operands, resolve
+from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, collapse, direct
+from mlirt.passes.lowering.lowering import Lowering
+
+OPS = (GatherOp,)
+TARGETS = frozenset({"cpu", "cuda"})
+PRIORITY = 0
+
+
+def lower(op: Operation, lowering: Lowering) -> bool:
+    """`parallel (i..) { j = indices[i..]; y[i..] = data[i.., j] if j is in range else 0 }`."""
+    assert isinstance(op, GatherOp)
+    data, indices = lowering.placements[op.data], lowering.placements[op.indices]
+    data_steps, index_steps, axes = _steps(op, data.strides, indices.strides)
+    depth = op.depth if op.mode.data is GatherMode.ND else None
+    picks = coordinate_operands(op.indices, indices, index_steps, depth)
+    result = direct(op.output, lowering.placements[op.output])
+    nest = Nest.of(dims(op.output.type), [*picks, Affine(op.data, data_steps), result])
+    k = lowering.kernel("gather")
+    code = NestCode(k, collapse(nest))
+    sizes, strides = dims(op.data.type), k.strides(op.data)
+    coordinates = [Coordinate(position, k.size(sizes[axis]), strides[axis]) for position, axis in enumerate(axes)]
+    source, target = len(picks), len(picks) + 1
+    outside = zero(k, element_of(op.data.type))
+    with k.parallel(code.extents()) as loops:
+        places, valid = resolve(k, code, coordinates, code.loops_before(rank(op.output.type), loops))
+        here = code.loops_before(rank(op.output.type), loops)
+        code.store(k.guarded(valid, partial(code.load, source, here, places), outside), target, here)
+    k.finish(op)
+    return True
+
+
+def _steps(
+    op: GatherOp, data: Sequence[Dim], indices: Sequence[Dim]
+) -> tuple[tuple[Dim, ...], tuple[Dim, ...], tuple[int, ...]]:
+    """Strides of the data and of the indices over the result's dimensions, and the axes of the data that indices name."""
+    axis, shared = op.axis.value.data, op.elementwise_dims
+    if op.mode.data is GatherMode.ELEMENT:
+        return (*data[:axis], 0, *data[axis + 1 :]), tuple(indices), (axis,)
+    if op.mode.data is GatherMode.ND:
+        own = len(indices) - 1 - shared
+        tail = data[shared + op.depth :]
+        axes = tuple(range(shared, shared + op.depth))
+        return (*data[:shared], *(0,) * own, *tail), (*indices[:-1], *(0,) * len(tail)), axes
+    own, before, tail = len(indices) - shared, axis - shared, data[axis + 1 :]
+    data_steps = (*data[:axis], *(0,) * own, *tail)
+    return data_steps, (*indices[:shared], *(0,) * before, *indices[shared:], *(0,) * len(tail)), (axis,)

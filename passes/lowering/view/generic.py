@@ -1,0 +1,21 @@
+"""A view: nothing happens where the input lies densely, else it is copied."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from mlirt.dialects.fused.view import ViewOp
+from mlirt.dialects.tensor_types import dims
+from mlirt.passes.lowering.copying import copy, dense
+from mlirt.passes.lowering.lowering import Lowering
+
+OPS = (ViewOp,)
+TARGETS = frozenset({"cpu", "cuda"})
+PRIORITY = 0
+
+
+def lower(op: Operation, lowering: Lowering) -> bool:
+    assert isinstance(op, ViewOp)
+    if not lowering.placements.is_dense(op.input):
+        copy(op.input, dense(lowering.placements[op.output].buffer, dims(op.input.type)), op, lowering)
+    return True
