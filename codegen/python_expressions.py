@@ -7,6 +7,7 @@ All of them take vectors as well as scalars where a target has vectors, so that 
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -34,6 +35,7 @@ class Expression:
 
 
 Rule: TypeAlias = Callable[[Operation, Sequence[Expression]], Expression]
+
 
 def type_name(type_: Attribute) -> str:
     """The name of a scalar type's conversion function: `float32`, `uint8`, `bool_`; `index` is `int64`."""
@@ -133,11 +135,20 @@ def constant_text(value: float, type_: Attribute) -> Expression:
     name = type_name(type_)
     if name == "bool_":
         return Expression("True" if value else "False")
-    text = repr(value)
+    text = _shortest_float32(value) if name == "float32" else repr(value)
     number = Expression(text, UNARY if text.startswith("-") else ATOM)
     if name == "int64" or (name == "float64" and text.lstrip("-") not in ("inf", "nan")):
         return number
     return Expression(f"{name}({text})")
+
+
+def _shortest_float32(value: float) -> str:
+    """As few digits as give the same float32."""
+    for digits in range(1, 9):
+        text = f"{value:.{digits}g}"
+        if text.lstrip("-") in ("inf", "nan") or struct.pack("f", float(text)) == struct.pack("f", value):
+            return repr(float(text))
+    return repr(value)
 
 
 def _constant(op: Operation, operands: Sequence[Expression]) -> Expression:

@@ -47,8 +47,9 @@ class Names:
         return name
 
     def define(self, value: SSAValue) -> str:
-        """The new name of a value at its definition."""
-        self._of[value] = self.fresh(value.name_hint or default_hint(value.type))
+        """The name of a value at its definition; text that is written twice defines it twice."""
+        if value not in self._of:
+            self._of[value] = self.fresh(value.name_hint or default_hint(value.type))
         return self._of[value]
 
     def share(self, value: SSAValue, name: str) -> None:

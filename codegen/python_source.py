@@ -69,6 +69,10 @@ class PythonSource:
         """The text of a value inside of an operator that binds with `precedence`."""
         return self.expression(value).within(precedence)
 
+    def text_for(self, value: SSAValue, variable: SSAValue) -> str:
+        """The text of a value that is assigned to a variable; targets whose variables are wider than values say how."""
+        return self.text(value)
+
     def texts(self, values: Iterable[SSAValue]) -> list[str]:
         return [self.text(value) for value in values]
 
@@ -164,7 +168,7 @@ class PythonSource:
             self.ops(ops)
             for argument, result in zip(after.args, op.results, strict=True):
                 self.names.share(result, self.names.define(argument))
-            self._assign(after.args, self.texts(condition.operands[1:]))
+            self._assign(after.args, condition.operands[1:])
             with self.block_of(f"if not {self.text(condition.condition, SUM)}:"):
                 self.line("break")
             self._body(after, before.args)
@@ -180,24 +184,29 @@ class PythonSource:
 
     def _carry(self, initial: Sequence[SSAValue], arguments: Sequence[SSAValue], results: Sequence[SSAValue]) -> None:
         """Variables for the values that go round a loop, set to what they start with."""
-        starts = self.texts(initial)
+        starts = [self.text_for(start, argument) for start, argument in zip(initial, arguments, strict=True)]
         for number, argument in enumerate(arguments):
             if argument.name_hint is None and number < len(results):
                 argument.name_hint = results[number].name_hint
             name = self.names.define(argument)
             if number < len(results):
                 self.names.share(results[number], name)
-        self._assign(arguments, starts)
+        self._assign_texts(arguments, starts)
 
     def _body(self, block: Block, targets: Sequence[SSAValue]) -> None:
         """The ops of a block; what it ends with is assigned to `targets`."""
         *ops, terminator = block.ops
         self.ops(ops)
-        self._assign(targets, self.texts(terminator.operands))
+        self._assign(targets, terminator.operands)
 
-    def _assign(self, targets: Sequence[SSAValue], values: Sequence[str]) -> None:
+    def _assign(self, targets: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
         """One simultaneous assignment of all that changes."""
-        pairs = [(self.text(target), value) for target, value in zip(targets, values, strict=True)]
-        changes = [(target, value) for target, value in pairs if target != value]
+        pairs = zip(values, targets, strict=True)
+        self._assign_texts(targets, [self.text_for(value, target) for value, target in pairs])
+
+    def _assign_texts(self, targets: Sequence[SSAValue], values: Sequence[str]) -> None:
+        changes = [
+            (target, value) for target, value in zip(self.texts(targets), values, strict=True) if target != value
+        ]
         if changes:
             self.line(f"{', '.join(target for target, _ in changes)} = {', '.join(value for _, value in changes)}")

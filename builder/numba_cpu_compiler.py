@@ -1,0 +1,91 @@
+"""Turns the source of one CPU kernel into the bytes of an object file, by numba; runs in a worker process.
+
+The function `k(params, worker, workers)` becomes the C function `void k(int64 *params, int64 worker, int64 workers)`
+without a trace of Python in it: numba's calling convention is wrapped away, and what cannot fail has no error path.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+
+def compile_kernel(source: str, name: str) -> bytes:
+    """The object file that defines `name`, given Python source that defines a function of that name."""
+    return _machine().emit_object(_module(source, name))
+
+
+def assembly(source: str, name: str) -> str:
+    """The machine code of a kernel as text, to look at."""
+    return _machine().emit_assembly(_module(source, name))
+
+
+@cache
+def _machine() -> Any:
+    """What writes object code: small and position independent, unlike numba's own, so that constants are close by."""
+    llvm: Any = import_module("llvmlite.binding")
+    config: Any = import_module("numba.core.config")
+    cpu = config.CPU_NAME or llvm.get_host_cpu_name()
+    features = _target().codegen()._tm_features if config.CPU_FEATURES is None else config.CPU_FEATURES
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small", jit=False)
+
+
+def _module(source: str, name: str) -> Any:
+    """The optimised LLVM module of a kernel; nothing but the kernel is visible from outside."""
+    namespace: dict[str, Any] = {}
+    exec(compile(source, f"<{name}>", "exec"), namespace)  # our own generated text
+    module = _library(namespace[name], name)._final_module
+    for value in (*module.functions, *module.global_variables):
+        if value.name != name and not value.is_declaration:
+            value.linkage = "internal"
+    return module
+
+
+def _target() -> Any:
+    target = import_module("numba.core.registry").cpu_target.target_context
+    target.refresh()
+    return target
+
+
+def _library(function: Any, name: str) -> Any:
+    compiler: Any = import_module("numba.core.compiler")
+    types: Any = import_module("numba.core.types")
+    registry: Any = import_module("numba.core.registry").cpu_target
+    arguments = (types.CPointer(types.int64), types.int64, types.int64)
+    with import_module("numba.core.compiler_lock").global_compiler_lock:
+        compiled = compiler.compile_extra(
+            registry.typing_context, _target(), function, arguments, types.void, _flags(compiler), {}
+        )
+        library = _target().codegen().create_library(name)
+        library.add_ir_module(_wrapper(name, arguments, compiled.fndesc))
+        library.add_linking_library(compiled.library)
+        library.finalize()
+    return library
+
+
+def _flags(compiler: Any) -> Any:
+    flags = compiler.Flags()
+    flags.no_cpython_wrapper = True
+    flags.no_cfunc_wrapper = True
+    flags.error_model = "numpy"
+    flags.boundscheck = False
+    flags.nrt = False
+    flags.fastmath = import_module("numba.core.cpu_options").FastMathOptions({"contract"})
+    return flags
+
+
+def _wrapper(name: str, arguments: Any, description: Any) -> Any:
+    """A module with the C function that calls the one that numba made."""
+    ir: Any = import_module("llvmlite.ir")
+    types: Any = import_module("numba.core.types")
+    target = _target()
+    module = target.create_module(name)
+    word = ir.IntType(64)
+    outer = ir.Function(module, ir.FunctionType(ir.VoidType(), [word.as_pointer(), word, word]), name)
+    builder = ir.IRBuilder(outer.append_basic_block())
+    inner = target.declare_function(module, description)
+    target.call_conv.call_function(builder, inner, types.void, arguments, outer.args)
+    builder.ret_void()
+    return module

@@ -1,0 +1,90 @@
+"""Operators and arithmetic functions on scalars and vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlirt.builder.numba_cpu_intrinsics.lane_types import Vector
+from mlirt.builder.numba_cpu_intrinsics.lane_value import Value
+from mlirt.builder.numba_cpu_intrinsics.lane_value import maximum as larger
+from mlirt.builder.numba_cpu_intrinsics.lane_value import minimum as smaller
+from mlirt.builder.numba_cpu_intrinsics.lanewise import as_type, binary, joint_type, ternary, unary, vector_operator
+from mlirt.builder.numba_cpu_intrinsics.untyped import intrinsic, operator, types
+
+vector_operator(operator.add, lambda a, b: a + b)
+vector_operator(operator.sub, lambda a, b: a - b)
+vector_operator(operator.mul, lambda a, b: a * b)
+vector_operator(operator.truediv, lambda a, b: a / b)
+vector_operator(operator.mod, lambda a, b: a % b)
+vector_operator(operator.and_, lambda a, b: a & b)
+vector_operator(operator.or_, lambda a, b: a | b)
+vector_operator(operator.xor, lambda a, b: a ^ b)
+vector_operator(operator.lshift, lambda a, b: a << b)
+vector_operator(operator.rshift, lambda a, b: a >> b)
+vector_operator(operator.lt, lambda a, b: a.compare("<", b), boolean=True)
+vector_operator(operator.le, lambda a, b: a.compare("<=", b), boolean=True)
+vector_operator(operator.gt, lambda a, b: a.compare(">", b), boolean=True)
+vector_operator(operator.ge, lambda a, b: a.compare(">=", b), boolean=True)
+vector_operator(operator.eq, lambda a, b: a.compare("==", b), boolean=True)
+vector_operator(operator.ne, lambda a, b: a.compare("!=", b), boolean=True)
+vector_operator(operator.neg, lambda a, _: -a, count=1)
+
+
+def _floor_div(a: Value, b: Value) -> Value:
+    quotient = a / b
+    inexact = (quotient * b).compare("!=", a) & ((a < 0) ^ (b < 0))
+    return inexact.choose(quotient - 1, quotient)
+
+
+vector_operator(operator.floordiv, _floor_div)
+
+maximum = binary(larger)
+minimum = binary(smaller)
+maxnum = binary(lambda a, b: a.intrinsic("maxnum", b))
+minnum = binary(lambda a, b: a.intrinsic("minnum", b))
+fma = ternary(lambda a, b, c: a.fma(b, c))
+absolute = unary(lambda x: x.intrinsic("fabs") if x.is_float else (x < 0).choose(-x, x))
+logical_not = unary(lambda x: ~x)
+copysign = binary(lambda a, b: a.intrinsic("copysign", b))
+ceil = unary(lambda x: x.intrinsic("ceil"))
+floor = unary(lambda x: x.intrinsic("floor"))
+trunc = unary(lambda x: x.intrinsic("trunc"))
+round = unary(lambda x: x.intrinsic("round"))
+roundeven = unary(lambda x: x.intrinsic("roundeven"))
+
+
+def _nonzero(b: Value) -> Value:
+    """A divisor that cannot trap: what division by zero gives is not specified, but it must return."""
+    return b.compare("==", 0).choose(b.number(1), b)
+
+
+truncated_div = binary(lambda a, b: a / _nonzero(b))
+truncated_rem = binary(lambda a, b: a % _nonzero(b))
+
+
+@binary
+def ceil_div(a: Value, b: Value) -> Value:
+    """The quotient rounded up."""
+    divisor = _nonzero(b)
+    quotient = a / divisor
+    inexact = (quotient * divisor).compare("!=", a) & ~((a < 0) ^ (divisor < 0))
+    return inexact.choose(quotient + 1, quotient)
+
+
+@intrinsic
+def select(context: Any, condition: Any, yes: Any, no: Any) -> Any:
+    """`yes` where the condition holds, else `no`."""
+    value = joint_type(context, [yes, no])
+    if value is None:
+        return None
+    lanes = max(operand.lanes if isinstance(operand, Vector) else 0 for operand in (condition, value))
+    result = Vector(value.element if isinstance(value, Vector) else value, lanes) if lanes else value
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+        which, *values = (Value.of(builder, llvm, of) for llvm, of in zip(operands, sig.args, strict=True))
+        picked, other = (as_type(value, result) for value in values)
+        boolean = Vector(types.boolean, which.lanes) if which.lanes else types.boolean
+        return as_type(which, boolean).choose(picked, other).llvm
+
+    return result(condition, yes, no), codegen

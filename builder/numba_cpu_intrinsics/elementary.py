@@ -1,0 +1,198 @@
+"""Elementary functions: polynomials for float32, accurate to about 2 units in the last place; libm for float64.
+
+The polynomials are those of Cephes (exp, log) and of Eigen (tanh, erf); sine and cosine reduce in float64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimum
+from mlirt.builder.numba_cpu_intrinsics.lanewise import binary, unary
+from mlirt.builder.numba_cpu_intrinsics.untyped import types
+
+_ROUND_TO_INTEGER = 12582912.0  # 1.5 * 2**23: adding it leaves a float32 rounded to an integer in the low bits
+
+
+def _horner(x: Value, coefficients: Sequence[float]) -> Value:
+    """The polynomial with these coefficients, the highest power first."""
+    result = x.number(coefficients[0])
+    for coefficient in coefficients[1:]:
+        result = result.fma(x, coefficient)
+    return result
+
+
+def _float32_or(formula: Callable[[Value], Value], name: str, llvm: bool = True) -> Any:
+    """`formula` for float32, LLVM's or libm's function for float64."""
+
+    def chosen(x: Value) -> Value:
+        if x.element == types.float32:
+            return formula(x)
+        return x.intrinsic(name) if llvm else x.library_call(name)
+
+    return unary(chosen)
+
+
+def _power_of_two(n: Value) -> Value:
+    """2**n for integers n in -126..127."""
+    return ((n + 127) << 23).reinterpret(types.float32)
+
+
+def _scaled_exp(r: Value, rounded: Value) -> Value:
+    """e**r * 2**n, where `rounded` is n + 1.5 * 2**23, in two steps so that results may be infinite, tiny or zero."""
+    p = _horner(r, (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5))
+    p = p.fma(r * r, r) + 1.0
+    n = rounded.bits() - rounded.number(_ROUND_TO_INTEGER).bits()
+    half = n >> 1
+    return p * _power_of_two(half) * _power_of_two(n - half)
+
+
+def exp_float32(x: Value) -> Value:
+    """e**x: the nearest multiple of ln 2 is split off, in two parts for accuracy."""
+    x = minimum(maximum(x, x.number(-104.0)), x.number(89.0))
+    rounded = x.fma(1 / math.log(2), _ROUND_TO_INTEGER)
+    n = rounded - _ROUND_TO_INTEGER
+    r = n.fma(-0.693359375, x)
+    return _scaled_exp(n.fma(2.12194440e-4, r), rounded)
+
+
+def _exp2_float32(x: Value) -> Value:
+    x = minimum(maximum(x, x.number(-150.0)), x.number(128.0))
+    rounded = x + _ROUND_TO_INTEGER
+    return _scaled_exp((x - (rounded - _ROUND_TO_INTEGER)) * math.log(2), rounded)
+
+
+def _log_float32(x: Value) -> Value:
+    """ln x: the exponent is split off such that the rest lies in sqrt(1/2)..sqrt(2)."""
+    tiny = x.compare("<", 1.17549435e-38)
+    scaled = tiny.choose(x * 8388608.0, x)
+    bits = scaled.bits() - 0x3F3504F3
+    exponent = (bits >> 23).to(types.float32) - tiny.choose(x.number(23.0), 0.0)
+    z = ((bits & 0x7FFFFF) + 0x3F3504F3).reinterpret(types.float32) - 1.0
+    p = _horner(
+        z,
+        (
+            *(7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1),
+            *(-1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1),
+        ),
+    )
+    square = z * z
+    y = exponent.fma(-2.12194440e-4, p * z * square)
+    y = square.fma(-0.5, y) + z
+    y = exponent.fma(0.693359375, y)
+    y = x.compare("==", 0.0).choose(x.number(-math.inf), y)
+    y = (x < 0.0).choose(x.number(math.nan), y)
+    unchanged = x.is_nan() | x.compare("==", math.inf)
+    return unchanged.choose(x, y)
+
+
+def _tanh_float32(x: Value) -> Value:
+    limited = minimum(maximum(x, x.number(-7.90531110763549805)), x.number(7.90531110763549805))
+    square = limited * limited
+    p = _horner(
+        square,
+        (
+            *(-2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08),
+            *(1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03),
+        ),
+    )
+    q = _horner(square, (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03))
+    small = x.intrinsic("fabs") < 0.0004
+    return small.choose(x, limited * p / q)
+
+
+def _erf_float32(x: Value) -> Value:
+    limited = minimum(maximum(x, x.number(-4.0)), x.number(4.0))
+    square = limited * limited
+    p = _horner(
+        square,
+        (
+            *(-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05),
+            *(-7.34990630326855e-04, -2.95459980854025e-03, -1.60960333262415e-02),
+        ),
+    )
+    q = _horner(
+        square,
+        (
+            *(-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03),
+            -1.42647390514189e-02,
+        ),
+    )
+    return limited * p / q
+
+
+def _sine(x: Value, quarter_turns: int) -> Value:
+    """sin(x + quarter_turns * pi / 2) in float64: the nearest multiple of pi / 2 picks sine or cosine, and the sign."""
+    wide = x.to(types.float64)
+    n = (wide * (2 / math.pi)).intrinsic("rint")
+    r = n.fma(-6.123233995736766e-17, n.fma(-math.pi / 2, wide))
+    turns = n.to(types.int64) + quarter_turns
+    square = r * r
+    sine = _horner(square, (2.755731922e-6, -1.98412698e-4, 8.33333333e-3, -0.16666666666666666)).fma(square * r, r)
+    cosine = _horner(square, (-2.755731922e-7, 2.48015873e-5, -1.3888888888e-3, 0.041666666666666664, -0.5)).fma(
+        square, 1.0
+    )
+    y = (turns & 1).compare("==", 1).choose(cosine, sine)
+    return (turns & 2).compare("==", 2).choose(-y, y).to(types.float32)
+
+
+def _power(x: Value, y: Value) -> Value:
+    """x ** y; the squares and roots that networks are full of need no logarithm."""
+    exponent = constant_of(y)
+    if exponent == 2.0:
+        return x * x
+    if exponent == 0.5:
+        return x.intrinsic("sqrt")
+    return x.library_call("pow", y)
+
+
+def constant_of(x: Value) -> float | None:
+    """The number that a scalar constant is, or a vector with the same one in all lanes."""
+    constant: Any = getattr(x.llvm, "constant", None) if x.is_constant else None
+    try:
+        numbers = {float(number) for number in constant} if x.lanes else {float(constant)}
+    except TypeError:
+        return None
+    return numbers.pop() if len(numbers) == 1 else None
+
+
+def _integer_power(x: Value, y: Value) -> Value:
+    """x ** y by repeated squaring, all 64 bits of y; a negative y gives 0 where x is neither 1 nor -1."""
+    result, base, exponent = x.number(1), x, y
+    for _ in range(y.width - 1):
+        result = (exponent & 1).compare("==", 1).choose(result * base, result)
+        base, exponent = base * base, exponent >> 1
+    odd = (y & 1).compare("==", 1)
+    inverse = x.compare("==", 1).choose(x, x.compare("==", -1).choose(odd.choose(x, x.number(1)), 0))
+    return (y < 0).choose(inverse, result)
+
+
+exp = _float32_or(exp_float32, "exp")
+exp2 = _float32_or(_exp2_float32, "exp2")
+log = _float32_or(_log_float32, "log")
+log2 = _float32_or(lambda x: _log_float32(x) * (1 / math.log(2)), "log2")
+log10 = _float32_or(lambda x: _log_float32(x) * (1 / math.log(10)), "log10")
+tanh = _float32_or(_tanh_float32, "tanh")
+erf = _float32_or(_erf_float32, "erf", llvm=False)
+sin = _float32_or(lambda x: _sine(x, 0), "sin")
+cos = _float32_or(lambda x: _sine(x, 1), "cos")
+sqrt = unary(lambda x: x.intrinsic("sqrt"))
+rsqrt = unary(lambda x: x.number(1.0) / x.intrinsic("sqrt"))
+expm1 = unary(lambda x: x.library_call("expm1"))
+log1p = unary(lambda x: x.library_call("log1p"))
+cbrt = unary(lambda x: x.library_call("cbrt"))
+tan = unary(lambda x: x.library_call("tan"))
+asin = unary(lambda x: x.library_call("asin"))
+acos = unary(lambda x: x.library_call("acos"))
+atan = unary(lambda x: x.library_call("atan"))
+sinh = unary(lambda x: x.library_call("sinh"))
+cosh = unary(lambda x: x.library_call("cosh"))
+asinh = unary(lambda x: x.library_call("asinh"))
+acosh = unary(lambda x: x.library_call("acosh"))
+atanh = unary(lambda x: x.library_call("atanh"))
+atan2 = binary(lambda a, b: a.library_call("atan2", b))
+power = binary(_power)
+integer_power = binary(_integer_power)
+power_of_integer = binary(_power)

@@ -1,0 +1,257 @@
+"""LLVM values with arithmetic on them, scalars and vectors alike, so that formulas in this library read as formulas."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from mlirt.builder.numba_cpu_intrinsics.lane_types import Vector, llvm_scalar
+from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, ir, types
+
+# Products may be contracted into fused multiply-adds; nothing else about floats is relaxed.
+_FLAGS = ("contract",)
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value that is being computed: `lanes` is 0 for a scalar."""
+
+    builder: Any
+    llvm: Any
+    element: Any
+    lanes: int = 0
+
+    @staticmethod
+    def of(builder: Any, llvm: Any, type_: Any) -> Value:
+        """The value of a numba type."""
+        if isinstance(type_, Vector):
+            return Value(builder, llvm, type_.element, type_.lanes)
+        return Value(builder, llvm, types.unliteral(type_))
+
+    @property
+    def type(self) -> Any:
+        return Vector(self.element, self.lanes) if self.lanes else self.element
+
+    @property
+    def llvm_type(self) -> Any:
+        scalar = llvm_scalar(self.element)
+        return ir.VectorType(scalar, self.lanes) if self.lanes else scalar
+
+    @property
+    def is_float(self) -> bool:
+        return self.element in (types.float32, types.float64)
+
+    @property
+    def is_signed(self) -> bool:
+        return self.is_float or bool(getattr(self.element, "signed", False))
+
+    @property
+    def is_constant(self) -> bool:
+        return isinstance(self.llvm, ir.Constant)
+
+    @property
+    def width(self) -> int:
+        if self.is_float:
+            return 32 if self.element == types.float32 else 64
+        return self.llvm_type.element.width if self.lanes else self.llvm_type.width
+
+    # --- making values
+
+    def like(self, llvm: Any, element: Any = None) -> Value:
+        """Another value with as many lanes."""
+        return Value(self.builder, llvm, self.element if element is None else element, self.lanes)
+
+    def number(self, value: float) -> Value:
+        """The same number in every lane."""
+        if self.element == types.float32:
+            value = struct.unpack("f", struct.pack("f", value))[0]
+        elif not self.is_float:
+            value = int(value)
+        return self.like(ir.Constant(self.llvm_type, [value] * self.lanes if self.lanes else value))
+
+    def _operand(self, other: Value | float) -> Value:
+        return other if isinstance(other, Value) else self.number(other)
+
+    def splat(self, lanes: int) -> Value:
+        """A scalar in every lane of a vector."""
+        if not lanes or self.lanes:
+            return self
+        vector = ir.VectorType(llvm_scalar(self.element), lanes)
+        if self.is_constant:
+            llvm = ir.Constant(vector, [self.llvm.constant] * lanes)
+        else:
+            undefined, index = ir.Constant(vector, ir.Undefined), ir.IntType(32)
+            first = self.builder.insert_element(undefined, self.llvm, index(0))
+            zeros = ir.Constant(ir.VectorType(index, lanes), [0] * lanes)
+            llvm = self.builder.shuffle_vector(first, undefined, zeros)
+        return Value(self.builder, llvm, self.element, lanes)
+
+    def lane(self, index: int) -> Value:
+        """One lane as a scalar."""
+        return Value(self.builder, self.builder.extract_element(self.llvm, ir.IntType(32)(index)), self.element)
+
+    # --- arithmetic
+
+    def _binary(self, other: Value | float, float_op: str, int_op: str) -> Value:
+        right = self._operand(other)
+        if self.is_float:
+            return self.like(getattr(self.builder, float_op)(self.llvm, right.llvm, flags=_FLAGS))
+        return self.like(getattr(self.builder, int_op)(self.llvm, right.llvm))
+
+    def __add__(self, other: Value | float) -> Value:
+        return self._binary(other, "fadd", "add")
+
+    def __sub__(self, other: Value | float) -> Value:
+        return self._binary(other, "fsub", "sub")
+
+    def __mul__(self, other: Value | float) -> Value:
+        return self._binary(other, "fmul", "mul")
+
+    def __truediv__(self, other: Value | float) -> Value:
+        return self._binary(other, "fdiv", "sdiv" if self.is_signed else "udiv")
+
+    def __mod__(self, other: Value | float) -> Value:
+        """The remainder with the sign of the left side, as C has it."""
+        return self._binary(other, "frem", "srem" if self.is_signed else "urem")
+
+    def __and__(self, other: Value | int) -> Value:
+        return self.like(self.builder.and_(self.llvm, self._operand(other).llvm))
+
+    def __or__(self, other: Value | int) -> Value:
+        return self.like(self.builder.or_(self.llvm, self._operand(other).llvm))
+
+    def __xor__(self, other: Value | int) -> Value:
+        return self.like(self.builder.xor(self.llvm, self._operand(other).llvm))
+
+    def __lshift__(self, other: Value | int) -> Value:
+        return self.like(self.builder.shl(self.llvm, self._operand(other).llvm))
+
+    def __rshift__(self, other: Value | int) -> Value:
+        shift = self.builder.ashr if self.is_signed else self.builder.lshr
+        return self.like(shift(self.llvm, self._operand(other).llvm))
+
+    def __neg__(self) -> Value:
+        return self.like(self.builder.fneg(self.llvm)) if self.is_float else self.number(0) - self
+
+    def __invert__(self) -> Value:
+        return self.like(self.builder.not_(self.llvm))
+
+    def compare(self, operator: str, other: Value | float) -> Value:
+        """A boolean for each lane; ordered, but `!=` is true for NaN."""
+        right = self._operand(other)
+        if self.is_float:
+            kind = self.builder.fcmp_unordered if operator == "!=" else self.builder.fcmp_ordered
+        else:
+            kind = self.builder.icmp_signed if self.is_signed else self.builder.icmp_unsigned
+        return self.like(kind(operator, self.llvm, right.llvm), types.boolean)
+
+    def __gt__(self, other: Value | float) -> Value:
+        return self.compare(">", other)
+
+    def __lt__(self, other: Value | float) -> Value:
+        return self.compare("<", other)
+
+    def is_nan(self) -> Value:
+        return self.compare("!=", self)
+
+    def choose(self, yes: Value, no: Value | float) -> Value:
+        """`yes` in the lanes where this boolean holds, else `no`."""
+        return yes.like(self.builder.select(self.llvm, yes.llvm, yes._operand(no).llvm))
+
+    # --- LLVM's functions
+
+    def _suffix(self) -> str:
+        scalar = f"f{self.width}" if self.is_float else f"i{self.width}"
+        return f"v{self.lanes}{scalar}" if self.lanes else scalar
+
+    def intrinsic(self, name: str, *others: Value | float) -> Value:
+        """`llvm.<name>` of this value and others of its type."""
+        operands = [self, *(self._operand(other) for other in others)]
+        kind = ir.FunctionType(self.llvm_type, [self.llvm_type] * len(operands))
+        function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.{name}.{self._suffix()}")
+        return self.like(self.builder.call(function, [operand.llvm for operand in operands]))
+
+    def fma(self, factor: Value | float, addend: Value | float) -> Value:
+        return self.intrinsic("fma", factor, addend)
+
+    def library_call(self, name: str, *others: Value) -> Value:
+        """A function of the C mathematics library, lane by lane."""
+        operands = [self, *others]
+        scalar = llvm_scalar(self.element)
+        kind = ir.FunctionType(scalar, [scalar] * len(operands))
+        suffix = "f" if self.element == types.float32 else ""
+        function = cgutils.get_or_insert_function(self.builder.module, kind, name + suffix)
+        if not self.lanes:
+            return self.like(self.builder.call(function, [operand.llvm for operand in operands]))
+        result = ir.Constant(self.llvm_type, ir.Undefined)
+        for index in range(self.lanes):
+            one = self.builder.call(function, [operand.lane(index).llvm for operand in operands])
+            result = self.builder.insert_element(result, one, ir.IntType(32)(index))
+        return self.like(result)
+
+    # --- bits and conversions
+
+    def bits(self) -> Value:
+        """The bits of a float as a signed integer of its width."""
+        element = types.int32 if self.width == 32 else types.int64
+        return self.reinterpret(element)
+
+    def reinterpret(self, element: Any) -> Value:
+        """The same bits as another type of the same width."""
+        target = self.like(None, element)
+        return target.like(self.builder.bitcast(self.llvm, target.llvm_type))
+
+    def to(self, element: Any) -> Value:
+        """The value converted: floats to integers toward zero and saturating (NaN gives 0), integers wrap around."""
+        if element == self.element:
+            return self
+        target = self.like(None, element)
+        return target.like(self._converted(target))
+
+    def _converted(self, target: Value) -> Any:
+        if target.element == types.boolean:
+            return self.compare("!=", 0).llvm
+        if self.is_float and target.is_float:
+            if self.is_constant and not self.lanes:
+                return target.number(self.llvm.constant).llvm
+            cast = self.builder.fpext if target.width > self.width else self.builder.fptrunc
+            return cast(self.llvm, target.llvm_type)
+        if self.is_float:
+            return self._saturated(target)
+        if target.is_float:
+            if self.is_constant and not self.lanes:
+                return target.number(self.llvm.constant).llvm
+            cast = self.builder.sitofp if self.is_signed else self.builder.uitofp
+            return cast(self.llvm, target.llvm_type)
+        if target.width == self.width:
+            return self.llvm
+        if target.width < self.width:
+            return self.builder.trunc(self.llvm, target.llvm_type)
+        return (self.builder.sext if self.is_signed else self.builder.zext)(self.llvm, target.llvm_type)
+
+    def _saturated(self, target: Value) -> Any:
+        kind = ir.FunctionType(target.llvm_type, [self.llvm_type])
+        name = f"llvm.fpto{'s' if target.is_signed else 'u'}i.sat.{target._suffix()}.{self._suffix()}"
+        function = cgutils.get_or_insert_function(self.builder.module, kind, name)
+        return self.builder.call(function, [self.llvm])
+
+
+def maximum(a: Value, b: Value) -> Value:
+    """The larger one; NaN where either is NaN. A constant is compared first, for then one instruction does it all."""
+    if not a.is_float:
+        return a.compare(">", b).choose(a, b)
+    if b.is_constant:
+        return b.compare(">", a).choose(b, a)
+    larger = a.compare(">", b).choose(a, b)
+    return larger if a.is_constant else a.is_nan().choose(a, larger)
+
+
+def minimum(a: Value, b: Value) -> Value:
+    """The smaller one; NaN where either is NaN."""
+    if not a.is_float:
+        return a.compare("<", b).choose(a, b)
+    if b.is_constant:
+        return b.compare("<", a).choose(b, a)
+    smaller = a.compare("<", b).choose(a, b)
+    return smaller if a.is_constant else a.is_nan().choose(a, smaller)

@@ -1,0 +1,187 @@
+"""One CPU kernel as Python source: a function of the parameter table, the worker's number and the number of workers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.utils.hints import isa
+
+from mlirt.codegen.numba_cpu.lane_source import LaneLoop, LaneSource
+from mlirt.codegen.numba_cpu.varying import varying_values
+from mlirt.codegen.numba_cpu.vocabulary import VOCABULARY
+from mlirt.codegen.python_expressions import type_name
+from mlirt.dialects.kernel.buffers import Memory
+from mlirt.dialects.kernel.core import FuncOp, ReduceKind, ReturnOp, StoreOp
+from mlirt.dialects.kernel.tile import (
+    TileCombineOp,
+    TileFillOp,
+    TileForEachOp,
+    TileMultiplyAddLanesOp,
+    TileMultiplyAddOp,
+    WorkerShareOp,
+    tile_shape,
+)
+from mlirt.dialects.tensor_types import element_name, is_float
+
+_LIBRARY = "mlirt.builder.numba_cpu_intrinsics"
+_PARAMETERS = ("params", "worker", "workers")
+_LINE = 118
+
+
+def kernel_source(func: FuncOp) -> str:
+    """The text of a module that defines one kernel."""
+    functions = "\n\n\n".join(KernelSource(func).functions())
+    return f"{import_line(functions)}\n\n\n{functions}\n"
+
+
+def import_line(text: str) -> str:
+    """The import of all words that a text uses."""
+    words = sorted(set(re.findall(r"\w+", text)) & VOCABULARY)
+    line = f"from {_LIBRARY} import {', '.join(words)}"
+    if len(line) <= _LINE:
+        return line
+    return f"from {_LIBRARY} import (\n" + "".join(f"    {word},\n" for word in words) + ")"
+
+
+class KernelSource(LaneSource):
+    """The functions of one kernel: those that work on the vectors of a tile, and the kernel itself."""
+
+    def __init__(self, func: FuncOp) -> None:
+        super().__init__()
+        self.func = func
+        self._tile_functions: list[str] = []
+        for name in _PARAMETERS:
+            self.names.fresh(name)
+
+    def functions(self) -> list[str]:
+        """The text of each function, the kernel last."""
+        name = self.func.sym_name.data
+        with self.block_of(f"def {name}({', '.join(_PARAMETERS)}):"):
+            self._parameters()
+            self.ops(self.func.body.block.ops)
+        return [*self._tile_functions, "\n".join(self.lines)]
+
+    # --- arguments
+
+    def _parameters(self) -> None:
+        written = {op.buffer for op in self.func.walk() if isinstance(op, StoreOp)}
+        for number, argument in enumerate(self.func.body.block.args):
+            if argument.name_hint is None:
+                argument.name_hint = _argument_hint(argument.type, argument in written)
+            self.define(argument, _parameter(f"params[{number}]", argument.type, argument in written))
+
+    def kernel_return(self, op: ReturnOp) -> None:
+        """Nothing is left to say."""
+
+    def kernel_worker_share(self, op: WorkerShareOp) -> None:
+        first, last = self.names.define(op.first), self.names.define(op.last)
+        self.line(f"{first}, {last} = share({self.text(op.tasks)}, worker, workers)")
+
+    # --- register tiles
+
+    def kernel_tile_fill(self, op: TileFillOp) -> None:
+        shape = ", ".join(map(str, tile_shape(op.result.type)))
+        self.define(op.result, f"tile_fill({self.text(op.value)}, {shape})")
+
+    def kernel_tile_multiply_add(self, op: TileMultiplyAddOp) -> None:
+        self._tile_step(op.result, "tile_multiply_add", [*op.operands], [op.depth.value.data])
+
+    def kernel_tile_multiply_add_lanes(self, op: TileMultiplyAddLanesOp) -> None:
+        self._tile_step(op.result, "tile_multiply_add_lanes", [*op.operands])
+
+    def kernel_tile_combine(self, op: TileCombineOp) -> None:
+        word = {ReduceKind.MAX: "maximum", ReduceKind.MIN: "minimum", ReduceKind.MUL: "multiply"}
+        self._tile_step(op.result, f"tile_{word.get(op.kind.data, 'add')}", [*op.operands])
+
+    def _tile_step(
+        self, result: SSAValue, word: str, operands: Sequence[SSAValue], numbers: Sequence[int] = ()
+    ) -> None:
+        self.define(result, f"{word}({', '.join([*self.texts(operands), *map(str, numbers)])})")
+
+    def kernel_tile_for_each(self, op: TileForEachOp) -> None:
+        """The region becomes a function of a vector, its row and its column; what it uses from outside goes with it."""
+        captured = _captured(op)
+        optional = [value for value in (op.rows, op.valid) if value is not None]
+        outside = list(dict.fromkeys([*captured, *optional]))
+        for value in outside:
+            if self.names.find(value) is None:
+                self.define(value, self.text(value))
+        number = len(self._tile_functions)
+        name = f"{self.func.sym_name.data}_{'finish' if number == 0 else f'finish_{number}'}"
+        self._tile_functions.append(_TileFunction(self, op, name, outside).text_of_function())
+        names = ", ".join(self.texts(outside))
+        self.line(f"tile_for_each({self.text(op.tile)}, {name}, ({names}{',' if len(outside) == 1 else ''}))")
+
+
+class _TileFunction(LaneSource):
+    """A function that does something with one vector of a tile."""
+
+    def __init__(self, kernel: KernelSource, op: TileForEachOp, name: str, outside: Sequence[SSAValue]) -> None:
+        super().__init__()
+        self.each = op
+        self.name = name
+        self.outside = outside
+        for value in outside:
+            self.names.share(value, self.names.fresh(kernel.text(value)))
+        self._constants(op.body.block, kernel)
+
+    def _constants(self, block: Block, kernel: KernelSource) -> None:
+        """What the kernel writes inside of expressions, the function does too."""
+        for op in block.walk():
+            for operand in op.operands:
+                if operand not in self.outside and _is_constant(operand):
+                    self.define_inline(operand, kernel.expression(operand))
+
+    def text_of_function(self) -> str:
+        value, row, column, lane = self.each.body.block.args
+        for argument, hint in zip(self.each.body.block.args, ("v", "row", "column", "lane"), strict=True):
+            argument.name_hint = argument.name_hint or hint
+        arguments = [self.names.define(argument) for argument in (value, row, column)]
+        self.names.share(lane, "0")
+        lanes = tile_shape(self.each.tile.type)[2]
+        count = None
+        varying = frozenset(varying_values(self.each.body.block, [value, lane]))
+        self.line("@inlined")
+        with self.block_of(f"def {self.name}({', '.join([*arguments, *self.texts(self.outside)])}):"):
+            if self.each.valid is not None:
+                count = self.names.fresh("count")
+                self.line(f"{count} = {self.text(self.each.valid)} - {arguments[2]} * {lanes}")
+            self.loop = LaneLoop(lane, lanes, varying, count)
+            if self.each.rows is None:
+                self.ops_but_last(self.each.body.block)
+            else:
+                with self.block_of(f"if {arguments[1]} < {self.text(self.each.rows)}:"):
+                    self.ops_but_last(self.each.body.block)
+        return "\n".join(self.lines)
+
+
+def _captured(op: TileForEachOp) -> list[SSAValue]:
+    """The values from outside that a region uses, numbers left out."""
+    inside: set[SSAValue] = set(op.body.block.args)
+    for inner in op.body.block.walk():
+        inside |= {*inner.results, *(arg for region in inner.regions for block in region.blocks for arg in block.args)}
+    used = [operand for inner in op.body.block.walk() for operand in inner.operands]
+    return list(dict.fromkeys(value for value in used if value not in inside and not _is_constant(value)))
+
+
+def _is_constant(value: SSAValue) -> bool:
+    return getattr(value.owner, "name", "") == "arith.constant"
+
+
+def _argument_hint(type_: Attribute, is_written: bool) -> str:
+    if isa(type_, Memory):
+        return "y" if is_written else "x"
+    return "n" if isinstance(type_, IndexType) else "a"
+
+
+def _parameter(word: str, type_: Attribute, is_written: bool) -> str:
+    """A word of the parameter table as a value: an address, a whole number, or the bits of a float64."""
+    if isa(type_, Memory):
+        return f"{'' if is_written else 'const_'}{element_name(type_.element_type)}_pointer({word})"
+    if is_float(type_):
+        bits = f"bits_as_float64({word})"
+        return bits if type_name(type_) == "float64" else f"{type_name(type_)}({bits})"
+    return word if isinstance(type_, IndexType) else f"{type_name(type_)}({word})"

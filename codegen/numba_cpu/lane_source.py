@@ -1,0 +1,244 @@
+"""Loops over lanes: what one lane does is written once for vectors, whole ones and then the rest of the row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from mlirt.codegen.numba_cpu.varying import varying_values
+from mlirt.codegen.numba_cpu.vocabulary import VOCABULARY
+from mlirt.codegen.python_expressions import PRODUCT, SUM, Expression, constant_text, type_name
+from mlirt.codegen.python_source import PythonSource
+from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, StoreOp, stride_values
+from mlirt.dialects.locations import name_of
+from mlirt.dialects.tensor_types import is_bool, is_float, is_unsigned
+from mlirt.errors import CompileError
+
+
+@dataclass(frozen=True)
+class LaneLoop:
+    """The loop whose iterations are lanes now. `count` is the text of how many lanes take part; None for all."""
+
+    index: SSAValue
+    lanes: int
+    varying: frozenset[SSAValue]
+    count: str | None = None
+
+
+# How two values are combined, and the lanes of one vector.
+_COMBINE = {
+    ReduceKind.ADD: "{0} + {1}",
+    ReduceKind.MUL: "{0} * {1}",
+    ReduceKind.MAX: "maximum({0}, {1})",
+    ReduceKind.MIN: "minimum({0}, {1})",
+    ReduceKind.AND: "{0} & {1}",
+    ReduceKind.OR: "{0} | {1}",
+}
+_ACROSS = {
+    ReduceKind.ADD: "sum_of_lanes",
+    ReduceKind.MUL: "product_of_lanes",
+    ReduceKind.MAX: "maximum_of_lanes",
+    ReduceKind.MIN: "minimum_of_lanes",
+    ReduceKind.AND: "all_lanes",
+    ReduceKind.OR: "any_lane",
+}
+
+
+class LaneSource(PythonSource):
+    """Parallel loops and reductions with and without lanes, and memory as seen from inside of them."""
+
+    vocabulary = VOCABULARY
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop: LaneLoop | None = None
+
+    # --- values
+
+    def varies(self, value: SSAValue) -> bool:
+        """Whether a value is a vector here."""
+        return self.loop is not None and value in self.loop.varying
+
+    def expression(self, value: SSAValue) -> Expression:
+        """The index of the lane loop is a number in addresses (see `address`), elsewhere it is a vector of numbers."""
+        if self.loop is not None and value is self.loop.index:
+            return Expression(f"lane_indices({self.names.find(value)}, {self.loop.lanes})")
+        return super().expression(value)
+
+    def vector_text(self, value: SSAValue) -> str:
+        """The text of a value as a vector, spread over the lanes if it is a scalar."""
+        assert self.loop is not None
+        return self.text(value) if self.varies(value) else f"splat({self.text(value)}, {self.loop.lanes})"
+
+    def text_for(self, value: SSAValue, variable: SSAValue) -> str:
+        """A variable that will hold a vector is one from the start, for a Python variable keeps its type."""
+        return self.vector_text(value) if self.varies(variable) else self.text(value)
+
+    # --- memory
+
+    def kernel_load(self, op: LoadOp) -> None:
+        if self.loop is None or not self.varies(op.result):
+            super().kernel_load(op)
+            return
+        at, stride = self._lane_address(op)
+        lanes, count = self.loop.lanes, self.loop.count
+        place = f"{self.text(op.buffer)}, {at}"
+        if stride.text == "1":
+            text = f"load({place}, {lanes})" if count is None else f"load_first({place}, {lanes}, {count})"
+        else:
+            text = f"gather({place}, {stride.text}, {lanes}"
+            text = f"{text})" if count is None else f"gather_first{text.removeprefix('gather')}, {count})"
+        self.define(op.result, text)
+
+    def kernel_store(self, op: StoreOp) -> None:
+        if self.loop is None:
+            super().kernel_store(op)
+            return
+        at, stride = self._lane_address(op)
+        if stride.text != "1":
+            raise CompileError(
+                f"{name_of(op)}: lanes store {stride.text} elements apart, only neighbours can be stored"
+            )
+        place = f"{self.text(op.buffer)}, {at}, {self.vector_text(op.value)}"
+        count = self.loop.count
+        self.line(f"store({place})" if count is None else f"store_first({place}, {count})")
+
+    def _lane_address(self, op: LoadOp | StoreOp) -> tuple[str, Expression]:
+        """The address of the first lane, and the distance from lane to lane."""
+        assert self.loop is not None
+        steps: list[Expression] = []
+        pairs = list(zip(op.indices, stride_values(op), strict=True))
+        for index, stride in pairs:
+            if index is self.loop.index:
+                steps.append(Expression(str(stride)) if isinstance(stride, int) else self.expression(stride))
+            elif self.varies(index) and stride != 0:
+                raise CompileError(f"{name_of(op)}: the lanes of {op.name} lie at no regular distance")
+        loop, self.loop = self.loop, None
+        at = self.address([index for index, _ in pairs], [stride for _, stride in pairs]).text
+        self.loop = loop
+        steps = [step for step in steps if step.text != "0"] or [Expression("0")]
+        return at, steps[0] if len(steps) == 1 else Expression(" + ".join(step.within(SUM) for step in steps), SUM)
+
+    # --- parallel loops
+
+    def kernel_parallel(self, op: ParallelOp) -> None:
+        lanes = lanes_of(op)
+        extents, indices = list(op.extents), list(op.body.block.args)
+        if lanes == 0:
+            with self.nested(extents, indices):
+                self.ops_but_last(op.body.block)
+            return
+        with self.nested(extents[:-1], indices[:-1]):
+            self.over_lanes(op.body.block, extents[-1], indices[-1], lanes, lambda: self.ops_but_last(op.body.block))
+
+    def ops_but_last(self, block: Block) -> SSAValue | None:
+        """Write the ops of a block; gives the first value that it ends with."""
+        *ops, end = block.ops
+        self.ops(ops)
+        return end.operands[0] if end.operands else None
+
+    @contextmanager
+    def nested(self, extents: Sequence[SSAValue], indices: Sequence[SSAValue]) -> Generator[None]:
+        """`for` loops, one in the other."""
+        if not extents:
+            yield
+            return
+        with self.block_of(f"for {self.names.define(indices[0])} in range({self.text(extents[0])}):"):
+            with self.nested(extents[1:], indices[1:]):
+                yield
+
+    def over_lanes(
+        self, block: Block, extent: SSAValue, index: SSAValue, lanes: int, body: Callable[[], object]
+    ) -> None:
+        """`body` for whole vectors of iterations, then for the rest of them."""
+        name, length = self.names.define(index), self.expression(extent)
+        varying = frozenset(varying_values(block, [index]))
+        outer, self.loop = self.loop, LaneLoop(index, lanes, varying)
+        with self.block_of(f"for {name} in range(0, {length.within(SUM)} - {lanes - 1}, {lanes}):"):
+            body()
+        rest = self.names.fresh("rest")
+        self.line(f"{rest} = {length.within(PRODUCT)} % {lanes}")
+        self.loop = LaneLoop(index, lanes, varying, rest)
+        with self.block_of(f"if {rest} > 0:"):
+            self.line(f"{name} = {length.within(SUM)} - {rest}")
+            body()
+        self.loop = outer
+
+    # --- reductions
+
+    def kernel_reduce(self, op: ReduceOp) -> None:
+        lanes = lanes_of(op)
+        if lanes == 0:
+            self._reduce_in_order(op)
+        else:
+            self._reduce_lanes(op, lanes)
+
+    def _reduce_in_order(self, op: ReduceOp) -> None:
+        total = self.names.define(op.result)
+        self.line(f"{total} = {self.text_for(op.init, op.result)}")
+        with self.nested(list(op.extents), list(op.body.block.args)):
+            value = self.ops_but_last(op.body.block)
+            assert value is not None
+            self.line(f"{total} = {self.combined(op, total, self.expression(value))}")
+
+    def _reduce_lanes(self, op: ReduceOp, lanes: int) -> None:
+        """Each lane combines what falls to it, the lanes are combined at the end."""
+        if self.loop is not None:
+            raise CompileError(f"{name_of(op)}: a reduction over lanes stands inside of a loop over lanes")
+        neutral = self.neutral(op)
+        partial = self.names.fresh("partial")
+        self.line(f"{partial} = splat({neutral}, {lanes})")
+
+        def add() -> None:
+            value = self.ops_but_last(op.body.block)
+            assert value is not None
+            assert self.loop is not None
+            text, count = self.vector_text(value), self.loop.count
+            kept = Expression(text if count is None else f"keep_first({text}, {count}, {neutral})")
+            self.line(f"{partial} = {self.combined(op, partial, kept)}")
+
+        extents, indices = list(op.extents), list(op.body.block.args)
+        with self.nested(extents[:-1], indices[:-1]):
+            self.over_lanes(op.body.block, extents[-1], indices[-1], lanes, add)
+        across = Expression(f"{_ACROSS[op.kind.data]}({partial})")
+        self.define(op.result, self.combined(op, self.text(op.init, SUM), across))
+
+    def combined(self, op: ReduceOp, total: str, value: Expression) -> str:
+        """The text of a total and a value combined."""
+        kind, element = op.kind.data, op.result.type
+        infix = kind not in (ReduceKind.MAX, ReduceKind.MIN)
+        text = _COMBINE[kind].format(total, value.within(PRODUCT) if infix else value.text)
+        narrow = not is_float(element) and infix and type_name(element) not in ("int64", "bool_")
+        return f"{type_name(element)}({text})" if narrow else text
+
+    def neutral(self, op: ReduceOp) -> str:
+        """The number that changes nothing when it is combined."""
+        kind, element = op.kind.data, op.result.type
+        if kind in (ReduceKind.ADD, ReduceKind.OR):
+            return constant_text(0.0 if is_float(element) else 0, element).text
+        if kind is ReduceKind.MUL:
+            return constant_text(1.0 if is_float(element) else 1, element).text
+        if is_float(element):
+            return constant_text(float("-inf" if kind is ReduceKind.MAX else "inf"), element).text
+        return constant_text(_extreme(kind, element), element).text
+
+
+def _extreme(kind: ReduceKind, element: Attribute) -> int:
+    """The neutral integer of max, min and and."""
+    if is_bool(element):
+        return int(kind is not ReduceKind.MAX)
+    bits, is_signed = int(type_name(element).removeprefix("u")[3:]), not is_unsigned(element)
+    if kind is ReduceKind.AND:
+        return -1 if is_signed else 2**bits - 1
+    low = -(2 ** (bits - 1)) if is_signed else 0
+    return low if kind is ReduceKind.MAX else low + 2**bits - 1
+
+
+def lanes_of(op: Operation) -> int:
+    """The lanes that a mapping pass has given to the last dimension of a loop; 0 for none."""
+    lanes = op.attributes.get("lanes")
+    return lanes.value.data if isinstance(lanes, IntegerAttr) else 0

@@ -1,0 +1,34 @@
+"""The words that generated CPU source imports from `mlirt.builder.numba_cpu_intrinsics`."""
+
+_ELEMENTS = (
+    *("float16", "bfloat16", "float32", "float64"),
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+)
+
+VOCABULARY = frozenset(
+    {
+        *("inlined", "inf", "nan", "share"),
+        *(f"{prefix}{name}_pointer" for name in (*_ELEMENTS, "bool") for prefix in ("", "const_")),
+        *(*_ELEMENTS, "bool_"),
+        *(f"bits_as_{name}" for name in _ELEMENTS if name.startswith(("float32", "float64", "int"))),
+        *(
+            "load",
+            "load_first",
+            "gather",
+            "gather_first",
+            "store",
+            "store_first",
+            "splat",
+            "keep_first",
+            "lane_indices",
+        ),
+        *("maximum", "minimum", "maxnum", "minnum", "fma", "absolute", "logical_not", "select", "copysign"),
+        *("ceil", "floor", "trunc", "round", "roundeven", "truncated_div", "truncated_rem", "ceil_div"),
+        *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "power"),
+        *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+        *("integer_power", "power_of_integer"),
+        *("sum_of_lanes", "product_of_lanes", "maximum_of_lanes", "minimum_of_lanes", "all_lanes", "any_lane"),
+        *("tile_fill", "tile_multiply_add", "tile_multiply_add_lanes", "tile_for_each"),
+        *("tile_add", "tile_multiply", "tile_maximum", "tile_minimum"),
+    }
+)

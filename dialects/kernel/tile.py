@@ -1,0 +1,234 @@
+"""CPU kernels: the share of a worker, and register tiles, which are vectors of rows x columns x lanes."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, VectorType, i64
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import MemoryReadEffect, Pure, RecursiveMemoryEffect
+
+from mlirt.dialects.kernel.buffers import fragment
+from mlirt.dialects.kernel.core import ReduceKind, ReduceKindAttr, YieldOp
+from mlirt.dialects.tensor_op import require
+
+
+def tile_type(element: Attribute, rows: int, columns: int, lanes: int) -> VectorType[Attribute]:
+    """The type of a register tile."""
+    return VectorType(element, [rows, columns, lanes])
+
+
+def tile_shape(of: Attribute) -> tuple[int, int, int]:
+    """Rows, columns and lanes of a register tile."""
+    assert isinstance(of, VectorType)
+    rows, columns, lanes = of.get_shape()
+    return rows, columns, lanes
+
+
+def _check_tile(op: IRDLOperation, type_: Attribute, result: Attribute | None = None) -> None:
+    is_tile = isinstance(type_, VectorType) and len(type_.get_shape()) == 3
+    require(is_tile, f"{op.name}: a tile is a vector of rows x columns x lanes, not {type_}")
+    require(result in (None, type_), f"{op.name}: the result is {result}, the tile {type_}")
+
+
+@irdl_op_definition
+class WorkerShareOp(IRDLOperation):
+    """The tasks `first`, .., `last - 1` of `tasks` that this worker does; workers get equally many, give or take one.
+
+    Example: `%first, %last = kernel.worker_share %n`
+    """
+
+    name = "kernel.worker_share"
+
+    tasks = operand_def(IndexType())
+    first = result_def(IndexType())
+    last = result_def(IndexType())
+
+    traits = traits_def(Pure())
+    assembly_format = "$tasks attr-dict"
+
+    def __init__(self, tasks: SSAValue) -> None:
+        super().__init__(operands=[tasks], result_types=[IndexType(), IndexType()])
+
+
+@irdl_op_definition
+class TileFillOp(IRDLOperation):
+    """A tile whose elements are all the same number.
+
+    Example: `%t = kernel.tile_fill %zero : f32 -> vector<14x2x16xf32>`
+    """
+
+    name = "kernel.tile_fill"
+
+    value = operand_def()
+    result = result_def(VectorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
+
+    def __init__(self, value: SSAValue, rows: int, columns: int, lanes: int) -> None:
+        super().__init__(operands=[value], result_types=[tile_type(value.type, rows, columns, lanes)])
+
+    def verify_(self) -> None:
+        _check_tile(self, self.result.type)
+
+
+@irdl_op_definition
+class TileMultiplyAddOp(IRDLOperation):
+    """`tile[i, j, :] += x[x_at + i * row_step + u * step] * w[w_at + (u * columns + j) * lanes + :]` for `u < depth`.
+
+    The inner loop of matrix products and convolutions: `w` is packed so that one step's vectors lie side by side.
+
+    Example: `%t1 = kernel.tile_multiply_add %t, %x[%i] rows %s step %c1, %w[%k] {depth = 4 : i64}
+    : vector<14x2x16xf32>, memref<?xf32>, memref<?xf32>`
+    """
+
+    name = "kernel.tile_multiply_add"
+
+    tile = operand_def(VectorType)
+    x = operand_def(MemRefType)
+    x_at = operand_def(IndexType())
+    row_step = operand_def(IndexType())
+    step = operand_def(IndexType())
+    w = operand_def(MemRefType)
+    w_at = operand_def(IndexType())
+    depth = prop_def(IntegerAttr)
+    result = result_def(VectorType)
+
+    traits = traits_def(MemoryReadEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = (
+        "$tile `,` $x `[` $x_at `]` `rows` $row_step `step` $step `,` $w `[` $w_at `]` attr-dict "
+        "`:` type($tile) `,` type($x) `,` type($w) `->` type($result)"
+    )
+
+    def __init__(
+        self,
+        tile: SSAValue,
+        x: SSAValue,
+        x_at: SSAValue,
+        row_step: SSAValue,
+        step: SSAValue,
+        w: SSAValue,
+        w_at: SSAValue,
+        depth: int,
+    ) -> None:
+        super().__init__(
+            operands=[tile, x, x_at, row_step, step, w, w_at],
+            properties={"depth": IntegerAttr(depth, i64)},
+            result_types=[tile.type],
+        )
+
+    def verify_(self) -> None:
+        _check_tile(self, self.tile.type, self.result.type)
+
+
+@irdl_op_definition
+class TileMultiplyAddLanesOp(IRDLOperation):
+    """`tile[i, j, :] += x[x_at + i * row_step + j * lanes + :] * w[w_at + j * lanes + :]`, a step of a
+    depthwise convolution.
+
+    Example: `%t1 = kernel.tile_multiply_add_lanes %t, %x[%i] rows %s, %w[%k]
+    : vector<8x1x16xf32>, memref<?xf32>, memref<?xf32> -> vector<8x1x16xf32>`
+    """
+
+    name = "kernel.tile_multiply_add_lanes"
+
+    tile = operand_def(VectorType)
+    x = operand_def(MemRefType)
+    x_at = operand_def(IndexType())
+    row_step = operand_def(IndexType())
+    w = operand_def(MemRefType)
+    w_at = operand_def(IndexType())
+    result = result_def(VectorType)
+
+    traits = traits_def(MemoryReadEffect())
+    assembly_format = (
+        "$tile `,` $x `[` $x_at `]` `rows` $row_step `,` $w `[` $w_at `]` attr-dict "
+        "`:` type($tile) `,` type($x) `,` type($w) `->` type($result)"
+    )
+
+    def __init__(
+        self, tile: SSAValue, x: SSAValue, x_at: SSAValue, row_step: SSAValue, w: SSAValue, w_at: SSAValue
+    ) -> None:
+        super().__init__(operands=[tile, x, x_at, row_step, w, w_at], result_types=[tile.type])
+
+    def verify_(self) -> None:
+        _check_tile(self, self.tile.type, self.result.type)
+
+
+@irdl_op_definition
+class TileCombineOp(IRDLOperation):
+    """`tile[i, j, :] = kind(tile[i, j, :], x[x_at + i * row_step + j * lanes + :])`: the step of a pooling window.
+
+    Example: `%t1 = kernel.tile_combine max %t, %x[%i] rows %s : vector<8x1x16xf32>, memref<?xf32>`
+    """
+
+    name = "kernel.tile_combine"
+
+    kind = prop_def(ReduceKindAttr)
+    tile = operand_def(VectorType)
+    x = operand_def(MemRefType)
+    x_at = operand_def(IndexType())
+    row_step = operand_def(IndexType())
+    result = result_def(VectorType)
+
+    traits = traits_def(MemoryReadEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = (
+        "$kind $tile `,` $x `[` $x_at `]` `rows` $row_step attr-dict `:` type($tile) `,` type($x) `->` type($result)"
+    )
+
+    def __init__(self, kind: ReduceKind, tile: SSAValue, x: SSAValue, x_at: SSAValue, row_step: SSAValue) -> None:
+        super().__init__(
+            operands=[tile, x, x_at, row_step],
+            properties={"kind": ReduceKindAttr(kind)},
+            result_types=[tile.type],
+        )
+
+    def verify_(self) -> None:
+        _check_tile(self, self.tile.type)
+
+
+@irdl_op_definition
+class TileForEachOp(IRDLOperation):
+    """Do something with each element of a tile: the region gets the element, its row, its column and its lane.
+
+    Only the first `rows` rows count, and of each row the first `valid` elements, counted over columns and lanes: the
+    region is not executed for others. So the tile at the edge of a matrix is computed whole and stored in part.
+
+    Example: `kernel.tile_for_each %t rows %n valid %m : vector<6x4x16xf32>
+    { ^bb0(%v: f32, %i: index, %j: index, %lane: index): .. kernel.yield }`
+    """
+
+    name = "kernel.tile_for_each"
+
+    tile = operand_def(VectorType)
+    rows = opt_operand_def(IndexType())
+    valid = opt_operand_def(IndexType())
+    body = region_def("single_block")
+
+    traits = traits_def(RecursiveMemoryEffect())
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    assembly_format = "$tile (`rows` $rows^)? (`valid` $valid^)? attr-dict-with-keyword `:` type($tile) $body"
+
+    def __init__(self, tile: SSAValue, rows: SSAValue | None = None, valid: SSAValue | None = None) -> None:
+        index = IndexType()
+        body = Region(Block(arg_types=[fragment(tile).element_type, index, index, index]))
+        super().__init__(operands=[tile, rows, valid], regions=[body])
+
+    def verify_(self) -> None:
+        _check_tile(self, self.tile.type)
+        given = [arg.type for arg in self.body.block.args[1:]]
+        require(given == [IndexType()] * 3, f"{self.name}: the body takes the element, its row, column and lane")
+        require(isinstance(self.body.block.last_op, YieldOp), f"{self.name}: the body does not end with kernel.yield")
