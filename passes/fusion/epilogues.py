@@ -1,0 +1,102 @@
+"""Letting a pointwise op become the end of the accumulating op before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
+from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.fused.reduction import ReductionOp
+from mlirt.dialects.fused.window import WindowOp
+from mlirt.dialects.locations import fuse
+from mlirt.dialects.tensor_types import dims
+from mlirt.passes.fusion.access_composition import identity_access
+from mlirt.passes.fusion.scalar_bodies import append, tidy
+
+# The operands of each op before its extras, as `build` wants them, and the property that holds the extras' accesses.
+_SHAPES: dict[type[Operation], tuple[Callable[[Operation], list[SSAValue | Sequence[SSAValue]]], str]] = {
+    ConvolutionOp: (lambda op: list(op.operands[:2]), "access"),
+    MatmulOp: (lambda op: list(op.operands[:2]), "access"),
+    WindowOp: (lambda op: list(op.operands[:1]), "access"),
+    ReductionOp: (lambda op: [list(_reduction(op).inputs)], "extra_access"),
+}
+
+Accumulating = ConvolutionOp | MatmulOp | WindowOp | ReductionOp
+
+
+def _reduction(op: Operation) -> ReductionOp:
+    assert isinstance(op, ReductionOp)
+    return op
+
+
+def producer_of(consumer: PointwiseOp, value: SSAValue) -> Accumulating | None:
+    """The accumulating op that computes `value` for this consumer alone, element by element; None for other values."""
+    producer = value.owner
+    if not isinstance(producer, Accumulating) or producer.parent is not consumer.parent or len(consumer.outputs) != 1:
+        return None
+    if {use.operation for use in value.uses} != {consumer}:
+        return None
+    shape = dims(value.type)
+    reads = [access for other, access in zip(consumer.inputs, consumer.access, strict=True) if other is value]
+    is_elementwise = set(reads) == {identity_access(len(shape))} and shape == dims(consumer.outputs[0].type)
+    return producer if is_elementwise else None
+
+
+def extras_of(consumer: PointwiseOp, value: SSAValue) -> list[tuple[SSAValue, AccessAttr]]:
+    """What the consumer reads besides `value`."""
+    return [pair for pair in zip(consumer.inputs, consumer.access, strict=True) if pair[0] is not value]
+
+
+def take_epilogue(producer: Accumulating, consumer: PointwiseOp) -> Accumulating:
+    """Put an op in the consumer's place that computes both; what the consumer also reads becomes its extra operands."""
+    value, block = producer.results[0], producer.epilogue.block
+    added = extras_of(consumer, value)
+    result = _last_value(block)
+    new_arguments = [block.insert_arg(_scalar_of(consumer, pair), len(block.args)) for pair in added]
+    arguments = dict(zip(added, new_arguments, strict=True))
+    reads = list(zip(consumer.inputs, consumer.access, strict=True))
+    append(block, consumer.body, [result if pair[0] is value else arguments[pair] for pair in reads])
+    fused = _rebuilt(producer, consumer, added)
+    parent = consumer.parent
+    assert parent is not None
+    parent.insert_op_before(fused, consumer)
+    fused.results[0].name_hint = consumer.outputs[0].name_hint
+    consumer.outputs[0].replace_all_uses_with(fused.results[0])
+    parent.erase_op(consumer)
+    producer.detach()
+    producer.erase()
+    tidy(fused.epilogue.block)
+    return fused
+
+
+def _rebuilt(
+    producer: Accumulating, consumer: PointwiseOp, added: Sequence[tuple[SSAValue, AccessAttr]]
+) -> Accumulating:
+    fixed, name = _SHAPES[type(producer)]
+    accesses = producer.extra_access if isinstance(producer, ReductionOp) else producer.access
+    properties = dict(producer.properties)
+    properties.pop("operandSegmentSizes", None)
+    properties[name] = ArrayAttr([*accesses, *(access for _, access in added)])
+    fused = type(producer).build(
+        operands=[*fixed(producer), [*producer.extras, *(value for value, _ in added)]],
+        properties=properties,
+        result_types=[consumer.outputs[0].type],
+        regions=[producer.detach_region(region) for region in list(producer.regions)],
+    )
+    fused.attributes = dict(producer.attributes)
+    fused.location = fuse(producer, consumer)
+    return fused
+
+
+def _last_value(block: Block) -> SSAValue:
+    assert block.last_op is not None
+    return block.last_op.operands[0]
+
+
+def _scalar_of(consumer: PointwiseOp, pair: tuple[SSAValue, AccessAttr]) -> Attribute:
+    pairs = list(zip(consumer.inputs, consumer.access, strict=True))
+    return consumer.body.block.args[pairs.index(pair)].type

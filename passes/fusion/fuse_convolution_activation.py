@@ -1,0 +1,52 @@
+"""A convolution computes the activation behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.passes.fusion.epilogues import extras_of, producer_of, take_epilogue
+
+
+@dataclass(frozen=True)
+class FuseConvolutionActivationPass(ModulePass):
+    """Make a pointwise op the epilogue of the convolution, product, window or reduction whose result only it reads.
+
+    Besides the result it may read constants, for example one value per channel. Reads of anything else are left to
+    fuse-convolution-elementwise, as the convolution may have to move for them.
+
+    Before:
+
+        %c = fused.convolution %x, %w { acc } : tensor<1x4x8x8xf32>
+        %y = fused.pointwise %c { max(c, 0) } : tensor<1x4x8x8xf32>
+
+    After:
+
+        %y = fused.convolution %x, %w { max(acc, 0) } : tensor<1x4x8x8xf32>
+    """
+
+    name = "fuse-convolution-activation"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.ops:
+            for region in function.regions:
+                for block in region.blocks:
+                    for inner in list(block.ops):
+                        if isinstance(inner, PointwiseOp):
+                            _fuse(inner)
+
+
+def _fuse(consumer: PointwiseOp) -> None:
+    for value in dict.fromkeys(consumer.inputs):
+        producer = producer_of(consumer, value)
+        if producer is None:
+            continue
+        others = extras_of(consumer, value)
+        if all(isinstance(other.owner, ConstantOp) for other, _ in others):
+            take_epilogue(producer, consumer)
+        return

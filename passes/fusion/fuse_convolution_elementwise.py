@@ -1,0 +1,72 @@
+"""A convolution adds the residual that is added to its result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.symbolic import Dim
+from mlirt.passes.fusion.epilogues import extras_of, producer_of, take_epilogue
+
+
+@dataclass(frozen=True)
+class FuseConvolutionElementwisePass(ModulePass):
+    """Make a pointwise op that also reads other tensors the epilogue of the convolution or product before it.
+
+    The fused op stands where the pointwise op stood, so that every extra operand exists. Of two convolutions whose
+    results are added the later one takes the addition. Extra operands are read element by element or broadcast, never
+    transposed, and there are at most `max-extras` of them.
+
+    Before:
+
+        %c = fused.convolution %x, %w { acc } : tensor<1x4x8x8xf32>
+        %r = ...
+        %y = fused.pointwise %c, %r { max(c + r, 0) } : tensor<1x4x8x8xf32>
+
+    After:
+
+        %r = ...
+        %y = fused.convolution %x, %w, %r { max(acc + r, 0) } : tensor<1x4x8x8xf32>
+    """
+
+    name = "fuse-convolution-elementwise"
+
+    max_extras: int = 6
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.ops:
+            for region in function.regions:
+                for block in region.blocks:
+                    inside = list(block.ops)
+                    order = {inner: place for place, inner in enumerate(inside)}
+                    for inner in inside:
+                        if isinstance(inner, PointwiseOp):
+                            self._fuse(inner, order)
+
+    def _fuse(self, consumer: PointwiseOp, order: dict[Operation, int]) -> None:
+        found = [producer_of(consumer, value) for value in dict.fromkeys(consumer.inputs)]
+        latest_first = sorted((one for one in found if one is not None), key=lambda one: -order[one])
+        for producer in latest_first:
+            others = extras_of(consumer, producer.results[0])
+            few = len(producer.extras) + len(others) <= self.max_extras
+            if few and all(_reads_in_place(access) for _, access in others):
+                order[take_epilogue(producer, consumer)] = order[consumer]
+                return
+
+
+def _reads_in_place(access: AccessAttr) -> bool:
+    """Whether each index is 0 or the iteration dimension of an axis, in order."""
+    used = [index for index in access.indices() if index != 0]
+    axes = [_axis(index) for index in used]
+    return None not in axes and axes == sorted(axes, key=lambda axis: -1 if axis is None else axis)
+
+
+def _axis(index: Dim) -> int | None:
+    text = str(index)
+    return int(text[1:]) if text[0] == "d" and text[1:].isdigit() else None

@@ -1,0 +1,171 @@
+"""Chains of pointwise ops become one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, ModuleOp, i32
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.fused.fused_op import is_identity
+from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.fused.reduction import ReductionOp
+from mlirt.dialects.locations import fuse
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import dims
+from mlirt.passes.fusion.access_composition import compose, keeps_rows, repeats
+from mlirt.passes.fusion.scalar_bodies import prepend, size, tidy, work
+
+Consumer = PointwiseOp | ReductionOp
+
+# A result that several readers want is computed again in each of them up to this many instructions.
+_CHEAP = 4
+
+
+@dataclass(frozen=True)
+class FusePointwisePass(ModulePass):
+    """Compute a pointwise op inside of its readers; accesses compose, so transposes and slices disappear too.
+
+    A reader is a pointwise op, or with `into-reductions` a reduction. A result with several readers is fused only where
+    all can take it and computing it again is cheap; an op with at most `max-operands` operands and `max-ops` scalar
+    ops comes out.
+
+    Before:
+
+        %a = fused.pointwise %x ["d0", "d1"] { exp } : tensor<4x8xf32>
+        %y = fused.pointwise %a ["d1", "d0"] { neg } : tensor<8x4xf32>
+
+    After:
+
+        %y = fused.pointwise %x ["d1", "d0"] { neg(exp) } : tensor<8x4xf32>
+    """
+
+    name = "fuse-pointwise"
+
+    max_operands: int = 12
+    max_ops: int = 96
+    into_reductions: bool = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        kinds = (PointwiseOp, ReductionOp) if self.into_reductions else (PointwiseOp,)
+        for function in op.ops:
+            for region in function.regions:
+                for block in region.blocks:
+                    for inner in list(block.ops):
+                        if isinstance(inner, kinds):
+                            self._absorb_producers(inner)
+
+    def _absorb_producers(self, consumer: Consumer) -> None:
+        refused: set[Operation] = set()
+        while True:
+            producers = dict.fromkeys(value.owner for value in consumer.inputs)
+            chosen = next((one for one in producers if one not in refused and self._fuses(one, consumer)), None)
+            if chosen is None:
+                break
+            assert isinstance(chosen, PointwiseOp)
+            if not self._fits(chosen, consumer):
+                refused.add(chosen)
+                continue
+            absorb(chosen, consumer)
+        share_operands(consumer)
+        tidy(consumer.body.block)
+
+    def _fits(self, producer: PointwiseOp, consumer: Consumer) -> bool:
+        reads = sum(value.owner is producer for value in consumer.inputs)
+        operands = len(consumer.inputs) + reads * (len(producer.inputs) - 1)
+        return operands <= self.max_operands and size(consumer.body) + reads * size(producer.body) <= self.max_ops
+
+    def _fuses(self, producer: Operation | Block, consumer: Consumer) -> bool:
+        """Whether computing the producer inside of the consumer is legal and pays."""
+        if (
+            not isinstance(producer, PointwiseOp)
+            or len(producer.outputs) != 1
+            or producer.parent is not consumer.parent
+        ):
+            return False
+        cost, space = work(producer.body), iteration_space(consumer)
+        accesses = [
+            access for value, access in zip(consumer.inputs, consumer.access, strict=True) if value.owner is producer
+        ]
+        if cost > _CHEAP and (len(set(accesses)) > 1 or any(repeats(access, space) for access in accesses)):
+            return False
+        users = {use.operation for use in producer.outputs[0].uses}
+        return users == {consumer} or self._pays_again(producer, users, cost)
+
+    def _pays_again(self, producer: PointwiseOp, users: set[Operation], cost: int) -> bool:
+        """Whether all of several readers should compute the producer on their own."""
+        if cost > _CHEAP or not all(_reads_as_input(user, producer.outputs[0]) for user in users):
+            return False
+        if not self.into_reductions and any(isinstance(user, ReductionOp) for user in users):
+            return False
+        if is_identity(producer.body):
+            return all(map(keeps_rows, producer.access))
+        space = dims(producer.outputs[0].type)
+        return sum(not repeats(access, space) for access in producer.access) <= 1
+
+
+def _reads_as_input(user: Operation, value: SSAValue) -> bool:
+    if isinstance(user, ReductionOp):
+        return value not in user.extras
+    return isinstance(user, PointwiseOp)
+
+
+def iteration_space(op: Consumer) -> tuple[Dim, ...]:
+    """The extents of the iteration dimensions of an op's inputs."""
+    if isinstance(op, ReductionOp):
+        return (*dims(op.output.type), *op.reduced.dims())
+    return dims(op.outputs[0].type)
+
+
+def absorb(producer: PointwiseOp, consumer: Consumer) -> None:
+    """Replace the consumer's reads of the producer by the producer's own reads and a copy of its body."""
+    share_operands(consumer)
+    block, inputs, accesses = consumer.body.block, list(consumer.inputs), list(consumer.access)
+    for position in reversed(range(len(inputs))):
+        if inputs[position].owner is not producer:
+            continue
+        read = accesses[position]
+        added = [compose(access, read) for access in producer.access]
+        arguments = [block.insert_arg(arg.type, len(block.args)) for arg in producer.body.block.args]
+        value = prepend(block, producer.body, arguments, read.indices())
+        block.args[position].replace_all_uses_with(value)
+        block.erase_arg(block.args[position])
+        inputs[position : position + 1], accesses[position : position + 1] = [], []
+        inputs += producer.inputs
+        accesses += added
+    set_inputs(consumer, inputs, accesses)
+    consumer.location = fuse(producer, consumer)
+    if producer.outputs[0].first_use is None:
+        producer.detach()
+        producer.erase()
+    share_operands(consumer)
+
+
+def share_operands(op: Consumer) -> None:
+    """Let equal reads of one operand be one region argument."""
+    pairs = list(zip(op.inputs, op.access, strict=True))
+    if len(set(pairs)) == len(pairs):
+        return
+    block = op.body.block
+    for position in reversed(range(len(pairs))):
+        first = pairs.index(pairs[position])
+        if first != position:
+            block.args[position].replace_all_uses_with(block.args[first])
+            block.erase_arg(block.args[position])
+            del pairs[position]
+    set_inputs(op, [value for value, _ in pairs], [access for _, access in pairs])
+
+
+def set_inputs(op: Consumer, inputs: Sequence[SSAValue], accesses: Sequence[AccessAttr]) -> None:
+    """Give an op other inputs; the caller has changed the region's arguments."""
+    op.properties["access"] = ArrayAttr(accesses)
+    if isinstance(op, ReductionOp):
+        extras = list(op.extras)
+        op.operands = [*inputs, *extras]
+        op.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(inputs), len(extras)])
+    else:
+        op.operands = list(inputs)
