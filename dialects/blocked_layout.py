@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute
 
-from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.dialects.symbolic import ceil_div
 from mlirt.dialects.tensor_types import Tensor, channels, dims, element_of, tensor
 
 if TYPE_CHECKING:

@@ -19,10 +19,12 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from mlirt.dialects.blocked_layout import block_array, is_blocked, unblock_array
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.epilogue import EpilogueOp
+from mlirt.dialects.fused.fused_op import bind_dims, numbers_of
 from mlirt.dialects.integer_list import integer_list
-from mlirt.dialects.tensor_types import dims
+from mlirt.dialects.tensor_types import channels, dims
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -165,9 +167,25 @@ class ConvolutionOp(EpilogueOp):
         from mlirt.dialects.fused.convolution_reference import convolve, convolve_transposed
 
         groups = self.groups.value.data
+        if is_blocked(self.output.type):
+            return [self._blocked_reference(arrays)]
         if self.transposed.value.data:
-            shape = [int(size) for size in dims(self.output.type)[2:] if isinstance(size, int)]
+            shape = numbers_of(dims(self.output.type)[2:], bind_dims(self, arrays))
             accumulator = convolve_transposed(arrays[0], arrays[1], self.spatial(), groups, shape)
         else:
             accumulator = convolve(arrays[0], arrays[1], self.spatial(), groups)
         return [self.apply_epilogue(accumulator, arrays, list(self.access), self.epilogue)]
+
+    def _blocked_reference(self, arrays: Sequence[Array]) -> Array:
+        """The same sum on plain arrays, put into blocks before the epilogue; lanes beyond the last channel are zero."""
+        from mlirt.dialects.fused.convolution_reference import convolve
+
+        source, count, lanes = arrays[0], channels(self.output.type), dims(self.output.type)[-1]
+        assert isinstance(count, int) and isinstance(lanes, int)
+        if is_blocked(self.input.type):
+            own = channels(self.input.type)
+            assert isinstance(own, int)
+            source = unblock_array(source, own)
+        accumulator = block_array(convolve(source, arrays[1], self.spatial(), self.groups.value.data), lanes)
+        result = self.apply_epilogue(accumulator, arrays, list(self.access), self.epilogue)
+        return block_array(unblock_array(result, count), lanes)

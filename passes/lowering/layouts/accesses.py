@@ -34,7 +34,9 @@ def fits(value: SSAValue, access: AccessAttr, result_channels: Dim, assignment: 
     return touching == [len(indices) - 1] and indices == (_CHANNEL,) and assignment.constant(value) is not None
 
 
-def read(value: SSAValue, access: AccessAttr, result_channels: Dim, assignment: Assignment, before: Operation) -> tuple[SSAValue, AccessAttr]:
+def read(
+    value: SSAValue, access: AccessAttr, result_channels: Dim, assignment: Assignment, before: Operation
+) -> tuple[SSAValue, AccessAttr]:
     """The operand in a layout that fits, and its access over the blocked iteration space."""
     indices = access.indices()
     if not any("d1" in symbols(index) for index in indices):

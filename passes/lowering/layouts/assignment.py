@@ -10,7 +10,6 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.dialects.blocked_layout import block_array, blocked, is_blocked, plain
 from mlirt.dialects.fused.contraction import ConvolutionOp
-
 from mlirt.dialects.fused.reformat import ReformatOp
 from mlirt.dialects.locations import fuse
 from mlirt.dialects.symbolic import Dim

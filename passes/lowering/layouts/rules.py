@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xdsl.dialects.builtin import DenseArrayBase, f32, f64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
 from mlirt.dialects.blocked_layout import blocked, is_blocked, plain
 from mlirt.dialects.fused.access import AccessAttr, iteration
@@ -104,8 +104,7 @@ def assign_window(op: Operation, assignment: Assignment) -> Operation | None:
     spatial = op.axis.value.data == 2 and len(list(op.window.iter_values())) == 2
     if not spatial or not is_blocked(op.input.type) or op.extras or element_of(op.output.type) != f32:
         return None
-    made = op.clone()
-    return _retyped(made, assignment.blocked_type(op.output))
+    return _retyped(op, assignment.blocked_type(op.output))
 
 
 def assign_reduction(op: Operation, assignment: Assignment) -> Operation | None:
@@ -122,8 +121,7 @@ def assign_reduction(op: Operation, assignment: Assignment) -> Operation | None:
         [access],
         op.reduced.dims(),
         assignment.blocked_type(op.output),
-        op.detach_region(op.body),
-        op.detach_region(op.epilogue),
+        *_regions(op),
     )
 
 
@@ -149,21 +147,26 @@ def assign_resize(op: Operation, assignment: Assignment) -> Operation | None:
         return None
     if dims(plain(op.input.type))[:2] != dims(op.output.type)[:2]:
         return None
-    made = op.clone()
     factors = op.scale_factors()
+    made = _retyped(op, assignment.blocked_type(op.output))
     if factors is not None:
-        made.scales = DenseArrayBase.from_list(f64, [*factors, 1.0])
-    return _retyped(made, assignment.blocked_type(op.output))
+        made.properties["scales"] = DenseArrayBase.from_list(f64, [*factors, 1.0])
+    return made
 
 
 def _retyped(op: Operation, type_: Tensor) -> Operation:
-    """A copy of an op with another result type."""
-    regions = [op.detach_region(region) for region in list(op.regions)]
-    made = type(op).create(
-        operands=list(op.operands), result_types=[type_], properties=op.properties, attributes=op.attributes, regions=regions
+    """The same op with another result type; takes the regions over."""
+    return type(op).create(
+        operands=list(op.operands),
+        result_types=[type_],
+        properties=dict(op.properties),
+        attributes=dict(op.attributes),
+        regions=_regions(op),
     )
-    op.erase(safe_erase=False)
-    return made
+
+
+def _regions(op: Operation) -> list[Region]:
+    return [op.detach_region(region) for region in list(op.regions)]
 
 
 RULES: dict[type[Operation], Rule] = {
