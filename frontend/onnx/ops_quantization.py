@@ -39,33 +39,61 @@ def dequantize_linear(net: Network, node: Node) -> Value:
 
 @onnx_op("QLinearConv", since=10)
 def quantized_convolution(net: Network, node: Node) -> Value:
-    x, kernel = _real(net, node, 0), _real(net, node, 3, axis=0)
-    bias = node.optional(8)
-    if bias is not None:
-        scale = layers.binary(net, "prod", layers.reshape(net, node.input(1), []), node.input(4))
-        bias = dequantized(net, node, bias, scale, None, 0)
-    return _requantized(net, node, convolve(net, node, x, kernel, bias), 6)
+    """The exact sum of products of integers, then one factor and one rounding, as integer kernels compute it."""
+    x, kernel, bias = node.input(0), node.input(3), node.optional(8)
+    column: list[Dim] = [-1, *[1] * (kernel.rank - 1)]
+    image, weights = without_offset(net, x, node.optional(2)), without_offset(net, kernel, node.optional(5), _column(node, 5, column))
+    bias = None if bias is None else layers.cast(net, bias, "float32")
+    total = convolve(net, node, image, weights, bias)
+    return _rescaled(net, node, total, [1, 4], 6, _column(node, 4, [-1, *[1] * (total.rank - 2)]))
 
 
 @onnx_op("QLinearMatMul", since=10)
 def quantized_product(net: Network, node: Node) -> Value:
-    a = _real(net, node, 0, axis=-2)
-    return _requantized(net, node, matrix_product(net, node, a, _real(net, node, 3, axis=-1)), 6)
+    a, b = node.input(0), node.input(3)
+    rows, columns = _column(node, 2, [-1, 1]), _column(node, 5, [-1])
+    total = matrix_product(net, node, without_offset(net, a, node.optional(2), rows), without_offset(net, b, node.optional(5), columns))
+    return _rescaled(net, node, total, [1, 4], 6, None)
 
 
 @onnx_op("QGemm", domain="com.microsoft")
 def quantized_gemm(net: Network, node: Node) -> Value:
-    transposed = [bool(node.integer(name, 0)) for name in ("transA", "transB")]
-    a, b = _real(net, node, 0, axis=0), _real(net, node, 3, axis=0 if transposed[1] else 1)
-    result = layers.matrix_multiply(net, a, b, *("transpose" if swap else "none" for swap in transposed))
+    swapped = ["transpose" if node.integer(name, 0) else "none" for name in ("transA", "transB")]
+    per_kernel: list[Dim] = [-1, 1] if swapped[1] == "transpose" else [-1]
+    a, b = without_offset(net, node.input(0), node.optional(2)), without_offset(net, node.input(3), node.optional(5), _column(node, 5, per_kernel))
+    total, bias = layers.matrix_multiply(net, a, b, *swapped), node.optional(6)
+    total = total if bias is None else layers.binary(net, "sum", total, layers.cast(net, bias, "float32"))
     alpha = node.real("alpha", 1.0)
     if alpha != 1.0:
-        result = layers.binary(net, "prod", result, layers.scalar_like(net, alpha, result))
-    bias = node.optional(6)
-    if bias is not None:
-        scale = layers.binary(net, "prod", layers.reshape(net, node.input(1), []), node.input(4))
-        result = layers.binary(net, "sum", result, dequantized(net, node, bias, scale, None, bias.rank - 1))
-    return result if node.optional(7) is None else _requantized(net, node, result, 7)
+        total = layers.binary(net, "prod", total, layers.scalar_like(net, alpha, total))
+    if node.optional(7) is None:
+        return _scaled(net, total, [layers.binary(net, "prod", node.input(1), node.input(4))], None)
+    return _rescaled(net, node, total, [1, 4], 7, None)
+
+
+def _column(node: Node, k: int, shape: list[Dim]) -> list[Dim] | None:
+    """The shape that lays a coefficient with one value per kernel or row along its axis; `None` for a single one."""
+    value = node.optional(k)
+    if value is None or value.rank != 1 or value.dims == (1,):
+        return None
+    return [value.dims[0] if dim == -1 else dim for dim in shape]
+
+
+def _rescaled(net: Network, node: Node, total: Value, scales: Sequence[int], k: int, shape: list[Dim] | None) -> Value:
+    """round(total * (product of the scales / result's scale)) + zero point; input `k` is the result's scale."""
+    factor = layers.binary(net, "prod", *(_plain(net, node.input(s)) for s in scales))
+    factor = layers.binary(net, "div", factor, _plain(net, node.input(k)))
+    factor = factor if shape is None else layers.reshape(net, factor, shape)
+    zero = node.optional(k + 1)
+    element = node.input(0).element_name if zero is None else zero.element_name
+    exact = layers.binary(net, "prod", layers.cast(net, total, "float32"), layers.cast(net, factor, "float32"))
+    one = layers.scalar_like(net, 1.0, exact, rank=0)
+    return quantized(net, node, exact, one, None if zero is None else _plain(net, zero), 1, element)
+
+
+def _plain(net: Network, value: Value) -> Value:
+    """A single value without dimensions, others as they are."""
+    return layers.reshape(net, value, []) if all(dim == 1 for dim in value.dims) else value
 
 
 def _real(net: Network, node: Node, k: int, axis: int = 1) -> Value:
