@@ -1,4 +1,6 @@
-"""Ops that work along one axis: a nest whose last loop walks along it, around it one loop per other group of dimensions."""
+"""Ops that work along one axis: a nest whose last loop walks along it, around it one loop per other group of
+dimensions.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,234 @@
+"""The table of contents of a plan file as plain data, read off a host program whose memory is planned.
+
+What only the builder knows is left out: `target`, `main`, `profiles`, and the `object` of each kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+)
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, SSAValue
+
+from mlirt.dialects.interpreter import entry_function, input_names, output_names
+from mlirt.dialects.kernel.core import FuncOp as KernelOp
+from mlirt.dialects.locations import names
+from mlirt.dialects.plan.expression import Argument, ExpressionAttr
+from mlirt.dialects.plan.ops import BufferKind, BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
+from mlirt.dialects.symbolic import sym, symbols, to_json
+from mlirt.dialects.tensor_types import dims, element_name, element_of, stored_bytes
+from mlirt.errors import CompileError, UnsupportedError
+from mlirt.version import __version__
+
+Record: TypeAlias = "dict[str, object]"
+
+
+def manifest_of(module: ModuleOp, name: str = "network") -> Record:
+    """The manifest of a module after the phase `memory`; runtime/plan_file.py says what each field means.
+
+    Raises `UnsupportedError` where a size depends on a symbol that no input dimension is.
+    """
+    function = entry_function(module)
+    return _Writer(module, function).manifest(name)
+
+
+def weight_keys(module: ModuleOp) -> list[str]:
+    """The keys of the weights that the host program uses."""
+    return sorted({op.value.key.data for op in entry_function(module).body.block.ops if isinstance(op, WeightOp)})
+
+
+class _Writer:
+    def __init__(self, module: ModuleOp, function: FuncOp) -> None:
+        self.function = function
+        self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
+        self.host = list(function.body.block.ops)
+        self.launches = [op for op in self.host if isinstance(op, LaunchOp)]
+        self.used = list(dict.fromkeys(op.kernel_name() for op in self.launches))
+        self.buffers: dict[SSAValue, int] = {}
+        for op in self.host:
+            if isinstance(op, InputOp | WeightOp | BufferOp | ViewOp):
+                self.buffers[op.buffer] = len(self.buffers)
+
+    def manifest(self, name: str) -> Record:
+        manifest: Record = {
+            "format": 1,
+            "mlirt": __version__,
+            "name": name,
+            "symbols": [],
+            "inputs": list(self.inputs()),
+            "outputs": list(self.outputs()),
+            "buffers": [self.buffer(value.owner) for value in self.buffers],
+            "kernels": [self.kernel(self.kernels[kernel]) for kernel in self.used],
+            "launches": [self.launch(op) for op in self.launches],
+            "layers": [self.layer(op) for op in self.launches],
+        }
+        manifest["symbols"] = list(self.symbols(manifest))
+        return manifest
+
+    def inputs(self) -> Iterator[Record]:
+        sources = {op.source: op.buffer for op in self.host if isinstance(op, InputOp)}
+        for label, value in zip(input_names(self.function), self.function.body.block.args, strict=True):
+            yield _tensor(label, value.type, self.buffers[sources[value]])
+
+    def outputs(self) -> Iterator[Record]:
+        terminator = self.host[-1]
+        assert isinstance(terminator, ReturnOp)
+        for label, value in zip(output_names(self.function), terminator.operands, strict=True):
+            owner = value.owner
+            if not isinstance(owner, OutputOp):
+                raise CompileError(f"output {label!r} is not in a buffer: run convert-fused-to-kernel first")
+            yield _tensor(label, value.type, self.buffers[owner.buffer])
+
+    def buffer(self, op: object) -> Record:
+        if isinstance(op, InputOp):
+            return {"kind": "input", "bytes": to_json(stored_bytes(op.source.type))}
+        if isinstance(op, WeightOp):
+            return {"kind": "weight", "bytes": op.bytes.value.data, "weight": op.value.key.data}
+        if isinstance(op, ViewOp):
+            size, offset = to_json(op.bytes.value()), to_json(op.offset.value())
+            return {"kind": "arena", "bytes": size, "view_of": self.buffers[op.source], "view_offset": offset}
+        assert isinstance(op, BufferOp)
+        if op.first is None or op.last is None:
+            raise CompileError("a buffer has no lifetime: run plan-memory first")
+        return {
+            "kind": op.kind.data.value,
+            "bytes": to_json(op.bytes.value()),
+            "first": op.first.value.data,
+            "last": op.last.value.data,
+            "halo": None if op.halo is None or op.kind.data is BufferKind.OUTPUT else op.halo.data,
+            "offset": None if op.offset is None else to_json(op.offset.value()),
+        }
+
+    def kernel(self, op: KernelOp) -> Record:
+        return {
+            "name": op.sym_name.data,
+            "symbol": op.sym_name.data,
+            "block": block_shape(op),
+            "shared_bytes": _number(op.attributes.get("shared_bytes"), 0),
+            "args": [_argument_type(arg.type) for arg in op.body.block.args],
+        }
+
+    def launch(self, op: LaunchOp) -> Record:
+        record: Record = {
+            "kernel": self.used.index(op.kernel_name()),
+            "layer": self.layer_name(op),
+            "args": [self.argument(op, given) for given in op.arguments()],
+        }
+        if op.grid is not None:
+            record["grid"] = [to_json(size.value()) for size in op.grid]
+        record.update({flag: True for flag in ("serial", "no_barrier") if flag in op.attributes})
+        return record
+
+    def argument(self, op: LaunchOp, given: Argument) -> Record:
+        if isinstance(given, ExpressionAttr):
+            return {"int": to_json(given.value())}
+        if isinstance(given, FloatAttr):
+            return {"float": given.value.data}
+        return {"buffer": self.buffers[op.buffers[given.operand.data]], "offset": to_json(given.value())}
+
+    def layer_name(self, op: LaunchOp) -> str:
+        return " + ".join(names(op.location)) or self.family(op)
+
+    def family(self, op: LaunchOp) -> str:
+        family = self.kernels[op.kernel_name()].family
+        return "" if family is None else family.data
+
+    def layer(self, op: LaunchOp) -> Record:
+        types = op.signature or FunctionType.from_lists([], [])
+        return {
+            "name": self.layer_name(op),
+            "family": self.family(op),
+            "kernel": op.kernel_name(),
+            "inputs": [_described(type_) for type_ in types.inputs],
+            "outputs": [_described(type_) for type_ in types.outputs],
+        }
+
+    def symbols(self, manifest: Record) -> Iterator[Record]:
+        """Where to read each symbol: the first input dimension that is exactly it."""
+        places: dict[str, tuple[int, int]] = {}
+        for position, value in enumerate(self.function.body.block.args):
+            for axis, dim in enumerate(dims(value.type)):
+                for name in symbols(dim):
+                    if dim == sym(name):
+                        places.setdefault(name, (position, axis))
+        wanted = set(_symbols_in([manifest[key] for key in ("inputs", "outputs", "buffers", "launches")]))
+        unknown = sorted(wanted - set(places))
+        if unknown:
+            raise UnsupportedError(
+                f"the size {unknown[0]!r} is not the length of an input dimension: it depends on the data, or the network "
+                "has only an expression of it; give the inputs fixed shapes"
+            )
+        for name, (position, axis) in places.items():
+            if name in wanted:
+                yield {"name": name, "input": position, "axis": axis}
+
+
+def block_shape(op: KernelOp) -> list[int]:
+    """The threads of a block along x, y and z."""
+    given = op.attributes.get("block_size")
+    if isinstance(given, DenseArrayBase):
+        sizes = [int(size) for size in given.get_values()]
+        return [*sizes, 1, 1][:3]
+    return [_number(given, 1), 1, 1]
+
+
+def _number(attribute: Attribute | None, default: int) -> int:
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else default
+
+
+def _tensor(label: str, of: Attribute, buffer: int) -> Record:
+    shape = [to_json(dim) for dim in dims(of)]
+    return {"name": label, "dtype": element_name(element_of(of)), "shape": shape, "buffer": buffer}
+
+
+def _described(of: Attribute) -> Record:
+    return {"dtype": element_name(element_of(of)), "shape": [str(dim) for dim in dims(of)]}
+
+
+def _argument_type(of: Attribute) -> str:
+    if isinstance(of, MemRefType):
+        return "ptr"
+    if isinstance(of, Float32Type | Float64Type):
+        return "f32" if isinstance(of, Float32Type) else "f64"
+    if isinstance(of, IndexType):
+        return "i64"
+    if isinstance(of, IntegerType) and of.width.data in (32, 64):
+        return f"i{of.width.data}"
+    raise CompileError(f"a kernel cannot take an argument of type {of}")
+
+
+def _symbols_in(value: object) -> Iterator[str]:
+    """The symbols in the expressions of records, which are strings where no operator and no label stands."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key in _EXPRESSIONS:
+                yield from _expression_symbols(item)
+            elif isinstance(item, list):
+                yield from _symbols_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _symbols_in(item)
+
+
+_EXPRESSIONS = ("bytes", "offset", "view_offset", "int", "shape", "grid")
+
+
+def _expression_symbols(value: object) -> Iterator[str]:
+    if isinstance(value, str) and value not in ("+", "-", "*", "//", "%", "max", "min"):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _expression_symbols(item)
