@@ -27,6 +27,7 @@ from mlirt.runtime.manifest import (
     Target,
     Tensor,
 )
+from mlirt.runtime.manifest_rules import check_lifetimes, check_tensors, check_weights, roots
 
 _MANY = 1 << 20
 _MAX_RANK = 64
@@ -72,13 +73,13 @@ def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mappi
         profiles=tuple(_profile(raw, i, inputs) for i, raw in enumerate(top.items("profiles", 1024, []))),
         layers=tuple(_layer(raw, i) for i, raw in enumerate(top.items("layers", _MANY, []))),
         info=top.table("info", {}),
-        roots=_roots(buffers),
+        roots=roots(buffers),
     )
     if target.kind == "cpu" and manifest.launches and manifest.main not in sections:
         raise top.error("main", f"there is no section {str(manifest.main)[:40]!r}")
-    _check_weights(buffers, weight_sizes)
-    _check_tensors(manifest)
-    _check_lifetimes(manifest)
+    check_weights(buffers, weight_sizes)
+    check_tensors(manifest)
+    check_lifetimes(manifest)
     return manifest
 
 
@@ -260,72 +261,3 @@ def _layer(raw: object, i: int) -> Mapping[str, object]:
     if not isinstance(raw, dict):
         raise PlanError(f"plan manifest: layers[{i}]: expected an object, got {type(raw).__name__}")
     return cast("dict[str, object]", raw)
-
-
-def _roots(buffers: tuple[Buffer, ...]) -> tuple[int, ...]:
-    """Follow each view to the buffer that owns the bytes; linear in the number of buffers."""
-    unknown, walking = -1, -2
-    roots = [unknown] * len(buffers)
-    for start in range(len(buffers)):
-        chain: list[int] = []
-        at = start
-        while roots[at] == unknown:
-            roots[at] = walking
-            chain.append(at)
-            at = _view_of(buffers, at)
-        if roots[at] == walking and buffers[at].view_of is not None:
-            raise PlanError(f"plan manifest: buffers[{start}].view_of: the views lead in a circle")
-        root = at if roots[at] == walking else roots[at]
-        for link in chain:
-            roots[link] = root
-    return tuple(roots)
-
-
-def _view_of(buffers: tuple[Buffer, ...], i: int) -> int:
-    source = buffers[i].view_of
-    return i if source is None else source
-
-
-def _check_weights(buffers: tuple[Buffer, ...], weight_sizes: Mapping[str, int]) -> None:
-    for i, buffer in enumerate(buffers):
-        if buffer.kind != "weight" or buffer.view_of is not None:
-            continue
-        if buffer.weight is None or buffer.weight not in weight_sizes:
-            raise PlanError(f"plan manifest: buffers[{i}].weight: there is no weight {str(buffer.weight)[:80]!r}")
-        stored = weight_sizes[buffer.weight]
-        if not isinstance(buffer.size, int) or not 0 <= buffer.size <= stored:
-            raise PlanError(f"plan manifest: buffers[{i}].bytes: weight {buffer.weight[:80]!r} has {stored} bytes")
-
-
-def _check_tensors(manifest: Manifest) -> None:
-    """An input owns an input buffer; bytes that nobody binds would be read uninitialised."""
-    bound = [tensor.buffer for tensor in manifest.inputs]
-    for i, tensor in enumerate(manifest.inputs):
-        if manifest.buffers[tensor.buffer].kind != "input" or manifest.roots[tensor.buffer] != tensor.buffer:
-            raise PlanError(f"plan manifest: inputs[{i}].buffer: buffer {tensor.buffer} is no input buffer")
-    outputs = {tensor.buffer for tensor in manifest.outputs}
-    for i, (buffer, root) in enumerate(zip(manifest.buffers, manifest.roots, strict=True)):
-        if root == i and buffer.kind == "input" and bound.count(i) != 1:
-            raise PlanError(f"plan manifest: buffers[{i}]: an input buffer belongs to exactly one input")
-        if root == i and buffer.kind == "output" and i not in outputs:
-            raise PlanError(f"plan manifest: buffers[{i}]: an output buffer belongs to an output")
-
-
-def _check_lifetimes(manifest: Manifest) -> None:
-    """Every use of arena memory, through views too, lies within the lifetime of the buffer that owns it."""
-    for step, launch in enumerate(manifest.launches):
-        for argument in launch.args:
-            if not isinstance(argument, BufferArgument):
-                continue
-            root = manifest.roots[argument.buffer]
-            owner = manifest.buffers[root]
-            if owner.kind == "arena" and not owner.first <= step <= owner.last:
-                raise PlanError(
-                    f"plan manifest: launches[{step}] ({launch.layer[:80]}) uses buffer {root} "
-                    f"outside of its lifetime [{owner.first}, {owner.last}]"
-                )
-    steps = len(manifest.launches)
-    for i, tensor in enumerate(manifest.outputs):
-        owner = manifest.buffers[manifest.roots[tensor.buffer]]
-        if owner.kind == "arena" and owner.last < steps - 1:
-            raise PlanError(f"plan manifest: outputs[{i}]: its buffer dies at step {owner.last}, before the run ends")
