@@ -15,7 +15,7 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.passes.fusion.access_composition import identity_access
+from mlirt.passes.fusion.access_composition import is_elementwise
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,7 @@ def _copied(op: Operation) -> SSAValue | None:
     if isinstance(op, ConcatOp) and len(op.inputs) == 1:
         return op.inputs[0]
     if isinstance(op, PointwiseOp) and len(op.inputs) == len(op.outputs) == 1 and is_identity(op.body):
-        same = op.access.data[0] == identity_access(len(dims(op.outputs[0].type)))
-        return op.inputs[0] if same else None
+        return op.inputs[0] if is_elementwise(op.access.data[0], dims(op.outputs[0].type)) else None
     return None
 
 

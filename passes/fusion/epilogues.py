@@ -14,7 +14,7 @@ from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.locations import fuse
 from mlirt.dialects.tensor_types import dims
-from mlirt.passes.fusion.access_composition import identity_access
+from mlirt.passes.fusion.access_composition import is_elementwise
 from mlirt.passes.fusion.scalar_bodies import append, tidy
 
 # The operands of each op before its extras, as `build` wants them, and the property that holds the extras' accesses.
@@ -42,8 +42,8 @@ def producer_of(consumer: PointwiseOp, value: SSAValue) -> Accumulating | None:
         return None
     shape = dims(value.type)
     reads = [access for other, access in zip(consumer.inputs, consumer.access, strict=True) if other is value]
-    is_elementwise = set(reads) == {identity_access(len(shape))} and shape == dims(consumer.outputs[0].type)
-    return producer if is_elementwise else None
+    in_place = shape == dims(consumer.outputs[0].type) and all(is_elementwise(access, shape) for access in reads)
+    return producer if in_place else None
 
 
 def extras_of(consumer: PointwiseOp, value: SSAValue) -> list[tuple[SSAValue, AccessAttr]]:

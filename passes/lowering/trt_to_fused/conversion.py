@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from mlirt.dialects.constant_values import array_of, splat_of
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.fused.access import AccessAttr, broadcast_access, iteration
 from mlirt.dialects.fused.fused_op import identity_region
@@ -18,7 +18,6 @@ from mlirt.dialects.locations import name_of
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, is_unknown, tensor
 from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.dialects.weights import WeightStore
 from mlirt.errors import UnsupportedError
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import Formula, Scalars, arguments_of, yield_as
 
@@ -61,8 +60,7 @@ class Conversion:
 
     def array_of(self, value: SSAValue) -> Array | None:
         """The elements of a value that is known at build time."""
-        owner = value.owner
-        return owner.array(weights_of(self.ctx)) if isinstance(owner, ConstantOp) else None
+        return array_of(value, self.ctx)
 
     def known_array(self, value: SSAValue, what: str) -> Array:
         """The elements of an operand that must be known at build time; raises `UnsupportedError` where it is not."""
@@ -171,13 +169,3 @@ def require_known(at: Conversion, lengths: Sequence[Dim], what: str) -> None:
         raise at.unsupported(
             f"its {what} [{text}] is computed at run time; only what follows from the inputs' dimensions is compiled"
         )
-
-
-def splat_of(value: SSAValue) -> float | None:
-    """The number that all elements of a small constant are; None for other values."""
-    owner = value.owner
-    if not isinstance(owner, ConstantOp) or not isinstance(owner.value, DenseIntOrFPElementsAttr):
-        return None
-    flat = owner.array(WeightStore()).reshape(-1)
-    is_splat = flat.size > 0 and flat.tobytes() == flat[:1].tobytes() * flat.size
-    return flat[0].item() if is_splat else None

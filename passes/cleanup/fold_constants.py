@@ -1,0 +1,84 @@
+"""Computes at build time what only depends on weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.constant_values import array_of
+from mlirt.dialects.context import weights_of
+from mlirt.dialects.locations import name_of
+from mlirt.dialects.tensor_op import TensorOp
+from mlirt.dialects.tensor_types import byte_width, element_count, element_of
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.errors import MlirtError
+from mlirt.passes.cleanup.rewriting import blocks, insert_before, replace
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+
+@dataclass(frozen=True)
+class FoldConstantsPass(ModulePass):
+    """Replace layers whose operands are constants by constants, through the layers' own `reference`.
+
+    A result of more than `max-bytes` that is also more than `max-growth` times as large as its operands stays a layer,
+    so that a plan does not swell by tensors that are quickly made.
+
+    Before:
+
+        %c = trt.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : tensor<2xf32>
+        %y = trt.unary neg %c : (tensor<2xf32>) -> tensor<2xf32>
+
+    After:
+
+        %y = trt.constant {value = dense<[-1.0, -2.0]> : tensor<2xf32>} : tensor<2xf32>
+    """
+
+    name = "fold-constants"
+
+    max_bytes: int = 1 << 22
+    max_growth: int = 4
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for block in blocks(op):
+            for layer in list(block.ops):
+                if isinstance(layer, TensorOp) and not isinstance(layer, ConstantOp) and _is_known(layer):
+                    self._fold(layer, ctx)
+
+    def _fold(self, layer: TensorOp, ctx: Context) -> None:
+        if not self._pays(layer):
+            return
+        arrays = [array_of(operand, ctx) for operand in layer.operands]
+        try:
+            results = layer.reference(*(array for array in arrays if array is not None))
+        except (MlirtError, ArithmeticError, ValueError):  # the run reports what is wrong with the layer
+            return
+        constants = [_constant(array, ctx, layer) for array in results]
+        replace(layer, *(insert_before(layer, constant) for constant in constants))
+
+    def _pays(self, layer: TensorOp) -> bool:
+        before = sum(_bytes(operand.type) for operand in layer.operands)
+        after = sum(_bytes(result.type) for result in layer.results)
+        return after <= max(self.max_bytes, self.max_growth * before)
+
+
+def _is_known(layer: TensorOp) -> bool:
+    return all(isinstance(operand.owner, ConstantOp) for operand in layer.operands)
+
+
+def _bytes(of: Attribute) -> int:
+    """Bytes of a tensor; 0 where only the run knows."""
+    count = element_count(of)
+    return count * byte_width(element_of(of)) if isinstance(count, int) else 0
+
+
+def _constant(array: Array, ctx: Context, layer: TensorOp) -> ConstantOp:
+    import numpy as np
+
+    return ConstantOp.from_array(np.ascontiguousarray(array), weights_of(ctx), name_of(layer))
