@@ -139,26 +139,36 @@ def _block_size(func: FuncOp) -> int:
 
 
 def _bind(func: FuncOp, args: Sequence[Argument], check: bool, updated: Collection[int]) -> list[Buffer | Array]:
-    """The value of each argument; arrays that are the same memory become one buffer."""
+    """The value of each argument; pointers into the same memory share what is known about it."""
     written = stored_arguments(func)
-    known: dict[tuple[int, int], Buffer] = {}
+    arrays: dict[int, tuple[Array, int]] = {}
+    for position, (given, name) in enumerate(zip(args, func.body.block.args, strict=True)):
+        if isa(name.type, MemRefType[Attribute]):
+            array, base = (given.array, given.base) if isinstance(given, OffsetBuffer) else (given, 0)
+            arrays[position] = _flat(func, array, name.type.get_element_type(), _label(func, position)), base
+    stored = {_place(arrays[position][0]) for position in written}
+    known: dict[tuple[int, str], Buffer] = {}
     values: list[Buffer | Array] = []
     for position, (given, name) in enumerate(zip(args, func.body.block.args, strict=True)):
-        type_ = name.type
-        if not isa(type_, MemRefType[Attribute]):
-            values.append(_scalar(given, type_))
+        if position not in arrays:
+            values.append(_scalar(given, name.type))
             continue
-        array, base = (given.array, given.base) if isinstance(given, OffsetBuffer) else (given, 0)
-        label = name.name_hint or f"arg{position}"
-        data = _flat(func, array, type_.get_element_type(), label)
-        key = (data.ctypes.data, base)
-        if key not in known or not data.size:
+        data, base = arrays[position]
+        if _place(data) not in known:
             fresh = check and position in written and position not in updated
-            known[key] = Buffer(label, data, initialized=not fresh, base=base)
-        if check and position in written:
-            known[key].track()
-        values.append(known[key])
+            known[_place(data)] = Buffer(_label(func, position), data, initialized=not fresh, base=base)
+            if check and _place(data) in stored:
+                known[_place(data)].track()
+        values.append(known[_place(data)].moved(_label(func, position), base))
     return values
+
+
+def _place(data: Array) -> tuple[int, str]:
+    return data.ctypes.data, data.dtype.name
+
+
+def _label(func: FuncOp, position: int) -> str:
+    return func.body.block.args[position].name_hint or f"arg{position}"
 
 
 def stored_arguments(func: FuncOp) -> set[int]:

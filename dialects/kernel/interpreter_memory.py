@@ -7,6 +7,7 @@ barrier starts the next epoch of its block.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -63,18 +64,23 @@ class Buffer:
 
     def track(self) -> None:
         """From now on, look for races."""
+        import numpy as np
+
         self.tracked = True
-        self.forget()
+        self.writer = np.full((3, self.data.size), _NOBODY, np.int64)
+        self.reader = np.full((3, self.data.size), _NOBODY, np.int64)
+
+    def moved(self, name: str, base: int) -> Buffer:
+        """The same memory by another name, with index zero at `base`."""
+        other = copy(self)
+        other.name, other.base = name, base
+        return other
 
     def forget(self) -> None:
         """Forget all accesses so far: what follows is ordered after them."""
-        import numpy as np
-
-        if not self.tracked:
-            return
-        size = self.data.size
-        self.writer = np.full((3, size), _NOBODY, np.int64)
-        self.reader = np.full((3, size), _NOBODY, np.int64)
+        if self.tracked:
+            self.writer.fill(_NOBODY)
+            self.reader.fill(_NOBODY)
 
     def read(self, access: Access) -> Array:
         """The elements at the indices; raises a `KernelError`."""
