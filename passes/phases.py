@@ -76,7 +76,7 @@ PHASES = (
         "how each tensor lies in memory",
         (
             Step(
-                "assign-layouts{target=cpu}",
+                "assign-layouts{target=cpu lanes={lanes}}",
                 "blocked channels and halos suit vectors; last, as fusion must not see them",
                 "cpu",
             ),
@@ -87,8 +87,8 @@ PHASES = (
         "lowering",
         "how a machine does each launch",
         (
-            Step("convert-fused-to-kernel{target={target}}", "each family picks the first tactic that applies"),
-            Step("map-parallel-to-workers", "loop nests become vector code split over the workers", "cpu"),
+            Step("convert-fused-to-kernel{target={target} vector_bits={vector_bits}}", "each family picks the first tactic that applies"),
+            Step("map-parallel-to-workers{vector_bits={vector_bits}}", "loop nests become vector code split over the workers", "cpu"),
             Step("map-parallel-to-threads", "loop nests become blocks and threads", "cuda"),
         ),
         LOOPS,
@@ -106,6 +106,7 @@ PHASES = (
 
 TARGETS = ("cpu", "cuda")
 PRECISIONS = ("fp32", "fp16")
+FLOAT_BITS = 32
 
 
 def phase_names() -> tuple[str, ...]:
@@ -120,20 +121,32 @@ def find_phase(name: str) -> Phase:
     raise InvalidInputError(f"there is no phase {name!r}: expected one of {', '.join(phase_names())}")
 
 
-def specs_of(phase: Phase, target: str, precision: str = "fp32") -> tuple[str, ...]:
-    """The pipeline text of each pass of a phase on a target, closed by the check of its border."""
+def specs_of(phase: Phase, target: str, precision: str = "fp32", vector_bits: int = 512) -> tuple[str, ...]:
+    """The pipeline text of each pass of a phase on a target, closed by the check of its border.
+
+    `vector_bits` is the width of the vectors that kernels for the CPU are written with.
+    """
     if target not in TARGETS or precision not in PRECISIONS:
         raise InvalidInputError(f"there is no pipeline for {target} {precision}: expected {TARGETS} and {PRECISIONS}")
     chosen = [
-        step.spec.replace("{target}", target)
+        _filled(step.spec, target, vector_bits)
         for step in phase.steps
         if step.target in (None, target) and step.precision in (None, precision) and registry.exists(step.pass_name)
     ]
     return (*chosen, f"verify-legality{{phase={phase.name}}}")
 
 
+def _filled(spec: str, target: str, vector_bits: int) -> str:
+    spec = spec.replace("{target}", target).replace("{vector_bits}", str(vector_bits))
+    return spec.replace("{lanes}", str(vector_bits // FLOAT_BITS))
+
+
 def pipeline_for(
-    target: str, precision: str = "fp32", first: str | None = None, last: str | None = None
+    target: str,
+    precision: str = "fp32",
+    first: str | None = None,
+    last: str | None = None,
+    vector_bits: int = 512,
 ) -> tuple[tuple[Phase, tuple[str, ...]], ...]:
     """The phases from `first` to `last`, both included, each with the pipeline text of its passes."""
     names = phase_names()
@@ -143,4 +156,4 @@ def pipeline_for(
         raise InvalidInputError(
             f"phase {first} comes after phase {last}: expected one of {', '.join(names[start:])} as the last"
         )
-    return tuple((phase, specs_of(phase, target, precision)) for phase in PHASES[start:stop])
+    return tuple((phase, specs_of(phase, target, precision, vector_bits)) for phase in PHASES[start:stop])

@@ -59,6 +59,7 @@ class PipelineOptions:
 
     target: str = "cpu"
     precision: str = "fp32"
+    vector_bits: int = 512
     verify_each: bool = False
     instruments: Sequence[Instrument] = ()
     reproducer_folder: Path | None = None  # None: a new folder among the system's temporary ones
@@ -152,7 +153,7 @@ def run_phases(
 ) -> None:
     """Run the compiler's own pipeline from phase `first` to phase `last`, both included; every border is checked."""
     options = options or PipelineOptions()
-    phases = pipeline_for(options.target, options.precision, first, last)
+    phases = pipeline_for(options.target, options.precision, first, last, options.vector_bits)
     check_ir(module)
     for number, (phase, specs) in enumerate(phases):
         # What one phase leaves has been checked when the next one starts.

@@ -1,0 +1,111 @@
+"""From a network in the `trt` dialect to an engine: passes, source, machine code, plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirt.builder.host import cpu_target, cuda_target
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.plan.manifest import manifest_of, weight_keys
+from mlirt.dialects.target import Target
+from mlirt.passes.pipeline import PipelineOptions, run_phases
+from mlirt.runtime.engine import Engine
+from mlirt.runtime.plan_file import make_plan
+from mlirt.version import __version__
+
+if TYPE_CHECKING:
+    from mlirt.builder.compile import Progress
+    from mlirt.runtime.plan_file import Plan
+
+_CPU_MAIN = "main.o"
+
+
+def build(
+    module: ModuleOp,
+    ctx: RtContext,
+    target: str,
+    precision: str = "fp32",
+    progress: Progress | None = None,
+    dump_phases: Path | None = None,
+    name: str = "network",
+) -> Engine:
+    """The engine of a network for `cpu` or `cuda`, on a device of this machine; the module is rewritten in place."""
+    return Engine(build_plan(module, ctx, target, precision, progress, dump_phases, name))
+
+
+def build_plan(
+    module: ModuleOp,
+    ctx: RtContext,
+    target: str,
+    precision: str = "fp32",
+    progress: Progress | None = None,
+    dump_phases: Path | None = None,
+    name: str = "network",
+) -> Plan:
+    """The plan of a network; needs no device of its target."""
+    machine = cpu_target() if target == "cpu" else cuda_target()
+    report = progress or _silent
+    report("optimising the network", 0, 1)
+    options = PipelineOptions(target, precision, machine.vector_bits, dump_folder=dump_phases)
+    run_phases(module, ctx, options=options)
+    code, kernels = (_cpu_code if target == "cpu" else _cuda_code)(module, machine, report)
+    manifest = manifest_of(module, name)
+    manifest.update(mlirt=__version__, target=_target_record(machine))
+    if target == "cpu":
+        manifest["main"] = _CPU_MAIN
+    for record in manifest["kernels"]:
+        record.update(kernels[record["name"]])
+    needed = set(weight_keys(module))
+    return make_plan(manifest, code, {key: array for key, array in ctx.weights.items() if key in needed})
+
+
+def _silent(text: str, done: int, total: int) -> None:
+    """Nobody watches."""
+
+
+def _target_record(machine: Target) -> dict[str, object]:
+    from mlirt.runtime.host_cpu import host_triple
+
+    return {
+        "kind": machine.kind,
+        "triple": host_triple() if machine.kind == "cpu" else "",
+        "features": sorted(machine.features),
+        "vector_bits": machine.vector_bits,
+        "arch": machine.arch,
+    }
+
+
+Code = tuple[dict[str, bytes], Mapping[str, dict[str, object]]]
+
+
+def _cpu_code(module: ModuleOp, machine: Target, report: Callable[[str, int, int], None]) -> Code:
+    from mlirt.builder.numba_cpu import compile_kernels
+    from mlirt.builder.spmd_main import main_object
+    from mlirt.codegen.numba_cpu import kernel_source
+    from mlirt.runtime.host_cpu import host_triple
+
+    sources = {op.sym_name.data: kernel_source(op) for op in module.body.block.ops if isinstance(op, FuncOp)}
+    objects = compile_kernels(sources, machine, report)
+    sections = {f"{kernel}.o": code for kernel, code in objects.items()}
+    sections[_CPU_MAIN] = main_object(host_triple())
+    return sections, {kernel: {"symbol": kernel, "object": f"{kernel}.o"} for kernel in objects}
+
+
+def _cuda_code(module: ModuleOp, machine: Target, report: Callable[[str, int, int], None]) -> Code:
+    from mlirt.builder.numba_cuda import compile_kernels
+    from mlirt.codegen.numba_cuda import sources_of
+
+    cubins = compile_kernels(sources_of(module), report)
+    sections: dict[str, bytes] = {}
+    records: dict[str, dict[str, object]] = {}
+    for kernel, by_architecture in cubins.items():
+        names = {architecture: f"{kernel}.{architecture}.cubin" for architecture in by_architecture}
+        sections |= {names[architecture]: cubin.code for architecture, cubin in by_architecture.items()}
+        records[kernel] = {"symbol": kernel, "object": names}
+    return sections, records
+
