@@ -73,7 +73,10 @@ class _Places:
         group = _WIDE // self.size if wide else 1
         starts = range(0, len(offsets), group)
         contiguous = all(
-            offsets[start + k] == offsets[start] + k for start in starts for k in range(group) if start + k < len(offsets)
+            offsets[start + k] == offsets[start] + k
+            for start in starts
+            for k in range(group)
+            if start + k < len(offsets)
         )
         self.group = group if len(offsets) % group == 0 and contiguous else 1
         self.offsets = [offsets[start] for start in range(0, len(offsets), self.group)]
@@ -175,5 +178,3 @@ def _load_guarded(builder: Any, address: Any, places: _Places, valid: Any, first
     (loaded,) = ptx(builder, text, [register], [number, valid])
     value = builder.trunc(loaded, bits) if bits.width < register.width else loaded
     return [builder.bitcast(value, places.element)]
-
-

@@ -74,5 +74,3 @@ def power_of_integer(context: Any, x: Any, n: Any) -> Any:
         return builder.call(found, [value, exponent])
 
     return None if type_ is None else (type_(type_, types.unliteral(n)), codegen)
-
-

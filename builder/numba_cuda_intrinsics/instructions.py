@@ -40,7 +40,13 @@ def llvm_type(type_: Any) -> Any:
 
 
 def ptx(
-    builder: Any, text: str, results: Sequence[Any], operands: Sequence[Any], *, memory: bool = False, pure: bool = False
+    builder: Any,
+    text: str,
+    results: Sequence[Any],
+    operands: Sequence[Any],
+    *,
+    memory: bool = False,
+    pure: bool = False,
 ) -> list[Any]:
     """Inline PTX: `$0`.. are the results, then the operands. `memory`: it orders all accesses of memory around it."""
     letters = ["=" + _LETTERS[result] for result in results] + [_LETTERS[operand.type] for operand in operands]

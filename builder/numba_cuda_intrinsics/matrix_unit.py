@@ -50,8 +50,4 @@ def load_matrix(type_name: str, count: int, step: int, *, transpose: bool = Fals
             values += ptx(builder, text, [I32] * 4, [address], memory=True)
         return pack(builder, I32, values)
 
-    return word(
-        types.UniTuple(types.int32, 4 * count), [types.CPointer(SCALARS[type_name]), types.int64], emit
-    )
-
-
+    return word(types.UniTuple(types.int32, 4 * count), [types.CPointer(SCALARS[type_name]), types.int64], emit)

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlirt.builder.numba_cuda_intrinsics.instructions import F32, I8, I32, SCALARS, SHARED, VOID, ir, llvm_type, ptx, word
+from mlirt.builder.numba_cuda_intrinsics.instructions import (
+    F32,
+    I8,
+    I32,
+    SCALARS,
+    SHARED,
+    VOID,
+    ir,
+    llvm_type,
+    ptx,
+    word,
+)
 from mlirt.builder.numba_cuda_intrinsics.untyped import types
 
 
@@ -31,9 +42,19 @@ def shuffle(type_name: str, mask: int) -> Any:
     """`word(x)`: the value of the thread whose number in the warp differs by exclusive or with `mask`."""
     type_ = SCALARS[type_name]
 
+    text = f"shfl.sync.bfly.b32 $0, $1, {mask}, 31, -1;"
+
+    def move(builder: Any, value: Any) -> Any:
+        return ptx(builder, text, [value.type], [value], memory=True)[0]
+
     def emit(builder: Any, value: Any) -> Any:
-        result = F32 if value.type == F32 else I32
-        return ptx(builder, f"shfl.sync.bfly.b32 $0, $1, {mask}, 31, -1;", [result], [value], memory=True)[0]
+        if value.type in (F32, I32):
+            return move(builder, value)
+        halves = builder.bitcast(value, ir.VectorType(I32, 2))
+        for k in range(2):
+            moved = move(builder, builder.extract_element(halves, I32(k)))
+            halves = builder.insert_element(halves, moved, I32(k))
+        return builder.bitcast(halves, value.type)
 
     return word(type_, [type_], emit)
 
@@ -67,5 +88,3 @@ def shared_address(builder: Any, pointer: Any, index: Any, size: int) -> Any:
         builder.addrspacecast(builder.bitcast(pointer, ir.PointerType(I8)), ir.PointerType(I8, SHARED)), I32
     )
     return builder.add(start, builder.mul(builder.trunc(index, I32), I32(size)))
-
-

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import (
     Float32Type,
+    Float64Type,
     IndexType,
     IntegerAttr,
     MemRefType,
@@ -32,6 +33,7 @@ from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import byte_width
 
 WARP = 32
+_MOVED = (Float32Type(), Float64Type(), i32, i64)
 
 
 @irdl_op_definition
@@ -118,7 +120,7 @@ class BarrierOp(IRDLOperation):
 
 @irdl_op_definition
 class ShuffleOp(IRDLOperation):
-    """The value that the thread whose number in the warp differs by `exclusive or` with `mask` has; 32-bit values.
+    """The value that the thread whose number in the warp differs by `exclusive or` with `mask` has.
 
     Example: `%other = kernel.shuffle %v {mask = 16 : i64} : f32`
     """

@@ -1,0 +1,39 @@
+"""Spreads the loop nests of kernels over the blocks and threads of a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.plan.ops import LaunchOp
+from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
+from mlirt.passes.lowering.threads.mapping import is_structured, map_kernel
+
+
+@dataclass(frozen=True)
+class MapParallelToThreadsPass(ModulePass):
+    """Map every kernel that is not yet written for threads.
+
+    Without inner loops each thread takes an iteration, or a 16-byte vector of them. With reductions or inner parallel loops
+    a warp or a block takes an iteration: its threads share out the inner iterations and combine results by shuffles and
+    shared memory, always in the same order. Indices are 32 bits wide where no buffer has 2**31 bytes.
+
+    Before: `kernel.parallel (%n) { ^bb0(%i: index): .. }`
+    After: `%i = block * 256 + thread; scf.if %i < %n { .. }`, and the number of blocks on the `plan.launch`
+    """
+
+    name = "map-parallel-to-threads"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        launches: dict[str, list[LaunchOp]] = {}
+        for inner in op.walk():
+            if isinstance(inner, LaunchOp):
+                launches.setdefault(inner.kernel_name(), []).append(inner)
+        for func in list(op.body.block.ops):
+            if isinstance(func, FuncOp) and is_structured(func):
+                own = launches.get(func.sym_name.data, [])
+                map_kernel(func, [LaunchSizes(func, launch) for launch in own])

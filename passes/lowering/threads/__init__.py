@@ -1,0 +1,1 @@
+"""How structured loops become the work of blocks and threads."""

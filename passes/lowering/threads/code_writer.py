@@ -1,0 +1,101 @@
+"""Writes ops at the end of a block; constants go to the start of the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from mlirt.dialects.tensor_types import is_float
+from mlirt.passes.lowering.index_arithmetic import IndexArithmetic
+
+OpT = TypeVar("OpT", bound=Operation)
+_INDEX = IndexType()
+
+
+class CodeWriter(IndexArithmetic):
+    """Appends ops to the innermost open block of a kernel whose outermost one is `top`."""
+
+    def __init__(self, top: Block) -> None:
+        self.top = top
+        self.block = top
+        self._constants: dict[Attribute, SSAValue] = {}
+        self._last_constant: Operation | None = None
+
+    def insert(self, op: OpT) -> OpT:
+        """Append an op."""
+        self.block.add_op(op)
+        return op
+
+    def value(self, op: Operation) -> SSAValue:
+        return self.insert(op).results[0]
+
+    def constant(self, value: float, type_: Attribute = _INDEX) -> SSAValue:
+        """A number; equal ones are one op."""
+        if is_float(type_):
+            attr: Attribute = FloatAttr(float(value), type_)  # pyright: ignore[reportArgumentType]
+        else:
+            assert isinstance(type_, IntegerType | IndexType)
+            attr = IntegerAttr(int(value), type_, truncate_bits=isinstance(type_, IntegerType))
+        if attr not in self._constants:
+            op = arith.ConstantOp(attr)
+            if self._last_constant is not None:
+                self.top.insert_op_after(op, self._last_constant)
+            elif self.top.first_op is not None:
+                self.top.insert_op_before(op, self.top.first_op)
+            else:
+                self.top.add_op(op)
+            self._last_constant = op
+            self._constants[attr] = op.result
+        return self._constants[attr]
+
+    @contextmanager
+    def inside(self, block: Block) -> Generator[None]:
+        """Append to `block` for a while."""
+        outer, self.block = self.block, block
+        try:
+            yield
+        finally:
+            self.block = outer
+
+    def loop(
+        self,
+        start: SSAValue | int,
+        stop: SSAValue | int,
+        step: SSAValue | int,
+        carried: Sequence[SSAValue],
+        body: Callable[[SSAValue, list[SSAValue]], Sequence[SSAValue]],
+    ) -> list[SSAValue]:
+        """`body(i, carried)` for each i, in order; returns what the last one gave."""
+        block = Block(arg_types=[_INDEX, *(value.type for value in carried)])
+        bounds = [self.index(bound) for bound in (start, stop, step)]
+        with self.inside(block):
+            self.insert(scf.YieldOp(*body(block.args[0], list(block.args[1:]))))
+        return list(self.insert(scf.ForOp(*bounds, list(carried), block)).results)
+
+    def when(self, condition: SSAValue, then: Callable[[], None]) -> None:
+        """Do something only where an i1 holds."""
+        block = Block()
+        with self.inside(block):
+            then()
+            self.insert(scf.YieldOp())
+        self.insert(scf.IfOp(condition, [], Region(block)))
+
+    def split(self, number: SSAValue, extents: Sequence[SSAValue]) -> list[SSAValue]:
+        """The indices of a row-major number in a box."""
+        indices: list[SSAValue] = []
+        for extent in reversed(extents[1:]):
+            indices.append(self.rem(number, extent))
+            number = self.div(number, extent)
+        return [number, *reversed(indices)] if extents else []
+
+    def product(self, factors: Sequence[SSAValue]) -> SSAValue:
+        """The product of sizes."""
+        result = self.constant(1)
+        for factor in factors:
+            result = self.mul(result, factor)
+        return result

@@ -1,0 +1,103 @@
+"""What is known about sizes inside a kernel from its launches: extents as expressions of the network's dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.plan.expression import ExpressionAttr, PointerAttr
+from mlirt.dialects.plan.ops import BufferOp, InputOp, LaunchOp, ViewOp, WeightOp
+from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, maximum, minimum, modulo
+from mlirt.dialects.tensor_types import stored_bytes
+
+_RULES: Mapping[str, Callable[[Dim, Dim], Dim]] = {
+    "arith.addi": lambda a, b: a + b,
+    "arith.subi": lambda a, b: a - b,
+    "arith.muli": lambda a, b: a * b,
+    "arith.divui": floor_div,
+    "arith.floordivsi": floor_div,
+    "arith.remui": modulo,
+    "arith.ceildivsi": ceil_div,
+    "arith.maxsi": maximum,
+    "arith.minsi": minimum,
+}
+
+
+class LaunchSizes:
+    """The sizes of one launch of a kernel."""
+
+    def __init__(self, func: FuncOp, launch: LaunchOp) -> None:
+        self.launch = launch
+        self._known: dict[SSAValue, Dim] = {}
+        self._pointers: dict[SSAValue, PointerAttr] = {}
+        for name, given in zip(func.body.block.args, launch.arguments(), strict=True):
+            if isinstance(given, ExpressionAttr):
+                self._known[name] = given.value()
+            elif isinstance(given, PointerAttr):
+                self._pointers[name] = given
+
+    def size(self, value: SSAValue) -> Dim | None:
+        """An `index` value that the host can compute before the launch; None where it cannot."""
+        if value in self._known:
+            return self._known[value]
+        op = value.owner
+        if not isinstance(op, Operation):
+            return None
+        if isinstance(op, arith.ConstantOp):
+            return op.value.value.data if isinstance(op.value, IntegerAttr) else None
+        if op.name not in _RULES:
+            return None
+        operands = [self.size(operand) for operand in op.operands]
+        left, right = operands
+        if left is None or right is None:
+            return None
+        result = self._known[value] = _RULES[op.name](left, right)
+        return result
+
+    def count(self, extents: Sequence[SSAValue]) -> Dim | None:
+        """How many iterations a box has."""
+        total: Dim = 1
+        for extent in extents:
+            size = self.size(extent)
+            if size is None:
+                return None
+            total = total * size
+        return total
+
+    def is_aligned(self, buffer: SSAValue, bytes_: int) -> bool:
+        """Whether a buffer argument points to a multiple of `bytes_`; buffers themselves start at multiples of 256."""
+        pointer = self._pointers.get(buffer)
+        offset = None if pointer is None else pointer.value()
+        if not isinstance(offset, int) or offset % bytes_ or pointer is None:
+            return False
+        return self._root_is_aligned(self.launch.buffers[pointer.operand.data], bytes_)
+
+    def _root_is_aligned(self, memory: SSAValue, bytes_: int) -> bool:
+        owner = memory.owner
+        if isinstance(owner, ViewOp):
+            offset = owner.offset.value()
+            return isinstance(offset, int) and offset % bytes_ == 0 and self._root_is_aligned(owner.source, bytes_)
+        return isinstance(owner, BufferOp | InputOp | WeightOp)
+
+    def largest_buffer(self) -> int | None:
+        """The bytes of the largest buffer of the launch; None where one depends on dynamic dimensions."""
+        largest = 0
+        for memory in self.launch.buffers:
+            size = _bytes_of(memory)
+            if not isinstance(size, int):
+                return None
+            largest = max(largest, size)
+        return largest
+
+
+def _bytes_of(memory: SSAValue) -> Dim | None:
+    owner = memory.owner
+    if isinstance(owner, BufferOp | ViewOp):
+        return owner.bytes.value()
+    if isinstance(owner, WeightOp):
+        return owner.bytes.value.data
+    return stored_bytes(owner.source.type) if isinstance(owner, InputOp) else None

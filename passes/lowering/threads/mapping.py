@@ -1,0 +1,191 @@
+"""Rewrites one structured kernel as what a thread does, and says how many blocks its launches need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirt.dialects.kernel.core import FuncOp, LoadOp, ParallelOp, ReduceOp, ReturnOp, StoreOp
+from mlirt.dialects.kernel.simt import WARP, BlockIdOp, GridSizeOp, ThreadIdOp
+from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.passes.lowering.threads.code_writer import CodeWriter
+from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
+from mlirt.passes.lowering.threads.team_body import TeamBody
+from mlirt.passes.lowering.threads.thread_body import ThreadBody
+from mlirt.passes.lowering.threads.vector_body import VectorBody, vector_width
+
+_INDEX_LIMIT = 2**31
+_PROCESSORS = 132  # of an H100: what a launch should at least keep busy
+_FEW_ROWS = 64 * 1024  # with more rows than that, one thread for each is enough
+_SHORT_ROW = 16
+_MOST_THREADS = 1024
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a parallel loop is spread: iterations per thread (1, or a vector of them), or threads per iteration."""
+
+    vector: int = 1
+    team: int = 1
+    block: int = 256
+
+    @property
+    def teams(self) -> int:
+        """Teams in a block."""
+        return max(1, self.block // self.team)
+
+
+def map_kernel(func: FuncOp, sizes: Sequence[LaunchSizes]) -> None:
+    """Map a kernel with one outer parallel loop, and set the grids of its launches."""
+    outer = _outer_loop(func)
+    shape = _choose(outer, sizes[0] if sizes else None, sizes)
+    old = func.body.block
+    top = Block(arg_types=[arg.type for arg in old.args])
+    mapping: dict[SSAValue, SSAValue] = dict(zip(old.args, top.args, strict=True))
+    for before, after in mapping.items():
+        after.name_hint = before.name_hint
+    code = CodeWriter(top)
+    prologue = ThreadBody(code, mapping)
+    for op in old.ops:
+        if op is not outer and not isinstance(op, ReturnOp):
+            prologue.op(op)
+    counts = [one.count(outer.extents) for one in sizes]
+    _emit(code, mapping, outer, shape, strided=None in counts)
+    code.insert(ReturnOp())
+    region = func.body
+    region.detach_block(old)
+    old.erase(safe_erase=False)
+    region.add_block(top)
+    func.attributes["block_size"] = IntegerAttr(shape.block, i64)
+    if all(_fits_narrow(one, count) for one, count in zip(sizes, counts, strict=True)) and sizes:
+        func.attributes["index_bits"] = IntegerAttr(32, i64)
+    for one, count in zip(sizes, counts, strict=True):
+        set_grid(one, _blocks(shape, count))
+
+
+def set_grid(sizes: LaunchSizes, blocks: Dim) -> None:
+    """Say how many blocks a launch has."""
+    from xdsl.dialects.builtin import ArrayAttr
+
+    from mlirt.dialects.plan.expression import ExpressionAttr
+
+    sizes.launch.properties["grid"] = ArrayAttr([ExpressionAttr.of(size) for size in (blocks, 1, 1)])
+
+
+def _outer_loop(func: FuncOp) -> ParallelOp:
+    (outer,) = [op for op in func.body.block.ops if isinstance(op, ParallelOp)]
+    return outer
+
+
+def _fits_narrow(sizes: LaunchSizes, count: Dim | None) -> bool:
+    """Whether 32-bit indices are enough: no buffer and no loop is that large."""
+    largest = sizes.largest_buffer()
+    return largest is not None and largest < _INDEX_LIMIT and isinstance(count, int) and count < _INDEX_LIMIT // 2
+
+
+def _blocks(shape: Shape, count: Dim | None) -> Dim:
+    if count is None:
+        return 8 * _PROCESSORS
+    if shape.team > 1:
+        return ceil_div(count, shape.teams)
+    return ceil_div(count, shape.block * shape.vector)
+
+
+def _choose(outer: ParallelOp, sizes: LaunchSizes | None, launches: Sequence[LaunchSizes]) -> Shape:
+    """How to spread the loop, by how much there is of it and inside of it; symbolic sizes count as large."""
+    rows = sizes.count(outer.extents) if sizes is not None else None
+    inner = [op for op in outer.body.block.walk() if isinstance(op, ReduceOp | ParallelOp)]
+    if not inner:
+        vector = vector_width(outer, launches)
+        return Shape(vector=vector, block=_block_for(rows, vector))
+    at_top = [op for op in outer.body.block.ops if isinstance(op, ReduceOp | ParallelOp)]
+    lengths = [sizes.count(op.extents) if sizes is not None else None for op in at_top]
+    length = max((size for size in lengths if isinstance(size, int)), default=0)
+    length = length if all(isinstance(size, int) for size in lengths) else _MOST_THREADS
+    rows = rows if isinstance(rows, int) else _PROCESSORS * 8
+    if not at_top or length <= _SHORT_ROW or rows >= _FEW_ROWS:
+        return Shape(block=_block_for(rows, 1))
+    shared = _rereads(outer)
+    if length <= 16 * WARP and rows * WARP >= _PROCESSORS * 128 and not shared:
+        return Shape(team=WARP, block=128)
+    if length <= 2 * WARP and not shared:
+        return Shape(team=WARP, block=64)
+    team = 64
+    while team < min(length, _MOST_THREADS) and (team < 256 or rows < 2 * _PROCESSORS):
+        team *= 2
+    return Shape(team=team, block=team)
+
+
+def _block_for(count: Dim | None, vector: int) -> int:
+    """Threads per block: few where there is little to do, so that it reaches more processors."""
+    if not isinstance(count, int) or count >= 64 * 1024 * vector:
+        return 256
+    return 128 if count >= 16 * 1024 * vector else 64
+
+
+def _rereads(outer: ParallelOp) -> bool:
+    """Whether the loop reads what it has stored before."""
+    stored = {op.buffer for op in outer.walk() if isinstance(op, StoreOp)}
+    return any(isinstance(op, LoadOp) and op.buffer in stored for op in outer.walk())
+
+
+def _emit(code: CodeWriter, mapping: dict[SSAValue, SSAValue], outer: ParallelOp, shape: Shape, strided: bool) -> None:
+    thread, block = code.value(ThreadIdOp()), code.value(BlockIdOp())
+    thread.name_hint, block.name_hint = "thread", "block"
+    extents = [mapping.get(extent, extent) for extent in outer.extents]
+    last = extents[-1] if extents else code.constant(1)
+    if shape.vector > 1:
+        extents = [*extents[:-1], code.div(last, shape.vector)]
+    total = code.product(extents)
+
+    def iteration(number: SSAValue, body: Callable[[list[SSAValue]], None]) -> None:
+        body(code.split(number, extents))
+
+    first, run, step = _worker(code, mapping, outer, shape, thread, block)
+    if strided:
+        code.loop(first, total, code.mul(step, code.value(GridSizeOp())), [], lambda i, _: iteration(i, run) or [])
+    elif shape.team == shape.block:
+        iteration(first, run)
+    else:
+        code.when(code.compare("slt", first, total), lambda: iteration(first, run))
+
+
+def _worker(
+    code: CodeWriter,
+    mapping: dict[SSAValue, SSAValue],
+    outer: ParallelOp,
+    shape: Shape,
+    thread: SSAValue,
+    block: SSAValue,
+) -> tuple[SSAValue, Callable[[list[SSAValue]], None], int]:
+    """The first iteration of this thread's team, what it does for one, and how many teams a block has."""
+    names, body = outer.body.block.args, outer.body.block
+
+    def bind(indices: list[SSAValue]) -> None:
+        for name, index in zip(names, indices, strict=True):
+            index.name_hint = index.name_hint or name.name_hint
+            mapping[name] = index
+
+    if shape.team == 1:
+        number = code.add(code.mul(block, shape.block), thread)
+        made = ThreadBody(code, mapping) if shape.vector == 1 else VectorBody(code, mapping, outer, shape.vector)
+    elif shape.team == shape.block:
+        number, made = block, TeamBody(code, mapping, thread, shape.team, _rereads(outer))
+    else:
+        number = code.add(code.mul(block, shape.teams), code.div(thread, shape.team))
+        made = TeamBody(code, mapping, code.rem(thread, shape.team), shape.team, rereads=False)
+    number.name_hint = "number"
+
+    def run(indices: list[SSAValue]) -> None:
+        bind(indices)
+        made.ops(body)
+
+    return number, run, shape.block if shape.team == 1 else shape.teams
+
+
+def is_structured(op: Operation) -> bool:
+    """Whether an op is a kernel that is not mapped yet."""
+    return isinstance(op, FuncOp) and "block_size" not in op.attributes

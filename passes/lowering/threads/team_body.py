@@ -1,0 +1,144 @@
+"""What a team of threads does together for one iteration: a warp, or a whole block.
+
+The threads of a team all do what stands outside of inner loops, each with the same values; they share out the iterations of
+inner loops, and combine what each of them has reduced in a fixed order.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, IntegerType, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirt.dialects.fused.reduction import ReductionKind, neutral
+from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp
+from mlirt.dialects.kernel.simt import WARP, BarrierOp, SharedOp, ShuffleOp
+from mlirt.dialects.tensor_types import element_name
+from mlirt.passes.lowering.threads.code_writer import CodeWriter
+from mlirt.passes.lowering.threads.thread_body import ThreadBody, combine, signless
+
+
+class TeamBody(ThreadBody):
+    """`member` is the number of a thread in its team of `size`; a team larger than a warp is a block."""
+
+    def __init__(
+        self, code: CodeWriter, mapping: dict[SSAValue, SSAValue], member: SSAValue, size: int, rereads: bool
+    ) -> None:
+        super().__init__(code, mapping)
+        self.member, self.size, self.rereads = member, size, rereads
+        self._scratch: dict[Attribute, SSAValue] = {}
+
+    def op(self, op: Operation) -> None:
+        """As one thread does, except that one member stores for all."""
+        if isinstance(op, StoreOp):
+            first = self.code.compare("eq", self.member, 0)
+            self.code.when(first, lambda: self._store(op))
+            self._order()
+        else:
+            super().op(op)
+
+    def _store(self, op: StoreOp) -> None:
+        self.code.insert(op.clone(self.mapping))
+
+    def _order(self) -> None:
+        """What one member wrote, another may read from now on."""
+        if self.rereads:
+            self.code.insert(BarrierOp())
+
+    def parallel(self, op: ParallelOp) -> None:
+        """Each member takes every `size`-th iteration."""
+        extents = self.all_of(op.extents)
+
+        def step(number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            inner = ThreadBody(self.code, self.mapping)
+            for name, index in zip(op.body.block.args, self.code.split(number, extents), strict=True):
+                self.mapping[name] = index
+            inner.ops(op.body.block)
+            return []
+
+        self.code.loop(self.member, self.code.product(extents), self.size, [], step)
+        self._order()
+
+    def reduce(self, op: ReduceOp) -> None:
+        """Each member combines every `size`-th value, then the members' results are combined."""
+        extents, kind = self.all_of(op.extents), op.kind.data
+
+        def step(number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            inner = ThreadBody(self.code, self.mapping)
+            for name, index in zip(op.body.block.args, self.code.split(number, extents), strict=True):
+                self.mapping[name] = index
+            (value,) = inner.ops(op.body.block)
+            return [combine(self.code, kind, carried[0], value)]
+
+        start = self._neutral(op)
+        (total,) = self.code.loop(self.member, self.code.product(extents), self.size, [start], step)
+        total = self._exchanged(op, total, min(self.size, WARP))
+        if self.size > WARP:
+            total = self._across_warps(op, total)
+        init = self.of(op.init)
+        self.mapping[op.result] = total if init is start else combine(self.code, kind, init, total)
+
+    def _neutral(self, op: ReduceOp) -> SSAValue:
+        type_ = op.init.type
+        name = "int64" if isinstance(type_, IndexType) else element_name(type_)
+        number = neutral(ReductionKind(op.kind.data.value), name)
+        if not isinstance(type_, IntegerType):
+            return self.code.constant(number, type_)
+        plain = self.code.constant(number, signless(type_))
+        return plain if plain.type == type_ else self.code.value(arith.BitcastOp(plain, type_))
+
+    def _exchanged(self, op: ReduceOp, total: SSAValue, count: int) -> SSAValue:
+        """Neighbours exchange what they have: in the end each has the combination of `count` (a power of two) threads."""
+        code = self.code
+        mask = count // 2
+        while mask:
+            moved = code.value(ShuffleOp(self._movable(total), mask))
+            total = combine(code, op.kind.data, total, self._typed(moved, op.init.type))
+            mask //= 2
+        return total
+
+    def _across_warps(self, op: ReduceOp, total: SSAValue) -> SSAValue:
+        """One result per warp goes through shared memory, and each warp combines them all."""
+        code, warps = self.code, self.size // WARP
+        value = self._movable(total)
+        scratch = self._shared(value.type, warps)
+        first_lane = code.compare("eq", code.rem(self.member, WARP), 0)
+        code.insert(BarrierOp())  # an earlier reduction may still be read
+        warp = code.div(self.member, WARP)
+        code.when(first_lane, lambda: code.block.add_op(StoreOp(value, scratch, [warp], [1])))
+        code.insert(BarrierOp())
+        partial = code.value(LoadOp(scratch, [code.rem(self.member, warps)], [1]))
+        return self._exchanged(op, self._typed(partial, op.init.type), warps)
+
+    def _shared(self, element: Attribute, count: int) -> SSAValue:
+        """Shared memory at the start of the kernel, one piece for each type."""
+        if element not in self._scratch:
+            op = SharedOp(count, element)
+            first = self.code.top.first_op
+            assert first is not None
+            self.code.top.insert_op_before(op, first)
+            self._scratch[element] = op.result
+        return self._scratch[element]
+
+    def _movable(self, value: SSAValue) -> SSAValue:
+        """A value as a 32-bit or 64-bit number, which threads can exchange."""
+        code, type_ = self.code, value.type
+        if isinstance(type_, IndexType):
+            return code.to_integer(value, i64)
+        if not isinstance(type_, IntegerType):
+            return value
+        plain = signless(type_)
+        bits = value if type_ == plain else code.value(arith.BitcastOp(value, plain))
+        return bits if plain.width.data >= 32 else code.value(arith.ExtUIOp(bits, i32))
+
+    def _typed(self, value: SSAValue, type_: Attribute) -> SSAValue:
+        """The opposite of `_movable`."""
+        code = self.code
+        if value.type == type_:
+            return value
+        if isinstance(type_, IndexType):
+            return code.from_integer(value)
+        plain = signless(type_)
+        if plain.width.data < 32:
+            value = code.value(arith.TruncIOp(value, plain))
+        return value if type_ == plain else code.value(arith.BitcastOp(value, type_))

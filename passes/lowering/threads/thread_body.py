@@ -1,0 +1,161 @@
+"""What one thread does for one iteration: the body of a parallel loop, its inner loops in sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from mlirt.dialects.kernel.core import ParallelOp, ReduceKind, ReduceOp
+from mlirt.dialects.tensor_types import is_bool, is_float, is_unsigned
+from mlirt.errors import CompileError
+from mlirt.passes.lowering.threads.code_writer import CodeWriter
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import integer_type
+
+Step: TypeAlias = Callable[[list[SSAValue]], list[SSAValue]]
+
+
+class ThreadBody:
+    """Copies ops to where a writer stands; `mapping` holds the copies of values."""
+
+    def __init__(self, code: CodeWriter, mapping: dict[SSAValue, SSAValue]) -> None:
+        self.code = code
+        self.mapping = mapping
+
+    def of(self, value: SSAValue) -> SSAValue:
+        """The copy of a value."""
+        return self.mapping.get(value, value)
+
+    def all_of(self, values: Sequence[SSAValue]) -> list[SSAValue]:
+        return [self.of(value) for value in values]
+
+    def ops(self, block: Block) -> list[SSAValue]:
+        """Copy the ops of a block; returns the copies of what it ends with."""
+        last = block.last_op
+        for op in block.ops:
+            if op is not last:
+                self.op(op)
+        return self.all_of(last.operands) if last is not None else []
+
+    def op(self, op: Operation) -> None:
+        """Copy one op."""
+        if isinstance(op, ReduceOp):
+            self.reduce(op)
+        elif isinstance(op, ParallelOp):
+            self.parallel(op)
+        elif isinstance(op, arith.ConstantOp):
+            self.mapping[op.result] = self._constant(op)
+        elif op.regions:
+            self.nested(op)
+        else:
+            self.code.insert(op.clone(self.mapping))
+
+    def _constant(self, op: arith.ConstantOp) -> SSAValue:
+        assert isinstance(op.value, IntegerAttr | FloatAttr)
+        return self.code.constant(op.value.value.data, op.result.type)
+
+    def nested(self, op: Operation) -> None:
+        """Copy an `scf` op with what is in its regions."""
+        regions = [self._region(region) for region in op.regions]
+        copy = op.clone_without_regions(self.mapping)
+        for old, new in zip(list(copy.regions), regions, strict=True):
+            for block in list(new.blocks):
+                new.detach_block(block)
+                old.add_block(block)
+        self.code.insert(copy)
+
+    def _region(self, region: Region) -> Region:
+        blocks: list[Block] = []
+        for block in region.blocks:
+            new = Block(arg_types=[arg.type for arg in block.args])
+            for old_arg, new_arg in zip(block.args, new.args, strict=True):
+                new_arg.name_hint = old_arg.name_hint
+                self.mapping[old_arg] = new_arg
+            with self.code.inside(new):
+                self.ops(block)
+                if block.last_op is not None:
+                    self.code.insert(block.last_op.clone(self.mapping))
+            blocks.append(new)
+        return Region(blocks)
+
+    def parallel(self, op: ParallelOp) -> None:
+        """Independent iterations, one after the other."""
+        self._loops(self.all_of(op.extents), list(op.body.block.args), [], lambda _: self._run(op.body.block))
+
+    def reduce(self, op: ReduceOp) -> None:
+        """Combine in sequence, from `init` on."""
+        body = op.body.block
+
+        def step(carried: list[SSAValue]) -> list[SSAValue]:
+            (value,) = self.ops(body)
+            return [combine(self.code, op.kind.data, carried[0], value)]
+
+        (total,) = self._loops(self.all_of(op.extents), list(body.args), [self.of(op.init)], step)
+        self.mapping[op.result] = total
+
+    def _run(self, block: Block) -> list[SSAValue]:
+        self.ops(block)
+        return []
+
+    def _loops(
+        self,
+        extents: Sequence[SSAValue],
+        names: Sequence[SSAValue],
+        carried: list[SSAValue],
+        body: Step,
+    ) -> list[SSAValue]:
+        """A nest of loops around `body(carried)`."""
+        if not extents:
+            return body(carried)
+
+        def step(index: SSAValue, values: list[SSAValue]) -> list[SSAValue]:
+            self.mapping[names[0]] = index
+            return self._loops(extents[1:], names[1:], values, body)
+
+        return self.code.loop(0, extents[0], 1, carried, step)
+
+
+def combine(code: CodeWriter, kind: ReduceKind, a: SSAValue, b: SSAValue) -> SSAValue:
+    """Two values of a reduction as one; unsigned numbers are compared as such."""
+    type_ = a.type
+    if isinstance(type_, IndexType) or is_float(type_) or not is_unsigned(type_):
+        return code.value(_op(kind, type_)(a, b))
+    left, right = (code.value(arith.BitcastOp(value, signless(type_))) for value in (a, b))
+    return code.value(arith.BitcastOp(code.value(_op(kind, type_)(left, right)), type_))
+
+
+def signless(type_: Attribute) -> IntegerType:
+    """The signless integer type of an integer type's width."""
+    return IntegerType(integer_type(type_).width.data)
+
+
+_FLOAT: dict[ReduceKind, Callable[[SSAValue, SSAValue], Operation]] = {
+    ReduceKind.ADD: arith.AddfOp,
+    ReduceKind.MUL: arith.MulfOp,
+    ReduceKind.MAX: arith.MaximumfOp,
+    ReduceKind.MIN: arith.MinimumfOp,
+}
+_SIGNED: dict[ReduceKind, Callable[[SSAValue, SSAValue], Operation]] = {
+    ReduceKind.ADD: arith.AddiOp,
+    ReduceKind.MUL: arith.MuliOp,
+    ReduceKind.MAX: arith.MaxSIOp,
+    ReduceKind.MIN: arith.MinSIOp,
+    ReduceKind.AND: arith.AndIOp,
+    ReduceKind.OR: arith.OrIOp,
+}
+_UNSIGNED = {**_SIGNED, ReduceKind.MAX: arith.MaxUIOp, ReduceKind.MIN: arith.MinUIOp}
+
+
+def _op(kind: ReduceKind, type_: Attribute) -> Callable[[SSAValue, SSAValue], Operation]:
+    if is_float(type_):
+        table = _FLOAT
+    elif isinstance(type_, IndexType):
+        table = _SIGNED
+    else:  # Booleans are unsigned: as signed numbers true would be less than false.
+        table = _UNSIGNED if is_bool(type_) or is_unsigned(type_) else _SIGNED
+    if kind not in table:
+        raise CompileError(f"kernel.reduce {kind} of {type_} has no meaning")
+    return table[kind]
