@@ -1,4 +1,4 @@
-"""Shape profiles: for an input with dynamic dimensions, the smallest, the usual and the largest shape that will come."""
+"""Shape profiles: for an input with dynamic dimensions, the smallest, the usual and the largest shape to come."""
 
 from __future__ import annotations
 
@@ -34,12 +34,15 @@ def _profile(name: str, shapes: Sequence[Shape]) -> Profile:
     )
     if not ordered:
         raise InvalidInputError(
-            f"profile of input {name!r}: expected min <= opt <= max in each dimension, got {smallest}, {usual}, {largest}"
+            f"profile of input {name!r}: expected min <= opt <= max in each dimension, "
+            f"got {smallest}, {usual}, {largest}"
         )
     return Profile(smallest, usual, largest)
 
 
-def pinned_shapes(profiles: Mapping[str, Profile], own: Mapping[str, Sequence[int | str]]) -> dict[str, list[int | str]]:
+def pinned_shapes(
+    profiles: Mapping[str, Profile], own: Mapping[str, Sequence[int | str]]
+) -> dict[str, list[int | str]]:
     """The dimensions of each profiled input where those that the profile leaves no choice have become numbers.
 
     Raises `InvalidInputError` for a profile that contradicts the network.
@@ -54,10 +57,14 @@ def pinned_shapes(profiles: Mapping[str, Profile], own: Mapping[str, Sequence[in
 
 def _pinned(name: str, profile: Profile, own: Sequence[int | str]) -> list[int | str]:
     if len(own) != len(profile.smallest):
-        raise InvalidInputError(f"profile of input {name!r}: its shapes have {len(profile.smallest)} dimensions, the input is {list(own)}")
+        raise InvalidInputError(
+            f"profile of input {name!r}: its shapes have {len(profile.smallest)} dimensions, the input is {list(own)}"
+        )
     result: list[int | str] = []
     for dim, low, high in zip(own, profile.smallest, profile.largest, strict=True):
         if isinstance(dim, int) and not low == high == dim:
-            raise InvalidInputError(f"profile of input {name!r}: it says {low} to {high} where the input {list(own)} has {dim}")
+            raise InvalidInputError(
+                f"profile of input {name!r}: it says {low} to {high} where the input {list(own)} has {dim}"
+            )
         result.append(low if low == high else dim)
     return result

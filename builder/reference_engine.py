@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ReferenceEngine:
-    """Slow and exact; what every other target is compared with. It runs a module of any level whose ops have a meaning."""
+    """Slow and exact; what every other target is compared with. It runs a module of any level that has a meaning."""
 
     def __init__(self, module: ModuleOp, ctx: RtContext, name: str = "network") -> None:
         self.module = module
@@ -72,11 +72,17 @@ class ReferenceEngine:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Always raises `UnsupportedError`: there is no plan to save."""
-        raise UnsupportedError("the reference target has no plan to save; build for target 'cpu' or 'cuda', or export the IR with rt-translate")
+        raise UnsupportedError(
+            "the reference target has no plan to save; build for 'cpu' or 'cuda', or export the IR with rt-translate"
+        )
 
 
 def _described(names: Sequence[str], types: Sequence[Attribute]) -> tuple[TensorDescription, ...]:
     return tuple(
-        TensorDescription(name, element_name(element_of(type_)), tuple(dim if isinstance(dim, int) else str(dim) for dim in dims(type_)))
+        TensorDescription(
+            name,
+            element_name(element_of(type_)),
+            tuple(dim if isinstance(dim, int) else str(dim) for dim in dims(type_)),
+        )
         for name, type_ in zip(names, types, strict=True)
     )

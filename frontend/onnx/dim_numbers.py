@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from mlirt.dialects.symbolic import Call, Dim, Expr, Symbol, ceil_div, floor_div, maximum, minimum, modulo
 
-# Scales such as 0.5 or 1.25 are exact; a float like 0.1 would claim more precision than the network's own arithmetic has.
+# Scales such as 0.5 or 1.25 are exact; a float like 0.1 would claim more precision than the network itself has.
 LARGEST_DENOMINATOR = 1 << 12
 
 
@@ -185,6 +185,19 @@ def less(a: Number, b: Number) -> Number:
 
 def less_equal(a: Number, b: Number) -> Number:
     return logical_not(less(b, a))
+
+
+def greater(a: Number, b: Number) -> Number:
+    return less(b, a)
+
+
+def greater_equal(a: Number, b: Number) -> Number:
+    return less_equal(b, a)
+
+
+def is_true(a: Number) -> Number:
+    """1 for what is certainly not 0."""
+    return logical_not(equal(a, 0))
 
 
 def logical_not(a: Number) -> Number:

@@ -1,4 +1,4 @@
-"""Names for dynamic dimensions: equal `dim_param`s become equal symbols, nameless dimensions are called after their input."""
+"""Names for dynamic dimensions: equal `dim_param`s are equal symbols, nameless ones are called after their input."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def identifier(text: str) -> str:
 
 
 def given_dims(name: str, shape: Sequence[int | str], rank: int) -> list[Dim]:
-    """The dimensions that a caller asks for; raises `InvalidInputError` where they make no shape of `rank` dimensions."""
+    """The dimensions that a caller asks for; raises `InvalidInputError` unless they make a shape of this rank."""
     if len(shape) != rank:
         raise InvalidInputError(f"input {name!r} has {rank} dimensions, but the shape given for it is {list(shape)}")
     result: list[Dim] = []
     for size in shape:
-        if isinstance(size, bool) or not isinstance(size, int | str) or (isinstance(size, int) and size < 0):
+        if isinstance(size, bool) or (isinstance(size, int) and size < 0):
             raise InvalidInputError(f"input {name!r}: {size!r} in {list(shape)} is no length; give a number or a name")
         try:
             result.append(parse(size) if isinstance(size, str) else size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import onnx
 from onnx import AttributeProto, FunctionProto, NodeProto, TensorProto, TypeProto
@@ -54,12 +54,14 @@ def body_of(node: Node, proto: NodeProto) -> FunctionBody | None:
 
 def _schema_body(node: Node, proto: NodeProto) -> FunctionBody | None:
     try:
-        schema = onnx.defs.get_schema(node.op_type, node.opset, node.domain)
+        schema: Any = onnx.defs.get_schema(node.op_type, node.opset, node.domain)
     except onnx.defs.SchemaError:
         return None
     function = FunctionProto()
     if schema.has_function:
-        function.ParseFromString(schema.get_function_with_opset_version(_newest(schema.function_opset_versions, node.opset)))
+        function.ParseFromString(
+            schema.get_function_with_opset_version(_newest(schema.function_opset_versions, node.opset))
+        )
     elif schema.has_context_dependent_function:
         version = _newest(schema.context_dependent_function_opset_versions, node.opset)
         types = [_type_proto(value) for value in node.inputs]
@@ -122,5 +124,3 @@ def _type_proto(value: Value | None) -> bytes:
 
 def _onnx_name(element: str) -> str:
     return {"float32": "FLOAT", "float64": "DOUBLE"}.get(element, element.upper())
-
-

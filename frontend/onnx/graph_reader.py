@@ -19,8 +19,9 @@ from mlirt.frontend.onnx.handlers import Handler, handler_for
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.node_order import node_label, ordered_nodes
+from mlirt.frontend.onnx.number_arrays import ABSENT, Numbers, constant_of
 from mlirt.frontend.onnx.refusals import not_supported
-from mlirt.frontend.onnx.shape_values import ABSENT, Numbers, constant_of, propagate
+from mlirt.frontend.onnx.shape_values import propagate
 from mlirt.frontend.onnx.tensor_reader import element, read_tensor, shape_of
 
 LARGEST_FUNCTION_DEPTH = 32
@@ -89,7 +90,9 @@ class GraphReader:
 
     def _initializers(self, graph: GraphProto, scope: Scope) -> None:
         if graph.sparse_initializer:
-            raise not_supported("sparse_initializer", graph.sparse_initializer[0].values.name, scope.opsets.get("", 0), "")
+            raise not_supported(
+                "sparse_initializer", graph.sparse_initializer[0].values.name, scope.opsets.get("", 0), ""
+            )
         for stored in graph.initializer:
             what = f"initializer {stored.name!r}"
             type_ = tensor(element(stored.data_type, what), shape_of(stored, what))
@@ -125,7 +128,9 @@ class GraphReader:
     def _operand(self, scope: Scope, text: str, proto: NodeProto, name: str) -> Value | None:
         value = scope.find(text) if text else None
         if text and value is None:
-            raise InvalidModelError(f"{proto.op_type} (node {name!r}) reads the tensor {text!r}, which is not defined before it")
+            raise InvalidModelError(
+                f"{proto.op_type} (node {name!r}) reads the tensor {text!r}, which is not defined before it"
+            )
         return value
 
     def _results(self, node: Node, proto: NodeProto) -> Sequence[Value]:
@@ -141,7 +146,12 @@ class GraphReader:
 
     def _arithmetic(self, node: Node, handler: Handler) -> list[Value] | None:
         """Results whose elements follow from shapes; the ops behind them are made only where somebody reads them."""
-        if not node.inputs or node.inputs[0] is None or all(v is None or v.is_constant for v in node.inputs):
+        if (
+            node.domain
+            or not node.inputs
+            or node.inputs[0] is None
+            or all(v is None or v.is_constant for v in node.inputs)
+        ):
             return None
         inputs = [ABSENT if value is None else value.dim_values for value in node.inputs]
         if all(numbers is None for numbers in inputs):
@@ -177,14 +187,19 @@ class GraphReader:
         nodes = body.nodes_without(set(body.inputs) - set(scope.values))
         wanted = [name for k, name in enumerate(body.outputs) if node.wants(k)]
         self.read_nodes(nodes, scope, wanted)
-        return [scope.values[name] if node.wants(k) else next(iter(scope.values.values())) for k, name in enumerate(body.outputs)]
+        return [
+            scope.values[name] if node.wants(k) else next(iter(scope.values.values()))
+            for k, name in enumerate(body.outputs)
+        ]
 
     def _define(self, node: Node, results: Sequence[Value]) -> None:
         for k, name in enumerate(node.outputs):
             if not name:
                 continue
             if k >= len(results):
-                raise node.unsupported(f"its output {k} ({name!r}) cannot be computed; only the first {len(results)} can")
+                raise node.unsupported(
+                    f"its output {k} ({name!r}) cannot be computed; only the first {len(results)} can"
+                )
             result = results[k]
             if not result.hint:
                 result.hint = name
@@ -196,7 +211,9 @@ class GraphReader:
 def _attributes(proto: NodeProto, name: str) -> dict[str, AttributeProto]:
     for attribute in proto.attribute:
         if attribute.ref_attr_name:
-            raise InvalidModelError(f"{proto.op_type} (node {name!r}): attribute {attribute.name!r} refers to a function's, but there is none")
+            raise InvalidModelError(
+                f"{proto.op_type} (node {name!r}): attribute {attribute.name!r} refers to a function, but it is in none"
+            )
     return {attribute.name: attribute for attribute in proto.attribute}
 
 
@@ -223,5 +240,3 @@ def _result_element(node: Node) -> str:
 def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " ".join(lines)[:400] or type(error).__name__
-
-

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from mlirt.frontend.onnx.network import Network, Value
 
@@ -26,10 +26,13 @@ Handler: TypeAlias = "Callable[[Network, Node], Results]"
 _HANDLERS: dict[tuple[str, str], dict[int, Handler]] = {}
 
 
-def onnx_op(*names: str, since: int = 1, domain: str = "") -> Callable[[Handler], Handler]:
+AnyHandler = TypeVar("AnyHandler", bound=Callable[..., "Value | Sequence[Value]"])
+
+
+def onnx_op(*names: str, since: int = 1, domain: str = "") -> Callable[[AnyHandler], AnyHandler]:
     """Register a handler for op types."""
 
-    def register(handler: Handler) -> Handler:
+    def register(handler: AnyHandler) -> AnyHandler:
         for name in names:
             _HANDLERS.setdefault((domain, name), {})[since] = handler
         return handler

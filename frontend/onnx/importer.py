@@ -20,8 +20,8 @@ from mlirt.frontend.onnx.function_bodies import function_table
 from mlirt.frontend.onnx.graph_reader import GraphReader, Scope
 from mlirt.frontend.onnx.model_reader import ModelSource, opsets, read_model
 from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.number_arrays import Array
 from mlirt.frontend.onnx.refusals import not_supported
-from mlirt.frontend.onnx.shape_values import Array
 from mlirt.frontend.onnx.tensor_reader import element
 
 LARGEST_LENGTH = 1 << 40
@@ -37,8 +37,8 @@ def import_model(
 ) -> ModuleOp:
     """The network of an ONNX model as `func.func @main` in the `trt` dialect; weights go to the context's store.
 
-    `input_shapes` replaces the dimensions of inputs (numbers, or names and expressions for dynamic ones); `constants` gives
-    inputs fixed values, which then are no inputs of the network any more.
+    `input_shapes` replaces the dimensions of inputs (numbers, or names and expressions for dynamic ones); `constants`
+    gives inputs fixed values, which then are no inputs of the network any more.
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet.
     """
     proto, folder = read_model(model)
@@ -54,7 +54,9 @@ def input_dims(proto: ModelProto) -> dict[str, list[int | str]]:
     """The dimensions of each input that is no initializer: numbers, or the names that the network gives them."""
     names, version = DimensionNames(), opsets(proto)[""]
     return {
-        value.name: [dim if isinstance(dim, int) else str(dim) for dim in dims(_input_type(value, names, None, version))]
+        value.name: [
+            dim if isinstance(dim, int) else str(dim) for dim in dims(_input_type(value, names, None, version))
+        ]
         for value in _inputs(proto.graph)
     }
 
@@ -64,9 +66,7 @@ def _inputs(graph: GraphProto) -> list[ValueInfoProto]:
     return [value for value in graph.input if value.name not in stored]
 
 
-def _read_inputs(
-    graph: GraphProto, net: Network, scope: Scope, shapes: Shapes, constants: Mapping[str, Array]
-) -> None:
+def _read_inputs(graph: GraphProto, net: Network, scope: Scope, shapes: Shapes, constants: Mapping[str, Array]) -> None:
     inputs = _inputs(graph)
     known = [value.name for value in inputs]
     for name in [*shapes, *constants]:
@@ -78,7 +78,9 @@ def _read_inputs(
         if value.name in scope.values:
             raise InvalidModelError(f"the graph input {value.name!r} is defined twice")
         scope.values[value.name] = (
-            _fixed(value.name, type_, constants[value.name], net) if value.name in constants else _argument(value.name, type_, net)
+            _fixed(value.name, type_, constants[value.name], net)
+            if value.name in constants
+            else _argument(value.name, type_, net)
         )
 
 
@@ -92,7 +94,9 @@ def _argument(name: str, type_: Tensor, net: Network) -> Value:
 def _fixed(name: str, type_: Tensor, array: Array, net: Network) -> Value:
     value = net.constant(array, identifier(name))
     if value.element != element_of(type_):
-        raise InvalidInputError(f"input {name!r} needs {element_name(element_of(type_))}, but its constant is {value.element_name}")
+        raise InvalidInputError(
+            f"input {name!r} needs {element_name(element_of(type_))}, but its constant is {value.element_name}"
+        )
     return value
 
 
@@ -115,7 +119,9 @@ def _input_type(value: ValueInfoProto, names: DimensionNames, given: Sequence[in
 def _dim(name: str, axis: int, dim: onnx.TensorShapeProto.Dimension, names: DimensionNames) -> Dim:
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         if dim.dim_value > LARGEST_LENGTH:
-            raise InvalidModelError(f"graph input {name!r} has the length {dim.dim_value} in dimension {axis}; no memory holds that")
+            raise InvalidModelError(
+                f"graph input {name!r} has the length {dim.dim_value} in dimension {axis}; no memory holds that"
+            )
         return dim.dim_value
     return names.symbol(dim.dim_param if dim.dim_param else f"{identifier(name)}_d{axis}")
 
@@ -138,5 +144,3 @@ def _module(proto: ModelProto, net: Network, outputs: Sequence[Value]) -> Module
 
 def _tensor_names(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
     return ArrayAttr(DictionaryAttr({"trt.name": StringAttr(name)}) for name in names)
-
-

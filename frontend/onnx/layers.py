@@ -1,4 +1,4 @@
-"""Layers that handlers share, with what ONNX leaves implicit put in: equal ranks, element types, shapes of constants."""
+"""Layers that handlers share, with what ONNX leaves implicit put in: ranks, element types, shapes of constants."""
 
 from __future__ import annotations
 
@@ -153,7 +153,9 @@ def tile(net: Network, x: Value, counts: Sequence[Dim]) -> Value:
     sizes = [dim * count for dim, count in zip(x.dims, counts, strict=True)]
     if tuple(sizes) == x.dims:
         return x
-    return net.emit("slice", [x, None, None, None, None], start=[0] * x.rank, size=sizes, stride=[1] * x.rank, mode="wrap")
+    return net.emit(
+        "slice", [x, None, None, None, None], start=[0] * x.rank, size=sizes, stride=[1] * x.rank, mode="wrap"
+    )
 
 
 def reversed_along(net: Network, x: Value, axis: int) -> Value:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import onnx
 from google.protobuf.message import DecodeError
 
-from mlirt.errors import InvalidModelError, UnsupportedError
+from mlirt.errors import InvalidInputError, InvalidModelError, UnsupportedError
 
 ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | onnx.ModelProto"
 
@@ -27,9 +27,11 @@ def read_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
         return _checked(source, "the model"), None
     if isinstance(source, bytes | bytearray | memoryview):
         return _parsed(bytes(source), "the model"), None
-    if not isinstance(source, str | os.PathLike):
-        raise InvalidModelError(f"a model is a path, bytes or an onnx.ModelProto, but it is {type(source).__name__}")
-    path = Path(source)
+    try:
+        path = Path(source)
+    except TypeError as error:
+        kind = type(source).__name__
+        raise InvalidInputError(f"a model is a path, bytes or an onnx.ModelProto, but it is {kind}") from error
     return _read_file(path), path.parent
 
 
@@ -51,7 +53,9 @@ def _parsed(content: bytes | mmap.mmap, label: str) -> onnx.ModelProto:
         with memoryview(content) as view:
             model = onnx.ModelProto.FromString(view)  # pyright: ignore[reportArgumentType]  (any buffer, without a copy)
     except (DecodeError, RuntimeError, ValueError, TypeError) as error:
-        raise InvalidModelError(f"{label}: expected an ONNX model, but it is not a readable protobuf: {error}") from error
+        raise InvalidModelError(
+            f"{label}: expected an ONNX model, but it is not a readable protobuf: {error}"
+        ) from error
     return _checked(model, label)
 
 
@@ -72,7 +76,9 @@ def opsets(model: onnx.ModelProto) -> dict[str, int]:
     newest = onnx.defs.onnx_opset_version()
     version = found.setdefault("", 1 if not found else newest)
     if version > newest:
-        raise UnsupportedError(f"the model needs opset {version}, the newest that the installed onnx package knows is {newest}")
+        raise UnsupportedError(
+            f"the model needs opset {version}, the newest that the installed onnx package knows is {newest}"
+        )
     if version < OLDEST_OPSET:
         raise InvalidModelError(f"the model says opset {version}, expected {OLDEST_OPSET} to {newest}")
     return found

@@ -1,4 +1,4 @@
-"""The network while it is being read: values that are not made before they are needed, and ops folded where all is known."""
+"""The network while it is being read: values made where they are needed, ops computed where all is known."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import InvalidModelError
 from mlirt.frontend.onnx.dimension_names import identifier
+from mlirt.frontend.onnx.number_arrays import Array, Numbers, as_numbers
 from mlirt.frontend.onnx.properties import properties_of
 from mlirt.frontend.onnx.refusals import ValueNeededError
-from mlirt.frontend.onnx.shape_values import Array, Numbers, as_numbers
 
 # Results that are larger than this, and larger than twice what they are made of, are left to the engine.
 LARGEST_GROWTH_BYTES = 1 << 20
@@ -87,7 +87,7 @@ class Value:
         return self.numbers
 
 
-Operands: TypeAlias = "Sequence[Value | None | Sequence[Value]]"
+Operands: TypeAlias = "Sequence[Value | Sequence[Value] | None]"
 
 
 class Network:
@@ -126,7 +126,9 @@ class Network:
         """Append `trt.<op>` with several results; lists among the operands are variadic ones."""
         return self._emit(op, operands, results, properties)
 
-    def _emit(self, op: str, operands: Operands, results: int | list[Tensor], properties: dict[str, object]) -> list[Value]:
+    def _emit(
+        self, op: str, operands: Operands, results: int | list[Tensor], properties: dict[str, object]
+    ) -> list[Value]:
         op_class = _OPS[f"trt.{op}"]
         assert issubclass(op_class, TensorOp)
         attributes = properties_of(op_class, properties)
@@ -180,14 +182,21 @@ class Network:
     def needed(self, value: Value, what: str) -> ValueNeededError:
         """The refusal of a node whose `what` is not known before the run."""
         sources = [self.input_names[index] for index in sorted(_sources(self.ssa(value)))]
-        come = f"it comes from the graph input {', '.join(map(repr, sources))}" if sources else "it is computed from data"
-        return ValueNeededError(f"{what} must be known when the engine is built, but {come}; make it a constant of the model", tuple(sources))
+        come = (
+            f"it comes from the graph input {', '.join(map(repr, sources))}" if sources else "it is computed from data"
+        )
+        return ValueNeededError(
+            f"{what} must be known when the engine is built, but {come}; make it a constant of the model",
+            tuple(sources),
+        )
 
     def _folded(self, op: TensorOp, operands: Sequence[Value], types: Sequence[Tensor]) -> Sequence[Array] | None:
         if not operands or op.name in _NEVER_FOLDED or not all(value.is_constant for value in operands):
             return None
         size = sum(_bytes(type_) for type_ in types)
-        if any(not isinstance(dim, int) for type_ in types for dim in dims(type_)) or size > max(LARGEST_GROWTH_BYTES, 2 * sum(_bytes(value.type) for value in operands)):
+        if any(not isinstance(dim, int) for type_ in types for dim in dims(type_)) or size > max(
+            LARGEST_GROWTH_BYTES, 2 * sum(_bytes(value.type) for value in operands)
+        ):
             return None
         arrays = [array for value in operands if (array := value.array) is not None]
         with np.errstate(all="ignore"):
@@ -207,13 +216,13 @@ class Network:
         return op.output
 
 
-def _flattened(group: Value | None | Sequence[Value]) -> list[Value]:
+def _flattened(group: Value | Sequence[Value] | None) -> list[Value]:
     if group is None:
         return []
     return [group] if isinstance(group, Value) else list(group)
 
 
-def _substituted(group: Value | None | Sequence[Value], by: Callable[[Value], SSAValue]) -> Any:
+def _substituted(group: Value | Sequence[Value] | None, by: Callable[[Value], SSAValue]) -> Any:
     if group is None or isinstance(group, Value):
         return None if group is None else by(group)
     return [by(value) for value in group]
@@ -236,7 +245,8 @@ def _bytes(type_: Tensor) -> int:
 
 
 def _splat(array: Array, type_: Tensor) -> ConstantOp:
-    value = DenseIntOrFPElementsAttr(type_, BytesAttr(array.reshape(-1)[:1].tobytes()))
+    any_type: Any = type_  # the attribute's own type parameter lists fewer element types than it holds
+    value = DenseIntOrFPElementsAttr(any_type, BytesAttr(array.reshape(-1)[:1].tobytes()))
     return ConstantOp.build(properties={"value": value}, result_types=[type_])
 
 

@@ -12,8 +12,8 @@ from onnx import AttributeProto, GraphProto
 from mlirt.dialects.symbolic import Dim, Expr
 from mlirt.errors import InvalidModelError, UnsupportedError
 from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.number_arrays import Array
 from mlirt.frontend.onnx.refusals import not_supported
-from mlirt.frontend.onnx.shape_values import Array
 from mlirt.frontend.onnx.tensor_reader import read_tensor
 
 if TYPE_CHECKING:
@@ -64,7 +64,10 @@ class Node:
         """Input `k`, which the op cannot do without."""
         value = self.optional(k)
         if value is None:
-            raise self.invalid(f"expected input {k}, but there are {len(self.inputs)} inputs" + (" and it is empty" if k < len(self.inputs) else ""))
+            raise self.invalid(
+                f"expected input {k}, but there are {len(self.inputs)} inputs"
+                + (" and it is empty" if k < len(self.inputs) else "")
+            )
         return value
 
     def optional(self, k: int) -> Value | None:
@@ -124,7 +127,9 @@ class Node:
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
     def tensor(self, name: str) -> Array:
-        return read_tensor(self._attribute(name, AttributeProto.TENSOR, None), f"{self.label}: attribute {name!r}", self.folder)
+        return read_tensor(
+            self._attribute(name, AttributeProto.TENSOR, None), f"{self.label}: attribute {name!r}", self.folder
+        )
 
     def graph(self, name: str) -> GraphProto:
         return self._attribute(name, AttributeProto.GRAPH, None)
@@ -161,8 +166,10 @@ class Node:
                 raise self.invalid(f"expected the attribute {name!r}, but it is missing")
             return default
         if attribute.type != kind:
-            names = {value: text.lower() for text, value in AttributeProto.AttributeType.items()}
-            raise self.invalid(f"expected attribute {name!r} as {names[kind]}, but it is {names.get(attribute.type, attribute.type)}")
+            names: dict[int, str] = {value: text.lower() for text, value in AttributeProto.AttributeType.items()}
+            raise self.invalid(
+                f"expected attribute {name!r} as {names[kind]}, but it is {names.get(attribute.type, attribute.type)}"
+            )
         return getattr(attribute, _FIELDS[kind])
 
     # Messages.

@@ -27,15 +27,21 @@ def ordered_nodes(
     for index, node in enumerate(nodes):
         for name in reads[index]:
             if name not in makers and name not in defined:
-                raise InvalidModelError(
-                    f"{node.op_type} (node {node_label(node, index)!r}) reads the tensor {name!r}, which nothing in the model defines"
-                )
+                raise _problem(node, index, f"reads the tensor {name!r}, which nothing in the model defines")
     done: set[int] = set()
     order: list[int] = []
     for name in wanted:
         if name in makers:
             _visit(makers[name], nodes, reads, makers, done, order)
-    return [(index, nodes[index]) for index in sorted(order)] if _in_order(order, reads, makers) else [(k, nodes[k]) for k in order]
+    return (
+        [(index, nodes[index]) for index in sorted(order)]
+        if _in_order(order, reads, makers)
+        else [(k, nodes[k]) for k in order]
+    )
+
+
+def _problem(node: NodeProto, index: int, what: str) -> InvalidModelError:
+    return InvalidModelError(f"{node.op_type} (node {node_label(node, index)!r}) {what}")
 
 
 def tensors_read(node: NodeProto) -> Iterator[str]:
@@ -60,16 +66,19 @@ def _makers(nodes: Sequence[NodeProto], defined: Collection[str]) -> dict[str, i
     for index, node in enumerate(nodes):
         for name in node.output:
             if name and (name in makers or name in defined):
-                raise InvalidModelError(
-                    f"{node.op_type} (node {node_label(node, index)!r}) defines the tensor {name!r}, which is already defined"
-                )
+                raise _problem(node, index, f"defines the tensor {name!r}, which is already defined")
             if name:
                 makers[name] = index
     return makers
 
 
 def _visit(
-    start: int, nodes: Sequence[NodeProto], reads: list[list[str]], makers: dict[str, int], done: set[int], order: list[int]
+    start: int,
+    nodes: Sequence[NodeProto],
+    reads: list[list[str]],
+    makers: dict[str, int],
+    done: set[int],
+    order: list[int],
 ) -> None:
     """Depth first from one node, without recursion: graphs can be many thousand nodes deep."""
     open_nodes: set[int] = set()
@@ -88,7 +97,7 @@ def _visit(
             continue
         open_nodes.add(index)
         if open_nodes.intersection(missing):
-            raise InvalidModelError(f"{nodes[index].op_type} (node {node_label(nodes[index], index)!r}) needs its own result: the graph has a cycle")
+            raise _problem(nodes[index], index, "needs its own result: the graph has a cycle")
         stack.extend(missing)
 
 

@@ -120,7 +120,11 @@ def clipped(net: Network, x: Value, low: float | None, high: float | None) -> Va
         return x
     if is_float(x.element):
         low, high = (-np.inf if low is None else low), (np.inf if high is None else high)
-        return layers.activation(net, "relu", x) if (low, high) == (0, np.inf) else layers.activation(net, "clip", x, low, high)
+        return (
+            layers.activation(net, "relu", x)
+            if (low, high) == (0, np.inf)
+            else layers.activation(net, "clip", x, low, high)
+        )
     raised = x if low is None else layers.binary(net, "max", x, layers.scalar_like(net, low, x))
     return raised if high is None else layers.binary(net, "min", raised, layers.scalar_like(net, high, x))
 
@@ -172,5 +176,3 @@ def parametric_relu(net: Network, node: Node) -> Value:
         slope = layers.reshape(net, slope, [*slope.dims, *[1] * (x.rank - 2)])
     left, right = layers.aligned(net, [x, slope])
     return net.emit("parametric_relu", [left, right])
-
-

@@ -12,7 +12,9 @@ from mlirt.frontend.onnx.tensor_reader import dtype, element_name
 @onnx_op("Cast")
 def cast(net: Network, node: Node) -> Value:
     if node.opset < 6:
-        return layers.cast(net, node.input(0), node.text("to").lower().replace("double", "float64").replace("float", "float32"))
+        return layers.cast(
+            net, node.input(0), node.text("to").lower().replace("double", "float64").replace("float", "float32")
+        )
     return layers.cast(net, node.input(0), element_name(node.integer("to"), node.label))
 
 

@@ -47,7 +47,9 @@ def convolve_wide(net: Network, node: Node, x: Value, kernel: Value, bias: Value
 def _kernel_sizes(node: Node, x: Value, kernel: Value) -> list[int]:
     sizes = [size for size in kernel.dims[2:] if isinstance(size, int)]
     if kernel.rank != x.rank or not 3 <= x.rank <= 5:
-        raise node.invalid(f"expected input and weights of one rank from 3 to 5, but they have {x.rank} and {kernel.rank}")
+        raise node.invalid(
+            f"expected input and weights of one rank from 3 to 5, but they have {x.rank} and {kernel.rank}"
+        )
     if len(sizes) != kernel.rank - 2:
         raise node.unsupported("the shape of its weights must be known when the engine is built")
     declared = node.integers("kernel_shape", sizes)
@@ -88,11 +90,11 @@ def deconvolution(net: Network, node: Node) -> Value:
 def _for_output_shape(
     node: Node, geometry: Geometry, sizes: Sequence[int], added: list[int], lengths: Sequence[Dim]
 ) -> tuple[Geometry, list[int]]:
-    """Pads cut from what the strides give, so that the output has the length that `output_shape` or `auto_pad` asks for."""
+    """Pads cut from what the strides give, so that the output has the length that the attributes ask for."""
     same = geometry.mode.startswith("same")
     if not node.has("output_shape") and not same:
         return geometry, added
-    wanted: list[Dim] = list(node.integers("output_shape", []))[-len(sizes) :]
+    wanted = node.integers("output_shape", [])[-len(sizes) :]
     pre, post = list(geometry.pre), list(geometry.post)
     for axis, size in enumerate(sizes):
         stride, extent = geometry.strides[axis], 1 + geometry.dilations[axis] * (size - 1)

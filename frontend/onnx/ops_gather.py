@@ -41,14 +41,18 @@ def gather_elements(net: Network, node: Node) -> Value:
 
 @onnx_op("GatherND")
 def gather_nd(net: Network, node: Node) -> Value:
-    return net.emit("gather", [node.input(0), node.input(1)], mode="nd", num_elementwise_dims=node.integer("batch_dims", 0))
+    return net.emit(
+        "gather", [node.input(0), node.input(1)], mode="nd", num_elementwise_dims=node.integer("batch_dims", 0)
+    )
 
 
 @onnx_op("Scatter", "ScatterElements")
 def scatter_elements(net: Network, node: Node) -> Value:
     data = node.input(0)
     operands = [data, node.input(1), node.input(2)]
-    return net.emit("scatter", operands, mode="element", axis=node.axis("axis", 0, data.rank), reduction=_reduction(node))
+    return net.emit(
+        "scatter", operands, mode="element", axis=node.axis("axis", 0, data.rank), reduction=_reduction(node)
+    )
 
 
 @onnx_op("ScatterND")
@@ -74,7 +78,9 @@ def reverse_sequence(net: Network, node: Node) -> Value:
     x = given if batch == 0 else layers.transpose(net, given, swapped)
     steps = layers.reshape(net, layers.counting(net, "int64", x.dims[1]), [1, x.dims[1]])
     ends = layers.reshape(net, lengths, [x.dims[0], 1])
-    mirrored = layers.binary(net, "sub", layers.binary(net, "sub", ends, net.constant(np.ones((1, 1), np.int64))), steps)
+    mirrored = layers.binary(
+        net, "sub", layers.binary(net, "sub", ends, net.constant(np.ones((1, 1), np.int64))), steps
+    )
     position = layers.select(net, layers.binary(net, "less", steps, ends), mirrored, steps)
     indices = layers.reshape(net, position, [x.dims[0], x.dims[1], 1])
     result = net.emit("gather", [x, indices], mode="nd", num_elementwise_dims=1)
@@ -127,12 +133,16 @@ def tensor_scatter(net: Network, node: Node) -> Value:
     cache, update, start = node.input(0), node.input(1), node.optional(2)
     axis, mode = node.axis("axis", -2, cache.rank), node.text("mode", "linear")
     if axis == 0 or mode not in ("linear", "circular"):
-        raise node.invalid(f"expected an axis behind the batch and mode 'linear' or 'circular', got {axis} and {mode!r}")
+        raise node.invalid(
+            f"expected an axis behind the batch and mode 'linear' or 'circular', got {axis} and {mode!r}"
+        )
     order = [0, axis, *(k for k in range(1, cache.rank) if k != axis)]
     batch, steps, capacity = update.dims[0], update.dims[axis], cache.dims[axis]
     position = layers.reshape(net, layers.counting(net, "int64", steps), [1, steps])
     if start is not None:
-        position = layers.binary(net, "sum", layers.reshape(net, layers.cast(net, start, "int64"), [batch, 1]), position)
+        position = layers.binary(
+            net, "sum", layers.reshape(net, layers.cast(net, start, "int64"), [batch, 1]), position
+        )
     if mode == "circular":
         if not isinstance(capacity, int):
             raise node.unsupported("the circular mode needs a length that is known when the engine is built")
@@ -153,7 +163,7 @@ def non_zero(net: Network, node: Node) -> Value:
 
 @onnx_op("Compress", since=9)
 def compress(net: Network, node: Node) -> Value:
-    """The slices (without an axis: the elements) whose condition is true; a condition that is too short is false behind."""
+    """The slices (without an axis: the elements) whose condition is true; a short condition is false behind its end."""
     x, condition = node.input(0), node.input(1)
     flat = not node.has("axis")
     x = layers.reshape(net, x, [product(x.dims)]) if flat else x

@@ -51,7 +51,8 @@ def fused_matmul(net: Network, node: Node) -> Value:
     if node.integer("transBatchA", 0) or node.integer("transBatchB", 0):
         raise node.unsupported("transposed batch dimensions are not known")
     a, b = (
-        _swapped(net, node.input(k)) if node.integer(name, 0) else node.input(k) for k, name in enumerate(("transA", "transB"))
+        _swapped(net, node.input(k)) if node.integer(name, 0) else node.input(k)
+        for k, name in enumerate(("transA", "transB"))
     )
     result, alpha = product(net, node, a, b), node.real("alpha", 1.0)
     return result if alpha == 1.0 else layers.binary(net, "prod", result, layers.scalar_like(net, alpha, result))

@@ -42,9 +42,12 @@ def _folded(stored: Sequence[np.ndarray], epsilon: float) -> tuple[np.ndarray, n
 
 def _normalized_at_run_time(net: Network, x: Value, statistics: Sequence[Value], epsilon: float) -> Value:
     scale, bias, mean, variance = (
-        layers.cast(net, layers.reshape(net, value, [*value.dims, *[1] * (x.rank - 2)]), x.element) for value in statistics
+        layers.cast(net, layers.reshape(net, value, [*value.dims, *[1] * (x.rank - 2)]), x.element)
+        for value in statistics
     )
-    deviation = layers.unary(net, "sqrt", layers.binary(net, "sum", variance, layers.scalar_like(net, epsilon, variance)))
+    deviation = layers.unary(
+        net, "sqrt", layers.binary(net, "sum", variance, layers.scalar_like(net, epsilon, variance))
+    )
     factor = layers.binary(net, "div", scale, deviation)
     return layers.binary(net, "sum", layers.binary(net, "prod", layers.binary(net, "sub", x, mean), factor), bias)
 
@@ -90,7 +93,7 @@ def layer_normalization(net: Network, node: Node) -> Sequence[Value]:
 
 @onnx_op("GroupNormalization", since=18)
 def group_normalization(net: Network, node: Node) -> Value:
-    """Statistics of groups of channels; from opset 21 on scale and bias are one value per channel, before one per group."""
+    """Statistics of groups of channels; scale and bias have one value per channel, before opset 21 one per group."""
     x, scale, bias, groups = node.input(0), node.input(1), node.input(2), node.integer("num_groups")
     channels = x.dims[1] if x.rank > 1 else 0
     if not isinstance(channels, int) or groups < 1 or channels % groups:
@@ -99,7 +102,9 @@ def group_normalization(net: Network, node: Node) -> Value:
     grouped = layers.reshape(net, wide, [x.dims[0], groups, channels // groups, *x.dims[2:]])
     normalized = standardized(net, grouped, list(range(2, grouped.rank)), node.real("epsilon", 1e-5))
     if scale.dims == (groups,) and node.opset < 21:
-        factor, shift = (layers.reshape(net, layers.cast(net, v, wide.element), [groups, *[1] * (x.rank - 1)]) for v in (scale, bias))
+        factor, shift = (
+            layers.reshape(net, layers.cast(net, v, wide.element), [groups, *[1] * (x.rank - 1)]) for v in (scale, bias)
+        )
         scaled = layers.binary(net, "sum", layers.binary(net, "prod", normalized, factor), shift)
         return layers.cast(net, layers.reshape(net, scaled, x.dims), x.element)
     plain = layers.cast(net, layers.reshape(net, normalized, x.dims), x.element)

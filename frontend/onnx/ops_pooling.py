@@ -33,7 +33,12 @@ def lp_pool(net: Network, node: Node) -> Value:
     volume = 1
     for size in _window(node, x):
         volume *= size
-    total = layers.binary(net, "prod", pool(net, node, powers, "average", excludes_padding=False, whole=True), layers.scalar_like(net, volume, x))
+    total = layers.binary(
+        net,
+        "prod",
+        pool(net, node, powers, "average", excludes_padding=False, whole=True),
+        layers.scalar_like(net, volume, x),
+    )
     return _root(net, total, p)
 
 
@@ -81,10 +86,14 @@ def pool(net: Network, node: Node, x: Value, kind: str, excludes_padding: bool =
 def _ceiled(node: Node, geometry: Geometry, sizes: Sequence[int], lengths: Sequence[Dim]) -> Geometry:
     """`ceil_mode`: a partial window at the end counts, unless it would start in the padding behind the input.
 
-    The round-up mode of TensorRT keeps such a window; where lengths are numbers, the smaller output is asked for by pads
-    that end with the last window that counts.
+    The round-up mode of TensorRT keeps such a window; where lengths are numbers, pads that end with the last window
+    that counts ask for the smaller output.
     """
-    if not node.integer("ceil_mode", 0) or geometry.mode != "explicit_round_down" or node.text("auto_pad", "NOTSET") == "VALID":
+    if (
+        not node.integer("ceil_mode", 0)
+        or geometry.mode != "explicit_round_down"
+        or node.text("auto_pad", "NOTSET") == "VALID"
+    ):
         return geometry
     mode = "explicit_round_up"
     for axis, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
@@ -103,7 +112,9 @@ def _ceiled(node: Node, geometry: Geometry, sizes: Sequence[int], lengths: Seque
 def _window(node: Node, x: Value) -> list[int]:
     sizes = node.integers("kernel_shape")
     if not 3 <= x.rank <= 5 or len(sizes) != x.rank - 2:
-        raise node.invalid(f"expected a kernel_shape of {x.rank - 2} entries for an input of {x.rank} dimensions, got {sizes}")
+        raise node.invalid(
+            f"expected a kernel_shape of {x.rank - 2} entries for an input of {x.rank} dimensions, got {sizes}"
+        )
     return sizes
 
 
@@ -118,7 +129,11 @@ def _absolute_power(net: Network, x: Value, p: int) -> Value:
     absolute = layers.unary(net, "abs", x)
     if p == 1:
         return absolute
-    return layers.binary(net, "prod", x, x) if p == 2 else layers.binary(net, "pow", absolute, layers.scalar_like(net, p, x))
+    return (
+        layers.binary(net, "prod", x, x)
+        if p == 2
+        else layers.binary(net, "pow", absolute, layers.scalar_like(net, p, x))
+    )
 
 
 def _root(net: Network, x: Value, p: int) -> Value:

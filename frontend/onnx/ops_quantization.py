@@ -42,7 +42,10 @@ def quantized_convolution(net: Network, node: Node) -> Value:
     """The exact sum of products of integers, then one factor and one rounding, as integer kernels compute it."""
     x, kernel, bias = node.input(0), node.input(3), node.optional(8)
     column: list[Dim] = [-1, *[1] * (kernel.rank - 1)]
-    image, weights = without_offset(net, x, node.optional(2)), without_offset(net, kernel, node.optional(5), _column(node, 5, column))
+    image, weights = (
+        without_offset(net, x, node.optional(2)),
+        without_offset(net, kernel, node.optional(5), _column(node, 5, column)),
+    )
     bias = None if bias is None else layers.cast(net, bias, "float32")
     total = convolve(net, node, image, weights, bias)
     return _rescaled(net, node, total, [1, 4], 6, _column(node, 4, [-1, *[1] * (total.rank - 2)]))
@@ -52,7 +55,9 @@ def quantized_convolution(net: Network, node: Node) -> Value:
 def quantized_product(net: Network, node: Node) -> Value:
     a, b = node.input(0), node.input(3)
     rows, columns = _column(node, 2, [-1, 1]), _column(node, 5, [-1])
-    total = matrix_product(net, node, without_offset(net, a, node.optional(2), rows), without_offset(net, b, node.optional(5), columns))
+    total = matrix_product(
+        net, node, without_offset(net, a, node.optional(2), rows), without_offset(net, b, node.optional(5), columns)
+    )
     return _rescaled(net, node, total, [1, 4], 6, None)
 
 
@@ -60,7 +65,10 @@ def quantized_product(net: Network, node: Node) -> Value:
 def quantized_gemm(net: Network, node: Node) -> Value:
     swapped = ["transpose" if node.integer(name, 0) else "none" for name in ("transA", "transB")]
     per_kernel: list[Dim] = [-1, 1] if swapped[1] == "transpose" else [-1]
-    a, b = without_offset(net, node.input(0), node.optional(2)), without_offset(net, node.input(3), node.optional(5), _column(node, 5, per_kernel))
+    a, b = (
+        without_offset(net, node.input(0), node.optional(2)),
+        without_offset(net, node.input(3), node.optional(5), _column(node, 5, per_kernel)),
+    )
     total, bias = layers.matrix_multiply(net, a, b, *swapped), node.optional(6)
     total = total if bias is None else layers.binary(net, "sum", total, layers.cast(net, bias, "float32"))
     alpha = node.real("alpha", 1.0)
@@ -113,7 +121,9 @@ _PAIRS = {"QLinearAdd": "sum", "QLinearMul": "prod"}
 
 @onnx_op(*_PAIRS, domain="com.microsoft")
 def quantized_pair(net: Network, node: Node) -> Value:
-    return _requantized(net, node, layers.binary(net, _PAIRS[node.op_type], _real(net, node, 0), _real(net, node, 3)), 6)
+    return _requantized(
+        net, node, layers.binary(net, _PAIRS[node.op_type], _real(net, node, 0), _real(net, node, 3)), 6
+    )
 
 
 _POINTWISE: dict[str, Callable[[Network, Node, Value], Value]] = {
@@ -132,7 +142,9 @@ def quantized_pointwise(net: Network, node: Node) -> Value:
 def quantized_global_average(net: Network, node: Node) -> Value:
     x = _real(net, node, 0)
     last = bool(node.integer("channels_last", 0))
-    return _requantized(net, node, layers.reduce(net, "avg", x, list(range(1, x.rank - 1) if last else range(2, x.rank))), 3)
+    return _requantized(
+        net, node, layers.reduce(net, "avg", x, list(range(1, x.rank - 1) if last else range(2, x.rank))), 3
+    )
 
 
 @onnx_op("QLinearConcat", domain="com.microsoft")
@@ -160,7 +172,9 @@ def integer_convolution(net: Network, node: Node) -> Value:
 
 @onnx_op("MatMulInteger", since=10)
 def integer_product(net: Network, node: Node) -> Value:
-    return layers.cast(net, _integer_product(net, node, node.input(0), node.input(1), node.optional(2), node.optional(3)), "int32")
+    return layers.cast(
+        net, _integer_product(net, node, node.input(0), node.input(1), node.optional(2), node.optional(3)), "int32"
+    )
 
 
 def _integer_product(net: Network, node: Node, a: Value, b: Value, a_zero: Value | None, b_zero: Value | None) -> Value:

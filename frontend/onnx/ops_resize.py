@@ -60,12 +60,14 @@ def resize(net: Network, node: Node) -> Value:
 
 
 def _aligned(x: Value, factors: list[float]) -> tuple[str, list[float], list[Dim] | None]:
-    """`align_corners` with scales: ONNX takes length * scale for the new length in its formula, also where it is no integer.
+    """`align_corners` with scales: ONNX's formula takes length * scale for the new length, also where it is no integer.
 
     Then position i (m - 1) / (m scale - 1) is what `asymmetric` gives with the scale (m scale - 1) / (m - 1).
     """
     lengths = [dim for dim in x.dims if isinstance(dim, int)]
-    whole = len(lengths) < x.rank or all((length * factor).is_integer() for length, factor in zip(lengths, factors, strict=True))
+    whole = len(lengths) < x.rank or all(
+        (length * factor).is_integer() for length, factor in zip(lengths, factors, strict=True)
+    )
     if whole:
         return "align_corners", factors, None
     corrected = [
@@ -108,7 +110,11 @@ def _sizes(node: Node, x: Value, axes: Sequence[int]) -> list[Dim]:
 
 
 def _with_one_ratio(node: Node, x: Value, sizes: list[Dim], axes: Sequence[int], policy: str) -> list[Dim]:
-    numbers = [(size, length) for axis in axes if isinstance(size := sizes[axis], int) and isinstance(length := x.dims[axis], int)]
+    numbers = [
+        (size, length)
+        for axis in axes
+        if isinstance(size := sizes[axis], int) and isinstance(length := x.dims[axis], int)
+    ]
     if len(numbers) != len(axes):
         raise node.unsupported("keep_aspect_ratio_policy needs lengths that are known when the engine is built")
     ratios = [size / length for size, length in numbers]

@@ -22,7 +22,9 @@ def top_k(net: Network, node: Node) -> Sequence[Value]:
     if count < 0 or (isinstance(length, int) and count > length):
         raise node.invalid(f"expected k from 0 to the length {length}, got {count}")
     kind = "max" if node.integer("largest", 1) else "min"
-    values, indices = net.emit_many("topk", [x], 2, kind=kind, k=count, axis=axis, sorted=bool(node.integer("sorted", 1)))
+    values, indices = net.emit_many(
+        "topk", [x], 2, kind=kind, k=count, axis=axis, sorted=bool(node.integer("sorted", 1))
+    )
     return [values, layers.cast(net, indices, "int64")]
 
 
@@ -39,7 +41,9 @@ def hardmax(net: Network, node: Node) -> Value:
 
 def _first_largest(net: Network, x: Value, axis: int) -> Value:
     found = layers.cast(net, net.emit_many("topk", [x], 2, kind="max", k=1, axis=axis)[1], "int64")
-    positions = layers.reshape(net, layers.counting(net, "int64", x.dims[axis]), [x.dims[axis] if k == axis else 1 for k in range(x.rank)])
+    positions = layers.reshape(
+        net, layers.counting(net, "int64", x.dims[axis]), [x.dims[axis] if k == axis else 1 for k in range(x.rank)]
+    )
     return layers.cast(net, layers.binary(net, "equal", positions, found), x.element)
 
 

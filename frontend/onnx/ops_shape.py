@@ -13,7 +13,7 @@ from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.shape_values import numbers_from
+from mlirt.frontend.onnx.number_arrays import numbers_from
 
 
 @onnx_op("Identity", "Dropout")
@@ -81,7 +81,9 @@ def squeeze(net: Network, node: Node) -> Value:
     if given is None:
         unsure = [str(dim) for dim in x.dims if not isinstance(dim, int)]
         if unsure:
-            raise node.unsupported(f"without axes it cannot be said whether the dimensions {unsure} are 1; give the axes")
+            raise node.unsupported(
+                f"without axes it cannot be said whether the dimensions {unsure} are 1; give the axes"
+            )
         given = [axis for axis, dim in enumerate(x.dims) if dim == 1]
     axes = [node.from_front(axis, x.rank) for axis in given]
     for axis in axes:

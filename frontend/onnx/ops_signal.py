@@ -9,7 +9,7 @@ from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.shape_values import Array
+from mlirt.frontend.onnx.number_arrays import Array
 
 # The matrix has length * frequencies * 4 elements.
 _LONGEST = 1 << 13
@@ -24,7 +24,7 @@ def fourier(net: Network, node: Node) -> Value:
     else:
         axis = node.axis("axis", 1, x.rank)
     parts = x.dims[-1]
-    if x.rank < 2 or axis == x.rank - 1 or parts not in (1, 2):
+    if x.rank < 2 or axis == x.rank - 1 or not isinstance(parts, int) or parts not in (1, 2):
         raise node.invalid("expected an axis before the last one, which holds 1 real or 2 complex parts")
     inverse, onesided = bool(node.integer("inverse", 0)), bool(node.integer("onesided", 0))
     length = _length(node, x.dims[axis])

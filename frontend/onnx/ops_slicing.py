@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.dialects.symbolic import Dim, Expr, ceil_div
 from mlirt.frontend.onnx import dim_numbers, layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
@@ -27,7 +27,10 @@ def slice_(net: Network, node: Node) -> Value:
         axes = node.known_integers(3, "the axes") or list(range(len(starts)))
         steps = node.known_integers(4, "the steps") or [1] * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps):
-        raise node.invalid(f"expected equal numbers of starts, ends, axes and steps, got {len(starts)}, {len(ends)}, {len(axes)}, {len(steps)}")
+        raise node.invalid(
+            "expected equal numbers of starts, ends, axes and steps, got "
+            f"{len(starts)}, {len(ends)}, {len(axes)} and {len(steps)}"
+        )
     if 0 in steps:
         raise node.invalid("expected steps other than 0")
     first: list[Dim] = [0] * x.rank
@@ -72,7 +75,7 @@ def _inside(position: Dim, low: Dim, high: Dim) -> Dim:
 
 
 def _dim(number: dim_numbers.Number) -> Dim:
-    assert number is not None and not isinstance(number, dim_numbers.Ratio)
+    assert isinstance(number, int | Expr)
     return number
 
 
@@ -107,7 +110,9 @@ def _split_sizes(node: Node, length: Dim) -> list[Dim]:
         return [max(min(part, length - k * part), 0) for k in range(count)]
     whole = length // count
     if whole * count != length:
-        raise node.unsupported(f"it cannot be said whether the length {length} splits into {count} equal parts; give the lengths")
+        raise node.unsupported(
+            f"it cannot be said whether the length {length} splits into {count} equal parts; give the lengths"
+        )
     return [whole] * count
 
 

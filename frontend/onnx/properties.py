@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any, cast
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, FloatAttr, IntegerAttr, StringAttr, UnitAttr, f64, i64
 from xdsl.dialects.utils import EnumAttribute
@@ -37,14 +38,14 @@ def _attribute(bases: frozenset[type[Attribute]], value: object) -> Attribute:
         return FloatAttr(value, f64)
     if isinstance(value, str):
         return _text(bases, value)
-    assert isinstance(value, Sequence)
-    return _sequence(bases, value)
+    assert isinstance(value, list | tuple)
+    return _sequence(bases, cast("Sequence[object]", value))
 
 
 def _text(bases: frozenset[type[Attribute]], value: str) -> Attribute:
     for base in bases:
         if issubclass(base, EnumAttribute):
-            return base(base.enum_type(value))
+            return cast("type[Any]", base)(base.enum_type(value))
     return StringAttr(value)
 
 

@@ -56,7 +56,9 @@ def _repeated(net: Network, node: Node, x: Value, coefficient: Value, axis: int)
     """One coefficient per block of `block_size` along an axis, repeated to the dimensions of `x`."""
     axis, block = node.from_front(axis, x.rank), node.integer("block_size", 0)
     if block < 1 or coefficient.rank != x.rank:
-        raise node.invalid(f"expected a scale of rank 0 or 1, or one of rank {x.rank} with block_size, got rank {coefficient.rank}")
+        raise node.invalid(
+            f"expected a scale of rank 0 or 1, or one of rank {x.rank} with block_size, got rank {coefficient.rank}"
+        )
     spread = layers.unsqueeze(net, coefficient, [axis + 1])
     dims: list[Dim] = list(spread.dims)
     dims[axis + 1] = block

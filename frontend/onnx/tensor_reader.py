@@ -1,4 +1,4 @@
-"""Arrays out of `TensorProto`s: raw bytes without a copy, external data from the model's folder and from nowhere else."""
+"""Arrays out of `TensorProto`s: raw bytes without a copy, external data from the model's folder and nowhere else."""
 
 from __future__ import annotations
 
@@ -53,10 +53,13 @@ def element_name(data_type: int, what: str) -> str:
     """The NumPy dtype name of an ONNX data type; raises where it is unknown, or known and not supported."""
     if data_type in _NAMES:
         return _NAMES[data_type]
-    known = {value: name for name, value in TensorProto.DataType.items()}
+    known: dict[int, str] = {value: name for name, value in TensorProto.DataType.items()}
     if data_type not in known or data_type == TensorProto.UNDEFINED:
         raise InvalidModelError(f"{what} has data type {data_type}, which ONNX does not define")
-    raise UnsupportedError(f"{what} has element type {known[data_type].lower()}, which is not supported yet; cast it to one of {sorted(set(_NAMES.values()))}")
+    raise UnsupportedError(
+        f"{what} has element type {known[data_type].lower()}, which is not supported yet; "
+        f"cast it to one of {', '.join(_NAMES.values())}"
+    )
 
 
 def element(data_type: int, what: str) -> Attribute:
@@ -123,14 +126,18 @@ def _external(tensor: TensorProto, what: str, folder: Path | None, kind: np.dtyp
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if folder is None:
-        raise InvalidModelError(f"{what} lies in the file {location!r} beside the model; give the model as a path, not as bytes")
+        raise InvalidModelError(
+            f"{what} lies in the file {location!r} beside the model; give the model as a path, not as bytes"
+        )
     try:
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", size))
     except ValueError as error:
         raise InvalidModelError(f"{what} has external data with a malformed offset or length: {error}") from error
     path = _inside(folder, location, what)
     if offset < 0 or length != size or offset + length > path.stat().st_size:
-        raise InvalidModelError(f"{what} needs {size} bytes at offset {offset} of {path.name}, which holds {path.stat().st_size}")
+        raise InvalidModelError(
+            f"{what} needs {size} bytes at offset {offset} of {path.name}, which holds {path.stat().st_size}"
+        )
     if not size:
         return np.empty(0, kind)
     mapped = np.memmap(path, np.uint8, "r", offset, (length,))

@@ -11,7 +11,12 @@ from mlirt.dialects.symbolic import Dim
 if TYPE_CHECKING:
     from mlirt.frontend.onnx.node import Node
 
-_MODES = {"NOTSET": "explicit_round_down", "VALID": "explicit_round_down", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower"}
+_MODES = {
+    "NOTSET": "explicit_round_down",
+    "VALID": "explicit_round_down",
+    "SAME_UPPER": "same_upper",
+    "SAME_LOWER": "same_lower",
+}
 
 
 @dataclass(frozen=True)

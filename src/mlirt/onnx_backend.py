@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mlirt.runtime.engine import EngineLike
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-Inputs: TypeAlias = "Mapping[str, Array] | Sequence[Array]"
+Inputs: TypeAlias = "Mapping[str, Any] | Sequence[Any]"
 
 _TARGETS = {"CPU": "cpu", "CUDA": "cuda"}
 _LARGEST_STEERING_INPUT = 4096
@@ -30,8 +30,8 @@ _LARGEST_STEERING_INPUT = 4096
 class MlirtBackendRep(BackendRep):
     """A model that is ready to run.
 
-    Some inputs (axes, shapes, pads) steer what the network is; an engine needs them when it is built. Such a model is built
-    again for each new value of these inputs, and the engines are kept.
+    Some inputs (axes, shapes, pads) steer what the network is; an engine needs them when it is built. Such a model is
+    built again for each new value of these inputs, and the engines are kept.
     """
 
     def __init__(self, model: onnx.ModelProto, target: str, **options: Any) -> None:
@@ -50,8 +50,8 @@ class MlirtBackendRep(BackendRep):
                 raise
             self._steering.extend(error.inputs)
 
-    def run(self, inputs: Inputs, **kwargs: Any) -> tuple[Array, ...]:
-        """The outputs in the model's order, for inputs by name or in the model's order (`None` for one that is left out).
+    def run(self, inputs: Inputs, **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs in the model's order, for inputs by name or in that order (`None` for one that is left out).
 
         Inputs may be `TensorProto`s; then the outputs are, too.
         """
@@ -70,7 +70,9 @@ class MlirtBackendRep(BackendRep):
             inputs = [np.asarray(inputs)]
         if len(inputs) != len(self._inputs):
             raise InvalidInputError(f"expected {len(self._inputs)} inputs {self._inputs}, got {len(inputs)}")
-        return {name: _array(value, name) for name, value in zip(self._inputs, inputs, strict=True) if value is not None}
+        return {
+            name: _array(value, name) for name, value in zip(self._inputs, inputs, strict=True) if value is not None
+        }
 
     def _engine(self, feeds: Mapping[str, Array]) -> EngineLike:
         while True:
@@ -84,7 +86,11 @@ class MlirtBackendRep(BackendRep):
             try:
                 self._engines[key] = self._built(constants)
             except ValueNeededError as error:
-                more = [name for name in error.inputs if name not in self._steering and feeds[name].size <= _LARGEST_STEERING_INPUT]
+                more = [
+                    name
+                    for name in error.inputs
+                    if name not in self._steering and feeds[name].size <= _LARGEST_STEERING_INPUT
+                ]
                 if not more:
                     raise
                 self._steering.extend(more)
@@ -107,16 +113,17 @@ class MlirtBackend(Backend):
         return MlirtBackendRep(model, _target(device), **kwargs)
 
     @classmethod
-    def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Array, ...]:
+    def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod
     def run_node(
         cls, node: onnx.NodeProto, inputs: Any, device: str = "CPU", outputs_info: Any = None, **kwargs: Any
-    ) -> tuple[Array, ...]:
+    ) -> tuple[Any, ...]:
         """Run one node alone; the outputs' types are found by ONNX's shape inference."""
         names = list(dict.fromkeys(name for name in node.input if name))
-        arrays = list(inputs.values()) if isinstance(inputs, Mapping) else [np.asarray(array) for array in inputs]
+        given: Inputs = inputs
+        arrays = [np.asarray(array) for array in (given.values() if isinstance(given, Mapping) else given)]
         values = [
             onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
             for name, array in zip(names, arrays, strict=True)
