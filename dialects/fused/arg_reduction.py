@@ -99,7 +99,7 @@ class ArgReductionOp(FusedOp):
         )
         require(
             fits,
-            f"C2: the result of {self.name} has integers and rank {rank(self.input.type) - lost}, not {self.output.type}",
+            f"C2: the result of {self.name} has integers, rank {rank(self.input.type) - lost}, not {self.output.type}",
         )
 
     def reference(self, *arrays: Array) -> Sequence[Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, TensorType, i64
 from xdsl.ir import Attribute, SSAValue
@@ -52,7 +52,7 @@ class ConcatOp(FusedOp):
         flags = self.attributes.get(_IN_PLACE)
         if not isinstance(flags, ArrayAttr):
             return (False,) * len(self.inputs)
-        return tuple(isinstance(flag, IntegerAttr) and bool(flag.value.data) for flag in flags)
+        return tuple(flag == BoolAttr.from_bool(True) for flag in cast("ArrayAttr[Attribute]", flags))
 
     @in_place.setter
     def in_place(self, flags: Sequence[bool]) -> None:

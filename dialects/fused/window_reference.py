@@ -31,7 +31,7 @@ def slide(
     ):
         n = x.shape[axis]
         out[axis] = (n + pre + post - dilation * (size - 1) - 1) // stride + 1 if length is None else length
-        cells: Array = np.arange(out[axis])[:, None] * stride - pre + np.arange(size) * dilation
+        cells = _cells(out[axis], stride, pre, size, dilation)
         positions.append(cells)
         counted = (cells >= -pre) & (cells < n + post) if include_padding else (cells >= 0) & (cells < n)
         count = count * counted.sum(1).reshape([-1 if k == axis else 1 for k in range(x.ndim)])
@@ -45,6 +45,13 @@ def slide(
         return total
     count = np.maximum(count, 1)
     return total / count if is_float else np.sign(total) * (np.abs(total) // count)
+
+
+def _cells(positions: int, stride: int, pre: int, size: int, dilation: int) -> Array:
+    """The input cell of each tap (columns) of each window (rows)."""
+    import numpy as np
+
+    return np.arange(positions)[:, None] * stride - pre + np.arange(size) * dilation
 
 
 def _take(x: Array, places: Array, axis: int, neutral: float) -> Array:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import auto
+from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
+    DictionaryAttr,
     FunctionType,
     IndexType,
     MemRefType,
@@ -63,7 +65,7 @@ class FuncOp(IRDLOperation):
     sym_name = prop_def(SymbolNameConstraint())
     function_type = prop_def(FunctionType)
     family = opt_prop_def(StringAttr)
-    arg_attrs = opt_prop_def(ArrayAttr)
+    arg_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
     body = region_def("single_block")
 
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
@@ -84,7 +86,8 @@ class FuncOp(IRDLOperation):
             parser, reserved_attr_names=("sym_name", "function_type")
         )
         op = cls(name, list(inputs), region)
-        for key, value in (extra.data if extra is not None else {}).items():
+        given: Mapping[str, Attribute] = {} if extra is None else extra.data
+        for key, value in given.items():
             (op.properties if key == "family" else op.attributes)[key] = value
         if arg_attrs is not None:
             op.properties["arg_attrs"] = arg_attrs
@@ -95,12 +98,21 @@ class FuncOp(IRDLOperation):
         if self.family is not None:
             attributes["family"] = self.family
         print_func_op_like(
-            printer, self.sym_name, self.function_type, self.body, attributes, arg_attrs=self.arg_attrs, reserved_attr_names=()
+            printer,
+            self.sym_name,
+            self.function_type,
+            self.body,
+            attributes,
+            arg_attrs=self.arg_attrs,
+            reserved_attr_names=(),
         )
 
     def verify_(self) -> None:
         given = [arg.type for arg in self.body.block.args]
-        require(given == list(self.function_type.inputs), f"kernel.func @{self.sym_name.data}: the block takes other types than the function type")
+        require(
+            given == list(self.function_type.inputs),
+            f"kernel.func @{self.sym_name.data}: the block takes other types than the function type",
+        )
         for type_ in given:
             require(
                 not isinstance(type_, MemRefType) or len(type_.shape) == 1,
@@ -131,8 +143,8 @@ class YieldOp(IRDLOperation):
 
 @irdl_op_definition
 class ParallelOp(IRDLOperation):
-    """Independent iterations over a box. The outermost one is spread over blocks or workers, a nested one over the threads
-    of a block or the lanes of a vector.
+    """Independent iterations over a box. The outermost one is spread over blocks or workers, a nested one over the
+    threads of a block or the lanes of a vector.
 
     Example: `kernel.parallel (%n, %m) { ^bb0(%i: index, %j: index): .. kernel.yield }`
     """
@@ -186,7 +198,9 @@ class ReduceOp(IRDLOperation):
 
     traits = traits_def(RecursiveMemoryEffect())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$kind `(` $extents `)` `init` $init attr-dict-with-keyword `:` type($init) `->` type($result) $body"
+    assembly_format = (
+        "$kind `(` $extents `)` `init` $init attr-dict-with-keyword `:` type($init) `->` type($result) $body"
+    )
 
     def __init__(self, kind: ReduceKind, extents: Sequence[SSAValue], init: SSAValue, body: Region | None = None):
         region = body if body is not None else Region(Block(arg_types=[IndexType()] * len(extents)))
@@ -199,7 +213,10 @@ class ReduceOp(IRDLOperation):
 
     def verify_(self) -> None:
         _check_indices(self, self.body, len(self.extents))
-        require(self.init.type == self.result.type, f"kernel.reduce: init is {self.init.type}, the result {self.result.type}")
+        require(
+            self.init.type == self.result.type,
+            f"kernel.reduce: init is {self.init.type}, the result {self.result.type}",
+        )
 
 
 def split_strides(strides: Sequence[SSAValue | int]) -> tuple[list[SSAValue], DenseArrayBase]:
@@ -209,11 +226,19 @@ def split_strides(strides: Sequence[SSAValue | int]) -> tuple[list[SSAValue], De
     return dynamic, DenseArrayBase.from_list(i64, static)
 
 
+def element_of_buffer(buffer: SSAValue) -> Attribute:
+    """The type of the elements of a buffer."""
+    type_: Attribute = buffer.type
+    assert isinstance(type_, MemRefType)
+    return cast("MemRefType[Attribute]", type_).element_type
+
+
 @irdl_op_definition
 class LoadOp(IRDLOperation):
     """Read one element at the sum of `index * stride`.
 
-    Example: `%v = kernel.load %x [%i, %j] strides [%s] {static_strides = array<i64: -9223372036854775808, 1>} : memref<?xf32>, f32`
+    Example: `%v = kernel.load %x [%i, %j] strides [%s] {static_strides = array<i64: -9223372036854775808, 1>} :
+    memref<?xf32>, f32`
     """
 
     name = "kernel.load"
@@ -226,15 +251,16 @@ class LoadOp(IRDLOperation):
 
     traits = traits_def(MemoryReadEffect())
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
-    assembly_format = "$buffer `[` $indices `]` `strides` `[` $dynamic_strides `]` attr-dict `:` type($buffer) `->` type($result)"
+    assembly_format = (
+        "$buffer `[` $indices `]` `strides` `[` $dynamic_strides `]` attr-dict `:` type($buffer) `->` type($result)"
+    )
 
     def __init__(self, buffer: SSAValue, indices: Sequence[SSAValue], strides: Sequence[SSAValue | int]):
-        assert isinstance(buffer.type, MemRefType)
         dynamic, static = split_strides(strides)
         super().__init__(
             operands=[buffer, indices, dynamic],
             properties={"static_strides": static},
-            result_types=[buffer.type.element_type],
+            result_types=[element_of_buffer(buffer)],
         )
 
     def verify_(self) -> None:
@@ -255,9 +281,14 @@ class StoreOp(IRDLOperation):
 
     traits = traits_def(MemoryWriteEffect())
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
-    assembly_format = "$value `,` $buffer `[` $indices `]` `strides` `[` $dynamic_strides `]` attr-dict `:` type($value) `,` type($buffer)"
+    assembly_format = (
+        "$value `,` $buffer `[` $indices `]` `strides` `[` $dynamic_strides `]` attr-dict "
+        "`:` type($value) `,` type($buffer)"
+    )
 
-    def __init__(self, value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue], strides: Sequence[SSAValue | int]):
+    def __init__(
+        self, value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue], strides: Sequence[SSAValue | int]
+    ):
         dynamic, static = split_strides(strides)
         super().__init__(operands=[value, buffer, indices, dynamic], properties={"static_strides": static})
 
@@ -279,8 +310,23 @@ def stride_values(op: LoadOp | StoreOp) -> list[SSAValue | int]:
 
 def _check_indices(op: Operation, body: Region, count: int) -> None:
     given = [arg.type for arg in body.block.args]
-    require(given == [IndexType()] * count, f"{op.name}: the body takes one index per extent, {count}; it takes {len(given)}")
+    require(
+        given == [IndexType()] * count,
+        f"{op.name}: the body takes one index per extent, {count}; it takes {len(given)}",
+    )
     require(isinstance(body.block.last_op, YieldOp), f"{op.name}: the body does not end with kernel.yield")
 
 
-__all__ = ["DYNAMIC", "FuncOp", "LoadOp", "ParallelOp", "ReduceKind", "ReduceKindAttr", "ReduceOp", "ReturnOp", "StoreOp", "YieldOp", "split_strides"]
+__all__ = [
+    "DYNAMIC",
+    "FuncOp",
+    "LoadOp",
+    "ParallelOp",
+    "ReduceKind",
+    "ReduceKindAttr",
+    "ReduceOp",
+    "ReturnOp",
+    "StoreOp",
+    "YieldOp",
+    "split_strides",
+]

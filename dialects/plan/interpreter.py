@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FloatAttr, MemRefType, ModuleOp
+from xdsl.dialects.builtin import FloatAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.interpreter import entry_function, input_names, output_names
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
+from mlirt.dialects.kernel.core import element_of_buffer
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
 from mlirt.dialects.plan.ops import BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
 from mlirt.dialects.symbol_values import bind
@@ -105,8 +106,7 @@ class _Run:
             return evaluate(given.value(), self.symbols)
         if isinstance(given, FloatAttr):
             return given.value.data
-        assert isinstance(name.type, MemRefType)
-        element = element_type(name)
+        element = element_of_buffer(name)
         data = self.memory[op.buffers[given.operand.data]]
         start = evaluate(given.value(), self.symbols)
         return OffsetBuffer(data.view(numpy_dtype(element)), start // byte_width(element))
@@ -115,12 +115,6 @@ class _Run:
         from mlirt.dialects.kernel.interpreter import OffsetBuffer
 
         return _address(given.array) if isinstance(given, OffsetBuffer) else None
-
-
-def element_type(buffer: SSAValue) -> Any:
-    """What a kernel's buffer argument holds."""
-    assert isinstance(buffer.type, MemRefType)
-    return buffer.type.get_element_type()
 
 
 def _address(array: Array) -> int:

@@ -6,7 +6,7 @@ What only the builder knows is left out: `target`, `main`, `profiles`, and the `
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
@@ -168,8 +168,8 @@ class _Writer:
         unknown = sorted(wanted - set(places))
         if unknown:
             raise UnsupportedError(
-                f"the size {unknown[0]!r} is not the length of an input dimension: it depends on the data, or the network "
-                "has only an expression of it; give the inputs fixed shapes"
+                f"the size {unknown[0]!r} is not the length of an input dimension: it depends on the data, or "
+                "the network has only an expression of it; give the inputs fixed shapes"
             )
         for name, (position, axis) in places.items():
             if name in wanted:
@@ -205,30 +205,28 @@ def _argument_type(of: Attribute) -> str:
         return "f32" if isinstance(of, Float32Type) else "f64"
     if isinstance(of, IndexType):
         return "i64"
-    if isinstance(of, IntegerType) and of.width.data in (32, 64):
-        return f"i{of.width.data}"
+    if of in (IntegerType(32), IntegerType(64)):
+        return str(of)
     raise CompileError(f"a kernel cannot take an argument of type {of}")
 
 
 def _symbols_in(value: object) -> Iterator[str]:
-    """The symbols in the expressions of records, which are strings where no operator and no label stands."""
+    """The symbols in the expressions of records."""
     if isinstance(value, dict):
-        for key, item in value.items():
-            if key in _EXPRESSIONS:
-                yield from _expression_symbols(item)
-            elif isinstance(item, list):
-                yield from _symbols_in(item)
+        for key, item in cast("Record", value).items():
+            yield from _expression_symbols(item) if key in _EXPRESSIONS else _symbols_in(item)
     elif isinstance(value, list):
-        for item in value:
+        for item in cast("list[object]", value):
             yield from _symbols_in(item)
 
 
 _EXPRESSIONS = ("bytes", "offset", "view_offset", "int", "shape", "grid")
+_OPERATORS = ("+", "-", "*", "//", "%", "max", "min")
 
 
 def _expression_symbols(value: object) -> Iterator[str]:
-    if isinstance(value, str) and value not in ("+", "-", "*", "//", "%", "max", "min"):
+    if isinstance(value, str) and value not in _OPERATORS:
         yield value
     elif isinstance(value, list):
-        for item in value:
+        for item in cast("list[object]", value):
             yield from _expression_symbols(item)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import auto
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, FunctionType, IntegerAttr, StringAttr, SymbolRefAttr, TensorType
 from xdsl.dialects.utils import EnumAttribute
@@ -196,15 +197,14 @@ class LaunchOp(IRDLOperation):
 
     def arguments(self) -> tuple[Argument, ...]:
         """One entry per kernel argument."""
-        return tuple(arg for arg in self.args if isinstance(arg, PointerAttr | ExpressionAttr | FloatAttr))
+        return tuple(cast("Argument", arg) for arg in self.args)
 
     def kernel_name(self) -> str:
         return self.kernel.root_reference.data
 
     def verify_(self) -> None:
-        require(
-            len(self.arguments()) == len(self.args), f"{self.name}: an argument is a pointer, an expression or a float"
-        )
+        legal = all(isinstance(arg, PointerAttr | ExpressionAttr | FloatAttr) for arg in self.args)
+        require(legal, f"{self.name}: an argument is a pointer, an expression or a float")
         for arg in self.arguments():
             known = not isinstance(arg, PointerAttr) or arg.operand.data < len(self.buffers)
             require(known, f"C1: {self.name} has {len(self.buffers)} buffers, but an argument names {arg}")

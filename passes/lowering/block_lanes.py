@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import channels, dims, element_of, is_unsigned, rank
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 
 
 def surplus(of: Attribute) -> Dim | None:
@@ -56,7 +56,4 @@ def number(k: KernelBuilder, value: float, element: Attribute) -> SSAValue:
     """A number of a tensor's element type; unsigned ones are made from signless ones."""
     if not is_unsigned(element):
         return k.constant(value, element)
-    from xdsl.dialects.arith import BitcastOp
-
-    assert isinstance(element, IntegerType)
-    return k.value(BitcastOp(k.constant(value, IntegerType(element.width.data)), element))
+    return k.typed(k.constant(value, scalar_type(element)), element)

@@ -44,12 +44,13 @@ class ConvertFusedToKernelPass(ModulePass):
     tactic: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kinds = [kind for kind in _KINDS if kind == self.target]
+        kinds: list[TargetKind] = [kind for kind in _KINDS if kind == self.target]
         if not kinds:
             raise InvalidInputError(f"there is no target {self.target!r}: expected one of {', '.join(_KINDS)}")
         if not isinstance(ctx, RtContext):
             raise InvalidInputError("convert-fused-to-kernel needs a context with a weight store (RtContext)")
-        target = Target(kinds[0], self.vector_bits, frozenset(self.features), self.arch, self.threads)
+        (kind,) = kinds
+        target = Target(kind, self.vector_bits, frozenset(self.features), self.arch, self.threads)
         for function in [
             inner for inner in op.body.block.ops if isinstance(inner, FuncOp) and not inner.is_declaration
         ]:

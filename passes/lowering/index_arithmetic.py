@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import integer_type
 
 
 class IndexArithmetic(ABC):
@@ -77,8 +81,7 @@ class IndexArithmetic(ABC):
 
     def to_integer(self, position: SSAValue, type_: Attribute) -> SSAValue:
         """An index as an integer of a given type."""
-        assert isinstance(type_, IntegerType)
-        signless = IntegerType(type_.width.data)
+        signless = IntegerType(integer_type(type_).width.data)
         result = self.value(arith.IndexCastOp(position, signless))
         return result if signless == type_ else self.value(arith.BitcastOp(result, type_))
 
@@ -93,7 +96,7 @@ class IndexArithmetic(ABC):
         return self.value(op(self.index(a), self.index(b)))
 
 
-_FOLDS = {
+_FOLDS: dict[str, Callable[[int, int], int]] = {
     "arith.addi": lambda a, b: a + b,
     "arith.subi": lambda a, b: a - b,
     "arith.muli": lambda a, b: a * b,
@@ -101,8 +104,8 @@ _FOLDS = {
     "arith.remui": lambda a, b: a % b,
     "arith.floordivsi": lambda a, b: a // b,
     "arith.ceildivsi": lambda a, b: -(-a // b),
-    "arith.maxsi": max,
-    "arith.minsi": min,
+    "arith.maxsi": lambda a, b: max(a, b),
+    "arith.minsi": lambda a, b: min(a, b),
 }
 
 
@@ -112,5 +115,5 @@ def known(value: SSAValue | int) -> int | None:
         return value
     owner = value.owner
     if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
+        return cast("IntegerAttr[IndexType]", owner.value).value.data
     return None

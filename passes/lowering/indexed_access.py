@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.arith import ExtSIOp, ExtUIOp, IndexCastOp
-from xdsl.dialects.builtin import IndexType, IntegerType, i64
+from xdsl.dialects.arith import IndexCastOp
+from xdsl.dialects.builtin import IndexType, i64
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import is_unsigned
 from mlirt.passes.lowering.kernel_builder import KernelBuilder, Stride
 from mlirt.passes.lowering.loop_nest import Affine, NestCode
 from mlirt.passes.lowering.placement import Placement
@@ -40,16 +39,12 @@ def resolve(
 
 
 def _as_index(k: KernelBuilder, number: SSAValue) -> SSAValue:
-    type_ = number.type
-    assert isinstance(type_, IntegerType)
-    ready = k.ready(number)
-    if type_.width.data < 64:
-        ready = k.value((ExtUIOp if is_unsigned(type_) else ExtSIOp)(ready, i64))
-    return k.value(IndexCastOp(ready, IndexType()))
+    return k.value(IndexCastOp(k.scalars(i64).cast(k.ready(number), number.type), IndexType()))
 
 
 def coordinate_operands(indices: SSAValue, place: Placement, steps: Sequence[Dim], depth: int | None) -> list[Affine]:
-    """The indices as operands of a nest, one per coordinate; `depth` coordinates lie in the last dimension, or None: one.
+    """The indices as operands of a nest, one per coordinate; `depth` coordinates lie in the last dimension, or None:
+    one.
 
     `steps` are the indices' strides over the dimensions of the nest, without that last dimension.
     """

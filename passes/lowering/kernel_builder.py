@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
-from xdsl.builder import Builder, InsertPoint
+from xdsl.builder import Builder
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    AnyFloat,
     DenseArrayBase,
     FloatAttr,
     FunctionType,
     IndexType,
     IntegerAttr,
-    IntegerType,
     MemRefType,
     StringAttr,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
 
 from mlirt.dialects.fused.fused_op import IndexOp, SizeOp, copy_region
 from mlirt.dialects.kernel.core import FuncOp, LoadOp, ParallelOp, ReduceKind, ReduceOp, ReturnOp, StoreOp, YieldOp
@@ -28,7 +29,7 @@ from mlirt.dialects.plan.expression import Argument, ExpressionAttr, PointerAttr
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float, is_unsigned
 from mlirt.passes.lowering.index_arithmetic import IndexArithmetic
-from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars, integer_type, scalar_type
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -101,7 +102,7 @@ class KernelBuilder(IndexArithmetic):
     def scalar(self, value: float, type_: Attribute) -> SSAValue:
         """A number as an argument: kernels that differ in it are shared."""
         if is_float(type_):
-            return self._argument(type_, FloatAttr(value, type_))  # pyright: ignore[reportArgumentType]
+            return self._argument(type_, FloatAttr(value, cast("AnyFloat", type_)))
         return self._argument(type_, ExpressionAttr.of(int(value)))
 
     def _argument(self, type_: Attribute, bound_to: Argument) -> SSAValue:
@@ -146,10 +147,11 @@ class KernelBuilder(IndexArithmetic):
     def constant(self, value: float, type_: Attribute = _INDEX) -> SSAValue:
         """A number that is part of the code; equal ones are one op at the start of the kernel."""
         if is_float(type_):
-            attr: Attribute = FloatAttr(float(value), type_)  # pyright: ignore[reportArgumentType]
+            attr = FloatAttr(float(value), cast("AnyFloat", type_))
+        elif isinstance(type_, IndexType):
+            attr = IntegerAttr(int(value), type_)
         else:
-            assert isinstance(type_, IntegerType | IndexType)
-            attr = IntegerAttr(int(value), type_, truncate_bits=isinstance(type_, IntegerType))
+            attr = IntegerAttr(int(value), integer_type(type_), truncate_bits=True)
         if attr not in self._constants:
             op = arith.ConstantOp(attr)
             top = self.function.body.block
@@ -169,8 +171,8 @@ class KernelBuilder(IndexArithmetic):
 
     def ready(self, value: SSAValue) -> SSAValue:
         """A number as `arith` takes it: unsigned integers reinterpreted as signless ones."""
-        if isinstance(value.type, IntegerType) and is_unsigned(value.type):
-            return self.value(arith.BitcastOp(value, IntegerType(value.type.width.data)))
+        if is_unsigned(value.type):
+            return self.value(arith.BitcastOp(value, scalar_type(value.type)))
         return value
 
     def typed(self, value: SSAValue, element: Attribute) -> SSAValue:
@@ -196,7 +198,7 @@ class KernelBuilder(IndexArithmetic):
     # Loops.
 
     @contextmanager
-    def inside(self, block: Block) -> Iterator[None]:
+    def inside(self, block: Block) -> Generator[None]:
         """Append to `block` for a while."""
         outer, self.block = self.block, block
         try:
@@ -205,7 +207,7 @@ class KernelBuilder(IndexArithmetic):
             self.block = outer
 
     @contextmanager
-    def parallel(self, extents: Sequence[Extent]) -> Iterator[list[SSAValue]]:
+    def parallel(self, extents: Sequence[Extent]) -> Generator[list[SSAValue]]:
         """Independent iterations over a box; gives one index per extent."""
         op = ParallelOp([self.extent(extent) for extent in extents])
         with self.inside(op.body.block):

@@ -131,7 +131,9 @@ def _check_apart(left: BufferOp, right: BufferOp) -> None:
     (start, size), (other, length) = (place for place in places if place is not None)
     (first, last), (begin, end) = _lifetime(left), _lifetime(right)
     shares_class = left.halo == right.halo
-    together = (first <= end and begin <= last) or (not shares_class and (left.halo is not None or right.halo is not None))
+    together = (first <= end and begin <= last) or (
+        not shares_class and (left.halo is not None or right.halo is not None)
+    )
     if together and size and length and start < other + length and other < start + size:
         raise OperationError(right, f"overlaps another buffer that is alive in [{first}, {last}]")
 

@@ -1,4 +1,6 @@
-"""Convolution and deconvolution as a direct sum, for any rank, groups, dilation and layout: the one that always works."""
+"""Convolution and deconvolution as a direct sum, for any rank, groups, dilation and layout: the one that always
+works.
+"""
 
 from __future__ import annotations
 

@@ -46,7 +46,9 @@ def lower(op: Operation, lowering: Lowering) -> bool:
 def _steps(
     op: GatherOp, data: Sequence[Dim], indices: Sequence[Dim]
 ) -> tuple[tuple[Dim, ...], tuple[Dim, ...], tuple[int, ...]]:
-    """Strides of the data and of the indices over the result's dimensions, and the axes of the data that indices name."""
+    """Strides of the data and of the indices over the result's dimensions, and the axes of the data that indices
+    name.
+    """
     axis, shared = op.axis.value.data, op.elementwise_dims
     if op.mode.data is GatherMode.ELEMENT:
         return (*data[:axis], 0, *data[axis + 1 :]), tuple(indices), (axis,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
@@ -52,7 +52,9 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     return True
 
 
-def _for_each(k: KernelBuilder, extents: Sequence[SSAValue], at: list[SSAValue], apply) -> None:
+def _for_each(
+    k: KernelBuilder, extents: Sequence[SSAValue], at: list[SSAValue], apply: Callable[[list[SSAValue]], None]
+) -> None:
     if not extents:
         apply(at)
         return
