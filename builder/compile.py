@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.builder.profiles import Profiles, pinned_shapes, read_profiles
@@ -35,6 +37,7 @@ def compile(
     input_shapes: Mapping[str, Sequence[int | str]] | None = None,
     constants: Mapping[str, Array] | None = None,
     progress: Progress | None = None,
+    dump_phases: str | os.PathLike[str] | None = None,
 ) -> EngineLike:
     """Build an engine for an ONNX model given as a path, bytes or a ModelProto.
 
@@ -44,6 +47,7 @@ def compile(
     input_shapes: other dimensions for inputs: numbers, or names and expressions for dynamic ones.
     constants: values for inputs that then are built in.
     progress: called with a text, the steps done and the steps in all.
+    dump_phases: a folder for the IR after each phase, one text file a phase.
 
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet,
     `InvalidInputError` for arguments that do not fit, `CompileError` where a pass or a back end fails.
@@ -53,7 +57,7 @@ def compile(
         raise InvalidInputError(f"precision {precision!r} is not known; expected one of {', '.join(PRECISIONS)}")
     ctx = RtContext()
     module = _import(model, ctx, profiles, input_shapes or {}, constants)
-    return _build(module, ctx, chosen, precision, progress)
+    return _build(module, ctx, chosen, precision, progress, None if dump_phases is None else Path(dump_phases))
 
 
 def _target(target: str) -> str:
@@ -93,11 +97,18 @@ def _import(
     return import_model(model, ctx, shapes, constants)
 
 
-def _build(module: ModuleOp, ctx: RtContext, target: str, precision: str, progress: Progress | None) -> EngineLike:
+def _build(
+    module: ModuleOp,
+    ctx: RtContext,
+    target: str,
+    precision: str,
+    progress: Progress | None,
+    dump_phases: Path | None,
+) -> EngineLike:
     if target == "reference":
         from mlirt.builder.reference_engine import ReferenceEngine
 
-        return ReferenceEngine(module, ctx)
+        return ReferenceEngine(module, ctx, name)
     from mlirt.builder.build import build
 
-    return build(module, ctx, target, precision, progress)
+    return build(module, ctx, target, precision, progress, dump_phases)
