@@ -57,7 +57,24 @@ def compile(
         raise InvalidInputError(f"precision {precision!r} is not known; expected one of {', '.join(PRECISIONS)}")
     ctx = RtContext()
     module = _import(model, ctx, profiles, input_shapes or {}, constants)
-    return _build(module, ctx, chosen, precision, progress, None if dump_phases is None else Path(dump_phases))
+    if chosen == "reference":
+        from mlirt.builder.reference_engine import ReferenceEngine
+
+        return ReferenceEngine(module, ctx, _name_of(model))
+    from mlirt.builder.build import build
+
+    folder = None if dump_phases is None else Path(dump_phases)
+    return build(module, ctx, chosen, precision, progress, folder, _name_of(model))
+
+
+def _name_of(model: ModelSource) -> str:
+    """The name of the graph, or of the model's file."""
+    if isinstance(model, bytes):
+        return "network"
+    if isinstance(model, str | os.PathLike):
+        path = Path(model)
+        return path.parent.name if path.stem == "model" and path.parent.name else path.stem
+    return model.graph.name or "network"
 
 
 def _target(target: str) -> str:
@@ -96,19 +113,3 @@ def _import(
         shapes = {**shapes, **pinned_shapes(wanted, own)}
     return import_model(model, ctx, shapes, constants)
 
-
-def _build(
-    module: ModuleOp,
-    ctx: RtContext,
-    target: str,
-    precision: str,
-    progress: Progress | None,
-    dump_phases: Path | None,
-) -> EngineLike:
-    if target == "reference":
-        from mlirt.builder.reference_engine import ReferenceEngine
-
-        return ReferenceEngine(module, ctx, name)
-    from mlirt.builder.build import build
-
-    return build(module, ctx, target, precision, progress, dump_phases)
