@@ -1,125 +1,114 @@
-"""Turns the source of CUDA kernels into cubins, by numba-cuda, libNVVM and nvJitLink; no GPU is needed.
-
-The front end runs once per kernel, for the oldest architecture asked for; nvJitLink makes a cubin for each from that PTX.
-"""
+"""Source of CUDA kernels to cubins: from the cache where they are known, else by numba-cuda in up to two processes."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
-from mlirt.errors import CompileError
+from mlirt.builder.compiler_process import CompilerProcess
+from mlirt.builder.cubin import Cubin
+from mlirt.builder.kernel_cache import KernelCache, key_of, sources_digest, versions
 
 if TYPE_CHECKING:
-    from mlirt.codegen.numba_cuda.emit import KernelSource
+    from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 
 ARCHITECTURES = ("sm_80", "sm_90a")
+_HERE = Path(__file__).parent
+_MOST_PROCESSES = 2
+_KERNELS_PER_PROCESS = 3  # starting a process costs as much as compiling some
+
+Report: TypeAlias = "Callable[[str, int, int], None]"
+Cubins: TypeAlias = "dict[str, Cubin]"
 
 
-@dataclass(frozen=True)
-class Cubin:
-    """Machine code for one architecture, and what a thread of it needs."""
+def compile_kernels(
+    sources: Mapping[str, KernelSource], report: Report | None = None, architectures: Sequence[str] = ARCHITECTURES
+) -> dict[str, Cubins]:
+    """The machine code of each kernel by its name and by architecture; raises `CompileError` that names the kernel.
 
-    code: bytes
-    registers: int
-    spilled_bytes: int
-
-
-def compile_kernel(source: KernelSource, architectures: Sequence[str] = ARCHITECTURES) -> dict[str, Cubin]:
-    """The machine code of one kernel by architecture; its symbol is the kernel's name."""
-    text = ptx_text(source, min(architectures, key=_version))
-    return {arch: link(text, arch, source.name) for arch in architectures}
-
-
-def ptx_text(source: KernelSource, architecture: str) -> str:
-    """The PTX of one kernel, with its plain name as entry."""
-    cuda: Any = import_module("numba.cuda")
-    types: Any = import_module("numba.core.types")
-    function = _function(source)
-    signature = types.void(*[_type(argument) for argument in source.arguments])
-    try:
-        text, _ = cuda.compile(
-            function,
-            signature,
-            cc=_capability(architecture),
-            device=False,
-            abi="numba",
-            launch_bounds=(source.threads, 1),
-        )
-    except Exception as error:
-        reason = " ".join(str(error).split())
-        raise CompileError(f"kernel {source.name}: numba-cuda refuses the generated source: {reason[:500]}") from error
-    return _with_plain_names(text, source.name)
+    `report` is called with a text, the kernels done and the kernels in all.
+    """
+    cache, done = KernelCache(), dict[str, Cubins]()
+    keys = {name: _key(source, architectures) for name, source in sources.items()}
+    for name, key in keys.items():
+        found = cache.get(key)
+        if found is not None:
+            done[name] = _unpacked(found)
+    missing = {name: source for name, source in sources.items() if name not in done}
+    if missing:
+        _compile(missing, done, report, len(sources), architectures)
+        for name in missing:
+            cache.put(keys[name], _packed(done[name]))
+    return {name: done[name] for name in sources}
 
 
-def _function(source: KernelSource) -> Any:
-    """The function that the source defines; numba finds its lines for messages."""
-    import linecache
-
-    path = f"<kernel {source.name}>"
-    linecache.cache[path] = (len(source.text), None, source.text.splitlines(keepends=True), path)
-    namespace: dict[str, Any] = {}
-    exec(compile(source.text, path, "exec"), namespace)  # our own generated text
-    return namespace[source.name]
+def _key(source: KernelSource, architectures: Sequence[str]) -> str:
+    library = sources_digest(_HERE / "numba_cuda_intrinsics", _HERE / "numba_cuda_compiler.py")
+    packages = versions("numba", "numba-cuda", "llvmlite", "nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-nvjitlink")
+    return key_of("cuda", source.text, str(source.threads), ",".join(architectures), library, packages)
 
 
-def _type(name: str) -> Any:
-    from mlirt.builder.numba_cuda_intrinsics.instructions import SCALARS
-    from mlirt.builder.numba_cuda_intrinsics.untyped import types
-
-    return types.CPointer(SCALARS[name[:-1]]) if name.endswith("*") else SCALARS[name]
-
-
-def _with_plain_names(text: str, name: str) -> str:
-    """The entry under the kernel's own name, without numba's environment object."""
-    entry = re.search(r"\.visible \.entry (\w+)\(", text)
-    if entry is None:
-        raise CompileError(f"kernel {name}: the compiled text has no entry")
-    return re.sub(r"\.common \.global .*NumbaEnv.*;\n", "", text.replace(entry[1], name))
+def _packed(cubins: Cubins) -> bytes:
+    """An entry of the cache: a line of JSON, then the code of each architecture."""
+    header = [(arch, len(one.code), one.registers, one.spilled_bytes) for arch, one in cubins.items()]
+    return json.dumps(header).encode() + b"\n" + b"".join(one.code for one in cubins.values())
 
 
-def link(text: str, architecture: str, name: str) -> Cubin:
-    """Assemble PTX for an architecture."""
-    nvjitlink: Any = import_module("cuda.bindings.nvjitlink")
-    options = [f"-arch={architecture}", "-verbose"]
-    handle = nvjitlink.create(len(options), options)
-    data = text.encode() + b"\0"
-    try:
-        nvjitlink.add_data(handle, nvjitlink.InputType.PTX, data, len(data), f"{name}.ptx")
-        nvjitlink.complete(handle)
-        code = bytearray(nvjitlink.get_linked_cubin_size(handle))
-        nvjitlink.get_linked_cubin(handle, code)
-        log = _log(nvjitlink.get_info_log_size, nvjitlink.get_info_log, handle)
-    except Exception as error:
-        log = _log(nvjitlink.get_error_log_size, nvjitlink.get_error_log, handle)
-        raise CompileError(f"kernel {name}: nvJitLink refuses the PTX for {architecture}: {log[:500]}") from error
-    finally:
-        nvjitlink.destroy(handle)
-    registers = re.search(r"Used (\d+) registers", log)
-    spilled = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log)
-    return Cubin(
-        bytes(code), int(registers[1]) if registers else 0, int(spilled[1]) + int(spilled[2]) if spilled else 0
-    )
+def _unpacked(entry: bytes) -> Cubins:
+    header, _, code = entry.partition(b"\n")
+    cubins: Cubins = {}
+    for architecture, size, registers, spilled in json.loads(header):
+        cubins[architecture] = Cubin(code[:size], registers, spilled)
+        code = code[size:]
+    return cubins
 
 
-def _log(size: Any, get: Any, handle: Any) -> str:
-    buffer = bytearray(size(handle))
-    if buffer:
-        get(handle, buffer)
-    return " ".join(buffer.decode(errors="replace").replace("\0", " ").split())
+def _compile(
+    sources: Mapping[str, KernelSource],
+    done: dict[str, Cubins],
+    report: Report | None,
+    total: int,
+    architectures: Sequence[str],
+) -> None:
+    """Let processes take kernels from one list, the longest first, until it is empty or one fails."""
+    names = sorted(sources, key=lambda name: len(sources[name].text))
+    lock, failures = threading.Lock(), list[Exception]()
+    if report is not None:
+        report("compiling kernels", len(done), total)
+
+    def work() -> None:
+        try:
+            with CompilerProcess("mlirt.builder.numba_cuda_worker") as process:
+                while not failures:
+                    with lock:
+                        if not names:
+                            return
+                        name = names.pop()
+                    cubins = _ask(process, sources[name], architectures)
+                    with lock:
+                        done[name] = cubins
+                        if report is not None:
+                            report(f"compiling kernels ({name})", len(done), total)
+        except Exception as error:
+            failures.append(error)
+
+    count = min(_MOST_PROCESSES, os.cpu_count() or 1, -(-len(sources) // _KERNELS_PER_PROCESS))
+    others = [threading.Thread(target=work, name=f"compile-{number}") for number in range(1, count)]
+    for other in others:
+        other.start()
+    work()
+    for other in others:
+        other.join()
+    if failures:
+        raise failures[0]
 
 
-def _version(architecture: str) -> int:
-    return int(re.sub(r"\D", "", architecture))
-
-
-def _capability(architecture: str) -> tuple[int, int] | tuple[int, int, str]:
-    """`sm_90a` -> (9, 0, "a")."""
-    match = re.fullmatch(r"sm_(\d+)(\d)([af]?)", architecture)
-    if match is None:
-        raise CompileError(f"{architecture!r} is no CUDA architecture: expected a name such as sm_80 or sm_90a")
-    number = (int(match[1]), int(match[2]))
-    return (*number, match[3]) if match[3] else number
+def _ask(process: CompilerProcess, source: KernelSource, architectures: Sequence[str]) -> Cubins:
+    answer, code = process.ask({"source": asdict(source), "architectures": list(architectures)})
+    pairs = zip(answer["made"], code, strict=True)
+    return {architecture: Cubin(data, registers, spilled) for (architecture, registers, spilled), data in pairs}

@@ -103,7 +103,10 @@ NARROW_EXPRESSIONS: Mapping[str, Rule] = {
     **CUDA_EXPRESSIONS,
     "arith.constant": _constant,
     "arith.index_cast": _index_cast,
-    **{f"arith.{name}": _ring(CUDA_EXPRESSIONS[f"arith.{name}"]) for name in ("addi", "subi", "muli", "andi", "ori", "xori")},
+    **{
+        f"arith.{name}": _ring(CUDA_EXPRESSIONS[f"arith.{name}"])
+        for name in ("addi", "subi", "muli", "andi", "ori", "xori")
+    },
     **{f"arith.{name}": _narrowed(CUDA_EXPRESSIONS[f"arith.{name}"]) for name in ("shli", "shrsi")},
     "arith.divui": _unsigned_division("truncated_div", CUDA_EXPRESSIONS["arith.divui"]),
     "arith.remui": _unsigned_division("truncated_rem", CUDA_EXPRESSIONS["arith.remui"]),

@@ -17,6 +17,7 @@ from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import Expression, type_name
 from mlirt.codegen.python_source import PythonSource
 from mlirt.dialects.kernel.async_copy import CommitAsyncOp, CopyAsyncOp, WaitAsyncOp
+from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.buffers import fragment, length, memory
 from mlirt.dialects.kernel.fragment import (
     FillFragmentOp,
@@ -27,9 +28,7 @@ from mlirt.dialects.kernel.fragment import (
     StoreFragmentOp,
 )
 from mlirt.dialects.kernel.matrix_unit import LoadMatrixOp, MmaOp
-from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, SharedOp, ShuffleOp, ThreadIdOp
-
-_SHARED_ALIGNMENT = 128
+from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, SharedOp, ShuffleOp, ThreadIdOp, shared_offsets
 
 
 class CudaSource(PythonSource):
@@ -37,11 +36,11 @@ class CudaSource(PythonSource):
 
     vocabulary = VOCABULARY
 
-    def __init__(self, narrow: bool) -> None:
+    def __init__(self, func: FuncOp, narrow: bool) -> None:
         super().__init__()
+        self.shared, self.shared_bytes = shared_offsets(func)
         self.narrow = narrow
         self.rules = NARROW_EXPRESSIONS if narrow else CUDA_EXPRESSIONS
-        self.shared_bytes = 0
         self.definitions: dict[str, str] = {}
         """The names of words with parameters, by the text that makes them."""
 
@@ -92,8 +91,7 @@ class CudaSource(PythonSource):
 
     def kernel_shared(self, op: SharedOp) -> None:
         element = type_name(memory(op.result).get_element_type())
-        make = self.word("shared_memory", f'shared("{element}", {self.shared_bytes})')
-        self.shared_bytes += -(-op.bytes // _SHARED_ALIGNMENT) * _SHARED_ALIGNMENT
+        make = self.word("shared_memory", f'shared("{element}", {self.shared[op.result]})')
         self.define(op.result, f"{make}()")
 
     def kernel_barrier(self, op: BarrierOp) -> None:

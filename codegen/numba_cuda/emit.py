@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, ModuleOp
@@ -10,6 +9,7 @@ from xdsl.ir import Attribute
 from xdsl.utils.hints import isa
 
 from mlirt.codegen.numba_cuda.cuda_source import CudaSource
+from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import type_name
 from mlirt.dialects.kernel.buffers import Memory
@@ -19,30 +19,15 @@ from mlirt.errors import CompileError
 _IMPORT = "from mlirt.builder.numba_cuda_intrinsics import *"
 
 
-@dataclass(frozen=True)
-class KernelSource:
-    """A kernel as Python source; `arguments` are its types as the text names them: `float32*`, `int64`."""
-
-    name: str
-    text: str
-    arguments: tuple[str, ...]
-    threads: int
-    shared_bytes: int
-
-    @property
-    def argument_kinds(self) -> tuple[str, ...]:
-        """How a launch passes each argument: `ptr`, `i64`, `f32`, .."""
-        return tuple("ptr" if one.endswith("*") else _KINDS[one] for one in self.arguments)
-
-
-_KINDS = {"int64": "i64", "int32": "i32", "float32": "f32", "float64": "f64"}
-
-
 def emit(module: ModuleOp) -> str:
     """All kernels of a module as one Python file."""
-    kernels = [emit_kernel(op) for op in module.body.block.ops if isinstance(op, FuncOp)]
-    bodies = "\n\n".join(kernel.text.removeprefix(_IMPORT).lstrip("\n") for kernel in kernels)
-    return f"{_IMPORT}\n\n\n{bodies}"
+    texts = [source.text.removeprefix(_IMPORT).lstrip("\n") for source in sources_of(module).values()]
+    return "\n\n\n".join([_IMPORT, *texts])
+
+
+def sources_of(module: ModuleOp) -> dict[str, KernelSource]:
+    """The source of each kernel of a module by name."""
+    return {op.sym_name.data: emit_kernel(op) for op in module.body.block.ops if isinstance(op, FuncOp)}
 
 
 def emit_kernel(func: FuncOp) -> KernelSource:
@@ -52,7 +37,7 @@ def emit_kernel(func: FuncOp) -> KernelSource:
         raise CompileError(f"kernel @{name} is not mapped to blocks and threads: run map-parallel-to-threads first")
     if name in VOCABULARY:
         raise CompileError(f"kernel @{name} has the name of a word that generated source uses: give it another one")
-    source = CudaSource(narrow=index_bits(func) == 32)
+    source = CudaSource(func, narrow=index_bits(func) == 32)
     arguments = tuple(argument_type(arg.type) for arg in func.body.block.args)
     names = [source.names.define(arg) for arg in func.body.block.args]
     threads = block_threads(func)
@@ -87,4 +72,3 @@ def index_bits(func: FuncOp) -> int:
     """How wide the indices of a kernel are."""
     bits = func.attributes.get("index_bits")
     return bits.value.data if isinstance(bits, IntegerAttr) else 64
-

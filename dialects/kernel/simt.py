@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -33,6 +33,7 @@ from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import byte_width
 
 WARP = 32
+_SHARED_ALIGNMENT = 128
 _MOVED = (Float32Type(), Float64Type(), i32, i64)
 
 
@@ -106,6 +107,17 @@ class SharedOp(IRDLOperation):
     def bytes(self) -> int:
         """Its size."""
         return memory(self.result).get_shape()[0] * byte_width(memory(self.result).get_element_type())
+
+
+def shared_offsets(func: Operation) -> tuple[dict[SSAValue, int], int]:
+    """Where each piece of a kernel's shared memory starts, in bytes, and how much there is in all."""
+    offsets: dict[SSAValue, int] = {}
+    total = 0
+    for op in func.walk():
+        if isinstance(op, SharedOp):
+            offsets[op.result] = total
+            total += -(-op.bytes // _SHARED_ALIGNMENT) * _SHARED_ALIGNMENT
+    return offsets, total
 
 
 @irdl_op_definition

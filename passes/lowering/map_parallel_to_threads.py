@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.kernel.simt import shared_offsets
 from mlirt.dialects.plan.ops import LaunchOp
 from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
 from mlirt.passes.lowering.threads.mapping import is_structured, map_kernel
@@ -37,3 +38,5 @@ class MapParallelToThreadsPass(ModulePass):
             if isinstance(func, FuncOp) and is_structured(func):
                 own = launches.get(func.sym_name.data, [])
                 map_kernel(func, [LaunchSizes(func, launch) for launch in own])
+            if isinstance(func, FuncOp) and (shared_bytes := shared_offsets(func)[1]):
+                func.attributes["shared_bytes"] = IntegerAttr(shared_bytes, i64)

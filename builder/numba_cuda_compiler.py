@@ -1,0 +1,115 @@
+"""Turns the source of CUDA kernels into cubins, by numba-cuda, libNVVM and nvJitLink; no GPU is needed.
+
+The front end runs once per kernel, for the oldest architecture asked for; nvJitLink makes a cubin for each
+from that PTX.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from mlirt.builder.cubin import Cubin
+from mlirt.errors import CompileError
+
+if TYPE_CHECKING:
+    from mlirt.codegen.numba_cuda.kernel_text import KernelSource
+
+
+def compile_kernel(source: KernelSource, architectures: Sequence[str]) -> dict[str, Cubin]:
+    """The machine code of one kernel by architecture; its symbol is the kernel's name."""
+    text = ptx_text(source, min(architectures, key=_version))
+    return {arch: link(text, arch, source.name) for arch in architectures}
+
+
+def ptx_text(source: KernelSource, architecture: str) -> str:
+    """The PTX of one kernel, with its plain name as entry."""
+    cuda: Any = import_module("numba.cuda")
+    types: Any = import_module("numba.core.types")
+    function = _function(source)
+    signature = types.void(*[_type(argument) for argument in source.arguments])
+    try:
+        text, _ = cuda.compile(
+            function,
+            signature,
+            cc=_capability(architecture),
+            device=False,
+            abi="numba",
+            launch_bounds=(source.threads, 1),
+        )
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise CompileError(f"kernel {source.name}: numba-cuda refuses the generated source: {reason[:500]}") from error
+    return _with_plain_names(text, source.name)
+
+
+def _function(source: KernelSource) -> Any:
+    """The function that the source defines; numba finds its lines for messages."""
+    import linecache
+
+    path = f"<kernel {source.name}>"
+    linecache.cache[path] = (len(source.text), None, source.text.splitlines(keepends=True), path)
+    namespace: dict[str, Any] = {}
+    exec(compile(source.text, path, "exec"), namespace)  # our own generated text
+    return namespace[source.name]
+
+
+def _type(name: str) -> Any:
+    from mlirt.builder.numba_cuda_intrinsics.instructions import SCALARS
+    from mlirt.builder.numba_cuda_intrinsics.untyped import types
+
+    return types.CPointer(SCALARS[name[:-1]]) if name.endswith("*") else SCALARS[name]
+
+
+def _with_plain_names(text: str, name: str) -> str:
+    """The entry under the kernel's own name, without numba's environment object."""
+    entry = re.search(r"\.visible \.entry (\w+)\(", text)
+    if entry is None:
+        raise CompileError(f"kernel {name}: the compiled text has no entry")
+    return re.sub(r"\.common \.global .*NumbaEnv.*;\n", "", text.replace(entry[1], name))
+
+
+def link(text: str, architecture: str, name: str) -> Cubin:
+    """Assemble PTX for an architecture."""
+    nvjitlink: Any = import_module("cuda.bindings.nvjitlink")
+    options = [f"-arch={architecture}", "-verbose"]
+    handle = nvjitlink.create(len(options), options)
+    data = text.encode() + b"\0"
+    try:
+        nvjitlink.add_data(handle, nvjitlink.InputType.PTX, data, len(data), f"{name}.ptx")
+        nvjitlink.complete(handle)
+        code = bytearray(nvjitlink.get_linked_cubin_size(handle))
+        nvjitlink.get_linked_cubin(handle, code)
+        log = _log(nvjitlink.get_info_log_size, nvjitlink.get_info_log, handle)
+    except Exception as error:
+        log = _log(nvjitlink.get_error_log_size, nvjitlink.get_error_log, handle)
+        raise CompileError(f"kernel {name}: nvJitLink refuses the PTX for {architecture}: {log[:500]}") from error
+    finally:
+        nvjitlink.destroy(handle)
+    registers = re.search(r"Used (\d+) registers", log)
+    spilled = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log)
+    return Cubin(
+        bytes(code), int(registers[1]) if registers else 0, int(spilled[1]) + int(spilled[2]) if spilled else 0
+    )
+
+
+def _log(size: Any, get: Any, handle: Any) -> str:
+    buffer = bytearray(size(handle))
+    if buffer:
+        get(handle, buffer)
+    return " ".join(buffer.decode(errors="replace").replace("\0", " ").split())
+
+
+def _version(architecture: str) -> int:
+    return int(re.sub(r"\D", "", architecture))
+
+
+def _capability(architecture: str) -> tuple[int, int] | tuple[int, int, str]:
+    """`sm_90a` -> (9, 0, "a")."""
+    match = re.fullmatch(r"sm_(\d+)(\d)([af]?)", architecture)
+    if match is None:
+        raise CompileError(f"{architecture!r} is no CUDA architecture: expected a name such as sm_80 or sm_90a")
+    number = (int(match[1]), int(match[2]))
+    return (*number, match[3]) if match[3] else number

@@ -1,0 +1,23 @@
+"""The process that runs numba-cuda: source of a kernel in, cubins out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlirt.builder.compiler_process import serve
+
+
+def answer(request: dict[str, Any]) -> tuple[dict[str, Any], Sequence[bytes]]:
+    """One cubin for each architecture, and what the assembler says about it."""
+    from mlirt.builder.numba_cuda_compiler import compile_kernel
+    from mlirt.codegen.numba_cuda.kernel_text import KernelSource
+
+    source = KernelSource(**{**request["source"], "arguments": tuple(request["source"]["arguments"])})
+    cubins = compile_kernel(source, request["architectures"])
+    made = [(architecture, cubin.registers, cubin.spilled_bytes) for architecture, cubin in cubins.items()]
+    return {"made": made}, [cubin.code for cubin in cubins.values()]
+
+
+if __name__ == "__main__":
+    serve(answer)
