@@ -64,7 +64,7 @@ def _formulas() -> dict[ActivationKind, Callable[[Array, float, float], Array]]:
 
     return {
         ActivationKind.RELU: lambda x, a, b: np.maximum(x, 0),
-        ActivationKind.SIGMOID: lambda x, a, b: 1 / (1 + np.exp(-x)),
+        ActivationKind.SIGMOID: lambda x, a, b: np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.abs(x))),
         ActivationKind.TANH: lambda x, a, b: np.tanh(x),
         ActivationKind.LEAKY_RELU: lambda x, a, b: np.where(x >= 0, x, a * x),
         ActivationKind.ELU: lambda x, a, b: np.where(x >= 0, x, a * np.expm1(np.minimum(x, 0))),

@@ -46,9 +46,8 @@ def test_against_onnxruntime_1_7(spatial: tuple[int, ...], groups: int, extra: i
 def test_is_the_transpose_of_convolution() -> None:
     x, y, kernel = random((1, 3, 9)).astype(np.float64), random((1, 5, 4), 1).astype(np.float64), random((5, 3, 3), 2)
     kernel = kernel.astype(np.float64)
-    pads: dict[str, list[int]] = {"stride": [2], "pre_padding": [0], "post_padding": [0]}
-    (forward,) = run(ConvolutionOp, [x, kernel], **pads)
-    (backward,) = run(DeconvolutionOp, [y, kernel], **pads)
+    (forward,) = run(ConvolutionOp, [x, kernel], stride=[2])
+    (backward,) = run(DeconvolutionOp, [y, kernel], stride=[2])
     assert_allclose((forward * y).sum(), (x * backward).sum())
 
 
