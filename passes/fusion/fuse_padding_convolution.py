@@ -1,0 +1,113 @@
+"""Explicit padding becomes the padding of the window behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import BoolAttr, ModuleOp
+from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.constant_values import splat_of
+from mlirt.dialects.integer_list import integer_list, integers
+from mlirt.dialects.locations import fuse
+from mlirt.dialects.trt.convolution import ConvolutionOp
+from mlirt.dialects.trt.padding import PaddingOp, PadMode
+from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
+from mlirt.dialects.trt.windowed_op import PaddingModeAttr
+from mlirt.dialects.window_arithmetic import PaddingMode
+
+
+@dataclass(frozen=True)
+class FusePaddingConvolutionPass(ModulePass):
+    """Add the cells of a zero padding to the pads of the convolution or average pooling that reads it.
+
+    The padding adds cells to spatial axes only. An average pooling takes it where it has no pads of its own, and from
+    then on counts padding; a maximum pooling takes padding with minus infinity. Pads that the mode SAME makes are
+    written out first, for which the spatial lengths must be numbers. Windows that round up are left alone.
+
+    Before:
+
+        %p = trt.padding %x {pre = array<i64: 0, 0, 1, 1>, post = array<i64: 0, 0, 1, 1>} : ...
+        %y = trt.convolution %p, %w : ...
+
+    After:
+
+        %y = trt.convolution %x, %w {pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : ...
+    """
+
+    name = "fuse-padding-convolution"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.ops:
+            for region in function.regions:
+                for block in region.blocks:
+                    for inner in list(block.ops):
+                        if isinstance(inner, ConvolutionOp | PoolingOp):
+                            _fuse(inner)
+
+
+_ROUNDS_DOWN = (
+    PaddingMode.EXPLICIT_ROUND_DOWN,
+    PaddingMode.CAFFE_ROUND_DOWN,
+    PaddingMode.SAME_UPPER,
+    PaddingMode.SAME_LOWER,
+)
+
+
+def _fuse(op: ConvolutionOp | PoolingOp) -> None:
+    padding = op.input.owner
+    if not isinstance(padding, PaddingOp) or padding.mode.data is not PadMode.CONSTANT:
+        return
+    fill = 0.0 if padding.value is None else splat_of(padding.value)
+    own = [pair for pair in op.padding() if isinstance(pair[0], int) and isinstance(pair[1], int)]
+    if (
+        len(own) < len(op.sizes())
+        or op.padding_mode.data not in _ROUNDS_DOWN
+        or not _takes(op, fill, any(map(any, own)))
+    ):
+        return
+    lead = len(integers(padding.pre)) - len(own)
+    pre, post = integers(padding.pre), integers(padding.post)
+    if any((*pre[:lead], *post[:lead])) or min((*pre, *post)) < 0:
+        return
+    properties: dict[str, Attribute] = {
+        **op.properties,
+        "padding_mode": PaddingModeAttr(PaddingMode.EXPLICIT_ROUND_DOWN),
+        "pre_padding": integer_list([before + _number(pair[0]) for before, pair in zip(pre[lead:], own, strict=True)]),
+        "post_padding": integer_list([after + _number(pair[1]) for after, pair in zip(post[lead:], own, strict=True)]),
+    }
+    if isinstance(op, PoolingOp) and op.kind.data is PoolingKind.AVERAGE:
+        properties["average_count_excludes_padding"] = BoolAttr.from_bool(False)
+    _replace(op, padding, properties)
+
+
+def _number(length: object) -> int:
+    assert isinstance(length, int)
+    return length
+
+
+def _takes(op: ConvolutionOp | PoolingOp, fill: float | None, has_pads: bool) -> bool:
+    """Whether cells with the value `fill` mean to an op what its own padding means."""
+    if isinstance(op, ConvolutionOp):
+        return fill == 0
+    if op.kind.data is PoolingKind.MAX:
+        return fill == float("-inf")
+    return op.kind.data is PoolingKind.AVERAGE and fill == 0 and not has_pads
+
+
+def _replace(op: ConvolutionOp | PoolingOp, padding: PaddingOp, properties: dict[str, Attribute]) -> None:
+    block = op.parent
+    assert block is not None
+    made = type(op).create(
+        operands=[padding.input, *op.operands[1:]], properties=properties, result_types=[op.output.type]
+    )
+    made.location = fuse(padding, op)
+    block.insert_op_before(made, op)
+    made.results[0].name_hint = op.output.name_hint
+    op.output.replace_all_uses_with(made.results[0])
+    block.erase_op(op)
+    if padding.output.first_use is None:
+        padding.detach()
+        padding.erase()

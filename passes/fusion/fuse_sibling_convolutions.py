@@ -1,0 +1,134 @@
+"""Narrow convolutions of one input become one wide convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.constant_values import array_of
+from mlirt.dialects.context import weights_of
+from mlirt.dialects.dims_attr import DimsAttr
+from mlirt.dialects.integer_list import integer_list
+from mlirt.dialects.locations import fuse, name_of
+from mlirt.dialects.tensor_types import dims, rank
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.convolution import ConvolutionOp
+from mlirt.dialects.trt.slice import SliceOp
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+
+@dataclass(frozen=True)
+class FuseSiblingConvolutionsPass(ModulePass):
+    """Join convolutions of one input with equal geometry and constant kernels, and slice the result.
+
+    A kernel computes `lanes` channels at once, so a convolution of few channels leaves most of its work unused. Joining
+    pays where the joined channels fill fewer such blocks than the parts do, and where each result element takes at
+    least `min-work` multiplications, beside which the copy by the slices does not count.
+
+    Before:
+
+        %a = trt.convolution %x, %u : (tensor<1x64x8x8xf32>, tensor<4x64x3x3xf32>) -> tensor<1x4x6x6xf32>
+        %b = trt.convolution %x, %v : (tensor<1x64x8x8xf32>, tensor<2x64x3x3xf32>) -> tensor<1x2x6x6xf32>
+
+    After:
+
+        %j = trt.convolution %x, %uv : (tensor<1x64x8x8xf32>, tensor<6x64x3x3xf32>) -> tensor<1x6x6x6xf32>
+        %a = trt.slice %j {start = [0, 0, 0, 0], size = [1, 4, 6, 6]} : ...
+        %b = trt.slice %j {start = [0, 4, 0, 0], size = [1, 2, 6, 6]} : ...
+    """
+
+    name = "fuse-sibling-convolutions"
+
+    lanes: int = 16
+    min_work: int = 64
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.ops:
+            for region in function.regions:
+                for block in region.blocks:
+                    for siblings in _families(block):
+                        if self._pays(siblings):
+                            _join(siblings, ctx)
+
+    def _pays(self, siblings: Sequence[ConvolutionOp]) -> bool:
+        counts = [_channels(op) for op in siblings]
+        apart, joined = sum(-(-count // self.lanes) for count in counts), -(-sum(counts) // self.lanes)
+        kernel = dims(siblings[0].kernel.type)
+        work = 1
+        for length in kernel[1:]:
+            work *= length if isinstance(length, int) else 1
+        return joined < apart and work >= self.min_work
+
+
+def _channels(op: ConvolutionOp) -> int:
+    count = dims(op.kernel.type)[0]
+    assert isinstance(count, int)
+    return count
+
+
+def _families(block: Block) -> list[list[ConvolutionOp]]:
+    """Convolutions that differ in the values and the number of their kernels alone, in order."""
+    families: dict[object, list[ConvolutionOp]] = {}
+    for op in block.ops:
+        if not isinstance(op, ConvolutionOp) or op.groups != 1 or not isinstance(op.kernel.owner, ConstantOp):
+            continue
+        if op.bias is not None and not isinstance(op.bias.owner, ConstantOp):
+            continue
+        key = (op.input, dims(op.kernel.type)[1:], frozenset(op.properties.items()))
+        families.setdefault(key, []).append(op)
+    return [family for family in families.values() if len(family) > 1]
+
+
+def _join(siblings: Sequence[ConvolutionOp], ctx: Context) -> None:
+    first = siblings[0]
+    block = first.parent
+    assert block is not None
+    kernel, bias = _weights(siblings, ctx)
+    name = " + ".join(name_of(op) for op in siblings)
+    constants = [ConstantOp.from_array(kernel, weights_of(ctx), f"{name}.kernel")]
+    if bias is not None:
+        constants.append(ConstantOp.from_array(bias, weights_of(ctx), f"{name}.bias"))
+    block.insert_ops_before(constants, first)
+    operands = [first.input, *(constant.output for constant in constants)]
+    joined = ConvolutionOp.build_inferred([*operands, *[None] * (3 - len(operands))], first.properties, fuse(*siblings))
+    block.insert_op_before(joined, first)
+    start = 0
+    for op in siblings:
+        part = _slice(joined, op, start)
+        block.insert_op_before(part, first)
+        part.output.name_hint = op.output.name_hint
+        op.output.replace_all_uses_with(part.output)
+        start += _channels(op)
+    for op in siblings:
+        block.erase_op(op)
+
+
+def _weights(siblings: Sequence[ConvolutionOp], ctx: Context) -> tuple[Array, Array | None]:
+    import numpy as np
+
+    kernels = [array for op in siblings if (array := array_of(op.kernel, ctx)) is not None]
+    biases = [None if op.bias is None else array_of(op.bias, ctx) for op in siblings]
+    kernel = np.concatenate(kernels)
+    if all(bias is None for bias in biases):
+        return kernel, None
+    pairs = zip(biases, kernels, strict=True)
+    return kernel, np.concatenate([np.zeros(len(k), k.dtype) if b is None else b for b, k in pairs])
+
+
+def _slice(joined: ConvolutionOp, op: ConvolutionOp, start: int) -> SliceOp:
+    axes = rank(op.output.type)
+    axis = axes - len(op.sizes()) - 1
+    starts = [start if k == axis else 0 for k in range(axes)]
+    return SliceOp.build_inferred(
+        [joined.output, None, None, None, None],
+        {"start": DimsAttr.of(starts), "size": DimsAttr.of(dims(op.output.type)), "stride": integer_list([1] * axes)},
+        op.location,
+    )
