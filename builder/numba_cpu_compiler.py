@@ -25,9 +25,8 @@ def assembly(source: str, name: str) -> str:
 def _machine() -> Any:
     """What writes object code: small and position independent, unlike numba's own, so that constants are close by."""
     llvm: Any = import_module("llvmlite.binding")
-    config: Any = import_module("numba.core.config")
-    cpu = config.CPU_NAME or llvm.get_host_cpu_name()
-    features = _target().codegen()._tm_features if config.CPU_FEATURES is None else config.CPU_FEATURES
+    codegen = _target().codegen()
+    cpu, features = codegen._get_host_cpu_name(), codegen._get_host_cpu_features()
     target = llvm.Target.from_triple(llvm.get_process_triple())
     return target.create_target_machine(cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small", jit=False)
 

@@ -12,6 +12,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.tensor_types import is_bool
 
+# What indices are called, as long as there are letters.
+_LETTERS = "ijklmno"
 _RESERVED = frozenset(keyword.kwlist) | frozenset(dir(builtins))
 
 
@@ -41,6 +43,8 @@ class Names:
         """A name that nothing else has."""
         base = name = identifier(hint)
         count = 1
+        if base == "i":
+            name = next((letter for letter in _LETTERS if letter not in self._used), base)
         while name in self._used:
             name, count = f"{base}_{count}", count + 1
         self._used.add(name)

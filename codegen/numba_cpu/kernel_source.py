@@ -10,7 +10,6 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.utils.hints import isa
 
 from mlirt.codegen.numba_cpu.lane_source import LaneLoop, LaneSource
-from mlirt.codegen.numba_cpu.varying import varying_values
 from mlirt.codegen.numba_cpu.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import type_name
 from mlirt.dialects.kernel.buffers import Memory
@@ -19,11 +18,14 @@ from mlirt.dialects.kernel.tile import (
     TileCombineOp,
     TileFillOp,
     TileForEachOp,
+    TileLoadOp,
+    TileLoadTransposedOp,
     TileMultiplyAddLanesOp,
     TileMultiplyAddOp,
     WorkerShareOp,
     tile_shape,
 )
+from mlirt.dialects.kernel.varying import varying_values
 from mlirt.dialects.tensor_types import element_name, is_float
 
 _LIBRARY = "mlirt.builder.numba_cpu_intrinsics"
@@ -71,7 +73,8 @@ class KernelSource(LaneSource):
         for number, argument in enumerate(self.func.body.block.args):
             if argument.name_hint is None:
                 argument.name_hint = _argument_hint(argument.type, argument in written)
-            self.define(argument, _parameter(f"params[{number}]", argument.type, argument in written))
+            if argument.first_use is not None:
+                self.define(argument, _parameter(f"params[{number}]", argument.type, argument in written))
 
     def kernel_return(self, op: ReturnOp) -> None:
         """Nothing is left to say."""
@@ -85,6 +88,19 @@ class KernelSource(LaneSource):
     def kernel_tile_fill(self, op: TileFillOp) -> None:
         shape = ", ".join(map(str, tile_shape(op.result.type)))
         self.define(op.result, f"tile_fill({self.text(op.value)}, {shape})")
+
+    def kernel_tile_load(self, op: TileLoadOp) -> None:
+        word = "tile_load" if op.valid is None else "tile_load_first"
+        self._tile_step(op.result, word, [*op.operands], tile_shape(op.result.type))
+
+    def kernel_tile_load_transposed(self, op: TileLoadTransposedOp) -> None:
+        lanes = tile_shape(op.result.type)[2]
+        place = [op.x, op.x_at, op.row_step]
+        if op.rows is None and op.valid is None:
+            self._tile_step(op.result, "tile_load_transposed", place, [lanes])
+            return
+        limits = [str(lanes) if limit is None else self.text(limit) for limit in (op.rows, op.valid)]
+        self.define(op.result, f"tile_load_transposed_first({', '.join([*self.texts(place), *limits, str(lanes)])})")
 
     def kernel_tile_multiply_add(self, op: TileMultiplyAddOp) -> None:
         self._tile_step(op.result, "tile_multiply_add", [*op.operands], [op.depth.value.data])

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from mlirt.codegen.numba_cpu.varying import varying_values
 from mlirt.codegen.numba_cpu.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import PRODUCT, SUM, Expression, constant_text, type_name
 from mlirt.codegen.python_source import PythonSource
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, StoreOp, stride_values
+from mlirt.dialects.kernel.varying import varying_values
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_types import is_bool, is_float, is_unsigned
 from mlirt.errors import CompileError
@@ -128,6 +128,10 @@ class LaneSource(PythonSource):
     def kernel_parallel(self, op: ParallelOp) -> None:
         lanes = lanes_of(op)
         extents, indices = list(op.extents), list(op.body.block.args)
+        if "workers" in op.attributes:
+            with self.shared(extents, indices):
+                self.ops_but_last(op.body.block)
+            return
         if lanes == 0:
             with self.nested(extents, indices):
                 self.ops_but_last(op.body.block)
@@ -150,6 +154,37 @@ class LaneSource(PythonSource):
         with self.block_of(f"for {self.names.define(indices[0])} in range({self.text(extents[0])}):"):
             with self.nested(extents[1:], indices[1:]):
                 yield
+
+    @contextmanager
+    def shared(self, extents: Sequence[SSAValue], indices: Sequence[SSAValue]) -> Generator[None]:
+        """A loop over the tasks of a worker, which are numbered row by row; the indices count along."""
+        lengths = [self.expression(extent) for extent in extents]
+        first, last = self.names.fresh("first"), self.names.fresh("last")
+        tasks = " * ".join(length.within(PRODUCT) for length in lengths)
+        self.line(f"{first}, {last} = share({tasks}, worker, workers)")
+        names = [self.names.define(index) for index in indices]
+        if len(names) == 1:
+            with self.block_of(f"for {names[0]} in range({first}, {last}):"):
+                yield
+            return
+        starts: list[str] = []
+        for axis, length in enumerate(lengths):
+            after = [other.within(PRODUCT + 1) for other in lengths[axis + 1 :]]
+            start = f"{first} // {after[0] if len(after) == 1 else '(' + ' * '.join(after) + ')'}" if after else first
+            starts.append(f"{start} % {length.within(PRODUCT + 1)}" if axis else start)
+        self.line(f"{', '.join(names)} = {', '.join(starts)}")
+        with self.block_of(f"for _ in range({first}, {last}):"):
+            yield
+            self._advance(names, lengths)
+
+    def _advance(self, names: Sequence[str], lengths: Sequence[Expression]) -> None:
+        """The next task: the last index goes on, at its end the one before it."""
+        self.line(f"{names[-1]} += 1")
+        if len(names) == 1:
+            return
+        with self.block_of(f"if {names[-1]} == {lengths[-1].within(SUM)}:"):
+            self.line(f"{names[-1]} = 0")
+            self._advance(names[:-1], lengths[:-1])
 
     def over_lanes(
         self, block: Block, extent: SSAValue, index: SSAValue, lanes: int, body: Callable[[], object]

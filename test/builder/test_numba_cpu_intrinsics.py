@@ -1,0 +1,225 @@
+"""The words of generated CPU source mean what they should, on vectors of every width and on scalars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from cpu_kernel_runs import CpuKernel, compile_sources, widths
+
+from mlirt.builder import numba_cpu_intrinsics
+from mlirt.codegen.numba_cpu.vocabulary import VOCABULARY
+from mlirt.dialects.special_functions import erf
+
+Array = np.ndarray[Any, Any]
+
+_HEADER = "from mlirt.builder.numba_cpu_intrinsics import *\n\n\n"
+# Function, reference in float64, and the range in which it is tried.
+_UNARY: dict[str, tuple[Callable[[Array], Array], float, float]] = {
+    "exp": (np.exp, -100, 88),
+    "exp2": (np.exp2, -140, 127),
+    "log": (np.log, 1e-6, 1e6),
+    "log2": (np.log2, 1e-6, 1e6),
+    "log10": (np.log10, 1e-6, 1e6),
+    "tanh": (np.tanh, -10, 10),
+    "erf": (erf, -5, 5),
+    "sin": (np.sin, -1000, 1000),
+    "cos": (np.cos, -1000, 1000),
+    "sqrt": (np.sqrt, 0, 1e6),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), 1e-3, 1e6),
+    "expm1": (np.expm1, -3, 3),
+    "log1p": (np.log1p, -0.9, 9),
+    "cbrt": (np.cbrt, -30, 30),
+    "tan": (np.tan, -1.5, 1.5),
+    "asin": (np.arcsin, -1, 1),
+    "acos": (np.arccos, -1, 1),
+    "atan": (np.arctan, -20, 20),
+    "sinh": (np.sinh, -9, 9),
+    "cosh": (np.cosh, -9, 9),
+    "asinh": (np.arcsinh, -30, 30),
+    "acosh": (np.arccosh, 1, 30),
+    "atanh": (np.arctanh, -0.99, 0.99),
+    "floor": (np.floor, -9, 9),
+    "ceil": (np.ceil, -9, 9),
+    "trunc": (np.trunc, -9, 9),
+    "roundeven": (np.rint, -9, 9),
+    "absolute": (np.abs, -9, 9),
+}
+
+
+def _elementwise(element: str, lanes: int) -> str:
+    """A kernel that writes every function of `_UNARY` of `n` elements, one row for each."""
+    lines = [
+        f"def functions_{element}_{lanes}(params, worker, workers):",
+        f"    x = const_{element}_pointer(params[0])",
+        f"    y = {element}_pointer(params[1])",
+        "    n = params[2]",
+    ]
+    for row, name in enumerate(_UNARY):
+        if lanes:
+            lines += [f"    for i in range(0, n, {lanes}):"]
+            lines += [f"        store(y, {row} * n + i, {name}(load(x, {row} * n + i, {lanes})))"]
+        else:
+            lines += ["    for i in range(n):", f"        y[{row} * n + i] = {name}(x[{row} * n + i])"]
+    return _HEADER + "\n".join(lines) + "\n"
+
+
+def _inputs(dtype: str, count: int) -> Array:
+    rng = np.random.default_rng(0)
+    return np.stack([np.sort(rng.uniform(low, high, count)) for _, low, high in _UNARY.values()]).astype(dtype)
+
+
+@pytest.fixture(scope="module")
+def kernels() -> dict[str, CpuKernel]:
+    sources = {
+        f"functions_{element}_{lanes}": _elementwise(element, lanes)
+        for element, lanes in (("float32", 16), ("float32", 4), ("float32", 0), ("float64", 8))
+    }
+    return compile_sources(sources)
+
+
+@pytest.mark.parametrize(
+    ("element", "lanes", "bound"),
+    [("float32", 16, 6e-7), ("float32", 4, 6e-7), ("float32", 0, 6e-7), ("float64", 8, 1e-14)],
+)
+def test_elementary_functions(kernels: dict[str, CpuKernel], element: str, lanes: int, bound: float) -> None:
+    x = _inputs(element, 1024)
+    y = np.zeros_like(x)
+    kernels[f"functions_{element}_{lanes}"](x, y, x.shape[1], workers=1)
+    for row, (name, (reference, _, _)) in enumerate(_UNARY.items()):
+        want = reference(x[row].astype(np.float64))
+        error = np.abs(y[row] - want) / np.maximum(np.abs(want), 1.0 if name in ("sin", "cos", "tan") else 1e-30)
+        assert error.max() < bound, f"{name}: {error.max()} at {x[row][error.argmax()]}"
+
+
+def test_elementary_functions_at_their_ends(kernels: dict[str, CpuKernel]) -> None:
+    special = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-40, 200.0, -200.0] * 2, np.float32)
+    x = np.tile(special, (len(_UNARY), 1))
+    y = np.zeros_like(x)
+    kernels["functions_float32_16"](x, y, x.shape[1], workers=1)
+    rows = dict(zip(_UNARY, y, strict=True))
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(rows["exp"], np.exp(special), rtol=1e-6)
+        np.testing.assert_allclose(rows["exp2"], np.exp2(special), rtol=1e-6)
+        np.testing.assert_allclose(rows["log"], np.log(special), rtol=1e-6)
+        np.testing.assert_allclose(rows["tanh"], np.tanh(special), rtol=1e-6)
+        np.testing.assert_allclose(rows["erf"], [math.erf(v) for v in special], rtol=1e-6, atol=1e-42)
+        np.testing.assert_array_equal(np.isnan(rows["sin"]), np.isnan(np.sin(special)))
+
+
+_CONVERSIONS = (
+    _HEADER
+    + """
+def conversions(params, worker, workers):
+    x = const_float32_pointer(params[0])
+    half = float16_pointer(params[1])
+    brain = bfloat16_pointer(params[2])
+    whole = int32_pointer(params[3])
+    byte = uint8_pointer(params[4])
+    flag = bool_pointer(params[5])
+    back = float32_pointer(params[6])
+    v = load(x, 0, 16)
+    store(half, 0, v)
+    store(brain, 0, v)
+    store(whole, 0, int32(v))
+    store(byte, 0, uint8(v))
+    store(flag, 0, v > float32(1.0))
+    store(back, 0, load(half, 0, 16))
+    store(back, 16, load(brain, 0, 16))
+    store(back, 32, float32(load(flag, 0, 16)))
+    for i in range(16, 32):
+        half[i] = x[i - 16]
+        brain[i] = x[i - 16]
+        whole[i] = int32(x[i - 16])
+        byte[i] = uint8(x[i - 16])
+        flag[i] = x[i - 16] > float32(1.0)
+"""
+)
+
+
+def test_conversions_of_vectors_and_scalars() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    kernel = compile_sources({"conversions": _CONVERSIONS})["conversions"]
+    x = np.array(
+        [0, 1, -1.5, 2.5, 65504, 1e-7, 3e38, -3e38, np.inf, -np.inf, np.nan, 255.9, -7, 1.00390625, 0.1, 300],
+        np.float32,
+    )
+    half, brain = np.zeros(32, np.float16), np.zeros(32, ml_dtypes.bfloat16)
+    whole, byte, flag, back = (
+        np.zeros(32, np.int32),
+        np.zeros(32, np.uint8),
+        np.zeros(32, bool),
+        np.zeros(48, np.float32),
+    )
+    kernel(x, half, brain, whole, byte, flag, back, workers=1)
+    with np.errstate(all="ignore"):
+        limited = np.nan_to_num(np.trunc(x.astype(np.float64)), nan=0.0)
+        for part in (slice(0, 16), slice(16, 32)):
+            np.testing.assert_array_equal(half[part], x.astype(np.float16))
+            np.testing.assert_array_equal(
+                brain[part].astype(np.float32), x.astype(ml_dtypes.bfloat16).astype(np.float32)
+            )
+            np.testing.assert_array_equal(whole[part], np.clip(limited, -(2**31), 2**31 - 1).astype(np.int64))
+            np.testing.assert_array_equal(byte[part], np.clip(limited, 0, 255))
+            np.testing.assert_array_equal(flag[part], x > 1)
+    np.testing.assert_array_equal(back[:16], half[:16].astype(np.float32))
+    np.testing.assert_array_equal(back[16:32], brain[:16].astype(np.float32))
+    np.testing.assert_array_equal(back[32:], flag[:16].astype(np.float32))
+
+
+_EXTREMES = (
+    _HEADER
+    + """
+def extremes(params, worker, workers):
+    a = const_float32_pointer(params[0])
+    b = const_float32_pointer(params[1])
+    y = float32_pointer(params[2])
+    n = params[3]
+    u = load_first(a, 0, 16, n)
+    v = load_first(b, 0, 16, n)
+    store_first(y, 0, maximum(u, v), n)
+    store_first(y, 16, minimum(u, v), n)
+    store_first(y, 32, maximum(u, float32(0.5)), n)
+    store_first(y, 48, minimum(float32(0.5), v), n)
+    store_first(y, 64, select(u < v, u, float32(7.0)), n)
+    store_first(y, 80, gather_first(a, 0, 2, 16, n // 2), n // 2)
+    y[96] = sum_of_lanes(keep_first(u, 3, float32(0.0)))
+    y[97] = maximum_of_lanes(keep_first(u, 3, float32(-1.0)))
+"""
+)
+
+
+def test_extremes_propagate_nan_and_masks_touch_nothing_else() -> None:
+    kernel = compile_sources({"extremes": _EXTREMES})["extremes"]
+    a = np.array([1, 2, 3, np.nan, 5, 6, np.nan, 0.25, -9, 1, 0], np.float32)
+    b = np.array([2, 1, np.nan, 4, 5, np.inf, 7, 0.75, 9, 1, 0], np.float32)
+    y = np.full(98, -77, np.float32)
+    kernel(a, b, y, len(a), workers=1)
+    rows = y[:96].reshape(6, 16)
+    with np.errstate(all="ignore"):
+        for row, want in zip(
+            rows,
+            [
+                np.maximum(a, b),
+                np.minimum(a, b),
+                np.maximum(a, 0.5),
+                np.minimum(0.5, b),
+                np.where(a < b, a, 7),
+                a[:10:2],
+            ],
+            strict=True,
+        ):
+            np.testing.assert_array_equal(row[: len(want)], want.astype(np.float32))
+            assert (row[len(want) :] == -77).all()
+    assert (y[96], y[97]) == (6, 3)
+
+
+def test_the_code_generator_knows_all_words() -> None:
+    assert set(numba_cpu_intrinsics.WORDS) == VOCABULARY
+
+
+def test_this_machine_has_a_width() -> None:
+    assert widths()

@@ -1,0 +1,118 @@
+// RUN: rt-opt %s -t numba-cpu | filecheck %s
+
+// A loop over lanes is written for whole vectors, then for the rest of the row with masks.
+// CHECK-LABEL: def scaled(params, worker, workers):
+// CHECK-NEXT:      x = const_float32_pointer(params[0])
+// CHECK-NEXT:      factor = const_float32_pointer(params[1])
+// CHECK-NEXT:      y = float32_pointer(params[2])
+// CHECK-NEXT:      n = params[3]
+// CHECK-NEXT:      m = params[4]
+// CHECK-NEXT:      first, last = share(n, worker, workers)
+// CHECK-NEXT:      for i in range(first, last):
+// CHECK-NEXT:          for j in range(0, m - 15, 16):
+// CHECK-NEXT:              v = load(x, i * m + j, 16)
+// CHECK-NEXT:              f = factor[i]
+// CHECK-NEXT:              store(y, i * m + j, exp(v * f))
+// CHECK-NEXT:          rest = m % 16
+// CHECK-NEXT:          if rest > 0:
+// CHECK-NEXT:              j = m - rest
+// CHECK-NEXT:              v = load_first(x, i * m + j, 16, rest)
+// CHECK-NEXT:              f = factor[i]
+// CHECK-NEXT:              store_first(y, i * m + j, exp(v * f), rest)
+kernel.func @scaled(%x: memref<?xf32>, %factor: memref<?xf32>, %y: memref<?xf32>, %n: index, %m: index) {
+  kernel.parallel (%n) attributes {workers} {
+  ^bb0(%i: index):
+    kernel.parallel (%m) attributes {lanes = 16 : i64} {
+    ^bb0(%j: index):
+      %v = kernel.load %x [%i, %j] strides [%m] {static_strides = array<i64: -9223372036854775808, 1>} : memref<?xf32> -> f32
+      %f = kernel.load %factor [%i, %j] strides [] {static_strides = array<i64: 1, 0>} : memref<?xf32> -> f32
+      %0 = arith.mulf %v, %f : f32
+      %1 = math.exp %0 : f32
+      kernel.store %1, %y [%i, %j] strides [%m] {static_strides = array<i64: -9223372036854775808, 1>} : f32, memref<?xf32>
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.return
+}
+
+// Indices of a shared box count along with the task.
+// CHECK-LABEL: def box(params, worker, workers):
+// CHECK:           first, last = share(n * m, worker, workers)
+// CHECK-NEXT:      i, j = first // m, first % m
+// CHECK-NEXT:      for _ in range(first, last):
+// CHECK-NEXT:          y[i * m + j] = 1.5
+// CHECK-NEXT:          j += 1
+// CHECK-NEXT:          if j == m:
+// CHECK-NEXT:              j = 0
+// CHECK-NEXT:              i += 1
+kernel.func @box(%y: memref<?xf64>, %n: index, %m: index) {
+  %c = arith.constant 1.5 : f64
+  kernel.parallel (%n, %m) attributes {workers} {
+  ^bb0(%i: index, %j: index):
+    kernel.store %c, %y [%i, %j] strides [%m] {static_strides = array<i64: -9223372036854775808, 1>} : f64, memref<?xf64>
+    kernel.yield
+  }
+  kernel.return
+}
+
+// Each lane reduces what falls to it; lanes beyond the end count as the neutral element.
+// CHECK-LABEL: def largest(params, worker, workers):
+// CHECK:               partial = splat(int32(-2147483648), 16)
+// CHECK-NEXT:          for j in range(0, n - 15, 16):
+// CHECK-NEXT:              v = load(x, j, 16)
+// CHECK-NEXT:              partial = maximum(partial, v)
+// CHECK-NEXT:          rest = n % 16
+// CHECK-NEXT:          if rest > 0:
+// CHECK-NEXT:              j = n - rest
+// CHECK-NEXT:              v = load_first(x, j, 16, rest)
+// CHECK-NEXT:              partial = maximum(partial, keep_first(v, rest, int32(-2147483648)))
+// CHECK-NEXT:          most = maximum(int32(7), maximum_of_lanes(partial))
+// CHECK-NEXT:          y[i] = most
+kernel.func @largest(%x: memref<?xi32>, %y: memref<?xi32>, %n: index) {
+  %one = arith.constant 1 : index
+  %c = arith.constant 7 : i32
+  kernel.parallel (%one) attributes {workers} {
+  ^bb0(%i: index):
+    %most = kernel.reduce max (%n) init %c attributes {lanes = 16 : i64} : i32 -> i32 {
+    ^bb0(%j: index):
+      %v = kernel.load %x [%j] strides [] {static_strides = array<i64: 1>} : memref<?xi32> -> i32
+      kernel.yield %v : i32
+    }
+    kernel.store %most, %y [%i] strides [] {static_strides = array<i64: 1>} : i32, memref<?xi32>
+    kernel.yield
+  }
+  kernel.return
+}
+
+// A reduction inside of lanes has a vector as its total; the index of a lane is a vector too.
+// CHECK-LABEL: def columns(params, worker, workers):
+// CHECK:               for j in range(0, m - 7, 8):
+// CHECK-NEXT:              total = splat(float32(0.0), 8)
+// CHECK-NEXT:              for k in range(n):
+// CHECK-NEXT:                  v = gather(x, k + j * m, m, 8)
+// CHECK-NEXT:                  total = total + v
+// CHECK-NEXT:              inside = lane_indices(j, 8) < n
+// CHECK-NEXT:              kept = select(inside, total, float32(0.0))
+// CHECK-NEXT:              store(y, j, kept)
+kernel.func @columns(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %m: index) {
+  %one = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  kernel.parallel (%one) attributes {workers} {
+  ^bb0(%i: index):
+    kernel.parallel (%m) attributes {lanes = 8 : i64} {
+    ^bb0(%j: index):
+      %total = kernel.reduce add (%n) init %zero : f32 -> f32 {
+      ^bb0(%k: index):
+        %v = kernel.load %x [%k, %j] strides [%m] {static_strides = array<i64: 1, -9223372036854775808>} : memref<?xf32> -> f32
+        kernel.yield %v : f32
+      }
+      %inside = arith.cmpi slt, %j, %n : index
+      %kept = arith.select %inside, %total, %zero : f32
+      kernel.store %kept, %y [%j] strides [] {static_strides = array<i64: 1>} : f32, memref<?xf32>
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.return
+}

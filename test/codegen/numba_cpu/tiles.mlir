@@ -1,0 +1,70 @@
+// RUN: rt-opt %s -t numba-cpu | filecheck %s
+
+// What is done with the elements of a tile becomes a function of one vector; it gets what it uses from outside.
+// CHECK:       @inlined
+// CHECK-NEXT:  def product_finish(v, i, j, bias, y, row, stride, rows, valid):
+// CHECK-NEXT:      count = valid - j * 16
+// CHECK-NEXT:      if i < rows:
+// CHECK-NEXT:          b = load_first(bias, j * 16, 16, count)
+// CHECK-NEXT:          store_first(y, row * stride + i * stride + j * 16, maximum(v + b, float32(0.0)), count)
+// CHECK-LABEL: def product(params, worker, workers):
+// CHECK:           first, last = share(n, worker, workers)
+// CHECK-NEXT:      for task in range(first, last):
+// CHECK-NEXT:          t = tile_fill(float32(0.0), 6, 4, 16)
+// CHECK-NEXT:          row = task * 6
+// CHECK-NEXT:          acc = t
+// CHECK-NEXT:          for at in range(0, k, 2):
+// CHECK-NEXT:              t1 = tile_multiply_add(acc, x, row * k + at, k, 1, w, at * 64, 2)
+// CHECK-NEXT:              acc = t1
+// CHECK-NEXT:          tile_for_each(acc, product_finish, (bias, y, row, stride, rows, valid))
+kernel.func @product(%x: memref<?xf32>, %w: memref<?xf32>, %bias: memref<?xf32>, %y: memref<?xf32>, %n: index, %k: index, %stride: index, %rows: index, %valid: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c6 = arith.constant 6 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %first, %last = kernel.worker_share %n
+  scf.for %task = %first to %last step %c1 {
+    %t = kernel.tile_fill %zero : f32 -> vector<6x4x16xf32>
+    %row = arith.muli %task, %c6 : index
+    %sum = scf.for %at = %c0 to %k step %c2 iter_args(%acc = %t) -> (vector<6x4x16xf32>) {
+      %0 = arith.muli %row, %k : index
+      %1 = arith.addi %0, %at : index
+      %2 = arith.muli %at, %c64 : index
+      %t1 = kernel.tile_multiply_add %acc, %x[%1] rows %k step %c1, %w[%2] {depth = 2 : i64} : vector<6x4x16xf32>, memref<?xf32>, memref<?xf32> -> vector<6x4x16xf32>
+      scf.yield %t1 : vector<6x4x16xf32>
+    }
+    kernel.tile_for_each %sum rows %rows valid %valid : vector<6x4x16xf32> {
+    ^bb0(%v: f32, %i: index, %j: index, %lane: index):
+      %b = kernel.load %bias [%j, %lane] strides [] {static_strides = array<i64: 16, 1>} : memref<?xf32> -> f32
+      %3 = arith.addf %v, %b : f32
+      %4 = arith.maximumf %3, %zero : f32
+      kernel.store %4, %y [%row, %i, %j, %lane] strides [%stride, %stride] {static_strides = array<i64: -9223372036854775808, -9223372036854775808, 16, 1>} : f32, memref<?xf32>
+      kernel.yield
+    }
+  }
+  kernel.return
+}
+
+// Windows: products lane by lane, and extremes.
+// CHECK-LABEL: def window(params, worker, workers):
+// CHECK:           t = tile_fill(float32(-inf), 4, 1, 8)
+// CHECK-NEXT:      sums = tile_multiply_add_lanes(t, x, 3, 16, w, 8)
+// CHECK-NEXT:      most = tile_maximum(sums, x, 3, 16)
+// CHECK-NEXT:      tile_for_each(most, window_finish, (y,))
+kernel.func @window(%x: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) {
+  %c3 = arith.constant 3 : index
+  %c8 = arith.constant 8 : index
+  %c16 = arith.constant 16 : index
+  %low = arith.constant 0xff800000 : f32
+  %t = kernel.tile_fill %low : f32 -> vector<4x1x8xf32>
+  %sums = kernel.tile_multiply_add_lanes %t, %x[%c3] rows %c16, %w[%c8] : vector<4x1x8xf32>, memref<?xf32>, memref<?xf32> -> vector<4x1x8xf32>
+  %most = kernel.tile_combine max %sums, %x[%c3] rows %c16 : vector<4x1x8xf32>, memref<?xf32> -> vector<4x1x8xf32>
+  kernel.tile_for_each %most : vector<4x1x8xf32> {
+  ^bb0(%v: f32, %i: index, %j: index, %lane: index):
+    kernel.store %v, %y [%i, %lane] strides [] {static_strides = array<i64: 8, 1>} : f32, memref<?xf32>
+    kernel.yield
+  }
+  kernel.return
+}
