@@ -52,7 +52,7 @@ def _taps(
     if kind is ResizeKind.NEAREST:
         position = np.rint(position)
     beyond = (position < low) | (position > high)
-    if mode is SampleMode.CLAMP:
+    if mode is SampleMode.CLAMP and kind is not ResizeKind.CUBIC:
         position = np.where(beyond, np.clip(position, 0, length - 1), position)
     elif mode is SampleMode.REFLECT:
         position = np.where(beyond, _reflect(position, low, high), position)

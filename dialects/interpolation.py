@@ -12,6 +12,9 @@ from xdsl.utils.str_enum import StrEnum
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
+# A scale that was computed as a quotient of lengths gives the length back up to this.
+_ROUNDING = 1e-6
+
 
 class ResizeKind(StrEnum):
     NEAREST = auto()
@@ -71,7 +74,9 @@ class Resampling:
             case Coordinate.TF_HALF_PIXEL_FOR_NN:
                 return (x + 0.5) / scale
             case Coordinate.ALIGN_CORNERS:
-                return x * (length - 1) / (size - 1) if size > 1 else np.zeros(size)
+                # As ONNX's tests have it, the length before it is rounded down counts.
+                exact = size if abs(scale * length - size) < _ROUNDING else scale * length
+                return x * (length - 1) / (exact - 1) if exact != 1 else np.zeros(size)
             case Coordinate.HALF_PIXEL_SYMMETRIC:
                 center = length / 2
                 return center * (1 - size / (scale * length)) + (x + 0.5) / scale - 0.5

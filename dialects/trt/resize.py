@@ -72,7 +72,7 @@ class ResizeOp(TensorOp):
     | pytorch_half_pixel | as half_pixel, 0 if n = 1 |
     | half_pixel_symmetric | as half_pixel, moved so that the samples lie around the centre |
     | tf_half_pixel_for_nn | (i + 0.5) / scale |
-    | align_corners | i (m - 1) / (n - 1), 0 if n = 1 |
+    | align_corners | i (m - 1) / (m scale - 1), 0 if m scale = 1 |
     | tf_crop_and_resize | from roi start to roi end times m - 1; outside the input: extrapolation_value |
 
     `nearest` rounds x as `rounding` says, `linear` and `cubic` weigh 2 or 4 neighbours per axis; `antialias` widens

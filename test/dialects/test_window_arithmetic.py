@@ -1,4 +1,4 @@
-"""Lengths and pads of windows: the six padding modes against TensorRT's formulas and against counting (feature 1.6g)."""
+"""Lengths and pads of windows: the six padding modes against TensorRT's formulas and counting (feature 1.6g)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs one trt layer on arrays, and holds its types against its results; and one ONNX node in ONNX Runtime, to compare."""
+"""Runs one trt layer on arrays and holds its types against its results; runs one ONNX node in ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def random(shape: Sequence[int], seed: int = 0, dtype: str = "float32") -> Array
     rng = np.random.default_rng(seed)
     kind = np.dtype(dtype).kind
     if kind == "f":
-        return rng.standard_normal(tuple(shape)).astype(dtype)
+        return np.asarray(rng.standard_normal(tuple(shape)), dtype)
     if kind == "b":
-        return rng.integers(0, 2, tuple(shape)).astype(np.bool_)
-    return rng.integers(0 if kind == "u" else -100, 101, tuple(shape)).astype(dtype)
+        return np.asarray(rng.integers(0, 2, tuple(shape)), np.bool_)
+    return np.asarray(rng.integers(0 if kind == "u" else -100, 101, tuple(shape)), dtype)

@@ -30,7 +30,7 @@ def test_definition_1_38a(geometry: list[tuple[int, int, int, int]], mode: Slice
     positions = [[s + j * d for j in range(n)] for s, n, d in zip(start, size, stride, strict=True)]
     inside = all(0 <= p < length for found, length in zip(positions, lengths, strict=True) for p in found)
     if mode is SliceMode.STRICT_BOUNDS and not inside:
-        with pytest.raises(VerifyException, match="C5: trt.slice: out of bounds slice, input dimensions"):
+        with pytest.raises(VerifyException, match=r"C5: trt\.slice: out of bounds slice, input dimensions"):
             run(SliceOp, [x], None, 1, **properties)
         return
     (y,) = run(SliceOp, [x], None, 1, **properties)
