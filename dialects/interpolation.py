@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 # A scale that was computed as a quotient of lengths gives the length back up to this.
-_ROUNDING = 1e-6
+ROUNDING = 1e-6
 
 
 class ResizeKind(StrEnum):
@@ -75,7 +75,7 @@ class Resampling:
                 return (x + 0.5) / scale
             case Coordinate.ALIGN_CORNERS:
                 # As ONNX's tests have it, the length before it is rounded down counts.
-                exact = size if abs(scale * length - size) < _ROUNDING else scale * length
+                exact = size if abs(scale * length - size) < ROUNDING else scale * length
                 return x * (length - 1) / (exact - 1) if exact != 1 else np.zeros(size)
             case Coordinate.HALF_PIXEL_SYMMETRIC:
                 center = length / 2

@@ -155,7 +155,6 @@ class WindowOp(EpilogueOp):
         pads = list(zip(numbers_of(self.pre_padding.dims(), env), post, strict=True))
         steps = list(zip(integers(self.window), integers(self.stride), integers(self.dilation), pads, strict=True))
         output = dims(self.output.type)
-        lengths = [output[axis] for axis in self.axes()]
-        known = [length if isinstance(length, int) else None for length in lengths]
-        accumulator = slide(arrays[0], self.kind.data, self.axis.value.data, steps, known, self.includes_padding)
+        lengths = numbers_of([output[axis] for axis in self.axes()], env)
+        accumulator = slide(arrays[0], self.kind.data, self.axis.value.data, steps, lengths, self.includes_padding)
         return [self.apply_epilogue(accumulator, arrays, list(self.access), self.epilogue)]

@@ -13,10 +13,8 @@ if TYPE_CHECKING:
 Steps: TypeAlias = "Sequence[tuple[int, int, int, tuple[int, int]]]"
 
 
-def slide(
-    x: Array, kind: str, first_axis: int, steps: Steps, lengths: Sequence[int | None], include_padding: bool
-) -> Array:
-    """Combine each window over the axes from `first_axis` on; output lengths that are None follow from the pads."""
+def slide(x: Array, kind: str, first_axis: int, steps: Steps, lengths: Sequence[int], include_padding: bool) -> Array:
+    """Combine each window over the axes from `first_axis` on; `lengths` are those of the output."""
     import numpy as np
 
     is_float = x.dtype.kind in "fV"
@@ -30,7 +28,7 @@ def slide(
         zip(steps, lengths, strict=True), first_axis
     ):
         n = x.shape[axis]
-        out[axis] = (n + pre + post - dilation * (size - 1) - 1) // stride + 1 if length is None else length
+        out[axis] = length
         cells = _cells(out[axis], stride, pre, size, dilation)
         positions.append(cells)
         counted = (cells >= -pre) & (cells < n + post) if include_padding else (cells >= 0) & (cells < n)
