@@ -92,6 +92,7 @@ class _Driver:
             self._apply(module, ctx, options)
             if not self._runs(module, ctx, source, file):
                 return None
+            self._write_weights(module, ctx)
             return self._emit(module)
         except MlirtError as error:
             self.diagnostics.append(diagnostic_of(error, file.name, source))
@@ -121,6 +122,16 @@ class _Driver:
         errors = list(run_functions(module, ctx, self.arguments.run))
         self.diagnostics += [diagnostic_of(error, file.name, source) for error in errors]
         return not errors
+
+    def _write_weights(self, module: ModuleOp, ctx: RtContext) -> None:
+        """Put the weights beside the output, where the next run looks for them, as far as they are known here."""
+        output = self.arguments.output
+        if output in (None, "-") or self.arguments.emit != "mlir" or self.arguments.split_input_file:
+            return
+        from mlirt.dialects.weights_file import weights_in, write_weights
+
+        if weights_in(module).keys() <= dict(ctx.weights.items()).keys():
+            write_weights(module, ctx, Path(output).with_suffix(".safetensors"))
 
     def _emit(self, module: ModuleOp) -> str:
         if self.arguments.emit != "mlir":
