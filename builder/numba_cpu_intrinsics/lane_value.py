@@ -175,6 +175,10 @@ class Value:
     def fma(self, factor: Value | float, addend: Value | float) -> Value:
         return self.intrinsic("fma", factor, addend)
 
+    def multiply_add(self, factor: Value | float, addend: Value | float) -> Value:
+        """Fused where the machine can, else rounded twice; `fma` would call a function there."""
+        return self.intrinsic("fmuladd", factor, addend)
+
     def library_call(self, name: str, *others: Value) -> Value:
         """A function of the C mathematics library, lane by lane."""
         operands = [self, *others]

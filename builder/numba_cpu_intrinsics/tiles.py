@@ -47,6 +47,92 @@ def tile_fill(context: Any, value: Any, rows: Any, columns: Any, lanes: Any) -> 
     return tile(types.float32, rows, columns, lanes), codegen
 
 
+def _load(valid_type: Any) -> Any:
+    """`tile_load`, of whole rows or of the first `valid` elements of each."""
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+        memory, at, row_step = Memory(builder, sig.args[0], operands[0]), operands[1], operands[2]
+        rows, columns, lanes = _shape(sig.return_type)
+        vectors: list[Value] = []
+        for i, j in ((i, j) for i in range(rows) for j in range(columns)):
+            place = builder.add(_offset(builder, at, row_step, i), _I64(j * lanes))
+            if valid_type is None:
+                vectors.append(memory.read(place, lanes).to(types.float32))
+            else:
+                count = builder.sub(operands[3], _I64(j * lanes))
+                vectors.append(memory.read_first(place, lanes, count).to(types.float32))
+        return _pack(builder, vectors)
+
+    return codegen
+
+
+@intrinsic(prefer_literal=True)
+def tile_load(context: Any, x: Any, at: Any, row_step: Any, rows: Any, columns: Any, lanes: Any) -> Any:
+    """`tile[i, j] = x[at + i * row_step + j * lanes ..]`."""
+    tile, number = Tile(rows.literal_value, columns.literal_value, lanes.literal_value), types.int64
+    return tile(x, number, number, rows, columns, lanes), _load(None)
+
+
+@intrinsic(prefer_literal=True)
+def tile_load_first(
+    context: Any, x: Any, at: Any, row_step: Any, valid: Any, rows: Any, columns: Any, lanes: Any
+) -> Any:
+    """As `tile_load`, zeros in place of all but the first `valid` elements of a row."""
+    tile, number = Tile(rows.literal_value, columns.literal_value, lanes.literal_value), types.int64
+    return tile(x, number, number, number, rows, columns, lanes), _load(number)
+
+
+def _transposed(vectors: Sequence[Value]) -> list[Value]:
+    """Vectors that hold the rows of a square as its columns: swap off-diagonal blocks of 1, 2, 4, .. elements."""
+    current, lanes, index = list(vectors), len(vectors), ir.IntType(32)
+    builder = current[0].builder
+    block = 1
+    while block < lanes:
+        following = list(current)
+        for i in (i for i in range(lanes) if not i & block):
+            upper, lower = current[i].llvm, current[i + block].llvm
+            kept = [lane if not lane & block else lanes + lane - block for lane in range(lanes)]
+            moved = [lane + block if not lane & block else lanes + lane for lane in range(lanes)]
+            for place, lanes_of_pair in ((i, kept), (i + block, moved)):
+                mask = ir.Constant(ir.VectorType(index, lanes), lanes_of_pair)
+                following[place] = current[i].like(builder.shuffle_vector(upper, lower, mask))
+        current, block = following, 2 * block
+    return current
+
+
+@intrinsic(prefer_literal=True)
+def tile_load_transposed(context: Any, x: Any, at: Any, row_step: Any, lanes: Any) -> Any:
+    """`tile[i, 0][l] = x[at + l * row_step + i]`, a square of `lanes` x `lanes` elements."""
+    size, number = lanes.literal_value, types.int64
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+        memory, at, row_step = Memory(builder, x, operands[0]), operands[1], operands[2]
+        places = [_offset(builder, at, row_step, row) for row in range(size)]
+        return _pack(builder, _transposed([memory.read(place, size).to(types.float32) for place in places]))
+
+    return Tile(size, 1, size)(x, number, number, lanes), codegen
+
+
+@intrinsic(prefer_literal=True)
+def tile_load_transposed_first(
+    context: Any, x: Any, at: Any, row_step: Any, rows: Any, valid: Any, lanes: Any
+) -> Any:
+    """As `tile_load_transposed`, of `rows` rows with `valid` elements each; rows beyond repeat the last one."""
+    size, number = lanes.literal_value, types.int64
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+        memory, at, row_step, valid = Memory(builder, x, operands[0]), operands[1], operands[2], operands[4]
+        last = builder.sub(operands[3], _I64(1))
+        vectors: list[Value] = []
+        for row in range(size):
+            clamped = builder.select(builder.icmp_signed("<", _I64(row), last), _I64(row), last)
+            place = builder.add(at, builder.mul(clamped, row_step))
+            vectors.append(memory.read_first(place, size, valid).to(types.float32))
+        return _pack(builder, _transposed(vectors))
+
+    return Tile(size, 1, size)(x, number, number, number, number, lanes), codegen
+
+
 @intrinsic(prefer_literal=True)
 def tile_multiply_add(
     context: Any, tile: Any, x: Any, at: Any, row_step: Any, step: Any, w: Any, w_at: Any, depth: Any
@@ -67,7 +153,7 @@ def tile_multiply_add(
             for i in range(rows):
                 factor = x_memory.read(_offset(builder, deep, row_step, i)).to(types.float32).splat(lanes)
                 for j, weight in enumerate(weights):
-                    sums[i * columns + j] = factor.fma(weight, sums[i * columns + j])
+                    sums[i * columns + j] = factor.multiply_add(weight, sums[i * columns + j])
         return _pack(builder, sums)
 
     return tile(tile, x, number, number, number, w, number, depth), codegen
@@ -88,7 +174,7 @@ def tile_multiply_add_lanes(context: Any, tile: Any, x: Any, at: Any, row_step: 
             for i in range(rows):
                 place = builder.add(_offset(builder, at, row_step, i), _I64(j * lanes))
                 factor = x_memory.read(place, lanes).to(types.float32)
-                sums[i * columns + j] = factor.fma(weight, sums[i * columns + j])
+                sums[i * columns + j] = factor.multiply_add(weight, sums[i * columns + j])
         return _pack(builder, sums)
 
     return tile(tile, x, number, number, w, number), codegen

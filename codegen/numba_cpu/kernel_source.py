@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Block, SSAValue
@@ -162,15 +163,16 @@ class _TileFunction(LaneSource):
         varying = frozenset(varying_values(self.each.body.block, [value, lane]))
         self.line("@inlined")
         with self.block_of(f"def {self.name}({', '.join([*arguments, *self.texts(self.outside)])}):"):
+            conditions: list[str] = []
+            if self.each.rows is not None:
+                conditions.append(f"{arguments[1]} < {self.text(self.each.rows)}")
             if self.each.valid is not None:
                 count = self.names.fresh("count")
                 self.line(f"{count} = {self.text(self.each.valid)} - {arguments[2]} * {lanes}")
+                conditions.append(f"{count} > 0")
             self.loop = LaneLoop(lane, lanes, varying, count)
-            if self.each.rows is None:
+            with self.block_of(f"if {' and '.join(conditions)}:") if conditions else nullcontext():
                 self.ops_but_last(self.each.body.block)
-            else:
-                with self.block_of(f"if {arguments[1]} < {self.text(self.each.rows)}:"):
-                    self.ops_but_last(self.each.body.block)
         return "\n".join(self.lines)
 
 

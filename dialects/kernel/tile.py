@@ -19,7 +19,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, Pure, RecursiveMemoryEffect
 
 from mlirt.dialects.kernel.buffers import fragment
-from mlirt.dialects.kernel.core import ReduceKind, ReduceKindAttr, YieldOp
+from mlirt.dialects.kernel.core import ReduceKind, ReduceKindAttr, YieldOp, element_of_buffer
 from mlirt.dialects.tensor_op import require
 
 
@@ -81,6 +81,79 @@ class TileFillOp(IRDLOperation):
 
     def verify_(self) -> None:
         _check_tile(self, self.result.type)
+
+
+@irdl_op_definition
+class TileLoadOp(IRDLOperation):
+    """`tile[i, j, :] = x[x_at + i * row_step + j * lanes + :]`; zeros beyond the first `valid` elements of a row, which
+    are not read.
+
+    Example: `%t = kernel.tile_load %x[%i] rows %s valid %n : memref<?xf32> -> vector<1x4x16xf32>`
+    """
+
+    name = "kernel.tile_load"
+
+    x = operand_def(MemRefType)
+    x_at = operand_def(IndexType())
+    row_step = operand_def(IndexType())
+    valid = opt_operand_def(IndexType())
+    result = result_def(VectorType)
+
+    traits = traits_def(MemoryReadEffect())
+    assembly_format = "$x `[` $x_at `]` `rows` $row_step (`valid` $valid^)? attr-dict `:` type($x) `->` type($result)"
+
+    def __init__(
+        self, x: SSAValue, x_at: SSAValue, row_step: SSAValue, shape: tuple[int, int, int], valid: SSAValue | None
+    ) -> None:
+        result = tile_type(element_of_buffer(x), *shape)
+        super().__init__(operands=[x, x_at, row_step, valid], result_types=[result])
+
+    def verify_(self) -> None:
+        _check_tile(self, self.result.type)
+
+
+@irdl_op_definition
+class TileLoadTransposedOp(IRDLOperation):
+    """`tile[i, 0, l] = x[x_at + l * row_step + i]`: `lanes` rows of memory, turned into the columns of a square tile.
+
+    Only `rows` rows and of each the first `valid` elements are read: rows beyond repeat the last one, other elements
+    are zero. Both are at least 1.
+
+    Example: `%t = kernel.tile_load_transposed %x[%i] rows %s only %n valid %m : memref<?xf32> -> vector<16x1x16xf32>`
+    """
+
+    name = "kernel.tile_load_transposed"
+
+    x = operand_def(MemRefType)
+    x_at = operand_def(IndexType())
+    row_step = operand_def(IndexType())
+    rows = opt_operand_def(IndexType())
+    valid = opt_operand_def(IndexType())
+    result = result_def(VectorType)
+
+    traits = traits_def(MemoryReadEffect())
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    assembly_format = (
+        "$x `[` $x_at `]` `rows` $row_step (`only` $rows^)? (`valid` $valid^)? attr-dict "
+        "`:` type($x) `->` type($result)"
+    )
+
+    def __init__(
+        self,
+        x: SSAValue,
+        x_at: SSAValue,
+        row_step: SSAValue,
+        lanes: int,
+        rows: SSAValue | None = None,
+        valid: SSAValue | None = None,
+    ) -> None:
+        result = tile_type(element_of_buffer(x), lanes, 1, lanes)
+        super().__init__(operands=[x, x_at, row_step, rows, valid], result_types=[result])
+
+    def verify_(self) -> None:
+        _check_tile(self, self.result.type)
+        rows, columns, lanes = tile_shape(self.result.type)
+        require(rows == lanes and columns == 1, f"{self.name}: the tile is lanes x 1 x lanes, not {self.result.type}")
 
 
 @irdl_op_definition
