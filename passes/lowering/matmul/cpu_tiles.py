@@ -2,14 +2,120 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation
 
+from mlirt.dialects.fused.contraction import MatmulOp
+from mlirt.dialects.symbolic import Dim, ceil_div, minimum
+from mlirt.dialects.symbolic import product as product_of
+from mlirt.dialects.tensor_types import element_of
 from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.matmul.cpu_panel_sources import InPlace, PackedAtBuild, PackedByWorker, packing_bytes
+from mlirt.passes.lowering.matmul.cpu_panels import batch_steps, pack
+from mlirt.passes.lowering.matmul.cpu_product import Product
+from mlirt.passes.lowering.matmul.cpu_tile_choice import TileShape, choose_tile
+from mlirt.passes.lowering.matmul.cpu_tile_kernel import TileKernel
+from mlirt.passes.lowering.reduction_nest import accumulator_of
 
-OPS: tuple[type[Operation], ...] = ()
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+OPS = (MatmulOp,)
 TARGETS = frozenset({"cpu"})
 PRIORITY = 20
 
+# Tasks for each worker, so that none waits long for the last one.
+_TASKS = 4
+# Rows that make packing worth while: fewer read rows of the right operand where they are.
+_ROWS_TO_PACK = 24
+
 
 def lower(op: Operation, lowering: Lowering) -> bool:
-    return False
+    assert isinstance(op, MatmulOp)
+    if not _is_float32(op) or lowering.placements[op.output].strides[-1] != 1:
+        return False
+    weights = lowering.constant_array(op.rhs)
+    return _lower_computed(op, lowering) if weights is None else _lower_constant(op, weights, lowering)
+
+
+def _is_float32(op: MatmulOp) -> bool:
+    types = [*(element_of(value.type) for value in (op.lhs, op.rhs, op.output)), accumulator_of(op.epilogue)]
+    return all(type_ == f32 for type_ in types)
+
+
+def _lower_constant(op: MatmulOp, matrices: Array, lowering: Lowering) -> bool:
+    """The right operand is packed now."""
+    import numpy as np
+
+    if op.transpose_rhs.value.data:
+        matrices = np.swapaxes(matrices, -1, -2)
+    *batches, depth, columns = matrices.shape
+    if columns == 1:
+        return False
+    shape = _shape(Product.of(op, lowering.placements, batch_steps((*batches, 1, depth, columns))), lowering)
+    packed = pack(matrices, shape.width(_lanes(lowering)))
+    product = Product.of(op, lowering.placements, batch_steps(packed.shape))
+    k = lowering.kernel("matmul")
+    kernel = TileKernel(k, op, product, shape, _lanes(lowering), None)
+    kernel.write(PackedAtBuild(k.weights(packed, "panels")), packs=False)
+    k.finish(op)
+    return True
+
+
+def _lower_computed(op: MatmulOp, lowering: Lowering) -> bool:
+    """The right operand is read as it lies in memory, or packed by the kernel."""
+    product = Product.of(op, lowering.placements)
+    if product.columns == 1 or 1 not in (product.rhs.column, product.rhs.depth):
+        return False
+    shape = _shape(product, lowering)
+    k = lowering.kernel("matmul")
+    rhs = k.buffer(product.rhs.value, product.rhs.offset)
+    blocks = _blocks(product, shape, lowering)
+    if _reads_in_place(product, shape, _lanes(lowering)):
+        TileKernel(k, op, product, shape, _lanes(lowering), None).write(InPlace(rhs), packs=False)
+    else:
+        kernel = TileKernel(k, op, product, shape, _lanes(lowering), blocks)
+        tasks = product_of(product.batches) * kernel.panels * blocks
+        memory = k.memory(lowering.placements.scratch(packing_bytes(kernel, tasks)), f32)
+        kernel.write(PackedByWorker(rhs, memory), packs=True)
+    k.finish(op)
+    return True
+
+
+def _lanes(lowering: Lowering) -> int:
+    return lowering.target.vector_bits // 32
+
+
+def _shape(product: Product, lowering: Lowering) -> TileShape:
+    pairs = product_of(product.batches)
+    return choose_tile(
+        product.rows,
+        product.columns,
+        product.depth,
+        lowering.target.vector_bits,
+        lowering.target.threads,
+        pairs if isinstance(pairs, int) else 1,
+        product.lhs.row * 4,
+    )
+
+
+def _reads_in_place(product: Product, shape: TileShape, lanes: int) -> bool:
+    """Whole panels whose vectors lie side by side, and too few rows to make up for copying, or nothing to gain by it."""
+    width = shape.width(lanes)
+    if product.rhs.column != 1 or not isinstance(product.columns, int) or product.columns % width:
+        return False
+    few = isinstance(product.rows, int) and product.rows < _ROWS_TO_PACK
+    return few or product.rhs.depth == width
+
+
+def _blocks(product: Product, shape: TileShape, lowering: Lowering) -> Dim:
+    """Into how many tasks the row tiles of a panel are cut where each worker packs its own panels."""
+    tiles = ceil_div(product.rows, shape.rows)
+    pairs = product_of(product.batches) * ceil_div(product.columns, shape.width(_lanes(lowering)))
+    wish = lowering.target.threads * _TASKS
+    blocks = minimum(tiles, -(-wish // pairs) if isinstance(pairs, int) else _TASKS)
+    # As many as there are when every one has equally many tiles.
+    return ceil_div(tiles, ceil_div(tiles, blocks))
+

@@ -1,0 +1,165 @@
+"""Matrix products on a GPU in tiles: half precision on the matrix units, single precision by each thread for itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.fused.contraction import MatmulOp
+from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.tensor_types import dims, element_of, rank
+from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.loop_nest import Nest
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.tiles.alignment import widest_access
+from mlirt.passes.lowering.tiles.loaders import Loader, Matrix, MatrixLoader, TransposingLoader
+from mlirt.passes.lowering.tiles.product import Operands, Place, Plan, Sizes, is_half, lower_product
+from mlirt.passes.lowering.tiles.results import Epilogue
+from mlirt.passes.lowering.tiles.tile_memory import TileMemories, TileMemory
+
+OPS = (MatmulOp,)
+TARGETS = frozenset({"cuda"})
+PRIORITY = 10
+
+_MOST_BATCHES = 65535  # blocks along the third axis of a grid
+_FEW = 4  # rows or columns for which a warp per element does better
+
+
+@dataclass(frozen=True)
+class Factor:
+    """An operand as a batch of matrices: along its own dimension (rows or columns) and along the depth."""
+
+    value: SSAValue
+    own_step: Dim
+    depth_step: Dim
+    own_size: Dim
+    batch_steps: tuple[Dim, ...]
+
+    @property
+    def by_depth(self) -> bool:
+        """Whether neighbours along its own dimension are neighbours in memory."""
+        return self.own_step == 1 and self.depth_step != 1
+
+
+def lower(op: Operation, lowering: Lowering) -> bool:
+    assert isinstance(op, MatmulOp)
+    element = element_of(op.lhs.type)
+    if element != element_of(op.rhs.type) or not (is_half(element) or element == f32):
+        return False
+    if accumulator_type(op.epilogue) != f32:
+        return False
+    left, right, depth = _factors(op, lowering)
+    batch = dims(op.output.type)[:-2]
+    sizes = Sizes(left.own_size, right.own_size, depth, product(batch))
+    if not _applies(sizes, left, right):
+        return False
+
+    def make(k: KernelBuilder, place: Place, tiles: TileMemories) -> tuple[Loader, Loader]:
+        return (
+            _loader(k, left, depth, place, place.row, tiles.left, batch, lowering),
+            _loader(k, right, depth, place, place.column, tiles.right, batch, lowering),
+        )
+
+    half = is_half(element)
+    wide = [widest_access(one.value, _other_steps(one), lowering) for one in (left, right)]
+    operands = Operands(
+        left_by_depth=left.by_depth or not half,
+        right_by_depth=right.by_depth or not half,
+        are_async=(not half or wide[0] > 1, not half or wide[1] > 1),
+        make=make,
+    )
+    width = rank(op.output.type)
+    epilogue = Epilogue(op, list(op.extras), list(op.access))
+    steps = (sizes.columns, 1, sizes.rows * sizes.columns)
+    plan, borders = Plan.choose(sizes, element), frozenset({width - 2, width - 1})
+    lower_product(plan, operands, epilogue, borders, partial(_indices, width), lowering, "matmul", steps)
+    return True
+
+
+def _applies(sizes: Sizes, left: Factor, right: Factor) -> bool:
+    if 1 not in (left.own_step, left.depth_step) or 1 not in (right.own_step, right.depth_step):
+        return False
+    if isinstance(sizes.batch, int) and sizes.batch > _MOST_BATCHES:
+        return False
+    if sizes.depth == 0:
+        return False
+    few_rows = isinstance(sizes.rows, int) and sizes.rows <= _FEW and right.depth_step == 1
+    few_columns = isinstance(sizes.columns, int) and sizes.columns <= _FEW and left.depth_step == 1
+    return not few_rows and not few_columns
+
+
+def _factors(op: MatmulOp, lowering: Lowering) -> tuple[Factor, Factor, Dim]:
+    lhs_axes = (-1, -2) if op.transpose_lhs.value.data else (-2, -1)
+    rhs_axes = (-2, -1) if op.transpose_rhs.value.data else (-1, -2)
+    depth = dims(op.lhs.type)[lhs_axes[1]]
+    return _factor(op.lhs, op, lhs_axes, lowering), _factor(op.rhs, op, rhs_axes, lowering), depth
+
+
+def _factor(value: SSAValue, op: MatmulOp, axes: tuple[int, int], lowering: Lowering) -> Factor:
+    steps, sizes, results = lowering.placements[value].strides, dims(value.type), dims(op.output.type)
+    batch: tuple[Dim, ...] = tuple(
+        0 if size == 1 and result != 1 else step
+        for size, result, step in zip(sizes[:-2], results[:-2], steps[:-2], strict=True)
+    )
+    own, deep = axes
+    # A dimension of length 1 may as well be contiguous.
+    own_step = 1 if sizes[own] == 1 and steps[deep] != 1 else steps[own]
+    deep_step = 1 if sizes[deep] == 1 and own_step != 1 else steps[deep]
+    return Factor(value, own_step, deep_step, sizes[own], batch)
+
+
+def _other_steps(factor: Factor) -> list[Dim]:
+    return [factor.depth_step if factor.by_depth else factor.own_step, *factor.batch_steps]
+
+
+def _loader(
+    k: KernelBuilder,
+    factor: Factor,
+    depth: Dim,
+    place: Place,
+    first: SSAValue,
+    tile: TileMemory,
+    batch: tuple[Dim, ...],
+    lowering: Lowering,
+) -> Loader:
+    outer = k.stride(factor.depth_step if factor.by_depth else factor.own_step)
+    base = _batch_offset(k, place.batch, batch, factor.batch_steps)
+    transposes = not factor.by_depth and element_of(factor.value.type) == f32
+    wide = 1 if transposes else widest_access(factor.value, _other_steps(factor), lowering)
+    lines, width = (depth, factor.own_size) if factor.by_depth else (factor.own_size, depth)
+    matrix = Matrix(k.buffer(factor.value), base, outer, lines, width, factor.by_depth, wide)
+    make = TransposingLoader if transposes else MatrixLoader
+    return make(k, matrix, tile, place.thread, place.threads, first)
+
+
+def _batch_offset(k: KernelBuilder, batch: SSAValue, sizes: tuple[Dim, ...], steps: tuple[Dim, ...]) -> SSAValue:
+    """Where the matrices of a batch entry start."""
+    offset = k.constant(0)
+    for size, step in reversed(list(zip(sizes, steps, strict=True))):
+        if size == 1:
+            continue
+        extent = k.size(size)
+        offset = k.add(offset, k.mul(k.rem(batch, extent), k.stride(step)))
+        batch = k.div(batch, extent)
+    return offset
+
+
+def _indices(
+    rank_: int, k: KernelBuilder, nest: Nest, row: SSAValue, column: SSAValue, batch: SSAValue
+) -> list[SSAValue]:
+    """One index per loop of the result's nest: batch dimensions, the row, the column."""
+    indices: list[SSAValue] = []
+    for extent, group in reversed(list(zip(nest.extents, nest.groups, strict=True))):
+        if group[0] == rank_ - 1:
+            indices.append(column)
+        elif group[0] == rank_ - 2:
+            indices.append(row)
+        else:
+            size = k.size(extent)
+            indices.append(k.rem(batch, size))
+            batch = k.div(batch, size)
+    return indices[::-1]
