@@ -12,8 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.context import weights_of
-from mlirt.dialects.diagnostics import OperationError
-from mlirt.dialects.locations import names
+from mlirt.dialects.diagnostics import OperationError, title
 from mlirt.dialects.symbol_values import bind, symbol_values
 from mlirt.dialects.tensor_types import element_name, element_of
 from mlirt.dialects.trt.constant import ConstantOp
@@ -126,18 +125,18 @@ class _Interpreter:
         except OperationError:
             raise  # it names the op itself
         except MlirtError as error:
-            raise type(error)(f"{_title(op)}: {error}") from error
-        except VerifyException as error:
-            raise InvalidInputError(f"{_title(op)}: {error}") from error
+            raise type(error)(f"{title(op)} {error}") from error
+        except (VerifyException, ValueError, IndexError) as error:
+            raise InvalidInputError(f"{title(op)} cannot be computed for these inputs: {error}") from error
         return results
 
     def _execute(self, op: Operation, operands: Sequence[Array]) -> Sequence[Array]:
         if isinstance(op, ConstantOp):
             return [op.array(self.store)]
-        evaluate = getattr(op, "evaluate", None) or getattr(op, "reference", None)
-        if evaluate is None:
-            raise UnsupportedError("the interpreter does not know this op, lower or remove it first")
-        return evaluate(*operands) or ()
+        reference = getattr(op, "reference", None)
+        if reference is None:
+            raise UnsupportedError("is not known to the interpreter: lower or remove it first")
+        return reference(*operands)
 
 
 def _last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
@@ -155,8 +154,3 @@ def _read(op: Operation) -> Iterator[SSAValue]:
     """The values that an op or an op inside its regions uses."""
     for inner in op.walk():
         yield from inner.operands
-
-
-def _title(op: Operation) -> str:
-    layers = names(op.location)
-    return f"{op.name} (layer {' + '.join(layers)})" if layers else op.name
