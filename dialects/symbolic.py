@@ -16,6 +16,9 @@ Dim: TypeAlias = "int | Expr"
 Monomial: TypeAlias = "tuple[Symbol | Call, ...]"
 Json: TypeAlias = "int | str | list[Json]"
 
+# A tensor has at most this many elements (feature 1.47).
+LONGEST = 2**31 - 1
+
 _CALLS = {"//": lambda a, b: a // b, "%": lambda a, b: a % b, "max": max, "min": min}
 
 
@@ -98,7 +101,7 @@ def sym(name: str) -> Expr:
 
 
 def floor_div(left: Dim, right: Dim) -> Dim:
-    """`left // right`, exact division carried out term by term where every coefficient divides."""
+    """`left // right`; by a number, all whole multiples of it come out, and a floor of a floor is one floor."""
     if isinstance(left, int) and isinstance(right, int):
         return left // right
     if right == 1:
@@ -106,13 +109,9 @@ def floor_div(left: Dim, right: Dim) -> Dim:
     if left == right:
         return 1
     if isinstance(right, int) and right > 0:
-        exact = [(m, c // right) for m, c in _terms(left) if c % right == 0]
-        rest = _collect([(m, c) for m, c in _terms(left) if c % right])
-        if exact and not (isinstance(rest, int) and rest):
-            whole = _collect(exact)
-            return whole if rest == 0 else whole + floor_div(rest, right)
-        if isinstance(rest, int) and exact:
-            return _collect(exact) + rest // right
+        whole = _collect([(m, c // right) for m, c in _terms(left)])
+        rest = _collect([(m, c % right) for m, c in _terms(left)])
+        return whole + (0 if isinstance(rest, int) else _floor_of_rest(rest, right))
     quotient = _divide_monomial(left, right)
     return quotient if quotient is not None else _call("//", left, right)
 
@@ -143,9 +142,13 @@ def maximum(left: Dim, right: Dim) -> Dim:
 
 
 def minimum(left: Dim, right: Dim) -> Dim:
-    """The smaller of two dimensions."""
+    """The smaller of two dimensions; no dimension is longer than `LONGEST`, which slices use for "to the end"."""
     if isinstance(left, int) and isinstance(right, int):
         return min(left, right)
+    if isinstance(left, int) and left >= LONGEST:
+        return right
+    if isinstance(right, int) and right >= LONGEST:
+        return left
     return left if left == right else _call("min", left, right)
 
 
@@ -251,7 +254,9 @@ class _Parser:
     def take(self, expected: str = "") -> str:
         token = self.peek()
         if not token or (expected and token != expected):
-            raise ValueError(f"{self.text!r} is not a dimension: expected {expected or 'a value'}, got {token or 'the end'}")
+            raise ValueError(
+                f"{self.text!r} is not a dimension: expected {expected or 'a value'}, got {token or 'the end'}"
+            )
         self.next += 1
         return token
 
@@ -270,7 +275,13 @@ class _Parser:
         while self.peek() in ("*", "//", "%"):
             operator = self.take()
             right = self.atom()
-            result = result * right if operator == "*" else floor_div(result, right) if operator == "//" else modulo(result, right)
+            result = (
+                result * right
+                if operator == "*"
+                else floor_div(result, right)
+                if operator == "//"
+                else modulo(result, right)
+            )
         return result
 
     def atom(self) -> Dim:
@@ -297,6 +308,17 @@ class _Parser:
 
 def _terms(dimension: Dim) -> tuple[tuple[Monomial, int], ...]:
     return (((), dimension),) if isinstance(dimension, int) else dimension.terms
+
+
+def _floor_of_rest(rest: Expr, divisor: int) -> Dim:
+    """`rest // divisor`, where `(x // a + k) // divisor` is `(x + k*a) // (a*divisor)`."""
+    constant = dict(rest.terms).get((), 0)
+    others = [(monomial, c) for monomial, c in rest.terms if monomial]
+    if len(others) == 1 and len(others[0][0]) == 1 and others[0][1] == 1:
+        inner = others[0][0][0]
+        if isinstance(inner, Call) and inner.function == "//" and isinstance(inner.right, int) and inner.right > 0:
+            return floor_div(inner.left + constant * inner.right, inner.right * divisor)
+    return _call("//", rest, divisor)
 
 
 def _collect(terms: list[tuple[Monomial, int]]) -> Dim:

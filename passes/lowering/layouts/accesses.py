@@ -24,9 +24,11 @@ def fits(value: SSAValue, access: AccessAttr, result_channels: Dim, assignment: 
     indices = access.indices()
     touching = [k for k, index in enumerate(indices) if "d1" in symbols(index)]
     if is_blocked(value.type):
-        if touching not in ([], [1]) or len(indices) != 4:
+        if len(indices) != 4 or touching not in ([], [1]):
             return False
-        return not touching or _block_shift(indices[1], value, result_channels, assignment.lanes) is not None
+        if not touching:
+            return isinstance(indices[1], int)
+        return _block_shift(indices[1], value, result_channels, assignment.lanes) is not None
     if not touching:
         return True
     if touching == [1] and is_plain_image(value) and len(indices) == 4:
@@ -41,7 +43,8 @@ def read(
     indices = access.indices()
     if not any("d1" in symbols(index) for index in indices):
         if is_blocked(value.type):
-            return value, AccessAttr.of([*indices, 0])
+            block, lane = divmod(_number(indices[1]), assignment.lanes)
+            return value, AccessAttr.of([indices[0], block, *indices[2:], lane])
         return value, access
     if len(indices) == 1:
         array = assignment.constant(value)
@@ -53,6 +56,11 @@ def read(
     assert shift is not None
     converted = assignment.to_blocked(value, before)
     return converted, AccessAttr.of([indices[0], _CHANNEL + shift, *indices[2:], _LANE])
+
+
+def _number(index: Dim) -> int:
+    assert isinstance(index, int)
+    return index
 
 
 def _block_shift(index: Dim, value: SSAValue, result_channels: Dim, lanes: int) -> int | None:
