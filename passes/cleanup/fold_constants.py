@@ -9,6 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
+from xdsl.traits import Pure
 
 from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.context import weights_of
@@ -69,7 +70,8 @@ class FoldConstantsPass(ModulePass):
 
 
 def _is_known(layer: TensorOp) -> bool:
-    return all(isinstance(operand.owner, ConstantOp) for operand in layer.operands)
+    is_layer = layer.dialect_name() == "trt"  # the inputs of a check are to be computed with
+    return is_layer and layer.has_trait(Pure) and all(isinstance(value.owner, ConstantOp) for value in layer.operands)
 
 
 def _bytes(of: Attribute) -> int:

@@ -16,6 +16,7 @@ from mlirt.dialects.context import weights_of
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.integer_list import integer_list
 from mlirt.dialects.locations import name_of
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import dims, element_of, is_unknown, numpy_dtype
 from mlirt.dialects.trt.constant import ConstantOp
@@ -145,7 +146,13 @@ def _says_more(new: Attribute, old: Attribute) -> bool:
     pairs = list(zip(dims(new), dims(old), strict=True))
     kept = all(is_unknown(before) or not is_unknown(after) for after, before in pairs)
     numbers_kept = all(not isinstance(before, int) or before == after for after, before in pairs)
-    return kept and numbers_kept
+    gained = any(_rank_of(after) > _rank_of(before) for after, before in pairs)
+    return kept and numbers_kept and gained
+
+
+def _rank_of(length: Dim) -> int:
+    """How much is known: nothing, a name, a number."""
+    return 2 if isinstance(length, int) else 0 if is_unknown(length) else 1
 
 
 def _update_results(function: FuncOp) -> None:

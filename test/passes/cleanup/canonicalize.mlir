@@ -1,0 +1,139 @@
+// RUN: rt-opt %s --split-input-file -p canonicalize,dce | filecheck %s
+
+// CHECK-LABEL: @neutral_operands
+// CHECK-NEXT: func.return %x : tensor<2x3xf32>
+func.func @neutral_operands(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %zero = trt.constant {value = dense<0.0> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %one = trt.constant {value = dense<1.0> : tensor<2x3xf32>} : tensor<2x3xf32>
+  %a = trt.elementwise sum %zero, %x : (tensor<1x1xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %b = trt.elementwise prod %a, %one : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %c = trt.elementwise sub %b, %zero : (tensor<2x3xf32>, tensor<1x1xf32>) -> tensor<2x3xf32>
+  func.return %c : tensor<2x3xf32>
+}
+
+// -----
+
+// The neutral operand also repeats the other one, and 0 - x is not x.
+// CHECK-LABEL: @operands_that_change_something
+// CHECK: trt.elementwise sum
+// CHECK: trt.elementwise sub
+func.func @operands_that_change_something(%x: tensor<1x3xf32>) -> tensor<2x3xf32> {
+  %zero = trt.constant {value = dense<0.0> : tensor<2x3xf32>} : tensor<2x3xf32>
+  %a = trt.elementwise sum %x, %zero : (tensor<1x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %b = trt.elementwise sub %zero, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %b : tensor<2x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @powers
+// CHECK-NEXT: [[SQUARE:%.*]] = trt.elementwise prod %x, %x
+// CHECK-NEXT: [[ROOT:%.*]] = trt.unary sqrt [[SQUARE]]
+// CHECK-NEXT: func.return [[ROOT]]
+func.func @powers(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %two = trt.constant {value = dense<2.0> : tensor<1xf32>} : tensor<1xf32>
+  %half = trt.constant {value = dense<0.5> : tensor<1xf32>} : tensor<1xf32>
+  %a = trt.elementwise pow %x, %two : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
+  %b = trt.elementwise pow %a, %half : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
+  func.return %b : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @clips
+// CHECK-NEXT: [[Y:%.*]] = trt.activation clip %x {beta = 6.000000e+00 : f64}
+// CHECK-NEXT: func.return [[Y]]
+func.func @clips(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = trt.activation relu %x : (tensor<4xf32>) -> tensor<4xf32>
+  %b = trt.activation relu %a : (tensor<4xf32>) -> tensor<4xf32>
+  %c = trt.activation clip %b {alpha = 0.0 : f64, beta = 6.0 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  %d = trt.activation relu %c : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %d : tensor<4xf32>
+}
+
+// -----
+
+// A clip that reaches below 0 does not swallow the relu before it.
+// CHECK-LABEL: @clip_below_zero
+// CHECK: trt.activation relu
+// CHECK: trt.activation clip
+func.func @clip_below_zero(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = trt.activation relu %x : (tensor<4xf32>) -> tensor<4xf32>
+  %b = trt.activation clip %a {alpha = -1.0 : f64, beta = 6.0 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %b : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @exact_conversion
+// CHECK-NEXT: func.return %x
+func.func @exact_conversion(%x: tensor<4xf16>) -> tensor<4xf16> {
+  %a = trt.identity %x : (tensor<4xf16>) -> tensor<4xf32>
+  %b = trt.identity %a : (tensor<4xf32>) -> tensor<4xf16>
+  func.return %b : tensor<4xf16>
+}
+
+// -----
+
+// CHECK-LABEL: @lossy_conversion
+// CHECK: trt.identity
+// CHECK: trt.identity
+func.func @lossy_conversion(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = trt.identity %x : (tensor<4xf32>) -> tensor<4xf16>
+  %b = trt.identity %a : (tensor<4xf16>) -> tensor<4xf32>
+  func.return %b : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @moves_of_nothing
+// CHECK-NEXT: func.return %x
+func.func @moves_of_nothing(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %a = trt.shuffle %x {reshape_dims = #trt.dims<["0", "-1"]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %b = trt.slice %a {start = #trt.dims<["0", "0"]>, size = #trt.dims<["2", "3"]>, stride = array<i64: 1, 1>}
+       : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %c = trt.padding %b {pre = array<i64: 0, 0>, post = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %d = trt.concatenation %c {axis = 0 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %e = trt.reduce sum %d {axes = array<i64>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %e : tensor<2x3xf32>
+}
+
+// -----
+
+// A slice that reverses keeps the dimensions, not the elements.
+// CHECK-LABEL: @reversal
+// CHECK: trt.slice
+func.func @reversal(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %y = trt.slice %x {start = #trt.dims<["2"]>, size = #trt.dims<["3"]>, stride = array<i64: -1>} : (tensor<3xf32>) -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @requantization
+// CHECK-NEXT: func.return %q
+func.func @requantization(%q: tensor<4xi8>, %s: tensor<f32>) -> tensor<4xi8> {
+  %x = trt.dequantize %q, %s : (tensor<4xi8>, tensor<f32>) -> tensor<4xf32>
+  %r = trt.quantize %x, %s : (tensor<4xf32>, tensor<f32>) -> tensor<4xi8>
+  func.return %r : tensor<4xi8>
+}
+
+// -----
+
+// CHECK-LABEL: @other_scale
+// CHECK: trt.quantize
+func.func @other_scale(%q: tensor<4xi8>, %s: tensor<f32>, %t: tensor<f32>) -> tensor<4xi8> {
+  %x = trt.dequantize %q, %s : (tensor<4xi8>, tensor<f32>) -> tensor<4xf32>
+  %r = trt.quantize %x, %t : (tensor<4xf32>, tensor<f32>) -> tensor<4xi8>
+  func.return %r : tensor<4xi8>
+}
+
+// -----
+
+// CHECK-LABEL: @known_choice
+// CHECK-NEXT: func.return %b
+func.func @known_choice(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
+  %no = trt.constant {value = dense<false> : tensor<1xi1>} : tensor<1xi1>
+  %y = trt.select %no, %a, %b : (tensor<1xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
