@@ -157,7 +157,7 @@ def test_expectations() -> None:
       func.return
     }"""
     assert run(text, {"x": ones(2)}) == {}
-    with pytest.raises(MlirtError, match="'check.expect_close' op failed: 2 of 2 elements are wrong"):
+    with pytest.raises(MlirtError, match=r"'check.expect_close' op failed: 2 of 2 elements are wrong"):
         run(text, {"x": 2 * ones(2)})
 
 

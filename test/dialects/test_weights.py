@@ -1,0 +1,59 @@
+"""Weights outside the IR: one entry per array, keys that stay, errors that say what is missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from xdsl.dialects.builtin import StringAttr
+
+from mlirt.dialects.weights import WeightsAttr, WeightStore, digest_of
+from mlirt.errors import InvalidModelError
+
+
+def test_equal_arrays_share_an_entry() -> None:
+    store = WeightStore()
+    first = store.put(np.arange(6, dtype=np.float32), "conv1.weight")
+    assert store.put(np.arange(6, dtype=np.float32), "other") == first
+    assert [key for key, _ in store.items()] == ["conv1.weight"]
+    assert_array_equal(store.get(first), np.arange(6))
+
+
+def test_equal_hints_give_different_keys() -> None:
+    store = WeightStore()
+    attributes = [store.put(np.full(3, value, np.int64), "w") for value in range(3)]
+    assert len({attribute.key.data for attribute in attributes}) == 3
+    for value, attribute in enumerate(attributes):
+        assert_array_equal(store.get(attribute), [value] * 3)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [np.zeros((2, 3), np.int32), np.zeros((3, 2), np.float32), np.zeros(6, np.float32), -np.zeros((2, 3), np.float32)],
+    ids=["type", "shape", "rank", "sign_of_zero"],
+)
+def test_digest_sees_type_shape_and_bits(other: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> None:
+    assert digest_of(np.zeros((2, 3), np.float32)) != digest_of(other)
+
+
+def test_digest_does_not_depend_on_the_layout() -> None:
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert digest_of(array) == digest_of(np.asfortranarray(array))
+    assert digest_of(np.broadcast_to(np.float32(1), (2, 3))) == digest_of(np.ones((2, 3), np.float32))
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0)], ids=str)
+def test_digest_of_scalars_and_nothing(shape: tuple[int, ...]) -> None:
+    assert len(digest_of(np.zeros(shape))) == 16
+
+
+def test_missing_weights_are_named() -> None:
+    with pytest.raises(InvalidModelError, match="weights 'w' are not loaded: expected them in the store"):
+        WeightStore().get(WeightsAttr(StringAttr("w"), StringAttr("0")))
+
+
+def test_a_key_is_given_once() -> None:
+    store = WeightStore()
+    store.add("w", np.zeros(2))
+    with pytest.raises(InvalidModelError, match="weights 'w' are given twice"):
+        store.add("w", np.ones(2))
