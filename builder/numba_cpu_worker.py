@@ -1,6 +1,6 @@
 """The process that runs numba: reads kernels from its input, writes object files to its output, one after the other.
 
-A request is a line of JSON, `{"name": .., "source": ..}`. The answer is a line of JSON: `{"bytes": n}` and then n bytes,
+A request is a line of JSON, `{"name": .., "source": ..}`. The answer is a line of JSON, `{"bytes": n}` before n bytes,
 or `{"error": text}`. The process ends with its input, or after some idle seconds. What numba prints goes to stderr.
 """
 

@@ -114,9 +114,7 @@ def tile_load_transposed(context: Any, x: Any, at: Any, row_step: Any, lanes: An
 
 
 @intrinsic(prefer_literal=True)
-def tile_load_transposed_first(
-    context: Any, x: Any, at: Any, row_step: Any, rows: Any, valid: Any, lanes: Any
-) -> Any:
+def tile_load_transposed_first(context: Any, x: Any, at: Any, row_step: Any, rows: Any, valid: Any, lanes: Any) -> Any:
     """As `tile_load_transposed`, of `rows` rows with `valid` elements each; rows beyond repeat the last one."""
     size, number = lanes.literal_value, types.int64
 
@@ -133,6 +131,47 @@ def tile_load_transposed_first(
     return Tile(size, 1, size)(x, number, number, number, number, lanes), codegen
 
 
+class _Rows:
+    """Where the rows of a tile lie: `row_step` apart; from number `count` on all where the last one before lies."""
+
+    def __init__(self, builder: Any, row_step: Any, count: Any = None) -> None:
+        self._builder, self._row_step = builder, row_step
+        self._last = None if count is None else builder.sub(count, _I64(1))
+
+    def at(self, start: Any, row: int) -> Any:
+        """The place of a row, given that of row 0."""
+        if self._last is None or row == 0:
+            return _offset(self._builder, start, self._row_step, row)
+        inside = self._builder.icmp_signed("<", _I64(row), self._last)
+        number = self._builder.select(inside, _I64(row), self._last)
+        return self._builder.add(start, self._builder.mul(number, self._row_step))
+
+
+def _multiply_add(
+    builder: Any,
+    tile: Tile,
+    llvm_tile: Any,
+    x: Memory,
+    at: Any,
+    rows: _Rows,
+    step: Any,
+    w: Memory,
+    w_at: Any,
+    depth: int,
+) -> Any:
+    sums = _unpack(builder, tile, llvm_tile)
+    count, columns, lanes = _shape(tile)
+    for u in range(depth):
+        places = [builder.add(w_at, _I64((u * columns + j) * lanes)) for j in range(columns)]
+        weights = [w.read(place, lanes).to(types.float32) for place in places]
+        deep = _offset(builder, at, step, u)
+        for i in range(count):
+            factor = x.read(rows.at(deep, i)).to(types.float32).splat(lanes)
+            for j, weight in enumerate(weights):
+                sums[i * columns + j] = factor.multiply_add(weight, sums[i * columns + j])
+    return _pack(builder, sums)
+
+
 @intrinsic(prefer_literal=True)
 def tile_multiply_add(
     context: Any, tile: Any, x: Any, at: Any, row_step: Any, step: Any, w: Any, w_at: Any, depth: Any
@@ -144,19 +183,40 @@ def tile_multiply_add(
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
         llvm_tile, x_address, at, row_step, step, w_address, w_at, _ = operands
         x_memory, w_memory = Memory(builder, x, x_address), Memory(builder, w, w_address)
-        sums = _unpack(builder, tile, llvm_tile)
-        rows, columns, lanes = _shape(tile)
-        for u in range(count):
-            places = [builder.add(w_at, _I64((u * columns + j) * lanes)) for j in range(columns)]
-            weights = [w_memory.read(place, lanes).to(types.float32) for place in places]
-            deep = _offset(builder, at, step, u)
-            for i in range(rows):
-                factor = x_memory.read(_offset(builder, deep, row_step, i)).to(types.float32).splat(lanes)
-                for j, weight in enumerate(weights):
-                    sums[i * columns + j] = factor.multiply_add(weight, sums[i * columns + j])
-        return _pack(builder, sums)
+        rows = _Rows(builder, row_step)
+        return _multiply_add(builder, tile, llvm_tile, x_memory, at, rows, step, w_memory, w_at, count)
 
     return tile(tile, x, number, number, number, w, number, depth), codegen
+
+
+@intrinsic(prefer_literal=True)
+def tile_multiply_add_first(
+    context: Any, tile: Any, x: Any, at: Any, row_step: Any, step: Any, w: Any, w_at: Any, depth: Any, rows: Any
+) -> Any:
+    """`tile_multiply_add`, but only the first `rows` rows of `x` are read."""
+    count = depth.literal_value
+    number = types.int64
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+        llvm_tile, x_address, at, row_step, step, w_address, w_at, _, limit = operands
+        x_memory, w_memory = Memory(builder, x, x_address), Memory(builder, w, w_address)
+        rows = _Rows(builder, row_step, limit)
+        return _multiply_add(builder, tile, llvm_tile, x_memory, at, rows, step, w_memory, w_at, count)
+
+    return tile(tile, x, number, number, number, w, number, depth, number), codegen
+
+
+def _multiply_add_lanes(
+    builder: Any, tile: Tile, llvm_tile: Any, x: Memory, at: Any, rows: _Rows, w: Memory, w_at: Any
+) -> Any:
+    sums = _unpack(builder, tile, llvm_tile)
+    count, columns, lanes = _shape(tile)
+    for j in range(columns):
+        weight = w.read(builder.add(w_at, _I64(j * lanes)), lanes).to(types.float32)
+        for i in range(count):
+            factor = x.read(builder.add(rows.at(at, i), _I64(j * lanes)), lanes).to(types.float32)
+            sums[i * columns + j] = factor.multiply_add(weight, sums[i * columns + j])
+    return _pack(builder, sums)
 
 
 @intrinsic
@@ -167,17 +227,36 @@ def tile_multiply_add_lanes(context: Any, tile: Any, x: Any, at: Any, row_step: 
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
         llvm_tile, x_address, at, row_step, w_address, w_at = operands
         x_memory, w_memory = Memory(builder, x, x_address), Memory(builder, w, w_address)
-        sums = _unpack(builder, tile, llvm_tile)
-        rows, columns, lanes = _shape(tile)
-        for j in range(columns):
-            weight = w_memory.read(builder.add(w_at, _I64(j * lanes)), lanes).to(types.float32)
-            for i in range(rows):
-                place = builder.add(_offset(builder, at, row_step, i), _I64(j * lanes))
-                factor = x_memory.read(place, lanes).to(types.float32)
-                sums[i * columns + j] = factor.multiply_add(weight, sums[i * columns + j])
-        return _pack(builder, sums)
+        return _multiply_add_lanes(builder, tile, llvm_tile, x_memory, at, _Rows(builder, row_step), w_memory, w_at)
 
     return tile(tile, x, number, number, w, number), codegen
+
+
+@intrinsic
+def tile_multiply_add_lanes_first(
+    context: Any, tile: Any, x: Any, at: Any, row_step: Any, w: Any, w_at: Any, rows: Any
+) -> Any:
+    """`tile_multiply_add_lanes`, but only the first `rows` rows of `x` are read."""
+    number = types.int64
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+        llvm_tile, x_address, at, row_step, w_address, w_at, limit = operands
+        x_memory, w_memory = Memory(builder, x, x_address), Memory(builder, w, w_address)
+        rows = _Rows(builder, row_step, limit)
+        return _multiply_add_lanes(builder, tile, llvm_tile, x_memory, at, rows, w_memory, w_at)
+
+    return tile(tile, x, number, number, w, number, number), codegen
+
+
+def _combined(
+    builder: Any, tile: Tile, llvm_tile: Any, x: Memory, at: Any, rows: _Rows, combine: Callable[[Value, Value], Value]
+) -> Any:
+    results: list[Value] = []
+    for number, old in enumerate(_unpack(builder, tile, llvm_tile)):
+        i, j = divmod(number, tile.columns)
+        place = builder.add(rows.at(at, i), _I64(j * tile.lanes))
+        results.append(combine(old, x.read(place, tile.lanes).to(types.float32)))
+    return _pack(builder, results)
 
 
 def _combination(combine: Callable[[Value, Value], Value]) -> Any:
@@ -186,15 +265,24 @@ def _combination(combine: Callable[[Value, Value], Value]) -> Any:
     def typed(context: Any, tile: Any, x: Any, at: Any, row_step: Any) -> Any:
         def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
             llvm_tile, x_address, at, row_step = operands
-            memory = Memory(builder, x, x_address)
-            results: list[Value] = []
-            for number, old in enumerate(_unpack(builder, tile, llvm_tile)):
-                i, j = divmod(number, tile.columns)
-                place = builder.add(_offset(builder, at, row_step, i), _I64(j * tile.lanes))
-                results.append(combine(old, memory.read(place, tile.lanes).to(types.float32)))
-            return _pack(builder, results)
+            rows = _Rows(builder, row_step)
+            return _combined(builder, tile, llvm_tile, Memory(builder, x, x_address), at, rows, combine)
 
         return tile(tile, x, types.int64, types.int64), codegen
+
+    return intrinsic(typed)
+
+
+def _combination_first(combine: Callable[[Value, Value], Value]) -> Any:
+    """The same, but only the first `rows` rows of `x` are read."""
+
+    def typed(context: Any, tile: Any, x: Any, at: Any, row_step: Any, rows: Any) -> Any:
+        def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+            llvm_tile, x_address, at, row_step, limit = operands
+            rows = _Rows(builder, row_step, limit)
+            return _combined(builder, tile, llvm_tile, Memory(builder, x, x_address), at, rows, combine)
+
+        return tile(tile, x, types.int64, types.int64, types.int64), codegen
 
     return intrinsic(typed)
 
@@ -203,6 +291,10 @@ tile_add = _combination(lambda a, b: a + b)
 tile_multiply = _combination(lambda a, b: a * b)
 tile_maximum = _combination(maximum)
 tile_minimum = _combination(minimum)
+tile_add_first = _combination_first(lambda a, b: a + b)
+tile_multiply_first = _combination_first(lambda a, b: a * b)
+tile_maximum_first = _combination_first(maximum)
+tile_minimum_first = _combination_first(minimum)
 
 
 @intrinsic

@@ -92,31 +92,37 @@ class KernelSource(LaneSource):
 
     def kernel_tile_load(self, op: TileLoadOp) -> None:
         word = "tile_load" if op.valid is None else "tile_load_first"
-        self._tile_step(op.result, word, [*op.operands], tile_shape(op.result.type))
+        self._tile_step(op.result, word, op.operands, None, *map(str, tile_shape(op.result.type)))
 
     def kernel_tile_load_transposed(self, op: TileLoadTransposedOp) -> None:
         lanes = tile_shape(op.result.type)[2]
         place = [op.x, op.x_at, op.row_step]
         if op.rows is None and op.valid is None:
-            self._tile_step(op.result, "tile_load_transposed", place, [lanes])
+            self._tile_step(op.result, "tile_load_transposed", place, None, str(lanes))
             return
         limits = [str(lanes) if limit is None else self.text(limit) for limit in (op.rows, op.valid)]
         self.define(op.result, f"tile_load_transposed_first({', '.join([*self.texts(place), *limits, str(lanes)])})")
 
     def kernel_tile_multiply_add(self, op: TileMultiplyAddOp) -> None:
-        self._tile_step(op.result, "tile_multiply_add", [*op.operands], [op.depth.value.data])
+        operands = [op.tile, op.x, op.x_at, op.row_step, op.step, op.w, op.w_at]
+        self._tile_step(op.result, "tile_multiply_add", operands, op.rows, str(op.depth.value.data))
 
     def kernel_tile_multiply_add_lanes(self, op: TileMultiplyAddLanesOp) -> None:
-        self._tile_step(op.result, "tile_multiply_add_lanes", [*op.operands])
+        operands = [op.tile, op.x, op.x_at, op.row_step, op.w, op.w_at]
+        self._tile_step(op.result, "tile_multiply_add_lanes", operands, op.rows)
 
     def kernel_tile_combine(self, op: TileCombineOp) -> None:
         word = {ReduceKind.MAX: "maximum", ReduceKind.MIN: "minimum", ReduceKind.MUL: "multiply"}
-        self._tile_step(op.result, f"tile_{word.get(op.kind.data, 'add')}", [*op.operands])
+        operands = [op.tile, op.x, op.x_at, op.row_step]
+        self._tile_step(op.result, f"tile_{word.get(op.kind.data, 'add')}", operands, op.rows)
 
     def _tile_step(
-        self, result: SSAValue, word: str, operands: Sequence[SSAValue], numbers: Sequence[int] = ()
+        self, result: SSAValue, word: str, operands: Sequence[SSAValue], rows: SSAValue | None, *numbers: str
     ) -> None:
-        self.define(result, f"{word}({', '.join([*self.texts(operands), *map(str, numbers)])})")
+        """A tile made from others; the word for a part of the rows ends in `first` and takes their number."""
+        last = [] if rows is None else [self.text(rows)]
+        name = word if rows is None else f"{word}_first"
+        self.define(result, f"{name}({', '.join([*self.texts(operands), *numbers, *last])})")
 
     def kernel_tile_for_each(self, op: TileForEachOp) -> None:
         """The region becomes a function of a vector, its row and its column; what it uses from outside goes with it."""
@@ -147,9 +153,10 @@ class _TileFunction(LaneSource):
 
     def _constants(self, block: Block, kernel: KernelSource) -> None:
         """What the kernel writes inside of expressions, the function does too."""
+        inside = {result for op in block.walk() for result in op.results}
         for op in block.walk():
             for operand in op.operands:
-                if operand not in self.outside and _is_constant(operand):
+                if operand not in inside and operand not in self.outside and _is_constant(operand):
                     self.define_inline(operand, kernel.expression(operand))
 
     def text_of_function(self) -> str:

@@ -29,7 +29,11 @@ VOCABULARY = frozenset(
         *("integer_power", "power_of_integer"),
         *("sum_of_lanes", "product_of_lanes", "maximum_of_lanes", "minimum_of_lanes", "all_lanes", "any_lane"),
         *("tile_load", "tile_load_first", "tile_load_transposed", "tile_load_transposed_first"),
-        *("tile_fill", "tile_multiply_add", "tile_multiply_add_lanes", "tile_for_each"),
-        *("tile_add", "tile_multiply", "tile_maximum", "tile_minimum"),
+        *("tile_fill", "tile_for_each"),
+        *(
+            f"tile_{step}{part}"
+            for step in ("multiply_add", "multiply_add_lanes", "add", "multiply", "maximum", "minimum")
+            for part in ("", "_first")
+        ),
     }
 )

@@ -160,10 +160,11 @@ class TileLoadTransposedOp(IRDLOperation):
 class TileMultiplyAddOp(IRDLOperation):
     """`tile[i, j, :] += x[x_at + i * row_step + u * step] * w[w_at + (u * columns + j) * lanes + :]` for `u < depth`.
 
-    The inner loop of matrix products and convolutions: `w` is packed so that one step's vectors lie side by side.
+    The inner loop of matrix products and convolutions: `w` is packed so that one step's vectors lie side by side. Rows
+    from number `rows` on read what the last row before them reads, so that nothing beyond the edge is touched.
 
-    Example: `%t1 = kernel.tile_multiply_add %t, %x[%i] rows %s step %c1, %w[%k] {depth = 4 : i64}
-    : vector<14x2x16xf32>, memref<?xf32>, memref<?xf32>`
+    Example: `%t1 = kernel.tile_multiply_add %t, %x[%i] rows %s first %n step %c1, %w[%k] {depth = 4 : i64}
+    : vector<14x2x16xf32>, memref<?xf32>, memref<?xf32> -> vector<14x2x16xf32>`
     """
 
     name = "kernel.tile_multiply_add"
@@ -172,6 +173,7 @@ class TileMultiplyAddOp(IRDLOperation):
     x = operand_def(MemRefType)
     x_at = operand_def(IndexType())
     row_step = operand_def(IndexType())
+    rows = opt_operand_def(IndexType())
     step = operand_def(IndexType())
     w = operand_def(MemRefType)
     w_at = operand_def(IndexType())
@@ -179,9 +181,9 @@ class TileMultiplyAddOp(IRDLOperation):
     result = result_def(VectorType)
 
     traits = traits_def(MemoryReadEffect())
-    irdl_options = (ParsePropInAttrDict(),)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     assembly_format = (
-        "$tile `,` $x `[` $x_at `]` `rows` $row_step `step` $step `,` $w `[` $w_at `]` attr-dict "
+        "$tile `,` $x `[` $x_at `]` `rows` $row_step (`first` $rows^)? `step` $step `,` $w `[` $w_at `]` attr-dict "
         "`:` type($tile) `,` type($x) `,` type($w) `->` type($result)"
     )
 
@@ -195,9 +197,10 @@ class TileMultiplyAddOp(IRDLOperation):
         w: SSAValue,
         w_at: SSAValue,
         depth: int,
+        rows: SSAValue | None = None,
     ) -> None:
         super().__init__(
-            operands=[tile, x, x_at, row_step, step, w, w_at],
+            operands=[tile, x, x_at, row_step, rows, step, w, w_at],
             properties={"depth": IntegerAttr(depth, i64)},
             result_types=[tile.type],
         )
@@ -209,7 +212,7 @@ class TileMultiplyAddOp(IRDLOperation):
 @irdl_op_definition
 class TileMultiplyAddLanesOp(IRDLOperation):
     """`tile[i, j, :] += x[x_at + i * row_step + j * lanes + :] * w[w_at + j * lanes + :]`, a step of a
-    depthwise convolution.
+    depthwise convolution; `rows` as in `kernel.tile_multiply_add`.
 
     Example: `%t1 = kernel.tile_multiply_add_lanes %t, %x[%i] rows %s, %w[%k]
     : vector<8x1x16xf32>, memref<?xf32>, memref<?xf32> -> vector<8x1x16xf32>`
@@ -221,20 +224,29 @@ class TileMultiplyAddLanesOp(IRDLOperation):
     x = operand_def(MemRefType)
     x_at = operand_def(IndexType())
     row_step = operand_def(IndexType())
+    rows = opt_operand_def(IndexType())
     w = operand_def(MemRefType)
     w_at = operand_def(IndexType())
     result = result_def(VectorType)
 
     traits = traits_def(MemoryReadEffect())
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     assembly_format = (
-        "$tile `,` $x `[` $x_at `]` `rows` $row_step `,` $w `[` $w_at `]` attr-dict "
+        "$tile `,` $x `[` $x_at `]` `rows` $row_step (`first` $rows^)? `,` $w `[` $w_at `]` attr-dict "
         "`:` type($tile) `,` type($x) `,` type($w) `->` type($result)"
     )
 
     def __init__(
-        self, tile: SSAValue, x: SSAValue, x_at: SSAValue, row_step: SSAValue, w: SSAValue, w_at: SSAValue
+        self,
+        tile: SSAValue,
+        x: SSAValue,
+        x_at: SSAValue,
+        row_step: SSAValue,
+        w: SSAValue,
+        w_at: SSAValue,
+        rows: SSAValue | None = None,
     ) -> None:
-        super().__init__(operands=[tile, x, x_at, row_step, w, w_at], result_types=[tile.type])
+        super().__init__(operands=[tile, x, x_at, row_step, rows, w, w_at], result_types=[tile.type])
 
     def verify_(self) -> None:
         _check_tile(self, self.tile.type, self.result.type)
@@ -242,9 +254,11 @@ class TileMultiplyAddLanesOp(IRDLOperation):
 
 @irdl_op_definition
 class TileCombineOp(IRDLOperation):
-    """`tile[i, j, :] = kind(tile[i, j, :], x[x_at + i * row_step + j * lanes + :])`: the step of a pooling window.
+    """`tile[i, j, :] = kind(tile[i, j, :], x[x_at + i * row_step + j * lanes + :])`, the step of a pooling window;
+    `rows` as in `kernel.tile_multiply_add`.
 
-    Example: `%t1 = kernel.tile_combine max %t, %x[%i] rows %s : vector<8x1x16xf32>, memref<?xf32>`
+    Example: `%t1 = kernel.tile_combine max %t, %x[%i] rows %s
+    : vector<8x1x16xf32>, memref<?xf32> -> vector<8x1x16xf32>`
     """
 
     name = "kernel.tile_combine"
@@ -254,23 +268,33 @@ class TileCombineOp(IRDLOperation):
     x = operand_def(MemRefType)
     x_at = operand_def(IndexType())
     row_step = operand_def(IndexType())
+    rows = opt_operand_def(IndexType())
     result = result_def(VectorType)
 
     traits = traits_def(MemoryReadEffect())
-    irdl_options = (ParsePropInAttrDict(),)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     assembly_format = (
-        "$kind $tile `,` $x `[` $x_at `]` `rows` $row_step attr-dict `:` type($tile) `,` type($x) `->` type($result)"
+        "$kind $tile `,` $x `[` $x_at `]` `rows` $row_step (`first` $rows^)? attr-dict "
+        "`:` type($tile) `,` type($x) `->` type($result)"
     )
 
-    def __init__(self, kind: ReduceKind, tile: SSAValue, x: SSAValue, x_at: SSAValue, row_step: SSAValue) -> None:
+    def __init__(
+        self,
+        kind: ReduceKind,
+        tile: SSAValue,
+        x: SSAValue,
+        x_at: SSAValue,
+        row_step: SSAValue,
+        rows: SSAValue | None = None,
+    ) -> None:
         super().__init__(
-            operands=[tile, x, x_at, row_step],
+            operands=[tile, x, x_at, row_step, rows],
             properties={"kind": ReduceKindAttr(kind)},
             result_types=[tile.type],
         )
 
     def verify_(self) -> None:
-        _check_tile(self, self.tile.type)
+        _check_tile(self, self.tile.type, self.result.type)
 
 
 @irdl_op_definition

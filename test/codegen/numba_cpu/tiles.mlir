@@ -4,7 +4,7 @@
 // CHECK:       @inlined
 // CHECK-NEXT:  def product_finish(v, i, j, bias, y, row, stride, rows, valid):
 // CHECK-NEXT:      count = valid - j * 16
-// CHECK-NEXT:      if i < rows:
+// CHECK-NEXT:      if i < rows and count > 0:
 // CHECK-NEXT:          b = load_first(bias, j * 16, 16, count)
 // CHECK-NEXT:          store_first(y, row * stride + i * stride + j * 16, maximum(v + b, float32(0.0)), count)
 // CHECK-LABEL: def product(params, worker, workers):
