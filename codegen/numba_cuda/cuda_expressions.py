@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import BFloat16Type, Float64Type, IndexType
+from xdsl.dialects.builtin import BFloat16Type, Float64Type, IndexType, IntegerAttr
 from xdsl.ir import Operation
 
 from mlirt.codegen.python_expressions import (
     ATOM,
+    COMPARISON,
     EXPRESSIONS,
     Expression,
     Rule,
@@ -18,11 +19,16 @@ from mlirt.codegen.python_expressions import (
 )
 
 
+# The predicates of arith.cmpi that compare unsigned numbers, in MLIR's order.
+_FIRST_UNSIGNED = 6
+_UNSIGNED = ("<", "<=", ">", ">=")
+
+
 @dataclass(frozen=True)
 class Narrow(Expression):
     """A 32-bit index: `text` is narrowed, as numba would widen it; `wide` is the text before, for sums and products."""
 
-    wide: Expression = Expression("")
+    wide: Expression = field(default_factory=lambda: Expression(""))
 
     @staticmethod
     def of(wide: Expression) -> Narrow:
@@ -65,6 +71,16 @@ def _unsigned_division(function: str, otherwise: Rule) -> Rule:
     return rule
 
 
+def _compare(op: Operation, operands: Sequence[Expression]) -> Expression:
+    """Unsigned comparisons of indices, in 32 bits."""
+    predicate = op.properties["predicate"]
+    assert isinstance(predicate, IntegerAttr)
+    if predicate.value.data < _FIRST_UNSIGNED or not isinstance(op.operands[0].type, IndexType):
+        return CUDA_EXPRESSIONS["arith.cmpi"](op, operands)
+    left, right = (f"uint32({widest(operand).text})" for operand in operands)
+    return Expression(f"{left} {_UNSIGNED[predicate.value.data - _FIRST_UNSIGNED]} {right}", COMPARISON)
+
+
 def _constant(op: Operation, operands: Sequence[Expression]) -> Expression:
     plain = CUDA_EXPRESSIONS["arith.constant"](op, operands)
     return Narrow.of(plain) if isinstance(op.results[0].type, IndexType) else plain
@@ -103,6 +119,7 @@ NARROW_EXPRESSIONS: Mapping[str, Rule] = {
     **CUDA_EXPRESSIONS,
     "arith.constant": _constant,
     "arith.index_cast": _index_cast,
+    "arith.cmpi": _compare,
     **{
         f"arith.{name}": _ring(CUDA_EXPRESSIONS[f"arith.{name}"])
         for name in ("addi", "subi", "muli", "andi", "ori", "xori")

@@ -28,7 +28,7 @@ from mlirt.dialects.kernel.fragment import (
     StoreFragmentOp,
 )
 from mlirt.dialects.kernel.matrix_unit import LoadMatrixOp, MmaOp
-from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, SharedOp, ShuffleOp, ThreadIdOp, shared_offsets
+from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, ReuseSharedOp, SharedOp, ShuffleOp, ThreadIdOp, shared_offsets
 
 
 class CudaSource(PythonSource):
@@ -91,6 +91,12 @@ class CudaSource(PythonSource):
 
     def kernel_shared(self, op: SharedOp) -> None:
         element = type_name(memory(op.result).get_element_type())
+        make = self.word("shared_memory", f'shared("{element}", {self.shared[op.result]})')
+        self.define(op.result, f"{make}()")
+
+    def kernel_reuse_shared(self, op: ReuseSharedOp) -> None:
+        element = type_name(memory(op.result).get_element_type())
+        self.shared[op.result] = self.shared[op.source]
         make = self.word("shared_memory", f'shared("{element}", {self.shared[op.result]})')
         self.define(op.result, f"{make}()")
 

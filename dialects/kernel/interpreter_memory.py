@@ -192,3 +192,17 @@ class SharedBuffer(Buffer):
     def _locate(self, access: Access) -> Array:
         self._refuse_outside(access, (access.index < 0) | (access.index >= self.extent), self.extent)
         return access.index + (access.block - self.first_block) * self.extent
+
+    def retire(self, where: str, epochs: Array) -> None:
+        """Forget the contents; raises `RaceError` if a block has used the memory in its current epoch."""
+        import numpy as np
+
+        now = np.repeat(epochs, self.extent)
+        used = (self.writer[0] != _NOBODY) & (self.writer[2] == now)
+        used |= (self.reader[0] != _NOBODY) & (self.reader[2] == now)
+        if used.any():
+            block, index = divmod(int(used.argmax()), self.extent)
+            who = f"block {block + self.first_block}"
+            raise RaceError(f"{where}: %{self.name}[{index}] of {who} has been used since the last barrier")
+        assert self.initialized is not None
+        self.initialized[:] = False

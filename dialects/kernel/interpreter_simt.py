@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.interpreter_lanes import Lanes
 from mlirt.dialects.kernel.interpreter_memory import DivergenceError, SharedBuffer
-from mlirt.dialects.kernel.simt import WARP, BarrierOp, BlockIdOp, GridSizeOp, SharedOp, ShuffleOp, ThreadIdOp
+from mlirt.dialects.kernel.simt import WARP, BarrierOp, BlockIdOp, GridSizeOp, ReuseSharedOp, SharedOp, ShuffleOp, ThreadIdOp
 from mlirt.dialects.scalar_semantics import scalar_dtype
 
 if TYPE_CHECKING:
@@ -46,6 +46,16 @@ def _shared(machine: Machine, lanes: Lanes, op: SharedOp) -> None:
     dtype = scalar_dtype(type_.get_element_type())
     name = op.result.name_hint or "shared"
     lanes[op.result] = SharedBuffer(name, type_.get_shape()[0], dtype, first, blocks)
+
+
+def _reuse_shared(machine: Machine, lanes: Lanes, op: ReuseSharedOp) -> None:
+    old = lanes.buffer(op.source)
+    assert isinstance(old, SharedBuffer)
+    old.retire(machine.where(op), lanes.epochs.of(lanes.block[:: machine.block_size]))
+    type_ = memory(op.result)
+    dtype = scalar_dtype(type_.get_element_type())
+    blocks = lanes.count // machine.block_size
+    lanes[op.result] = SharedBuffer(op.result.name_hint or old.name, type_.get_shape()[0], dtype, old.first_block, blocks)
 
 
 def _barrier(machine: Machine, lanes: Lanes, op: BarrierOp) -> None:
@@ -91,6 +101,7 @@ RULES = {
     "kernel.block_id": _block_id,
     "kernel.grid_size": _grid_size,
     "kernel.shared": _shared,
+    "kernel.reuse_shared": _reuse_shared,
     "kernel.barrier": _barrier,
     "kernel.shuffle": _shuffle,
 }

@@ -109,6 +109,32 @@ class SharedOp(IRDLOperation):
         return memory(self.result).get_shape()[0] * byte_width(memory(self.result).get_element_type())
 
 
+@irdl_op_definition
+class ReuseSharedOp(IRDLOperation):
+    """The same shared memory for something else: what it held is lost. No thread may have used it since the last barrier.
+
+    Example: `%sums = kernel.reuse_shared %tile : memref<4096xf16, "shared"> -> memref<1024xf32, "shared">`
+    """
+
+    name = "kernel.reuse_shared"
+
+    source = operand_def(MemRefType)
+    result = result_def(MemRefType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
+
+    def __init__(self, source: SSAValue, size: int, element: Attribute) -> None:
+        super().__init__(operands=[source], result_types=[MemRefType(element, [size], memory_space=SHARED)])
+
+    def verify_(self) -> None:
+        require(is_shared(self.source) and is_shared(self.result), f"{self.name}: both are shared memory")
+        sizes = [
+            memory(value).get_shape()[0] * byte_width(memory(value).get_element_type())
+            for value in (self.source, self.result)
+        ]
+        require(sizes[1] <= sizes[0], f"{self.name}: {sizes[1]} bytes do not fit into {sizes[0]}")
+
+
 def shared_offsets(func: Operation) -> tuple[dict[SSAValue, int], int]:
     """Where each piece of a kernel's shared memory starts, in bytes, and how much there is in all."""
     offsets: dict[SSAValue, int] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -74,9 +75,8 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     )
     width = rank(op.output.type)
     epilogue = Epilogue(op, list(op.extras), list(op.access))
-    steps = (sizes.columns, 1, sizes.rows * sizes.columns)
     plan, borders = Plan.choose(sizes, element), frozenset({width - 2, width - 1})
-    lower_product(plan, operands, epilogue, borders, partial(_indices, width), lowering, "matmul", steps)
+    lower_product(plan, operands, epilogue, borders, partial(_indices, width), lowering, "matmul")
     return True
 
 
@@ -149,17 +149,15 @@ def _batch_offset(k: KernelBuilder, batch: SSAValue, sizes: tuple[Dim, ...], ste
 
 
 def _indices(
-    rank_: int, k: KernelBuilder, nest: Nest, row: SSAValue, column: SSAValue, batch: SSAValue
-) -> list[SSAValue]:
-    """One index per loop of the result's nest: batch dimensions, the row, the column."""
-    indices: list[SSAValue] = []
-    for extent, group in reversed(list(zip(nest.extents, nest.groups, strict=True))):
+    rank_: int, k: KernelBuilder, nest: Nest, column: SSAValue, batch: SSAValue
+) -> Callable[[SSAValue], list[SSAValue]]:
+    """The indices along the loops of the result's nest: batch dimensions, the row, the column."""
+    found: dict[int, SSAValue] = {}
+    for loop, (extent, group) in reversed(list(enumerate(zip(nest.extents, nest.groups, strict=True)))):
         if group[0] == rank_ - 1:
-            indices.append(column)
-        elif group[0] == rank_ - 2:
-            indices.append(row)
-        else:
+            found[loop] = column
+        elif group[0] != rank_ - 2:
             size = k.size(extent)
-            indices.append(k.rem(batch, size))
+            found[loop] = k.rem(batch, size)
             batch = k.div(batch, size)
-    return indices[::-1]
+    return lambda row: [found.get(loop, row) for loop in range(len(nest.groups))]

@@ -1,0 +1,144 @@
+"""Convolution and deconvolution on a GPU as a product of packed weights with the input seen as a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.loop_nest import Nest
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.tiles.alignment import widest_access
+from mlirt.passes.lowering.tiles.loaders import Loader, Matrix, MatrixLoader
+from mlirt.passes.lowering.tiles.product import Operands, Place, Plan, Sizes, is_half, lower_product
+from mlirt.passes.lowering.tiles.results import Epilogue
+from mlirt.passes.lowering.tiles.tile_memory import TileMemories
+from mlirt.passes.lowering.tiles.window_loader import Window, WindowLoader, column_count
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+OPS = (ConvolutionOp,)
+TARGETS = frozenset({"cuda"})
+PRIORITY = 10
+
+_FEWEST_ROWS = 8  # output channels of a group; a tile would be mostly empty with less
+_WASTE = 1.25  # of lines, when each tap starts a new tile
+
+
+def lower(op: Operation, lowering: Lowering) -> bool:
+    assert isinstance(op, ConvolutionOp)
+    element, weights = element_of(op.input.type), lowering.constant_array(op.kernel)
+    if weights is None or element != element_of(op.kernel.type) or not (is_half(element) or element == f32):
+        return False
+    groups, transposed = op.groups.value.data, bool(op.transposed.value.data)
+    weights = by_group(weights, groups, transposed)
+    rows, channels, taps = weights.shape[1:]
+    if accumulator_type(op.epilogue) != f32 or rows < _FEWEST_ROWS or channels * taps == 0:
+        return False
+    window = _window(op, channels, groups, lowering)
+    sizes = Sizes(rows, column_count(op), channels * taps, groups)
+    plan = Plan.choose(sizes, element, lambda shape: window.steps(shape.depth))
+    window = _ordered(window, plan.shape.depth)
+    plan = Plan.choose(sizes, element, lambda shape: window.steps(shape.depth))
+    half = is_half(element)
+    packed = pack(weights, window, plan.shape.rows, plan.shape.depth, by_depth=not half)
+
+    def make(k: KernelBuilder, place: Place, tiles: TileMemories) -> tuple[Loader, Loader]:
+        lines, width = packed.shape[1:]
+        base = k.mul(place.batch, lines * width)
+        buffer = k.weights(packed, "packed")
+        matrix = Matrix(buffer, base, width, lines, width, not half, widest(packed))
+        left = MatrixLoader(k, matrix, tiles.left, place.thread, place.threads, place.row)
+        right = WindowLoader(k, window, tiles.right, place.thread, place.threads, place.column, place.batch)
+        return left, right
+
+    operands = Operands(not half, True, (True, not half or window.wide > 1), make)
+    epilogue = Epilogue(op, list(op.extras), list(op.access))
+    indices = partial(_indices, rows, dims(op.output.type)[0], window)
+    lower_product(plan, operands, epilogue, frozenset({1, 2}), indices, lowering, "convolution")
+    return True
+
+
+def by_group(weights: Array, groups: int, transposed: bool) -> Array:
+    """The kernel as `[group, output channel of the group, input channel of the group, tap]`."""
+    taps = weights[0, 0].size
+    if transposed:
+        split = weights.reshape(groups, weights.shape[0] // groups, weights.shape[1], taps)
+        return split.swapaxes(1, 2)
+    return weights.reshape(groups, weights.shape[0] // groups, weights.shape[1], taps)
+
+
+def pack(weights: Array, window: Window, rows: int, depth: int, *, by_depth: bool) -> Array:
+    """Weights in the order in which tiles of `rows` x `depth` are read, filled up with zeros to whole tiles.
+
+    The result is `[group, line, row]` with `by_depth`, else `[group, row, line]`; lines go tap by tap.
+    """
+    import numpy as np
+
+    groups, count, channels, taps = weights.shape
+    per_tap = channels if window.is_flat else window.tiles_per_tap(depth) * depth
+    lines = window.steps(depth) * depth
+    packed = np.zeros((groups, -(-count // rows) * rows, max(lines, taps * per_tap)), weights.dtype)
+    split = packed[:, :count, : taps * per_tap].reshape(groups, count, taps, per_tap)
+    split[..., :channels] = weights.swapaxes(2, 3)
+    packed[:, :count, : taps * per_tap] = split.reshape(groups, count, -1)
+    return np.ascontiguousarray(packed.swapaxes(1, 2)) if by_depth else packed
+
+
+def widest(packed: Array) -> int:
+    """Elements of 16 bytes."""
+    return 16 // packed.dtype.itemsize
+
+
+def _window(op: ConvolutionOp, channels: int, groups: int, lowering: Lowering) -> Window:
+    """The window with the widest access that its shape allows; whether it is flat is decided later."""
+    sizes, steps = dims(op.input.type), lowering.placements[op.input].strides
+    is_point = all(size == 1 for size in dims(op.kernel.type)[2:])
+    stays = sizes[2:] == dims(op.output.type)[2:] and all(
+        (stride, pre, post) == (1, 0, 0) for stride, _, pre, post in op.spatial()
+    )
+    narrow = Window(op, channels, groups, is_flat=False, wide=1)
+    rows_join = all(
+        steps[axis] == steps[axis + 1] * sizes[axis + 1] or sizes[axis] == 1 for axis in range(2, len(sizes) - 1)
+    )
+    if not (is_point and stays and rows_join and (steps[-1] == 1 or sizes[-1] == 1)):
+        return narrow
+    wide = widest_access(op.input, [steps[0], steps[1]], lowering)
+    pixels = narrow.pixels
+    while wide > 1 and not (isinstance(pixels, int) and pixels % wide == 0):
+        wide //= 2
+    return Window(op, channels, groups, is_flat=False, wide=wide)
+
+
+def _ordered(window: Window, depth: int) -> Window:
+    """Lines without gaps where tiles would else be mostly empty."""
+    padded = window.tiles_per_tap(depth) * depth
+    flat = window.taps > 1 and padded > _WASTE * window.channels
+    return Window(window.op, window.channels, window.groups, flat, window.wide)
+
+
+def _indices(
+    rows: int, batch: object, window: Window, k: KernelBuilder, nest: Nest, column: SSAValue, group: SSAValue
+) -> Callable[[SSAValue], list[SSAValue]]:
+    """The indices along the loops of the result's nest: image, channel, pixel or its coordinates."""
+    pixels = k.size(window.pixels)
+    image = column if batch == 1 else k.div(column, pixels)
+    pixel = column if batch == 1 else k.rem(column, pixels)
+    found: dict[int, SSAValue] = {}
+    for loop, (extent, axes) in reversed(list(enumerate(zip(nest.extents, nest.groups, strict=True)))):
+        if axes[0] >= 2:
+            size = k.size(extent)
+            found[loop] = k.rem(pixel, size) if axes[0] > 2 else pixel
+            pixel = k.div(pixel, size)
+        elif axes[0] == 0:
+            found[loop] = image
+    first = k.mul(group, rows)
+    return lambda row: [found[loop] if loop in found else k.add(first, row) for loop in range(len(nest.groups))]

@@ -1,0 +1,220 @@
+"""A kernel that computes tiles of a product, for whatever its operands are: the part that all tile tactics share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerAttr, i64
+from xdsl.ir import Attribute, SSAValue
+
+from mlirt.dialects.kernel.simt import BlockIdOp, ThreadIdOp
+from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.loop_nest import Nest, NestCode
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.tiles.engines import Engine, MatrixUnit, MultiplyAdd
+from mlirt.passes.lowering.tiles.loaders import Loader
+from mlirt.passes.lowering.tiles.main_loop import stages_for, sum_of_products
+from mlirt.passes.lowering.tiles.results import Epilogue, Partial, PartCode, TileResults, add_parts, keep_sums
+from mlirt.passes.lowering.tiles.shape import MATRIX_UNIT, MULTIPLY_ADD, TileShape, choose_parts, choose_shape
+from mlirt.passes.lowering.tiles.tile_memory import TileMemories, sums_pitch
+
+_INDEX_LIMIT = 2**31
+
+
+def is_half(element: Attribute) -> bool:
+    return isinstance(element, Float16Type | BFloat16Type)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A batch of products of rows x depth with depth x columns matrices; each batch entry is one index of the grid."""
+
+    rows: Dim
+    columns: Dim
+    depth: Dim
+    batch: Dim
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was chosen for a product."""
+
+    sizes: Sizes
+    element: Attribute
+    shape: TileShape
+    parts: int
+    steps: Dim
+
+    @staticmethod
+    def choose(sizes: Sizes, element: Attribute, steps: Callable[[TileShape], Dim] | None = None) -> Plan:
+        """A tile shape, and parts of the sum; `steps` gives the number of tiles along the depth."""
+        shapes = MATRIX_UNIT if is_half(element) else MULTIPLY_ADD
+        shape = choose_shape(shapes, sizes.rows, sizes.columns, sizes.batch)
+        count = ceil_div(sizes.depth, shape.depth) if steps is None else steps(shape)
+        parts = choose_parts(shape, sizes.rows, sizes.columns, sizes.batch, count * shape.depth)
+        if isinstance(count, int):
+            parts = -(-count // -(-count // parts))  # none of them empty
+        return Plan(sizes, element, shape, parts, count)
+
+    def grid(self) -> tuple[Dim, Dim, Dim]:
+        rows, columns = ceil_div(self.sizes.rows, self.shape.rows), ceil_div(self.sizes.columns, self.shape.columns)
+        return rows * columns, self.parts, self.sizes.batch
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a block works: its thread's number of how many, the first row and column of its tile, its batch entry."""
+
+    thread: SSAValue
+    threads: int
+    row: SSAValue
+    column: SSAValue
+    batch: SSAValue
+
+
+# Makes the loaders of both operands, given where the block works and room for the tiles.
+MakeLoaders = Callable[[KernelBuilder, Place, TileMemories], tuple[Loader, Loader]]
+# For a column and a batch entry: the function from a row to the indices along the loops of the result's nest.
+MakeIndices = Callable[[KernelBuilder, Nest, SSAValue, SSAValue], Callable[[SSAValue], list[SSAValue]]]
+
+
+@dataclass(frozen=True)
+class Operands:
+    """How both operands lie in tiles: (lines, width) for a shape, whether lines go along the depth, how they are loaded."""
+
+    left_by_depth: bool
+    right_by_depth: bool
+    are_async: tuple[bool, bool]
+    make: MakeLoaders
+
+    def extents(self, shape: TileShape) -> tuple[tuple[int, int], tuple[int, int]]:
+        left = (shape.depth, shape.rows) if self.left_by_depth else (shape.rows, shape.depth)
+        right = (shape.depth, shape.columns) if self.right_by_depth else (shape.columns, shape.depth)
+        return left, right
+
+
+def lower_product(
+    plan: Plan,
+    operands: Operands,
+    epilogue: Epilogue,
+    borders: frozenset[int],
+    indices: MakeIndices,
+    lowering: Lowering,
+    family: str,
+) -> None:
+    """Launch the product, and the addition of its parts where it was split.
+
+    `borders` are dimensions of the result that are not merged with the one before.
+    """
+    k = lowering.kernel(family)
+    shape = plan.shape
+    place = _place(k, plan)
+    stages = stages_for(*operands.are_async, shape.stages)
+    sums_bytes = 4 * shape.rows * sums_pitch(shape.columns)
+    tiles = TileMemories.allocate(k, plan.element, stages, *operands.extents(shape), sums_bytes)
+    engine = _engine(k, plan, operands, place.thread)
+    left, right = operands.make(k, place, tiles)
+    part = k.value(BlockIdOp(1)) if plan.parts > 1 else k.constant(0)
+    first, steps = _range(k, plan, part)
+    sums = sum_of_products(k, engine, left, right, first, steps, stages)
+    kept = tiles.sums(k, shape.rows, shape.columns)
+    keep_sums(k, engine, sums, kept)
+    results = TileResults(k, shape, place.thread, kept)
+    column = k.add(place.column, results.column)
+    inside = None if _divides(shape.columns, plan.sizes.columns) else k.compare("slt", column, k.size(plan.sizes.columns))
+    partial = Partial(epilogue, plan.parts, lowering) if plan.parts > 1 else None
+    write = _writer(k, epilogue, partial, borders, part, lowering)
+
+    def rows() -> None:
+        at = indices(k, write.nest, column, place.batch)
+
+        def store(tile_row: SSAValue, total: SSAValue) -> None:
+            row = k.add(place.row, tile_row)
+            if _divides(shape.rows, plan.sizes.rows):
+                write.store(total, at(row))
+            else:
+                k.when(k.compare("slt", row, k.size(plan.sizes.rows)), lambda: write.store(total, at(row)))
+
+        results.each_row(store)
+
+    if inside is None:
+        rows()
+    else:
+        k.when(inside, rows)
+    if fits_narrow(plan.sizes, epilogue, lowering):
+        k.function.attributes["index_bits"] = IntegerAttr(32, i64)
+    k.finish(epilogue.op, grid=plan.grid(), block=[shape.threads])
+    if partial is not None:
+        add_parts(epilogue, partial, lowering, f"{family}_sum")
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Stores sums at a place of a nest."""
+
+    nest: Nest
+    store: Callable[[SSAValue, list[SSAValue]], None]
+
+
+def _writer(
+    k: KernelBuilder,
+    epilogue: Epilogue,
+    partial: Partial | None,
+    borders: frozenset[int],
+    part: SSAValue,
+    lowering: Lowering,
+) -> _Writer:
+    if partial is not None:
+        nest = epilogue.nest(lowering, borders, [partial.access])
+        return _Writer(nest, PartCode(k, epilogue, partial, nest, part).store)
+    nest = epilogue.nest(lowering, borders)
+    code = NestCode(k, nest)
+    return _Writer(nest, lambda total, at: epilogue.write(k, code, total, at))
+
+
+def _place(k: KernelBuilder, plan: Plan) -> Place:
+    thread, block = k.value(ThreadIdOp()), k.value(BlockIdOp(0))
+    thread.name_hint, block.name_hint = "thread", "block"
+    rows = k.size(ceil_div(plan.sizes.rows, plan.shape.rows))
+    row, column = k.mul(k.rem(block, rows), plan.shape.rows), k.mul(k.div(block, rows), plan.shape.columns)
+    row.name_hint, column.name_hint = row.name_hint or "first_row", column.name_hint or "first_column"
+    batch = k.constant(0) if plan.sizes.batch == 1 else k.value(BlockIdOp(2))
+    return Place(thread, plan.shape.threads, row, column, batch)
+
+
+def _engine(k: KernelBuilder, plan: Plan, operands: Operands, thread: SSAValue) -> Engine:
+    if not is_half(plan.element):
+        return MultiplyAdd(k, plan.shape, thread)
+    return MatrixUnit(
+        k,
+        plan.shape,
+        thread,
+        plan.element,
+        left_by_depth=operands.left_by_depth,
+        right_by_depth=operands.right_by_depth,
+    )
+
+
+def _range(k: KernelBuilder, plan: Plan, part: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """The first tile along the depth of this part, and how many there are."""
+    if plan.parts == 1:
+        return k.constant(0), k.size(plan.steps)
+    per_part = ceil_div(plan.steps, plan.parts)
+    first = k.mul(part, k.size(per_part))
+    return first, k.min(k.size(per_part), k.sub(k.size(plan.steps), first))
+
+
+def _divides(tile: int, size: Dim) -> bool:
+    return isinstance(size, int) and size % tile == 0
+
+
+def fits_narrow(sizes: Sizes, epilogue: Epilogue, lowering: Lowering) -> bool:
+    """Whether 32-bit indices are enough: nothing that is touched has 2**31 bytes."""
+    values: Sequence[SSAValue] = [*epilogue.op.operands, *epilogue.op.results]
+    bytes_ = [lowering.placements.size_of(lowering.placements[value].buffer) for value in values]
+    work = sizes.rows * sizes.columns * sizes.batch * 4 * 16
+    return all(isinstance(size, int) and size < _INDEX_LIMIT for size in (*bytes_, work))
+
+

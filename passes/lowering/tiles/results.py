@@ -1,0 +1,130 @@
+"""From the sums of a tile to results in memory: the epilogue, or parts of a split sum for a second launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.fused.epilogue import EpilogueOp, accumulator_type
+from mlirt.dialects.kernel.core import LoadOp, ReduceKind, StoreOp
+from mlirt.dialects.kernel.simt import BarrierOp
+from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.tensor_types import dims, rank
+from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, affine, collapse, direct
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.reduction_nest import indices_in
+from mlirt.passes.lowering.tiles.engines import Engine
+from mlirt.passes.lowering.tiles.shape import TileShape
+from mlirt.passes.lowering.tiles.tile_memory import TileMemory
+
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """What follows the sums of an op: the extra operands with their accesses, the region, and the result."""
+
+    op: EpilogueOp
+    extras: Sequence[SSAValue]
+    access: Sequence[AccessAttr]
+
+    @property
+    def output(self) -> SSAValue:
+        return self.op.results[0]
+
+    def nest(self, lowering: Lowering, borders: frozenset[int], more: Sequence[Affine] = ()) -> Nest:
+        """The space of the result; its dimensions are merged where all operands allow, but not across `borders`."""
+        places, space = lowering.placements, dims(self.output.type)
+        width = len(space)
+        operands = [affine(value, places[value], one, width) for value, one in zip(self.extras, self.access, strict=True)]
+        whole = direct(self.output, places[self.output])
+        needed = indices_in(self.op.regions[-1])
+        return collapse(Nest.of(space, [*operands, whole, *more]), needed, borders)
+
+    def write(self, k: KernelBuilder, code: NestCode, total: SSAValue, loops: Sequence[SSAValue]) -> None:
+        """Compute and store the result at a place of the nest."""
+        region, count = self.op.regions[-1], len(self.extras)
+        needed = indices_in(region)
+        at = list(loops)
+        scalars = [k.typed(total, accumulator_type(region)), *(code.load(position, at) for position in range(count))]
+        space = rank(self.output.type)
+        indices = [code.original(axis, at) if axis in needed else k.constant(0) for axis in range(space)]
+        (value,) = k.inline(region, scalars, indices)
+        code.store(value, count, at)
+
+
+class Partial:
+    """Scratch memory for the parts of split sums: `[part, result..]` in single precision."""
+
+    def __init__(self, epilogue: Epilogue, parts: int, lowering: Lowering) -> None:
+        self.sizes = dims(epilogue.output.type)
+        self.total: Dim = product(self.sizes)
+        self.parts = parts
+        self.buffer = lowering.placements.scratch(self.total * parts * 4)
+        steps = tuple(product(self.sizes[axis + 1 :]) for axis in range(len(self.sizes)))
+        self.access = Affine(epilogue.output, steps)
+
+    def pointer(self, k: KernelBuilder) -> SSAValue:
+        return k.memory(self.buffer, f32)
+
+
+def add_parts(epilogue: Epilogue, partial: Partial, lowering: Lowering, family: str) -> None:
+    """A second launch: `parallel (result..) { reduce (part) { load }; epilogue; store }`."""
+    k = lowering.kernel(family)
+    nest = epilogue.nest(lowering, frozenset(), [partial.access])
+    steps = [k.stride(step) for step in nest.operands[-1].steps]
+    code = NestCode(k, Nest(nest.extents, nest.operands[:-1], nest.groups))
+    pointer, pitch = partial.pointer(k), k.stride(partial.total)
+    with k.parallel(code.extents()) as loops:
+        here = loops[: len(nest.extents)]
+
+        def part(at: list[SSAValue]) -> SSAValue:
+            return k.value(LoadOp(pointer, [at[0], *here], [pitch, *steps]))
+
+        total = k.reduce(ReduceKind.ADD, [partial.parts], k.constant(0.0, f32), part)
+        epilogue.write(k, code, total, loops)
+    k.finish(epilogue.op)
+
+
+class TileResults:
+    """Goes over the places of a tile whose sums are in shared memory, neighbouring threads along the columns."""
+
+    def __init__(self, k: KernelBuilder, shape: TileShape, thread: SSAValue, tile: TileMemory) -> None:
+        self.k, self.shape, self.tile = k, shape, tile
+        self.column = k.rem(thread, shape.columns)
+        self.row = k.div(thread, shape.columns)
+        self.step = shape.threads // shape.columns
+
+    def each_row(self, then: Callable[[SSAValue, SSAValue], None]) -> None:
+        """`then(row, sum)` for each row of this thread's column."""
+        k = self.k
+
+        def body(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            row = k.add(k.mul(i, self.step), self.row)
+            index = self.tile.at(k, 0, row, self.column)
+            then(row, k.value(LoadOp(self.tile.buffer, [index], [1])))
+            return []
+
+        k.loop(self.shape.rows // self.step, [], body)
+
+
+def keep_sums(k: KernelBuilder, engine: Engine, sums: SSAValue, tile: TileMemory) -> None:
+    """Let all threads see the sums."""
+    engine.keep(sums, tile)
+    k.insert(BarrierOp())
+
+
+class PartCode:
+    """Stores of the sums of one part."""
+
+    def __init__(self, k: KernelBuilder, epilogue: Epilogue, partial: Partial, nest: Nest, part: SSAValue) -> None:
+        """`nest` has the scratch memory as its last operand."""
+        self.k, self.part, self.pointer = k, part, partial.pointer(k)
+        self.steps = [k.stride(partial.total), *(k.stride(step) for step in nest.operands[-1].steps)]
+
+    def store(self, sum_: SSAValue, loops: Sequence[SSAValue]) -> None:
+        self.k.insert(StoreOp(sum_, self.pointer, [self.part, *loops], self.steps))
