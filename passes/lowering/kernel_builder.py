@@ -18,6 +18,8 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     MemRefType,
     StringAttr,
+    f32,
+    f64,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -41,6 +43,8 @@ Stride: TypeAlias = "SSAValue | int"
 OpT = TypeVar("OpT", bound=Operation)
 _INDEX = IndexType()
 _CONSTANT_STRIDES = (-1, 0, 1)
+# Numbers that formulas consist of; others tell layers apart.
+_CODE_NUMBERS = frozenset({0.0, 0.5, 1.0, -1.0, 2.0, float("inf"), float("-inf")})
 
 
 class KernelBuilder(IndexArithmetic):
@@ -58,6 +62,7 @@ class KernelBuilder(IndexArithmetic):
         self._sizes: dict[Dim, SSAValue] = {}
         self._constants: dict[Attribute, SSAValue] = {}
         self._strides: dict[SSAValue, list[Stride]] = {}
+        self._region_constants: dict[Operation, SSAValue] = {}
         self._last_constant: Operation | None = None
 
     # Arguments.
@@ -190,7 +195,23 @@ class KernelBuilder(IndexArithmetic):
             assert isinstance(op, SizeOp)
             return self.size(op.dimension())
 
-        return copy_region(region, arguments, self.insert, {IndexOp.name: index, SizeOp.name: size})
+        special = {IndexOp.name: index, SizeOp.name: size}
+        if not self.is_cuda:
+            special[arith.ConstantOp.name] = self._region_constant
+        return copy_region(region, arguments, self.insert, special)
+
+    def _region_constant(self, op: Operation) -> SSAValue:
+        """A constant of a scalar region: on the CPU a number such as a quantisation scale is an argument, as sizes are."""
+        assert isinstance(op, arith.ConstantOp)
+        value = op.value
+        if not isinstance(value, FloatAttr) or op.result.type not in (f32, f64):
+            return self.value(op.clone())
+        number = cast("FloatAttr[AnyFloat]", value).value.data
+        if number in _CODE_NUMBERS:
+            return self.value(op.clone())
+        if op not in self._region_constants:
+            self._region_constants[op] = self.scalar(number, op.result.type)
+        return self._region_constants[op]
 
     def extent(self, extent: Extent) -> SSAValue:
         return extent if isinstance(extent, SSAValue) else self.size(extent)
