@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -58,8 +58,8 @@ def build_plan(
     manifest.update(mlirt=__version__, target=_target_record(machine))
     if target == "cpu":
         manifest["main"] = _CPU_MAIN
-    for record in manifest["kernels"]:
-        record.update(kernels[record["name"]])
+    for record in cast("list[dict[str, object]]", manifest["kernels"]):
+        record.update(kernels[str(record["name"])])
     needed = set(weight_keys(module))
     return make_plan(manifest, code, {key: array for key, array in ctx.weights.items() if key in needed})
 
@@ -108,4 +108,3 @@ def _cuda_code(module: ModuleOp, machine: Target, report: Callable[[str, int, in
         sections |= {names[architecture]: cubin.code for architecture, cubin in by_architecture.items()}
         records[kernel] = {"symbol": kernel, "object": names}
     return sections, records
-

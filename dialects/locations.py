@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, NameLoc, NoneAttr, StringAttr, UnknownLoc
 from xdsl.ir import Operation
@@ -18,7 +19,8 @@ def names(location: LocationAttr) -> list[str]:
     if isinstance(location, NameLoc):
         return [location.desc.data]
     if isinstance(location, FusedLoc):
-        return list(dict.fromkeys(name for part in location.locations for name in names(part)))
+        parts = cast("ArrayAttr[LocationAttr]", location.locations)
+        return list(dict.fromkeys(name for part in parts for name in names(part)))
     return []
 
 

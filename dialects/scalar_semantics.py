@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-    Rule: TypeAlias = Callable[..., Array]
+    UnaryRule: TypeAlias = Callable[[Array], Array]
+    BinaryRule: TypeAlias = Callable[[Array, Array], Array]
+    TernaryRule: TypeAlias = Callable[[Array, Array, Array], Array]
 
 
 def scalar_dtype(type_: Attribute) -> np.dtype[Any]:
@@ -30,69 +32,43 @@ def scalar_dtype(type_: Attribute) -> np.dtype[Any]:
     return np.dtype(np.int64) if isinstance(type_, IndexType) else numpy_dtype(type_)
 
 
+def _as_unsigned(x: Array) -> Array:
+    import numpy as np
+
+    return x.view(np.dtype(f"u{x.dtype.itemsize}")) if x.dtype.kind == "i" else x
+
+
+def _divisor(x: Array) -> Array:
+    """One in place of zero: integer division by zero gives some number and never traps."""
+    import numpy as np
+
+    return np.where(x == 0, x.dtype.type(1), x)
+
+
+def _truncated_quotient(a: Array, b: Array) -> Array:
+    safe = _divisor(b)
+    quotient = a // safe
+    return (quotient + ((a - quotient * safe != 0) & ((a < 0) != (b < 0)))).astype(a.dtype)
+
+
+def _in_double(function: UnaryRule) -> UnaryRule:
+    import numpy as np
+
+    def rule(x: Array) -> Array:
+        return function(x.astype(np.float64)).astype(x.dtype)
+
+    return rule
+
+
 @cache
-def _rules() -> dict[str, Rule]:
-    """Rules that need only the operands, by op name."""
+def _unary_rules() -> dict[str, UnaryRule]:
     import numpy as np
 
     from mlirt.dialects.special_functions import erf
 
-    def as_unsigned(x: Array) -> Array:
-        return x.view(np.dtype(f"u{x.dtype.itemsize}")) if x.dtype.kind == "i" else x
-
-    def truncated_div(a: Array, b: Array) -> Array:
-        safe = np.where(b == 0, 1, b)
-        quotient = a // safe
-        return (quotient + ((a - quotient * safe != 0) & ((a < 0) != (b < 0)))).astype(a.dtype)
-
-    def unary(function: Callable[[Array], Array]) -> Rule:
-        return lambda x: function(x.astype(np.float64)).astype(x.dtype)
-
-    rules: dict[str, Rule] = {
-        "arith.addf": np.add,
-        "arith.subf": np.subtract,
-        "arith.mulf": np.multiply,
-        "arith.divf": np.divide,
-        "arith.negf": np.negative,
-        "arith.maximumf": np.maximum,
-        "arith.minimumf": np.minimum,
-        "arith.maxnumf": np.fmax,
-        "arith.minnumf": np.fmin,
-        "arith.addi": np.add,
-        "arith.subi": np.subtract,
-        "arith.muli": np.multiply,
-        "arith.divsi": truncated_div,
-        "arith.divui": lambda a, b: (as_unsigned(a) // np.where(b == 0, 1, as_unsigned(b))).astype(a.dtype),
-        "arith.floordivsi": lambda a, b: a // np.where(b == 0, 1, b),
-        "arith.ceildivsi": lambda a, b: -((-a) // np.where(b == 0, 1, b)),
-        "arith.remsi": lambda a, b: np.fmod(a, np.where(b == 0, 1, b)),
-        "arith.remui": lambda a, b: (as_unsigned(a) % np.where(b == 0, 1, as_unsigned(b))).astype(a.dtype),
-        "arith.minsi": np.minimum,
-        "arith.maxsi": np.maximum,
-        "arith.minui": lambda a, b: np.where(as_unsigned(a) < as_unsigned(b), a, b),
-        "arith.maxui": lambda a, b: np.where(as_unsigned(a) > as_unsigned(b), a, b),
-        "arith.andi": np.bitwise_and,
-        "arith.ori": np.bitwise_or,
-        "arith.xori": np.bitwise_xor,
-        "arith.shli": np.left_shift,
-        "arith.shrsi": np.right_shift,
-        "arith.shrui": lambda a, b: (as_unsigned(a) >> as_unsigned(b)).astype(a.dtype),
-        "arith.select": np.where,
-        "math.absf": np.abs,
-        "math.absi": np.abs,
-        "math.ceil": np.ceil,
-        "math.floor": np.floor,
-        "math.trunc": np.trunc,
-        "math.roundeven": np.rint,
-        "math.round": lambda x: np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x),
-        "math.copysign": np.copysign,
-        "math.powf": np.power,
-        "math.atan2": np.arctan2,
-        "math.fma": lambda a, b, c: (a.astype(np.float64) * b + c).astype(a.dtype),
-        "math.rsqrt": unary(lambda x: 1 / np.sqrt(x)),
-        "math.erf": unary(erf),
-    }
-    for name, function in {
+    in_double: dict[str, UnaryRule] = {
+        "rsqrt": lambda x: 1 / np.sqrt(x),
+        "erf": erf,
         "sqrt": np.sqrt,
         "exp": np.exp,
         "exp2": np.exp2,
@@ -114,14 +90,103 @@ def _rules() -> dict[str, Rule]:
         "asinh": np.arcsinh,
         "acosh": np.arccosh,
         "atanh": np.arctanh,
-    }.items():
-        rules[f"math.{name}"] = unary(function)
+    }
+    exact: dict[str, UnaryRule] = {
+        "arith.negf": np.negative,
+        "math.absf": np.abs,
+        "math.absi": np.abs,
+        "math.ceil": np.ceil,
+        "math.floor": np.floor,
+        "math.trunc": np.trunc,
+        "math.roundeven": np.rint,
+        "math.round": lambda x: np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x),
+    }
+    return exact | {f"math.{name}": _in_double(function) for name, function in in_double.items()}
+
+
+@cache
+def _binary_rules() -> dict[str, BinaryRule]:
+    import numpy as np
+
+    rules: dict[str, BinaryRule] = {
+        "arith.addf": np.add,
+        "arith.subf": np.subtract,
+        "arith.mulf": np.multiply,
+        "arith.divf": np.divide,
+        "arith.maximumf": np.maximum,
+        "arith.minimumf": np.minimum,
+        "arith.maxnumf": np.fmax,
+        "arith.minnumf": np.fmin,
+        "arith.addi": np.add,
+        "arith.subi": np.subtract,
+        "arith.muli": np.multiply,
+        "arith.divsi": _truncated_quotient,
+        "arith.divui": lambda a, b: (_as_unsigned(a) // _divisor(_as_unsigned(b))).astype(a.dtype),
+        "arith.floordivsi": lambda a, b: a // _divisor(b),
+        "arith.ceildivsi": lambda a, b: -((-a) // _divisor(b)),
+        "arith.remsi": lambda a, b: np.fmod(a, _divisor(b)),
+        "arith.remui": lambda a, b: (_as_unsigned(a) % _divisor(_as_unsigned(b))).astype(a.dtype),
+        "arith.minsi": np.minimum,
+        "arith.maxsi": np.maximum,
+        "arith.minui": lambda a, b: np.where(_as_unsigned(a) < _as_unsigned(b), a, b),
+        "arith.maxui": lambda a, b: np.where(_as_unsigned(a) > _as_unsigned(b), a, b),
+        "arith.andi": np.bitwise_and,
+        "arith.ori": np.bitwise_or,
+        "arith.xori": np.bitwise_xor,
+        "arith.shli": np.left_shift,
+        "arith.shrsi": np.right_shift,
+        "arith.shrui": lambda a, b: (_as_unsigned(a) >> _as_unsigned(b)).astype(a.dtype),
+        "math.copysign": np.copysign,
+        "math.powf": np.power,
+        "math.ipowi": lambda a, b: np.power(a, b).astype(a.dtype),
+        "math.fpowi": lambda a, b: np.power(a, b).astype(a.dtype),
+        "math.atan2": np.arctan2,
+    }
     return rules
+
+
+@cache
+def _ternary_rules() -> dict[str, TernaryRule]:
+    import numpy as np
+
+    rules: dict[str, TernaryRule] = {
+        "arith.select": np.where,
+        "math.fma": lambda a, b, c: (a.astype(np.float64) * b + c).astype(a.dtype),
+    }
+    return rules
+
+
+def _apply(name: str, operands: Sequence[Array]) -> Array | None:
+    """The result of an op whose meaning depends on its operands alone; None where there is no rule for it."""
+    if len(operands) == 1 and name in _unary_rules():
+        return _unary_rules()[name](operands[0])
+    if len(operands) == 2 and name in _binary_rules():
+        return _binary_rules()[name](operands[0], operands[1])
+    if len(operands) == 3 and name in _ternary_rules():
+        return _ternary_rules()[name](operands[0], operands[1], operands[2])
+    return None
 
 
 # The order of `arith.cmpi` and `arith.cmpf` predicates as MLIR numbers them.
 _CMPI = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-_CMPF = ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true")
+_CMPF = (
+    "false",
+    "oeq",
+    "ogt",
+    "oge",
+    "olt",
+    "ole",
+    "one",
+    "ord",
+    "ueq",
+    "ugt",
+    "uge",
+    "ult",
+    "ule",
+    "une",
+    "uno",
+    "true",
+)
 _CONVERSIONS = frozenset(
     f"arith.{name}" for name in ("fptosi", "fptoui", "sitofp", "extf", "truncf", "trunci", "extsi", "index_cast")
 )
@@ -146,12 +211,10 @@ def evaluate(op: Operation, operands: Sequence[Array]) -> Array:
             return unsigned.astype(scalar_dtype(op.results[0].type))
         if op.name == "arith.bitcast":
             return np.ascontiguousarray(operands[0]).view(scalar_dtype(op.results[0].type))
-        if op.name in ("math.ipowi", "math.fpowi"):
-            return np.power(*operands).astype(operands[0].dtype)
-        rule = _rules().get(op.name)
-        if rule is None:
+        result = _apply(op.name, operands)
+        if result is None:
             raise CompileError(f"scalar op {op.name} has no meaning in NumPy; add it to dialects/scalar_semantics.py")
-        return np.asarray(rule(*operands))
+        return np.asarray(result)
 
 
 def evaluate_region(
@@ -207,7 +270,14 @@ def _compare_integers(predicate: str, a: Array, b: Array) -> Array:
         unsigned = np.dtype(f"u{a.dtype.itemsize}")
         a, b = a.astype(unsigned), b.astype(unsigned)
     name = predicate[-2:]
-    table = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
+    table = {
+        "eq": np.equal,
+        "ne": np.not_equal,
+        "lt": np.less,
+        "le": np.less_equal,
+        "gt": np.greater,
+        "ge": np.greater_equal,
+    }
     return table[name](a, b)
 
 
@@ -219,6 +289,13 @@ def _compare_floats(predicate: str, a: Array, b: Array) -> Array:
         return np.full(unordered.shape, predicate == "true")
     if predicate in ("ord", "uno"):
         return unordered if predicate == "uno" else ~unordered
-    table = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
+    table = {
+        "eq": np.equal,
+        "ne": np.not_equal,
+        "lt": np.less,
+        "le": np.less_equal,
+        "gt": np.greater,
+        "ge": np.greater_equal,
+    }
     result = table[predicate[1:]](a, b)
     return result | unordered if predicate[0] == "u" else result & ~unordered

@@ -7,7 +7,7 @@ An expression is a polynomial whose atoms are symbols (`n`) or opaque calls (`//
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -19,7 +19,12 @@ Json: TypeAlias = "int | str | list[Json]"
 # A tensor has at most this many elements (feature 1.47).
 LONGEST = 2**31 - 1
 
-_CALLS = {"//": lambda a, b: a // b, "%": lambda a, b: a % b, "max": max, "min": min}
+_CALLS: dict[str, Callable[[int, int], int]] = {
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "max": max,
+    "min": min,
+}
 
 
 @dataclass(frozen=True, order=True)

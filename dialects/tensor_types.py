@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -35,6 +35,7 @@ _ELEMENTS: dict[str, Attribute] = {
     **{f"int{width}": IntegerType(width) for width in (8, 16, 32, 64)},
     **{f"uint{width}": IntegerType(width, Signedness.UNSIGNED) for width in (8, 16, 32, 64)},
 }
+_UNSIGNED = frozenset(element for name, element in _ELEMENTS.items() if name.startswith("uint"))
 _NAMES = {element: name for name, element in _ELEMENTS.items()}
 _WIDTHS = {"bool": 1, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
@@ -75,11 +76,11 @@ def is_float(element: Attribute) -> bool:
 
 
 def is_bool(element: Attribute) -> bool:
-    return isinstance(element, IntegerType) and element.width.data == 1
+    return element == _ELEMENTS["bool"]
 
 
 def is_unsigned(element: Attribute) -> bool:
-    return isinstance(element, IntegerType) and element.signedness.data == Signedness.UNSIGNED
+    return element in _UNSIGNED
 
 
 @lru_cache(maxsize=8192)
@@ -100,13 +101,14 @@ def dims(of: Attribute) -> tuple[Dim, ...]:
     assert isinstance(of, TensorType)
     if isinstance(of.encoding, DimsAttr):
         return of.encoding.dims()
-    return tuple(size if size != DYNAMIC_INDEX else sym(f"{UNKNOWN_PREFIX}{k}") for k, size in enumerate(of.get_shape()))
+    return tuple(
+        size if size != DYNAMIC_INDEX else sym(f"{UNKNOWN_PREFIX}{k}") for k, size in enumerate(of.get_shape())
+    )
 
 
 def element_of(of: Attribute) -> Attribute:
     """The element type of a tensor type."""
-    assert isinstance(of, TensorType)
-    return of.get_element_type()
+    return cast("Tensor", of).get_element_type()
 
 
 def with_dims(of: Attribute, new: Sequence[Dim]) -> Tensor:

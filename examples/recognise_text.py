@@ -62,7 +62,7 @@ def alphabet_of(model: Path) -> list[str]:
     """The characters that the recogniser knows, from the model's metadata."""
     import onnx
 
-    properties = {entry.key: entry.value for entry in onnx.load(model).metadata_props}
+    properties = {entry.key: entry.value for entry in onnx.load_model_from_string(model.read_bytes()).metadata_props}
     return properties["character"].split("\n")
 
 

@@ -75,7 +75,9 @@ PHASES = (
             Step("fuse-convolution-elementwise", "a convolution takes the residual addition and what follows it"),
             Step("eliminate-dead-layers", "what fusion left without a reader goes"),
             Step("cse", "equal launches and constants are shared"),
-            Step("eliminate-concatenation", "producers write into the joined buffer, once it is settled who reads them"),
+            Step(
+                "eliminate-concatenation", "producers write into the joined buffer, once it is settled who reads them"
+            ),
         ),
         FUSED,
     ),
@@ -95,8 +97,15 @@ PHASES = (
         "lowering",
         "how a machine does each launch",
         (
-            Step("convert-fused-to-kernel{target={target} vector_bits={vector_bits}}", "each family picks the first tactic that applies"),
-            Step("map-parallel-to-workers{vector_bits={vector_bits}}", "loop nests become vector code split over the workers", "cpu"),
+            Step(
+                "convert-fused-to-kernel{target={target} vector_bits={vector_bits}}",
+                "each family picks the first tactic that applies",
+            ),
+            Step(
+                "map-parallel-to-workers{vector_bits={vector_bits}}",
+                "loop nests become vector code split over the workers",
+                "cpu",
+            ),
             Step("map-parallel-to-threads", "loop nests become blocks and threads", "cuda"),
         ),
         LOOPS,

@@ -112,16 +112,18 @@ def assign_reduction(op: Operation, assignment: Assignment) -> Operation | None:
     assert isinstance(op, ReductionOp)
     if len(op.inputs) != 1 or op.extras or not is_blocked(op.inputs[0].type) or not is_plain_image(op.output):
         return None
-    if list(op.access)[0].indices() != (iteration(0), iteration(1), iteration(4), iteration(5)):
+    if next(iter(op.access)).indices() != (iteration(0), iteration(1), iteration(4), iteration(5)):
         return None
     access = AccessAttr.of([iteration(0), iteration(1), iteration(5), iteration(6), iteration(4)])
+    body, epilogue = _regions(op)
     return ReductionOp(
         op.kind.data,
         list(op.inputs),
         [access],
         op.reduced.dims(),
         assignment.blocked_type(op.output),
-        *_regions(op),
+        body,
+        epilogue,
     )
 
 

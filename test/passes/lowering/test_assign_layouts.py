@@ -22,9 +22,16 @@ def weights(name: str, *shape: int) -> onnx.TensorProto:
     return numpy_helper.from_array(values, name)
 
 
-def convolution(source: str, result: str, kernel: str, size: int, **attributes: object) -> onnx.NodeProto:
-    pads = [size // 2] * 4
-    return helper.make_node("Conv", [source, kernel], [result], kernel_shape=[size, size], pads=pads, **attributes)
+def convolution(source: str, result: str, kernel: str, size: int, groups: int = 1, stride: int = 1) -> onnx.NodeProto:
+    return helper.make_node(
+        "Conv",
+        [source, kernel],
+        [result],
+        kernel_shape=[size, size],
+        pads=[size // 2] * 4,
+        group=groups,
+        strides=[stride, stride],
+    )
 
 
 def residual() -> Nodes:
@@ -42,7 +49,7 @@ def squeeze_and_excite() -> Nodes:
     """A depthwise convolution scaled by what its global mean says, then pooled and resampled."""
     nodes = [
         convolution("x", "a", "k0", 1),
-        convolution("a", "b", "k1", 5, group=24, strides=[2, 2]),
+        convolution("a", "b", "k1", 5, groups=24, stride=2),
         helper.make_node("GlobalAveragePool", ["b"], ["m"]),
         convolution("m", "s", "k2", 1),
         helper.make_node("HardSigmoid", ["s"], ["g"]),
