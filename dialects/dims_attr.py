@@ -18,8 +18,8 @@ from mlirt.dialects.symbolic import Dim, parse
 class DimsAttr(ParametrizedAttribute):
     """Dimensions as text, for example `#trt.dims<["n", "3", "2*h + 1"]>`.
 
-    On a physical (blocked) tensor `channels` is the logical channel count of the innermost blocks and `halo` the number of
-    zero cells that border the two spatial dimensions on each side in memory.
+    On a physical (blocked) tensor `channels` is the logical channel count of the innermost blocks and `halo` the
+    number of zero cells that border the two spatial dimensions on each side in memory.
     """
 
     name = "trt.dims"

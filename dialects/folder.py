@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Dialect, Operation
 
 
 def dialect_from_folder(name: str, package: str, path: Sequence[str], extra: Sequence[str] = ()) -> Dialect:
-    """The dialect `name` made of the classes whose IR name starts with `name.`, found in a package and in `extra` modules."""
+    """The dialect `name`: the classes whose IR name starts with `name.`, from a package and from `extra` modules."""
     modules = [f"{package}.{entry.name}" for entry in pkgutil.iter_modules(path)] + list(extra)
     operations: dict[str, type[Operation]] = {}
     attributes: dict[str, type[Attribute]] = {}

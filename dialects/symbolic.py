@@ -1,6 +1,6 @@
 """Integer expressions over named dimensions, kept canonical so that equal sizes compare equal.
 
-An expression is a polynomial whose atoms are symbols (`n`) or opaque calls (`//`, `%`, `max`, `min`) of two expressions.
+An expression is a polynomial whose atoms are symbols (`n`) or opaque calls (`//`, `%`, `max`, `min`) of two others.
 `Dim` is an `int` or an `Expr`; every operation returns an `int` as soon as nothing symbolic is left.
 """
 

