@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := examples/recognise_text.py
 
-.PHONY: demo test lit lint clean
+.PHONY: demo test lit lint docs clean
 
 .venv/installed: pyproject.toml
 	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
@@ -23,6 +23,9 @@ lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pyright --pythonpath $(BIN)/python
+
+docs: .venv/installed
+	$(BIN)/python -m mlirt.tools.documentation
 
 clean:
 	rm -rf .venv .cache build dist

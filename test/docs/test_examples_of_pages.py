@@ -1,0 +1,41 @@
+"""Every command and statement in the README and the pages is run, and prints what the page shows."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlirt.tools.documentation.living_page import count_blocks, without_numbers
+from mlirt.tools.documentation.pages import LIVING
+
+ROOT = Path(__file__).parents[2]
+PAGES = [name for name in LIVING if name != "docs/architecture.md"]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_is_current(name: str, assert_current: Callable[[str], None]) -> None:
+    assert_current(name)
+
+
+@pytest.mark.parametrize("name", LIVING)
+def test_every_block_of_a_page_is_kept_up_to_date(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert count_blocks(text) == len(re.findall(r"^```\w+$", text, re.MULTILINE))
+    assert count_blocks(text) > 0
+
+
+def test_numbers_are_no_part_of_what_is_compared() -> None:
+    assert without_numbers("[I] 1.5 ms,  -2e-3 and 99.9%\n") == without_numbers("[I] 20 ms, 7 and 3%")
+    assert without_numbers("Latency: 1 ms") != without_numbers("Throughput: 1 ms")
+
+
+def test_the_commands_of_the_readme_are_targets_of_make() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    targets = set(re.findall(r"\bmake (\w+)", text))
+    assert {"demo", "test"} <= targets
+    for target in targets:
+        subprocess.run(["make", "--dry-run", target], cwd=ROOT, check=True, capture_output=True)

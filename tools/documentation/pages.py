@@ -1,0 +1,35 @@
+"""The documents that are made or kept up to date by a program, by their path in the repository."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from mlirt.dialects import registry
+from mlirt.tools.documentation.dialect_page import dialect_page
+from mlirt.tools.documentation.living_page import LivingPage
+from mlirt.tools.documentation.operator_page import operator_page
+from mlirt.tools.documentation.pass_page import pass_page
+
+
+def _dialect(name: str) -> str:
+    return dialect_page(registry.load(name))
+
+
+# Written from definitions alone.
+GENERATED: Mapping[str, Callable[[], str]] = {
+    **{f"docs/dialects/{name}.md": partial(_dialect, name) for name in registry.dialect_names()},
+    "docs/passes.md": pass_page,
+    "docs/onnx-operators.md": operator_page,
+}
+
+# Written by hand, with code blocks that a program fills.
+LIVING = ("README.md", "docs/architecture.md", "docs/tools.md", "docs/errors.md")
+
+
+def fresh_text(name: str, root: Path) -> str:
+    """What a document should say today."""
+    if name in GENERATED:
+        return GENERATED[name]()
+    return LivingPage((root / name).read_text(encoding="utf-8"), root).refreshed()

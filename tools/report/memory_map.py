@@ -1,0 +1,67 @@
+"""Draws which part of the arena each buffer takes, and between which launches: time to the right, addresses upwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from mlirt.runtime.manifest import BufferArgument, Manifest
+from mlirt.runtime.shape_binding import ShapeBinding
+
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 1000, 360, 80, 24
+_TICKS = 4
+
+
+def memory_map(manifest: Manifest, binding: ShapeBinding) -> str:
+    """An SVG; empty where the plan has no arena."""
+    if not binding.arena_bytes or not manifest.launches:
+        return ""
+    steps = len(manifest.launches)
+    across, up = (_WIDTH - _LEFT) / steps, (_HEIGHT - _BOTTOM) / binding.arena_bytes
+    parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="memory over time">']
+    parts += _scale(binding.arena_bytes, steps, across)
+    for index, offset in sorted(binding.offsets.items(), key=lambda item: item[1]):
+        buffer, size = manifest.buffers[index], binding.sizes[index]
+        if not size:
+            continue
+        x, width = _LEFT + buffer.first * across, (buffer.last - buffer.first + 1) * across
+        height = size * up
+        y = _HEIGHT - _BOTTOM - offset * up - height
+        kind = "halo" if buffer.halo is not None else "plain"
+        about = f"buffer {index}: {size:,} bytes at {offset:,}, launches {buffer.first} to {buffer.last}"
+        users = ", ".join(dict.fromkeys(_users(manifest, index)))
+        parts.append(
+            f'<rect class="{kind}" x="{x:.2f}" y="{y:.2f}" width="{max(width - 1, 0.5):.2f}" '
+            f'height="{max(height - 0.5, 0.5):.2f}"><title>{escape(f"{about}; {users}")}</title></rect>'
+        )
+        if width > 40 and height > 14:
+            parts.append(f'<text class="on" x="{x + 5:.2f}" y="{y + 13:.2f}">{index}</text>')
+    return "\n".join([*parts, "</svg>"])
+
+
+def _users(manifest: Manifest, index: int) -> Iterator[str]:
+    """The layers whose launches touch a buffer, through views too."""
+    for launch in manifest.launches:
+        if any(isinstance(arg, BufferArgument) and manifest.roots[arg.buffer] == index for arg in launch.args):
+            yield launch.layer
+
+
+def _scale(total: int, steps: int, across: float) -> Iterator[str]:
+    base = _HEIGHT - _BOTTOM
+    for tick in range(_TICKS + 1):
+        y = base - base * tick / _TICKS
+        yield f'<line x1="{_LEFT}" x2="{_WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        label = bytes_text(total * tick / _TICKS)
+        yield f'<text x="{_LEFT - 6}" y="{max(y + 4, 11):.1f}" text-anchor="end">{label}</text>'
+    every = max(1, steps // 20)
+    for step in range(0, steps, every):
+        yield f'<text x="{_LEFT + (step + 0.5) * across:.1f}" y="{_HEIGHT - 8}" text-anchor="middle">{step}</text>'
+
+
+def bytes_text(size: float) -> str:
+    """A size as people read it: 1.5 MiB."""
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"

@@ -1,0 +1,89 @@
+"""rt-report: writes a plan file as an HTML page: tensors, memory over time, launches, kernels; it runs none of them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from mlirt.errors import InvalidInputError, MlirtError
+from mlirt.runtime.expressions import evaluate
+from mlirt.runtime.manifest import Manifest
+from mlirt.runtime.plan_file import read_plan
+from mlirt.runtime.shape_binding import Shape, bind_shapes
+from mlirt.tools.output_files import write_output
+from mlirt.tools.report.kernel_sources import kernel_sources
+from mlirt.tools.report.page import page
+from mlirt.tools.rt_exec_arguments import shapes
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the tool; the result is the exit code: 0, 1 for an error in the input, 2 for wrong flags."""
+    try:
+        arguments = _parse_arguments(argv)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 1
+    try:
+        write_output(_report(arguments), arguments.output)
+    except MlirtError as error:
+        print(f"{arguments.plan}: error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="rt-report", description=__doc__, allow_abbrev=False)
+    parser.add_argument("plan", help="the plan file")
+    parser.add_argument("-o", dest="output", metavar="FILE", required=True, help="the page to write")
+    parser.add_argument(
+        "--shapes", type=shapes, default={}, metavar="SPEC", help="input0:1x3x224x224,.. (default: 1 each)"
+    )
+    parser.add_argument("--profile", metavar="FILE", help="times of the launches, from rt-exec --exportProfile")
+    parser.add_argument("--source", metavar="FILE", help="source of the kernels, from rt-opt -t")
+    return parser.parse_args(argv)
+
+
+def _report(arguments: argparse.Namespace) -> str:
+    plan = read_plan(arguments.plan)
+    manifest = plan.manifest
+    binding = bind_shapes(manifest, _shapes(manifest, arguments.shapes))
+    times = _times(Path(arguments.profile), len(manifest.launches)) if arguments.profile else None
+    names = [kernel.name for kernel in manifest.kernels]
+    sources = kernel_sources(_text(Path(arguments.source)), names) if arguments.source else None
+    return page(plan, binding, times, sources)
+
+
+def _shapes(manifest: Manifest, given: Mapping[str, Sequence[int]]) -> list[Shape]:
+    """The shape of each input: what was asked for, else with 1 for every symbol."""
+    unknown = given.keys() - {tensor.name for tensor in manifest.inputs}
+    if unknown:
+        raise InvalidInputError(f"there is no input {min(unknown)!r}: expected {[t.name for t in manifest.inputs]}")
+    ones = {symbol.name: 1 for symbol in manifest.symbols}
+    return [tuple(given.get(tensor.name, [evaluate(dim, ones) for dim in tensor.shape])) for tensor in manifest.inputs]
+
+
+def _times(path: Path, launches: int) -> list[float]:
+    """The average milliseconds of each launch."""
+    text = _text(path)
+    try:
+        records = json.loads(text)[1:]
+        times = [float(cast("Mapping[str, str]", record)["averageMs"]) for record in records]
+    except (ValueError, LookupError, TypeError) as error:
+        raise InvalidInputError(f"{path}: expected what rt-exec --exportProfile writes") from error
+    if len(times) != launches:
+        raise InvalidInputError(f"{path}: has the times of {len(times)} launches, the plan has {launches}")
+    return times
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"cannot read {path}: {error}") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())
