@@ -47,7 +47,7 @@ class VerifyMemoryPlanPass(ModulePass):
             _check_returned(ops, len(launches))
             _check_bounds(ops)
             _check_halo_classes(buffers)
-            for left, right in combinations([one for one in buffers if one.kind.data is BufferKind.ARENA], 2):
+            for left, right in combinations([one for one in buffers if _is_placed(one)], 2):
                 _check_apart(left, right)
 
 
@@ -122,6 +122,10 @@ def _check_halo_classes(buffers: Sequence[BufferOp]) -> None:
             raise OperationError(
                 op, f"has {op.bytes.value()} bytes, others of its halo class have {sizes[op.halo.data]}"
             )
+
+
+def _is_placed(op: BufferOp) -> bool:
+    return op.kind.data is BufferKind.ARENA and op.offset is not None
 
 
 def _check_apart(left: BufferOp, right: BufferOp) -> None:

@@ -1,0 +1,93 @@
+"""Generic kernels that work along one axis: softmax, running sums, positions of extremes, sorting."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from fused_network import Array, Network, check, random_array, t
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.fused.arg_reduction import ArgReductionOp, ExtremeKind
+from mlirt.dialects.fused.cumulative import CumulativeKind, CumulativeOp
+from mlirt.dialects.fused.softmax import SoftmaxOp
+from mlirt.dialects.fused.topk import TopkOp
+
+SORTED = ("float32", "float16", "float64", "int8", "uint8", "int32", "int64", "uint32", "uint64")
+
+
+@pytest.mark.parametrize(
+    ("element", "axis", "log"), list(product(["float32", "float16", "float64"], range(3), [False, True]))
+)
+def test_softmax(element: str, axis: int, log: bool) -> None:
+    def build(network: Network) -> list[SSAValue]:
+        return [network.add(SoftmaxOp(network.inputs[0], axis, log))]
+
+    x = 8 * random_array(np.random.default_rng(0), element, (2, 3, 5))
+    check([t(element, "n", 3, "m")], build, [x], rtol=2e-3 if element == "float16" else 1e-5)
+
+
+@pytest.mark.parametrize("kind", list(CumulativeKind))
+@pytest.mark.parametrize("element", ["float32", "int32", "uint8", "float16"])
+def test_cumulative(kind: CumulativeKind, element: str) -> None:
+    x = random_array(np.random.default_rng(1), element, (2, 5, 3))
+    for exclusive, reverse in product([False, True], repeat=2):
+
+        def build(network: Network, exclusive: bool = exclusive, reverse: bool = reverse) -> list[SSAValue]:
+            return [network.add(CumulativeOp(kind, network.inputs[0], 1, exclusive, reverse))]
+
+        check([t(element, "n", 5, 3)], build, [x], rtol=5e-3 if element == "float16" else 1e-5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    kind=st.sampled_from(ExtremeKind),
+    element=st.sampled_from(["float32", "int32", "uint8", "float16"]),
+    axis=st.integers(0, 2),
+    keep_dims=st.booleans(),
+    select_last=st.booleans(),
+    seed=st.integers(0, 100),
+)
+def test_positions_of_extremes(
+    kind: ExtremeKind, element: str, axis: int, keep_dims: bool, select_last: bool, seed: int
+) -> None:
+    sizes: list[int | str] = ["n", 4, "m"]
+    kept = [1 if k == axis else size for k, size in enumerate(sizes) if keep_dims or k != axis]
+
+    def build(network: Network) -> list[SSAValue]:
+        result = t("int64", *kept)
+        return [network.add(ArgReductionOp(kind, network.inputs[0], axis, result, keep_dims, select_last))]
+
+    x = np.round(random_array(np.random.default_rng(seed), element, (3, 4, 5)) / 2).astype(element)
+    if element == "float32":
+        x[1, 2, 3] = np.nan
+    check([t(element, *sizes)], build, [x])
+
+
+def _awkward(element: str, length: int) -> Array:
+    """Many equal numbers, and the ends of the range."""
+    x = np.round(random_array(np.random.default_rng(2), element, (3, length, 2)) / 2).astype(element)
+    if x.dtype.kind == "f":
+        x[0, :6, 0] = [np.nan, -np.inf, np.inf, np.nan, -0.0, 0.0]
+    else:
+        limits = np.iinfo(x.dtype)
+        x[0, :4, 0] = [limits.max, limits.min, limits.max, limits.min]
+    return x
+
+
+@pytest.mark.parametrize("kind", list(ExtremeKind))
+@pytest.mark.parametrize("element", SORTED)
+@pytest.mark.parametrize(("length", "count"), [(7, 3), (7, 7), (40, 2), (40, 5)])
+def test_topk(kind: ExtremeKind, element: str, length: int, count: int) -> None:
+    for sizes in ((3, length, 2), ("r", "n", 2)):
+
+        def build(network: Network, sizes: tuple[int | str, ...] = sizes) -> list[SSAValue]:
+            values, indices = t(element, sizes[0], count, 2), t("int64", sizes[0], count, 2)
+            op = TopkOp(kind, network.inputs[0], 1, values, indices)
+            network.add(op)
+            return list(op.results)
+
+        check([t(element, *sizes)], build, [_awkward(element, length)])
