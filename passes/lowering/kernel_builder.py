@@ -53,6 +53,8 @@ class KernelBuilder(IndexArithmetic):
     def __init__(self, lowering: Lowering, family: str) -> None:
         super().__init__()
         self.lowering = lowering
+        self.constant_sizes = lowering.target.kind == "cuda"
+        """Whether numbers that sizes and strides are become part of the code."""
         self.function = FuncOp(family, [], family=family)
         self.function.attributes["target"] = StringAttr(lowering.target.kind)
         self.block: Block = self.function.body.block
@@ -98,7 +100,7 @@ class KernelBuilder(IndexArithmetic):
         own, even of equal ones: the text of a kernel must not tell which sizes happen to coincide. Equal symbolic
         sizes share one.
         """
-        if isinstance(dim, int) and self.is_cuda:
+        if isinstance(dim, int) and self.constant_sizes:
             return self.constant(dim)
         if dim not in self._sizes or isinstance(dim, int):
             self._sizes[dim] = self._argument(_INDEX, ExpressionAttr.of(dim))
@@ -127,7 +129,7 @@ class KernelBuilder(IndexArithmetic):
 
     def stride(self, step: Dim) -> Stride:
         """A stride: -1, 0 and 1 are part of the code, other numbers only on a GPU."""
-        return step if isinstance(step, int) and (self.is_cuda or step in _CONSTANT_STRIDES) else self.size(step)
+        return step if isinstance(step, int) and (self.constant_sizes or step in _CONSTANT_STRIDES) else self.size(step)
 
     @property
     def is_cuda(self) -> bool:

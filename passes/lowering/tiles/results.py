@@ -75,6 +75,7 @@ class Partial:
 def add_parts(epilogue: Epilogue, partial: Partial, lowering: Lowering, family: str) -> None:
     """A second launch: `parallel (result..) { reduce (part) { load }; epilogue; store }`."""
     k = lowering.kernel(family)
+    k.constant_sizes = False  # it does little: rather share it between layers
     nest = epilogue.nest(lowering, frozenset(), [partial.access])
     steps = [k.stride(step) for step in nest.operands[-1].steps]
     code = NestCode(k, Nest(nest.extents, nest.operands[:-1], nest.groups))
