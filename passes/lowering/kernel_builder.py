@@ -203,12 +203,12 @@ class KernelBuilder(IndexArithmetic):
         return copy_region(region, arguments, self.insert, special)
 
     def _region_constant(self, op: Operation) -> SSAValue:
-        """A constant of a scalar region: on the CPU a number such as a quantisation scale is an argument, as sizes are."""
+        """A constant of a scalar region: on the CPU a number such as a scale is an argument, as sizes are."""
         assert isinstance(op, arith.ConstantOp)
         value = op.value
         if not isinstance(value, FloatAttr) or op.result.type not in (f32, f64):
             return self.value(op.clone())
-        number = cast("FloatAttr[AnyFloat]", value).value.data
+        number = value.value.data
         if number in _CODE_NUMBERS:
             return self.value(op.clone())
         if op not in self._region_constants:

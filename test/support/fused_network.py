@@ -31,6 +31,18 @@ class Network:
         self.block = block
         self.inputs: list[SSAValue] = list(block.args)
 
+    @property
+    def pair(self) -> tuple[SSAValue, SSAValue]:
+        """Two inputs."""
+        first, second = self.inputs
+        return first, second
+
+    @property
+    def triple(self) -> tuple[SSAValue, SSAValue, SSAValue]:
+        """Three inputs."""
+        first, second, third = self.inputs
+        return first, second, third
+
     def add(self, op: Operation, layer: str = "") -> SSAValue:
         op.location = named(layer or f"layer{len(list(self.block.ops))}")
         self.block.add_op(op)

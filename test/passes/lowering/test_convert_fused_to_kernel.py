@@ -98,7 +98,7 @@ def test_tensors_without_elements_and_without_dimensions(size: int) -> None:
     x = random_array(np.random.default_rng(2), "float32", (size, 3))
     for length in (size, "n"):
         check([t("float32", length, 3)], lambda network: [_scaled(network, network.inputs[0], 3.0)], [x])
-    check([t("float32")], lambda network: [_scaled(network, network.inputs[0], 3.0)], [np.float32(2).reshape(())])
+    check([t("float32")], lambda network: [_scaled(network, network.inputs[0], 3.0)], [np.full((), 2, np.float32)])
 
 
 def test_nothing_is_launched_for_no_elements() -> None:

@@ -56,14 +56,12 @@ def test_gathers(element: str) -> None:
         indices = RNG.integers(low, 7, (2, 3)).astype(element)
         check(
             [t("float32", *sizes), t(element, 2, 3)],
-            lambda network, axis=axis, result=result: [network.add(GatherOp(*network.inputs, result, axis=axis))],
+            lambda network, axis=axis, result=result: [network.add(GatherOp(*network.pair, result, axis=axis))],
             [random_array(RNG, "float32", (4, 5, 6)), indices],
         )
     check(
         [t("float32", "n", 5, "m"), t(element, "n", 3)],
-        lambda network: [
-            network.add(GatherOp(*network.inputs, t("float32", "n", 5, 3), axis=2, num_elementwise_dims=1))
-        ],
+        lambda network: [network.add(GatherOp(*network.pair, t("float32", "n", 5, 3), axis=2, num_elementwise_dims=1))],
         [random_array(RNG, "float32", (2, 5, 6)), RNG.integers(low, 7, (2, 3)).astype(element)],
     )
 
@@ -72,18 +70,18 @@ def test_gathers_of_elements_and_coordinates() -> None:
     indices = RNG.integers(-7, 7, (3, 5, 2))
     check(
         [t("uint8", "n", 5, "m"), t("int64", 3, 5, 2)],
-        lambda network: [network.add(GatherOp(*network.inputs, t("uint8", 3, 5, 2), GatherMode.ELEMENT, axis=2))],
+        lambda network: [network.add(GatherOp(*network.pair, t("uint8", 3, 5, 2), GatherMode.ELEMENT, axis=2))],
         [random_array(RNG, "uint8", (4, 5, 6)), indices],
     )
     check(
         [t("float32", "n", 5, "m", 2), t("int64", 3, 5, 2)],
-        lambda network: [network.add(GatherOp(*network.inputs, t("float32", 3, 5, "m", 2), GatherMode.ND))],
+        lambda network: [network.add(GatherOp(*network.pair, t("float32", 3, 5, "m", 2), GatherMode.ND))],
         [random_array(RNG, "float32", (4, 5, 6, 2)), indices],
     )
     check(
         [t("float32", 3, 5, "m", 2), t("int64", 3, 5, 2)],
         lambda network: [
-            network.add(GatherOp(*network.inputs, t("float32", 3, 5, 2), GatherMode.ND, num_elementwise_dims=1))
+            network.add(GatherOp(*network.pair, t("float32", 3, 5, 2), GatherMode.ND, num_elementwise_dims=1))
         ],
         [random_array(RNG, "float32", (3, 5, 6, 2)), indices],
     )
@@ -97,13 +95,13 @@ def test_scatters(element: str, reduction: ScatterReduction) -> None:
     for axis in range(3):
         check(
             [t(element, "n", 5, "m"), t("int64", 3, 5, 2), t(element, 3, 5, 2)],
-            lambda network, axis=axis: [network.add(ScatterOp(*network.inputs, axis=axis, reduction=reduction))],
+            lambda network, axis=axis: [network.add(ScatterOp(*network.triple, axis=axis, reduction=reduction))],
             [data, indices, random_array(RNG, element, (3, 5, 2))],
             rtol=5e-3 if element == "float16" else 1e-5,
         )
     check(
         [t(element, "n", 5, "m"), t("int64", 3, 5, 2), t(element, 3, 5, "m")],
-        lambda network: [network.add(ScatterOp(*network.inputs, ScatterMode.ND, reduction=reduction))],
+        lambda network: [network.add(ScatterOp(*network.triple, ScatterMode.ND, reduction=reduction))],
         [data, indices, random_array(RNG, element, (3, 5, 6))],
         rtol=2e-2 if element == "float16" else 1e-5,
         atol=1e-2 if element == "float16" else 1e-6,

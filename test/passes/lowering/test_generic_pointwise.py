@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lowered_network import lower
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import f32, i64
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr
@@ -18,9 +18,8 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.kernel.core import ParallelOp
 from mlirt.dialects.plan.interpreter import run_plan
 from mlirt.dialects.symbolic import Dim, sym
-from mlirt.dialects.tensor_types import element_type, tensor
+from mlirt.dialects.tensor_types import tensor
 
-F32 = element_type("float32")
 NAMES = ("n", "m", "p", "q")
 
 
@@ -68,10 +67,10 @@ def test_reads_what_its_accesses_say(data: st.DataObject) -> None:
 
     def build(network: Network) -> list[SSAValue]:
         accesses = [AccessAttr.of(indices) for _, _, indices in picked]
-        made = PointwiseOp(network.inputs, accesses, [tensor(F32, space)], summing(len(picked)))
+        made = PointwiseOp(network.inputs, accesses, [tensor(f32, space)], summing(len(picked)))
         return [network.add(made)]
 
-    types = [tensor(F32, dims) for _, dims, _ in picked]
+    types = [tensor(f32, dims) for _, dims, _ in picked]
     check(types, build, [random_array(rng, "float32", sizes) for sizes, _, _ in picked])
 
 
@@ -80,7 +79,7 @@ def test_several_results_with_indices_and_sizes() -> None:
         def body(add: Add, values: list[SSAValue]) -> list[SSAValue]:
             place = add(arith.IndexCastOp(add(IndexOp(1)), i64))
             size = add(arith.IndexCastOp(add(SizeOp(dim("n*m"))), i64))
-            number = add(arith.SIToFPOp(add(arith.AddiOp(place, size)), F32))
+            number = add(arith.SIToFPOp(add(arith.AddiOp(place, size)), f32))
             return [add(arith.AddfOp(values[0], number)), values[0]]
 
         made = PointwiseOp(
@@ -94,7 +93,7 @@ def test_several_results_with_indices_and_sizes() -> None:
 
 def _copy(network: Network, *sizes: int | str) -> list[SSAValue]:
     indices = access(*(f"d{k}" for k in range(len(sizes))))
-    return [network.add(PointwiseOp(network.inputs, [indices], [t("float32", *sizes)], identity_region(F32)))]
+    return [network.add(PointwiseOp(network.inputs, [indices], [t("float32", *sizes)], identity_region(f32)))]
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
@@ -109,7 +108,7 @@ def test_broadcast_along_the_middle_needs_three_loops() -> None:
     def build(network: Network) -> list[SSAValue]:
         return [
             network.add(
-                PointwiseOp(network.inputs, [access("d0", "0", "d2")], [t("float32", 2, 3, 4)], identity_region(F32))
+                PointwiseOp(network.inputs, [access("d0", "0", "d2")], [t("float32", 2, 3, 4)], identity_region(f32))
             )
         ]
 
@@ -119,7 +118,7 @@ def test_broadcast_along_the_middle_needs_three_loops() -> None:
 
 
 def test_lanes_beyond_the_channels_are_zero_and_the_halo_stays() -> None:
-    blocked = tensor(F32, [1, 2, 3, 2, 4], channels=7, halo=(1, 2))
+    blocked = tensor(f32, [1, 2, 3, 2, 4], channels=7, halo=(1, 2))
 
     def build(network: Network) -> list[SSAValue]:
         def body(add: Add, values: list[SSAValue]) -> list[SSAValue]:
@@ -127,7 +126,7 @@ def test_lanes_beyond_the_channels_are_zero_and_the_halo_stays() -> None:
 
         indices = access("d0", "d1", "d2", "d3", "d4")
         padded = network.add(PointwiseOp(network.inputs, [indices], [blocked], region(["float32"], body)))
-        return [network.add(PointwiseOp([padded], [indices], [t("float32", 1, 2, 3, 2, 4)], identity_region(F32)))]
+        return [network.add(PointwiseOp([padded], [indices], [t("float32", 1, 2, 3, 2, 4)], identity_region(f32)))]
 
     x = random_array(np.random.default_rng(2), "float32", (1, 2, 3, 2, 4))
     made = context()

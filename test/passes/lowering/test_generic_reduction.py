@@ -58,7 +58,7 @@ def test_reductions(data: st.DataObject) -> None:
 def test_reduction_with_body_and_epilogue() -> None:
     def build(network: Network) -> list[SSAValue]:
         x, y, bias = network.inputs
-        body = region(["float32", "float32"], lambda add, values: [add(arith.MulfOp(*values))])
+        body = region(["float32", "float32"], lambda add, values: [add(arith.MulfOp(values[0], values[1]))])
         accesses = [access("d0", "d2", "d1"), access("d2")]
         op = ReductionOp(
             ReductionKind.ADD,
@@ -127,7 +127,7 @@ def test_matrix_products(transpose_lhs: bool, transpose_rhs: bool) -> None:
 @pytest.mark.parametrize("left", ["int8", "uint8"])
 def test_integer_products_accumulate_in_32_bits(left: str) -> None:
     def build(network: Network) -> list[SSAValue]:
-        return [network.add(MatmulOp(*network.inputs, t("int32", 3, 4), identity_region(i32)))]
+        return [network.add(MatmulOp(*network.pair, t("int32", 3, 4), identity_region(i32)))]
 
     rng = np.random.default_rng(3)
     arrays = [rng.integers(100, 127, (3, 300)).astype(left), rng.integers(-128, 127, (300, 4)).astype(np.int8)]

@@ -166,7 +166,7 @@ def test_convolutions(data: st.DataObject) -> None:
 def test_symbolic_spatial_lengths() -> None:
     def build(network: Network) -> list[SSAValue]:
         op = ConvolutionOp(
-            *network.inputs,
+            *network.pair,
             t("int32", "n", 6, "(h - 2)//2 + 1", "w"),
             identity_region(element_type("int32")),
             stride=(2, 1),
@@ -190,10 +190,31 @@ def test_blocked_tensors_with_halos() -> None:
         wide = tensor(F32, [dim("n"), 3, 6, 5, 4], channels=12, halo=(2, 1))
         small = tensor(F32, [dim("n"), 3, 3, 3, 4], channels=12, halo=(1, 1))
         value = network.add(PointwiseOp([x], [access("d0", "4*d1 + d4", "d2", "d3")], [blocked], identity_region(F32)))
-        ones = {"stride": (1, 1), "dilation": (1, 1), "pre_padding": (1, 1), "post_padding": (1, 1)}
-        value = network.add(ConvolutionOp(value, kernel, wide, identity_region(F32), **ones))
-        twos = {"window": (2, 2), "stride": (2, 2), "dilation": (1, 1), "pre_padding": (0, 0), "post_padding": (0, 1)}
-        value = network.add(WindowOp(WindowKind.MAX, value, small, identity_region(F32), **twos))
+        value = network.add(
+            ConvolutionOp(
+                value,
+                kernel,
+                wide,
+                identity_region(F32),
+                stride=(1, 1),
+                dilation=(1, 1),
+                pre_padding=(1, 1),
+                post_padding=(1, 1),
+            )
+        )
+        value = network.add(
+            WindowOp(
+                WindowKind.MAX,
+                value,
+                small,
+                identity_region(F32),
+                window=(2, 2),
+                stride=(2, 2),
+                dilation=(1, 1),
+                pre_padding=(0, 0),
+                post_padding=(0, 1),
+            )
+        )
         return [network.add(PointwiseOp([value], [indices], [t("float32", "n", 3, 3, 3, 4)], identity_region(F32)))]
 
     arrays = [random_array(RNG, "float32", (2, 8, 6, 5)), random_array(RNG, "float32", (12, 8, 3, 3))]
