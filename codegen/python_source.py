@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from mlirt.codegen.python_expressions import EXPRESSIONS, LOOSE, PRODUCT, SUM, Expression, Rule
 from mlirt.codegen.python_names import Names
@@ -188,10 +188,23 @@ class PythonSource:
         for number, argument in enumerate(arguments):
             if argument.name_hint is None and number < len(results):
                 argument.name_hint = results[number].name_hint
+            if self._is_dying_variable(initial[number], starts[number], argument):
+                self.names.share(argument, starts[number])
             name = self.names.define(argument)
             if number < len(results):
                 self.names.share(results[number], name)
         self._assign_texts(arguments, starts)
+
+    def _is_dying_variable(self, value: SSAValue, text: str, argument: SSAValue) -> bool:
+        """Whether a loop may go on with the variable of the value that it starts with: nobody else wants it."""
+        block = argument.owner
+        loop = block.parent_op() if isinstance(block, Block) else None
+        if loop is None or self.names.find(value) != text or not value.has_one_use():
+            return False
+        if isinstance(value, BlockArgument):
+            carried = isinstance(value.owner.parent_op(), scf.ForOp) and value.index > 0
+            return carried and value.owner is loop.parent
+        return isinstance(value.owner, Operation) and value.owner.parent is loop.parent
 
     def _body(self, block: Block, targets: Sequence[SSAValue]) -> None:
         """The ops of a block; what it ends with is assigned to `targets`."""

@@ -161,7 +161,7 @@ class _TileFunction(LaneSource):
 
     def text_of_function(self) -> str:
         value, row, column, lane = self.each.body.block.args
-        for argument, hint in zip(self.each.body.block.args, ("v", "row", "column", "lane"), strict=True):
+        for argument, hint in zip(self.each.body.block.args, ("v", "i", "j", "lane"), strict=True):
             argument.name_hint = argument.name_hint or hint
         arguments = [self.names.define(argument) for argument in (value, row, column)]
         self.names.share(lane, "0")

@@ -1,0 +1,47 @@
+"""Which register tile suits a convolution: a model of cycles per step of its sum, no IR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlirt.dialects.symbolic import Dim
+
+_REGISTERS = {512: 32, 256: 16, 128: 16}
+_LATENCY = 4
+_MOST_COLUMNS = 6
+# Where the pixels in a row are not known: a divisor of the lengths that networks have, and the cost of not being one.
+_USUAL_PIXELS = 8
+_MISFIT = 1.25
+
+
+@dataclass(frozen=True)
+class TileShape:
+    """`pixels` x `blocks` vectors of accumulators."""
+
+    pixels: int
+    blocks: int
+
+
+def choose_tile(length: Dim, blocks: int, vector_bits: int) -> TileShape:
+    """The tile with the least cycles for `length` pixels of a row and `blocks` blocks of channels."""
+    registers = _REGISTERS[vector_bits]
+    shapes = [
+        TileShape(pixels, columns)
+        for columns in range(1, min(blocks, _MOST_COLUMNS) + 1)
+        for pixels in range(1, registers)
+        if pixels * columns + columns + 1 <= registers
+    ]
+    return min(shapes, key=lambda shape: (_cost(shape, length, blocks), -shape.pixels * shape.blocks))
+
+
+def _cost(shape: TileShape, length: Dim, blocks: int) -> float:
+    panels = -(-blocks // shape.blocks)
+    if isinstance(length, int):
+        return -(-length // shape.pixels) * panels * cycles(shape)
+    fits = 1.0 if _USUAL_PIXELS % shape.pixels == 0 else _MISFIT
+    return fits * panels * cycles(shape) / shape.pixels
+
+
+def cycles(shape: TileShape) -> float:
+    """For one step of the sum: two multiplications, or two loads, in a cycle; each sum waits for the one before it."""
+    return max(shape.pixels * shape.blocks / 2, (shape.pixels + shape.blocks) / 2 + 0.5, _LATENCY)

@@ -1,0 +1,166 @@
+"""Convolutions of blocked tensors on register tiles: some pixels of a row by some blocks of channels at a time."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.kernel.tile import TileFillOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import dims
+from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of, is_flat
+from mlirt.passes.lowering.convolution.cpu_packing import pack, pack_depthwise
+from mlirt.passes.lowering.convolution.cpu_tile_choice import TileShape, choose_tile
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.tile_code import TileCode
+from mlirt.passes.lowering.tile_rows import Grid, Place, TileRows
+from mlirt.passes.lowering.tile_tasks import Tasks, choose_tasks
+
+OPS = (ConvolutionOp,)
+TARGETS = frozenset({"cpu"})
+PRIORITY = 20
+
+_UNROLLED = 4
+
+
+def lower(op: Operation, lowering: Lowering) -> bool:
+    assert isinstance(op, ConvolutionOp)
+    geometry, weights = geometry_of(op, lowering), lowering.constant_array(op.kernel)
+    if geometry is None or weights is None:
+        return False
+    k = lowering.kernel("depthwise" if geometry.is_depthwise else "convolution")
+    code = TileCode(k, op, lowering, geometry.lanes)
+    batch, _, rows, length, _ = dims(op.output.type)
+    flat = is_flat(geometry, code, length)
+    rows, length = (1, rows * length) if flat else (rows, length)
+    shape = choose_tile(length, geometry.blocks_out, lowering.target.vector_bits)
+    panels = -(-geometry.blocks_out // shape.blocks) * geometry.groups
+    tasks = choose_tasks(
+        rows=length if flat else rows,
+        panels=panels,
+        batch=batch,
+        row_bytes=_row_bytes(geometry, 1 if flat else length),
+        weight_bytes=weights.nbytes,
+        threads=lowering.target.threads,
+        multiple=shape.pixels if flat else 1,
+    )
+    if geometry.is_depthwise:
+        packed = pack_depthwise(weights, geometry.lanes)
+    else:
+        packed = pack(weights, geometry.groups, shape.blocks, geometry.lanes, geometry.depth)
+    grid = Grid(batch, rows, length, panels, shape.pixels, flat)
+    ConvolutionKernel(code, geometry, shape, grid, tasks, k.weights(packed, "convolution panels")).write()
+    k.finish(op)
+    return True
+
+
+def _row_bytes(geometry: Geometry, length: Dim) -> Dim:
+    """Bytes of the input that a row of the result adds to what is read."""
+    return length * (geometry.stride[0] * geometry.stride[1] * geometry.blocks_in * geometry.depth * 4)
+
+
+class ConvolutionKernel(TileRows):
+    """A tile: `sums = 0; for block, for r, for s, for c: sums += pixels * weights; finish(sums)`."""
+
+    def __init__(
+        self, code: TileCode, geometry: Geometry, shape: TileShape, grid: Grid, tasks: Tasks, weights: SSAValue
+    ) -> None:
+        super().__init__(code, grid, tasks)
+        self.geometry, self.shape = geometry, shape
+        self.weights = code.named(weights, "w")
+        self.input = code.named(self.k.buffer(code.op.input, geometry.start), "x")
+        self.panels_per_group = grid.panels // geometry.groups
+        self.width = shape.blocks * geometry.lanes
+
+    # --- where a task finds its operands
+
+    def start_task(self, batch: SSAValue, panel: SSAValue) -> None:
+        code, k, g = self.code, self.k, self.geometry
+        cells = g.window[0] * g.window[1]
+        size = g.blocks_in * cells * (1 if g.is_depthwise else g.depth) * self.width
+        self.w_at = code.named(k.mul(panel, code.size("panel_size", size)), "w_start")
+        at = k.mul(batch, code.size("x_batch", g.steps[0]))
+        if g.groups > 1:
+            at = k.add(at, k.mul(self._group(panel), code.size("x_group", g.steps[1] * g.blocks_in)))
+        self.x_at = code.named(at, "x_start")
+
+    def _group(self, panel: SSAValue) -> SSAValue:
+        if self.panels_per_group == 1:
+            return panel
+        return self.k.div(panel, self.code.size("panels_per_group", self.panels_per_group))
+
+    # --- one tile
+
+    def tile(self, place: Place, pixel: SSAValue, rows: SSAValue | None) -> None:
+        code, k, g = self.code, self.k, self.geometry
+        at = self.x_at
+        if not self.grid.is_flat:
+            at = k.add(at, k.mul(place.row, code.size("x_row", g.steps[2] * g.stride[0])))
+        at = code.named(k.add(at, k.mul(pixel, self._pixel_step())), "x_at")
+        fill = TileFillOp(k.constant(0.0, f32), self.shape.pixels, self.shape.blocks, g.lanes)
+        sums = self._sum(code.named(k.value(fill), "sums"), at, rows)
+        block, valid = self._blocks_out(place.panel)
+        code.finish(sums, self.spans(place, block, pixel), rows, valid)
+
+    def _pixel_step(self) -> SSAValue:
+        """The distance between the windows of neighbouring pixels; a number shapes the code."""
+        step = self.geometry.steps[3] * self.geometry.stride[1]
+        return self.k.constant(step) if isinstance(step, int) else self.code.size("x_pixel", step)
+
+    def _sum(self, sums: SSAValue, at: SSAValue, rows: SSAValue | None) -> SSAValue:
+        code, k, g = self.code, self.k, self.geometry
+        zero, step = k.constant(0), self._pixel_step()
+        is_point = g.window == (1, 1)
+
+        def block(number: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
+            start = code.named(k.add(at, k.mul(number, code.size("x_block", g.steps[1]))), "block_at")
+            return cell(start, state) if is_point else window(start, state)
+
+        def window(start: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
+            row_step = code.size("x_window_row", g.steps[2] * g.dilation[0])
+            column_step = code.size("x_window_column", g.steps[3] * g.dilation[1])
+
+            def row(r: SSAValue, outer: list[SSAValue]) -> list[SSAValue]:
+                here = code.named(k.add(start, k.mul(r, row_step)), "row_at")
+                stop = code.size("window_columns", g.window[1])
+                return code.carry(
+                    zero, stop, 1, "s", outer, lambda s, inner: cell(k.add(here, k.mul(s, column_step)), inner)
+                )
+
+            return code.carry(zero, code.size("window_rows", g.window[0]), 1, "r", state, row)
+
+        def cell(start: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
+            if g.is_depthwise:
+                tile, w_at = state
+                added = TileMultiplyAddLanesOp(tile, self.input, start, step, self.weights, w_at, rows)
+                return [code.named(k.value(added), "added"), k.add(w_at, self.width)]
+            if g.depth == 1:
+                return multiply(start, 1, state)
+            at, stop, depth = code.named(start, "cell_at"), k.constant(g.depth), min(g.depth, _UNROLLED)
+            return code.carry(zero, stop, depth, "c", state, lambda c, inner: multiply(k.add(at, c), depth, inner))
+
+        def multiply(place: SSAValue, depth: int, state: list[SSAValue]) -> list[SSAValue]:
+            tile, w_at = state
+            one = k.constant(1)
+            added = TileMultiplyAddOp(tile, self.input, place, step, one, self.weights, w_at, depth, rows)
+            return [code.named(k.value(added), "added"), k.add(w_at, depth * self.width)]
+
+        state = [sums, self.w_at]
+        if g.blocks_in == 1 and not is_point:
+            return window(at, state)[0]
+        return code.carry(zero, code.size("blocks", g.blocks_in), 1, "block", state, block)[0]
+
+    def _blocks_out(self, panel: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+        """The first block of the result, and how many elements from there on belong to it where that is not certain."""
+        code, k, g = self.code, self.k, self.geometry
+        if g.blocks_out % self.shape.blocks == 0:
+            return k.mul(panel, self.shape.blocks), None
+        blocks = code.size("blocks_out", g.blocks_out)
+        first, within = k.constant(0), panel
+        if g.groups > 1:
+            group = self._group(panel)
+            within = k.sub(panel, k.mul(group, code.size("panels_per_group", self.panels_per_group)))
+            first = k.mul(group, blocks)
+        start = k.mul(within, self.shape.blocks)
+        return k.add(first, start), code.named(k.mul(k.sub(blocks, start), g.lanes), "valid")
