@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, MemRefType, TensorType, VectorType
 from xdsl.dialects.utils import EnumAttribute
@@ -25,10 +25,9 @@ def constraint_text(constraint: object) -> str:
     if inner is not None:
         return constraint_text(inner)
     if isinstance(constraint, EqAttrConstraint):
-        return f"`{constraint.attr}`"
+        return f"`{cast('EqAttrConstraint[Attribute]', constraint).attr}`"
     if isinstance(constraint, BaseAttr):
-        base: type[Attribute] = cast("Any", constraint).attr
-        return _base_text(base)
+        return _base_text(cast("BaseAttr[Attribute]", constraint).attr)
     if isinstance(constraint, ParamAttrConstraint):
         restricted = cast("ParamAttrConstraint[ParametrizedAttribute]", constraint)
         return "boolean" if _is_boolean(restricted) else _base_text(restricted.base_attr)
