@@ -1,4 +1,4 @@
-"""Runs a lowered network with its kernels compiled for the CPU, every buffer right before memory that must not be read."""
+"""Runs a lowered network with its kernels compiled for the CPU, every buffer in front of memory that traps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a kernel finds the panels of a right operand: packed at build time, as they lie in memory, or packed by itself."""
+"""Where a kernel finds the panels of a right operand: packed at build time, in place, or packed by itself."""
 
 from __future__ import annotations
 

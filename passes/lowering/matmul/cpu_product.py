@@ -55,11 +55,12 @@ class Product:
         left, right = dims(op.lhs.type), dims(op.rhs.type)
         m, depth_of_lhs = (-1, -2) if op.transpose_lhs.value.data else (-2, -1)
         n, depth_of_rhs = (-2, -1) if op.transpose_rhs.value.data else (-1, -2)
-        lhs_places, rhs_places = places[op.lhs].strides, places[op.rhs].strides if rhs_steps is None else ()
+        lhs_places = places[op.lhs].strides
+        rhs_places = places[op.rhs].strides if rhs_steps is None else None
         results = dims(op.output.type)
         lhs_batches = _batches(left, lhs_places, results)
-        rhs_batches = _batches(right, rhs_places if rhs_steps is None else rhs_steps, results)
-        column = rhs_places[n] if rhs_places else 0
+        rhs_batches = _batches(right, (rhs_steps or ()) if rhs_places is None else rhs_places, results)
+        column = 0 if rhs_places is None else rhs_places[n]
         operands = [
             Affine(op.lhs, (*lhs_batches, lhs_places[m], 0)),
             Affine(op.rhs, (*rhs_batches, 0, column)),
@@ -68,19 +69,20 @@ class Product:
         ]
         keep = indices_in(op.epilogue) | {columns_axis}
         nest = collapse(Nest.of(results, operands), frozenset(keep))
-        has_rows = len(nest.extents) > 1 and nest.operands[1].steps[-2] == 0
-        depths = [lhs_places[depth_of_lhs], rhs_places[depth_of_rhs] if rhs_places else 0]
+        *outer, columns = nest.extents
+        has_rows = bool(outer) and nest.operands[1].steps[-2] == 0
+        depths = [lhs_places[depth_of_lhs], 0 if rhs_places is None else rhs_places[depth_of_rhs]]
         walks = [_walk(one, has_rows) for one in nest.operands]
         lhs, rhs = (
             Walk(walk.value, walk.batches, walk.row, walk.column, step, walk.offset)
             for walk, step in zip(walks[:2], depths, strict=True)
         )
-        border = len(nest.extents) - (2 if has_rows else 1)
+        border = len(outer) - has_rows
         rows_axes = nest.groups[border] if has_rows else (rows_axis,)
         return Product(
-            batches=nest.extents[:border],
-            rows=nest.extents[border] if has_rows else 1,
-            columns=nest.extents[-1],
+            batches=tuple(outer[:border]),
+            rows=outer[border] if has_rows else 1,
+            columns=columns,
             depth=left[depth_of_lhs],
             lhs=lhs,
             rhs=rhs,

@@ -19,16 +19,27 @@ class TileShape:
         return self.vectors * lanes
 
 
-# Shapes by vector width that leave registers for the factors, most columns first: those read least per multiplication.
+# Shapes by vector width that leave registers for the factors.
 _SHAPES: dict[int, tuple[tuple[int, int], ...]] = {
-    512: ((1, 8), (2, 8), (3, 8), (4, 6), (6, 4), (7, 4), (4, 4), (8, 3), (14, 2), (12, 2), (14, 1)),
-    256: ((1, 8), (2, 6), (3, 4), (4, 3), (6, 2), (4, 2), (5, 2), (12, 1)),
-    128: ((1, 8), (2, 4), (3, 3), (4, 2), (5, 2), (3, 2), (8, 1)),
+    512: (
+        *((1, 8), (1, 4), (1, 2), (1, 1), (2, 8), (2, 4), (2, 2), (2, 1), (3, 8), (3, 4), (3, 2), (3, 1)),
+        *((4, 6), (4, 4), (4, 2), (4, 1), (6, 4), (8, 3), (12, 2), (14, 2), (7, 1), (14, 1)),
+    ),
+    256: (
+        *((1, 8), (1, 4), (1, 2), (1, 1), (2, 6), (2, 3), (2, 1), (3, 4), (3, 2), (3, 1)),
+        *((4, 3), (4, 2), (4, 1), (5, 2), (6, 2), (12, 1)),
+    ),
+    128: (
+        *((1, 8), (1, 4), (1, 2), (1, 1), (2, 4), (2, 2), (2, 1), (3, 3), (3, 2), (3, 1)),
+        *((4, 2), (4, 1), (5, 2), (8, 1)),
+    ),
 }
 _FEW_ROWS = 4
 # Bytes of a panel that a core reads per cycle from its second-level cache, when that works at its best.
 _PANEL_BYTES = 32
 _LATENCY = 4
+# Measured: how much of that the multiplications do not hide.
+_LOADS_SHOW, _STREAM_SHOWS = 0.3, 0.1
 # Rows that lie a multiple of this many bytes apart compete for the eight ways of one set of the first-level cache.
 _SET_BYTES = 4096
 _WAYS = 8
@@ -61,18 +72,20 @@ def choose_tile(
 
 
 def _fits(shape: tuple[int, int], rows: Dim) -> bool:
-    """Few rows get the shape made for them; tiles are never higher than the matrix."""
+    """Few rows get a shape made for them; tiles are never higher than the matrix."""
     if not isinstance(rows, int):
         return shape[0] > _FEW_ROWS
-    return shape[0] == rows or (shape[0] >= min(rows, _FEW_ROWS) and shape[0] <= rows)
+    return min(rows, _FEW_ROWS) <= shape[0] <= rows
 
 
 def cycles(rows: int, shape: TileShape, lanes: int) -> float:
-    """For one step of the sum: two multiplications and two loads a cycle, a chain of additions, a stream of panels."""
+    """For one step of the sum: two multiplications a cycle and a chain of additions, into which loads and the stream of
+    a panel from the second-level cache fit, but not quite.
+    """
     multiplications = rows * shape.vectors / 2
     loads = (rows + shape.vectors) / 2
     stream = shape.width(lanes) * 4 / _PANEL_BYTES
-    return max(multiplications, loads, stream, _LATENCY)
+    return max(multiplications, loads, stream, _LATENCY) + _LOADS_SHOW * loads + _STREAM_SHOWS * stream
 
 
 def tail_rows(rows: Dim, shape: TileShape) -> tuple[int, ...]:

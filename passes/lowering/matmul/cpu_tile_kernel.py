@@ -56,16 +56,16 @@ class TileKernel:
         self.row_tiles = ceil_div(product.rows, shape.rows)
         self.blocks = self.row_tiles if blocks is None else blocks
         self.exact = isinstance(product.columns, int) and product.columns % self.width == 0
-        self._lhs = k.buffer(product.lhs.value, product.lhs.offset)
+        self._lhs = self.named(k.buffer(product.lhs.value, product.lhs.offset), "a")
         self._steps: dict[Walk, list[Stride]] = {}
         self._sizes: dict[str, SSAValue] = {}
 
     def write(self, panels: Panels, packs: bool) -> None:
         """The whole kernel.
 
-            first, last = share(pairs * blocks)
-            for pair in range(first // blocks, ceil(last / blocks)):
-                for each row tile of the blocks of this pair between first and last: tile(..)
+        first, last = share(pairs * blocks)
+        for pair in range(first // blocks, ceil(last / blocks)):
+            for each row tile of the blocks of this pair between first and last: tile(..)
         """
         k = self.k
         pairs: Dim = self.panels
@@ -105,8 +105,8 @@ class TileKernel:
         k = self.k
         if not self.product.batches:
             return [], pair
-        panel = self.named(k.rem(pair, self.size("panels", self.panels)), "panel")
-        rest = self.named(k.div(pair, self.size("panels", self.panels)), "batch")
+        panel = self.named(k.rem(pair, self.size("panel_count", self.panels)), "panel")
+        rest = self.named(k.div(pair, self.size("panel_count", self.panels)), "batch")
         indices: list[SSAValue] = []
         for extent in reversed(self.product.batches[1:]):
             length = k.size(extent)
@@ -171,15 +171,21 @@ class TileKernel:
         tile = self._sum(k.constant(0), whole, unrolled, tile, add(unrolled))
         if depth % unrolled != 0:
             tile = self._sum(whole, self.size("depth", depth), 1, tile, add(1))
-        self.either_edge(place.column, lambda valid: self._finish(tile, valid, place))
+        if height == self.shape.rows or self.exact:
+            self.either_edge(place.column, lambda valid: self._finish(tile, valid, place))
+        else:
+            self._finish(tile, self._valid(place.column), place)
+
+    def _valid(self, column: SSAValue) -> SSAValue:
+        """How many columns are left from one on."""
+        return self.named(self.k.sub(self.size("columns", self.product.columns), column), "valid")
 
     def either_edge(self, column: SSAValue, then: Callable[[SSAValue | None], None]) -> None:
         """`then(None)` where a whole panel of columns is left from `column` on, else `then(number of columns)`."""
         if self.exact:
             then(None)
             return
-        k = self.k
-        valid = self.named(k.sub(self.size("columns", self.product.columns), column), "valid")
+        k, valid = self.k, self._valid(column)
         whole, part = Block(), Block()
         for block, argument in ((whole, None), (part, valid)):
             with k.inside(block):

@@ -59,7 +59,8 @@ def _lower_constant(op: MatmulOp, matrices: Array, lowering: Lowering) -> bool:
     product = Product.of(op, lowering.placements, batch_steps(packed.shape))
     k = lowering.kernel("matmul")
     kernel = TileKernel(k, op, product, shape, _lanes(lowering), None)
-    kernel.write(PackedAtBuild(k.weights(packed, "panels")), packs=False)
+    weights = kernel.named(k.weights(packed, "panels"), "panels")
+    kernel.write(PackedAtBuild(weights), packs=False)
     k.finish(op)
     return True
 
@@ -72,13 +73,14 @@ def _lower_computed(op: MatmulOp, lowering: Lowering) -> bool:
     shape = _shape(product, lowering)
     k = lowering.kernel("matmul")
     rhs = k.buffer(product.rhs.value, product.rhs.offset)
+    rhs.name_hint = "b"
     blocks = _blocks(product, shape, lowering)
     if _reads_in_place(product, shape, _lanes(lowering)):
         TileKernel(k, op, product, shape, _lanes(lowering), None).write(InPlace(rhs), packs=False)
     else:
         kernel = TileKernel(k, op, product, shape, _lanes(lowering), blocks)
         tasks = product_of(product.batches) * kernel.panels * blocks
-        memory = k.memory(lowering.placements.scratch(packing_bytes(kernel, tasks)), f32)
+        memory = kernel.named(k.memory(lowering.placements.scratch(packing_bytes(kernel, tasks)), f32), "panels")
         kernel.write(PackedByWorker(rhs, memory), packs=True)
     k.finish(op)
     return True
@@ -102,7 +104,7 @@ def _shape(product: Product, lowering: Lowering) -> TileShape:
 
 
 def _reads_in_place(product: Product, shape: TileShape, lanes: int) -> bool:
-    """Whole panels whose vectors lie side by side, and too few rows to make up for copying, or nothing to gain by it."""
+    """Whole panels with vectors side by side, and too few rows to make up for copying, or nothing to gain by it."""
     width = shape.width(lanes)
     if product.rhs.column != 1 or not isinstance(product.columns, int) or product.columns % width:
         return False
@@ -118,4 +120,3 @@ def _blocks(product: Product, shape: TileShape, lowering: Lowering) -> Dim:
     blocks = minimum(tiles, -(-wish // pairs) if isinstance(pairs, int) else _TASKS)
     # As many as there are when every one has equally many tiles.
     return ceil_div(tiles, ceil_div(tiles, blocks))
-

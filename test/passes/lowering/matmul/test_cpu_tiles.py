@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from compiled_plan import CompiledPlan
 from cpu_kernel_runs import widths
 from fused_network import Network as FusedNetwork
 from fused_network import network_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, f32, i64
 from xdsl.ir import Region, SSAValue
