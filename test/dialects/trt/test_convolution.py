@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from trt_layers import Array, onnx_node, random, run
+from trt_layers import Array, layer, onnx_node, random, run
 
+from mlirt.dialects.tensor_types import dims
+from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.dialects.window_arithmetic import PaddingMode
 
@@ -140,3 +142,10 @@ def test_half_accumulates_in_more_than_half() -> None:
     x, kernel = np.full((1, 4096, 1), 1, np.float16), np.full((1, 4096, 1), 1, np.float16)
     (y,) = run(ConvolutionOp, [x, kernel])
     assert y[0, 0, 0] == 4096
+
+
+def test_kernel_and_bias_may_be_computed_1_6f() -> None:
+    """They are operands like the input: nothing asks for constants."""
+    op = layer(ConvolutionOp, [random((1, 2, 5)), random((3, 2, 2), 1), random((3,), 2)])
+    assert not any(isinstance(operand.owner, ConstantOp) for operand in op.operands)
+    assert dims(op.results[0].type) == (1, 3, 4)
