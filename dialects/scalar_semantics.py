@@ -210,7 +210,8 @@ def evaluate(op: Operation, operands: Sequence[Array]) -> Array:
             unsigned = x.view(np.dtype(f"u{x.dtype.itemsize}")) if x.dtype.kind == "i" else x
             return unsigned.astype(scalar_dtype(op.results[0].type))
         if op.name == "arith.bitcast":
-            return np.ascontiguousarray(operands[0]).view(scalar_dtype(op.results[0].type))
+            bits = np.ascontiguousarray(operands[0]).reshape(operands[0].shape)  # it gives a scalar an axis
+            return bits.view(scalar_dtype(op.results[0].type))
         result = _apply(op.name, operands)
         if result is None:
             raise CompileError(f"scalar op {op.name} has no meaning in NumPy; add it to dialects/scalar_semantics.py")

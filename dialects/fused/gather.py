@@ -105,7 +105,7 @@ class GatherOp(FusedOp):
         require(not is_float(element) and not is_bool(element), f"C1: {self.name} needs integer indices, not {element}")
         require(
             self.depth >= 0,
-            f"C3: the last length of the indices of {self.name} is a number, not {dims(self.indices.type)[-1]}",
+            f"C3: the last length of the indices of {self.name} is a number, but they are {self.indices.type}",
         )
         ranks = {
             GatherMode.DEFAULT: rank(self.data.type) + rank(self.indices.type) - 1 - self.elementwise_dims,

@@ -55,6 +55,6 @@ func.func @result_too_large() -> tensor<16777216xf32> {
 func.func @effect() {
   %x = check.input {value = dense<1.0> : tensor<1xf32>} : tensor<1xf32>
   %one = trt.constant {value = dense<1.0> : tensor<1xf32>} : tensor<1xf32>
-  check.expect_close %one, %one : tensor<1xf32>, tensor<1xf32>
+  check.expect_close %x, %one : tensor<1xf32>, tensor<1xf32>
   func.return
 }

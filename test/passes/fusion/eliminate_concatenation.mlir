@@ -1,0 +1,39 @@
+// RUN: rt-opt %s --split-input-file -p convert-trt-to-fused,eliminate-concatenation | filecheck %s
+
+// CHECK-LABEL: @joined
+// CHECK: [[A:%.*]] = fused.pointwise %x
+// CHECK: fused.concat [[A]], %x {fused.in_place = [true, false], axis = 1 : i64}
+func.func @joined(%x: tensor<2x3xf32>) -> tensor<2x6xf32> {
+  %a = trt.unary exp %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %y = trt.concatenation %a, %x {axis = 1 : i64} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>
+  func.return %y : tensor<2x6xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @nested
+// CHECK: fused.concat {{%.*}}, %x, {{%.*}} {fused.in_place = [true, false, true], axis = 1 : i64}
+// CHECK-NOT: fused.concat
+func.func @nested(%x: tensor<2x3xf32>) -> tensor<2x9xf32> {
+  %a = trt.unary exp %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %b = trt.unary neg %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %j = trt.concatenation %a, %x {axis = 1 : i64} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>
+  %y = trt.concatenation %j, %b {axis = 1 : i64} : (tensor<2x6xf32>, tensor<2x3xf32>) -> tensor<2x9xf32>
+  func.return %y : tensor<2x9xf32>
+}
+
+// -----
+
+// Inputs, constants, views and what others read are copied; a join along another axis stays apart.
+// CHECK-LABEL: @copied
+// CHECK: fused.concat %x, {{%.*}}, {{%.*}}, {{%.*}} {axis = 0 : i64}
+// CHECK: fused.concat {{%.*}}, {{%.*}} {fused.in_place = [true, false], axis = 1 : i64}
+func.func @copied(%x: tensor<1x4xf32>, %z: tensor<2x2xf32>) -> (tensor<4x8xf32>, tensor<1x4xf32>) {
+  %c = trt.constant {value = dense<0.0> : tensor<1x4xf32>} : tensor<1x4xf32>
+  %v = trt.shuffle %z {reshape_dims = #trt.dims<["1", "4"]>} : (tensor<2x2xf32>) -> tensor<1x4xf32>
+  %a = trt.unary exp %x : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  %j = trt.concatenation %x, %c, %v, %a {axis = 0 : i64} : (tensor<1x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<4x4xf32>
+  %k = trt.constant {value = dense<0.0> : tensor<4x4xf32>} : tensor<4x4xf32>
+  %y = trt.concatenation %j, %k {axis = 1 : i64} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x8xf32>
+  func.return %y, %a : tensor<4x8xf32>, tensor<1x4xf32>
+}

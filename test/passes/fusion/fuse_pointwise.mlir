@@ -1,0 +1,119 @@
+// RUN: rt-opt %s --split-input-file -p convert-trt-to-fused,fuse-pointwise --print-debuginfo | filecheck %s
+
+// The access of a transposition composes with those of its readers; the layers' names are joined.
+// CHECK-LABEL: @chain
+// CHECK-NEXT: fused.pointwise %x {access = [#fused.access<["d1", "d0"]>]}
+// CHECK-NEXT: ^bb0([[E:%.*]]: f32
+// CHECK-NEXT: [[A:%.*]] = math.exp [[E]]
+// CHECK-NEXT: [[B:%.*]] = arith.negf [[A]]
+// CHECK-NEXT: arith.mulf [[B]], [[B]]
+// CHECK: loc(fused["exp", "transpose", "neg", "square"])
+func.func @chain(%x: tensor<4x8xf32>) -> tensor<8x4xf32> {
+  %a = trt.unary exp %x : (tensor<4x8xf32>) -> tensor<4x8xf32> loc("exp")
+  %t = trt.shuffle %a {first_transpose = array<i64: 1, 0>} : (tensor<4x8xf32>) -> tensor<8x4xf32> loc("transpose")
+  %n = trt.unary neg %t : (tensor<8x4xf32>) -> tensor<8x4xf32> loc("neg")
+  %y = trt.elementwise prod %n, %n : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32> loc("square")
+  func.return %y : tensor<8x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @slice_and_reverse
+// CHECK-NEXT: fused.pointwise %x {access = [#fused.access<["-2*d0 + 7"]>]}
+// CHECK-NOT: fused.pointwise
+func.func @slice_and_reverse(%x: tensor<8xf32>) -> tensor<4xf32> {
+  %s = trt.slice %x {start = #trt.dims<["1"]>, size = #trt.dims<["4"]>, stride = array<i64: 2>} : (tensor<8xf32>) -> tensor<4xf32>
+  %y = trt.slice %s {start = #trt.dims<["3"]>, size = #trt.dims<["4"]>, stride = array<i64: -1>} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @into_reduction
+// CHECK-NEXT: fused.reduction add(%x)
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: math.absf
+// CHECK-NOT: fused.pointwise
+func.func @into_reduction(%x: tensor<4x8xf32>) -> tensor<8xf32> {
+  %a = trt.unary abs %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %y = trt.reduce sum %a {axes = array<i64: 0>, keep_dims = false} : (tensor<4x8xf32>) -> tensor<8xf32>
+  func.return %y : tensor<8xf32>
+}
+
+// -----
+
+// Half precision is rounded once, at the end.
+// CHECK-LABEL: @half_precision
+// CHECK: arith.extf
+// CHECK-NEXT: math.exp
+// CHECK-NEXT: arith.negf
+// CHECK-NEXT: arith.truncf
+// CHECK-NEXT: fused.yield
+func.func @half_precision(%x: tensor<4xf16>) -> tensor<4xf16> {
+  %a = trt.unary exp %x : (tensor<4xf16>) -> tensor<4xf16>
+  %y = trt.unary neg %a : (tensor<4xf16>) -> tensor<4xf16>
+  func.return %y : tensor<4xf16>
+}
+
+// -----
+
+// The position of a ramp is the position in its reader.
+// CHECK-LABEL: @positions
+// CHECK: fused.pointwise
+// CHECK-NOT: fused.pointwise
+func.func @positions() -> tensor<2x3xf32> {
+  %start = trt.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %step = trt.constant {value = dense<[10.0, 1.0]> : tensor<2xf32>} : tensor<2xf32>
+  %r = trt.fill linspace alpha(%start : tensor<f32>) beta(%step : tensor<2xf32>) {output_dims = #trt.dims<["3", "2"]>} : tensor<3x2xf32>
+  %t = trt.shuffle %r {first_transpose = array<i64: 1, 0>} : (tensor<3x2xf32>) -> tensor<2x3xf32>
+  func.return %t : tensor<2x3xf32>
+}
+
+// -----
+
+// What is expensive is not computed again for each reader, nor for each row that repeats it.
+// CHECK-LABEL: @expensive
+// CHECK-COUNT-3: fused.pointwise
+// CHECK-NOT: fused.pointwise
+func.func @expensive(%x: tensor<1x8xf32>, %z: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<1x8xf32>) {
+  %a = trt.unary exp %x : (tensor<1x8xf32>) -> tensor<1x8xf32>
+  %y = trt.elementwise sum %a, %z : (tensor<1x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %n = trt.unary neg %a : (tensor<1x8xf32>) -> tensor<1x8xf32>
+  func.return %y, %n : tensor<4x8xf32>, tensor<1x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @repeated_once
+// CHECK-COUNT-2: fused.pointwise
+// CHECK-NOT: fused.pointwise
+func.func @repeated_once(%x: tensor<1x8xf32>, %z: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %a = trt.unary exp %x : (tensor<1x8xf32>) -> tensor<1x8xf32>
+  %y = trt.elementwise sum %a, %z : (tensor<1x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  func.return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// What is cheap is computed in each of its readers.
+// CHECK-LABEL: @cheap
+// CHECK: fused.pointwise %z, %x
+// CHECK: fused.pointwise %x
+// CHECK-NOT: fused.pointwise
+func.func @cheap(%x: tensor<1x8xf32>, %z: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<1x8xf32>) {
+  %a = trt.unary neg %x : (tensor<1x8xf32>) -> tensor<1x8xf32>
+  %y = trt.elementwise sum %a, %z : (tensor<1x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %n = trt.unary exp %a : (tensor<1x8xf32>) -> tensor<1x8xf32>
+  func.return %y, %n : tensor<4x8xf32>, tensor<1x8xf32>
+}
+
+// -----
+
+// A result of the network is computed anyway.
+// CHECK-LABEL: @output
+// CHECK-COUNT-2: fused.pointwise
+func.func @output(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %a = trt.unary neg %x : (tensor<8xf32>) -> tensor<8xf32>
+  %b = trt.unary exp %a : (tensor<8xf32>) -> tensor<8xf32>
+  func.return %a, %b : tensor<8xf32>, tensor<8xf32>
+}

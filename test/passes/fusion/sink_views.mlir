@@ -1,0 +1,53 @@
+// RUN: rt-opt %s --split-input-file -p convert-trt-to-fused,sink-views | filecheck %s
+
+// A bias per channel and an activation pass a view that drops an axis of length 1.
+// CHECK-LABEL: @squeezed
+// CHECK: [[C:%.*]] = fused.convolution
+// CHECK: [[A:%.*]] = fused.pointwise [[C]], {{%.*}} {access = [#fused.access<["d0", "d1", "d2", "d3"]>, #fused.access<["0", "d1", "0"]>]} {{.*}} -> tensor<2x4x1x8xf32>
+// CHECK: [[B:%.*]] = fused.pointwise [[A]] {{.*}} -> tensor<2x4x1x8xf32>
+// CHECK: [[Y:%.*]] = fused.view [[B]]
+// CHECK-NEXT: func.return [[Y]]
+func.func @squeezed(%x: tensor<2x3x1x8xf32>, %w: tensor<4x3x1x1xf32>) -> tensor<2x4x8xf32> {
+  %bias = trt.constant {value = dense<[[[1.0], [2.0], [3.0], [4.0]]]> : tensor<1x4x1xf32>} : tensor<1x4x1xf32>
+  %c = trt.convolution %x, %w : (tensor<2x3x1x8xf32>, tensor<4x3x1x1xf32>) -> tensor<2x4x1x8xf32>
+  %v = trt.shuffle %c {reshape_dims = #trt.dims<["2", "4", "8"]>} : (tensor<2x4x1x8xf32>) -> tensor<2x4x8xf32>
+  %a = trt.elementwise sum %v, %bias : (tensor<2x4x8xf32>, tensor<1x4x1xf32>) -> tensor<2x4x8xf32>
+  %y = trt.activation relu %a : (tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  func.return %y : tensor<2x4x8xf32>
+}
+
+// -----
+
+// Any view lets functions of one operand pass.
+// CHECK-LABEL: @flattened
+// CHECK: fused.pointwise {{%.*}} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+// CHECK: fused.view
+func.func @flattened(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>) -> tensor<8xf32> {
+  %c = trt.matrix_multiply %x, %w : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  %v = trt.shuffle %c {reshape_dims = #trt.dims<["8"]>} : (tensor<2x4xf32>) -> tensor<8xf32>
+  %y = trt.activation relu %v : (tensor<8xf32>) -> tensor<8xf32>
+  func.return %y : tensor<8xf32>
+}
+
+// -----
+
+// A vector cannot be read in the shape of a matrix; a view of an input has no producer to join; a view with another
+// reader stays.
+// CHECK-LABEL: @left_alone
+// CHECK: fused.view
+// CHECK: fused.pointwise {{.*}} -> tensor<8xf32>
+// CHECK: fused.view
+// CHECK: fused.pointwise {{.*}} -> tensor<8xf32>
+// CHECK: fused.view
+// CHECK: fused.pointwise {{.*}} -> tensor<8xf32>
+func.func @left_alone(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %z: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+  %c = trt.matrix_multiply %x, %w : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %v = trt.shuffle %c {reshape_dims = #trt.dims<["8"]>} : (tensor<2x4xf32>) -> tensor<8xf32>
+  %a = trt.elementwise sum %v, %z : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %u = trt.shuffle %x {reshape_dims = #trt.dims<["8"]>} : (tensor<2x4xf32>) -> tensor<8xf32>
+  %b = trt.activation relu %u : (tensor<8xf32>) -> tensor<8xf32>
+  %d = trt.matrix_multiply %c, %w : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %t = trt.shuffle %d {reshape_dims = #trt.dims<["8"]>} : (tensor<2x4xf32>) -> tensor<8xf32>
+  %e = trt.activation relu %t : (tensor<8xf32>) -> tensor<8xf32>
+  func.return %a, %b, %t, %e : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}
