@@ -26,7 +26,7 @@ class ExpectCloseOp(TensorOp):
 
     C1: both operands have the same type. C2: `rtol` and `atol` are not negative.
 
-    Example: `check.expect_close %y, %expected {rtol = 1.0e-5 : f64} : tensor<4xf32>`
+    Example: `check.expect_close %y, %expected {rtol = 1.0e-5 : f64} : tensor<4xf32>, tensor<4xf32>`
     """
 
     name = "check.expect_close"

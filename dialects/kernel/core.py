@@ -185,7 +185,7 @@ class ReduceOp(IRDLOperation):
 
     Iterations may be combined in any fixed order. `max` and `min` propagate NaN.
 
-    Example: `%s = kernel.reduce add (%k) init %zero : f32 { ^bb0(%i: index): .. kernel.yield %v : f32 }`
+    Example: `%s = kernel.reduce add (%k) init %zero : f32 -> f32 { ^bb0(%i: index): .. kernel.yield %v : f32 }`
     """
 
     name = "kernel.reduce"
@@ -238,7 +238,7 @@ class LoadOp(IRDLOperation):
     """Read one element at the sum of `index * stride`.
 
     Example: `%v = kernel.load %x [%i, %j] strides [%s] {static_strides = array<i64: -9223372036854775808, 1>} :
-    memref<?xf32>, f32`
+    memref<?xf32> -> f32`
     """
 
     name = "kernel.load"

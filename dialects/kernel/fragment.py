@@ -217,7 +217,7 @@ class StoreFragmentOp(_FragmentAccess):
 class OuterProductOp(IRDLOperation):
     """`accumulator[i, j] + left[i] * right[j]` in single precision; the accumulator is row-major.
 
-    Example: `%d = kernel.outer_product %c, %a, %b : vector<64xf32>, vector<8xf32>, vector<8xf32>`
+    Example: `%d = kernel.outer_product %c, %a, %b : vector<64xf32>, vector<8xf32>, vector<8xf32> -> vector<64xf32>`
     """
 
     name = "kernel.outer_product"

@@ -108,7 +108,7 @@ class MmaOp(IRDLOperation):
     k is 16 for f16 and bf16, 8 for tf32, 32 for s8. Fragments are laid out as PTX documents `mma.sync`: tile (i, j) has the
     accumulators `4 * (i * columns + j)` and following, left fragments `4 * i`.., right fragments `2 * j`...
 
-    Example: `%d = kernel.mma f16 %c, %a, %b {rows = 2 : i64, columns = 4 : i64} : vector<32xf32>, vector<8xi32>, vector<8xi32>`
+    Example: `%d = kernel.mma f16 %c, %a, %b {rows = 2 : i64, columns = 4 : i64} : vector<32xf32>, vector<8xi32>, vector<8xi32> -> vector<32xf32>`
     """  # noqa: E501
 
     name = "kernel.mma"

@@ -160,7 +160,7 @@ class BarrierOp(IRDLOperation):
 class ShuffleOp(IRDLOperation):
     """The value that the thread whose number in the warp differs by `exclusive or` with `mask` has.
 
-    Example: `%other = kernel.shuffle %v {mask = 16 : i64} : f32`
+    Example: `%other = kernel.shuffle %v {mask = 16 : i64} : f32 -> f32`
     """
 
     name = "kernel.shuffle"
