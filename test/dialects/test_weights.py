@@ -48,7 +48,7 @@ def test_digest_of_scalars_and_nothing(shape: tuple[int, ...]) -> None:
 
 
 def test_missing_weights_are_named() -> None:
-    with pytest.raises(InvalidModelError, match="weights 'w' are not loaded: expected them in the store"):
+    with pytest.raises(InvalidModelError, match="weights 'w' are not loaded: give the weights file beside the IR"):
         WeightStore().get(WeightsAttr(StringAttr("w"), StringAttr("0")))
 
 
