@@ -71,7 +71,7 @@ def check(
     inputs: Sequence[Array | None],
     tolerance: float = 1e-5,
     results: int = 1,
-    **properties: object,
+    **properties: Any,
 ) -> None:
     """The layer computes the same as a fused op."""
 
