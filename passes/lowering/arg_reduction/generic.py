@@ -14,6 +14,7 @@ from mlirt.dialects.tensor_types import dims, element_name, element_of, is_float
 from mlirt.passes.lowering.block_lanes import number
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.rows import inserted_axis, rows, whole, without_axis
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import compute_type
 
 OPS = (ArgReductionOp,)
 TARGETS = frozenset({"cpu", "cuda"})
@@ -26,6 +27,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     axis, element = op.axis.value.data, element_of(op.input.type)
     result = whole(op.output, lowering)
     result = without_axis(result, axis) if op.keeps_dims else inserted_axis(result, axis)
+    wide = compute_type(element)
     k = lowering.kernel("arg_reduction")
     code, border = rows(k, dims(op.input.type), axis, [whole(op.input, lowering), result])
     outer, row = code.split(border)
@@ -33,14 +35,14 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     is_last = bool(op.select_last.value.data)
     with k.parallel(outer) as loops:
         here = code.loops_before(border, loops)
-        start = number(k, neutral(kind, element_name(element)), element)
-        best = k.reduce(ReduceKind(kind.value), row, start, lambda at: code.load(0, [*here, *at]))
+        start = number(k, neutral(kind, element_name(wide)), wide)
+        best = k.reduce(ReduceKind(kind.value), row, start, lambda at: code.read_typed(0, wide, [*here, *at]))
         nowhere = k.constant(-1) if is_last else k.extent(row[0])
 
         def place(at: Sequence[SSAValue]) -> SSAValue:
-            value, s = code.load(0, [*here, *at]), k.scalars(element)
-            found = s.compare("eq", k.ready(value), k.ready(best))
-            if is_float(element):  # NaN equals nothing, and is the extreme where it occurs
+            value = code.read(0, wide, [*here, *at])
+            found = k.scalars(wide).compare("eq", value, k.ready(best))
+            if is_float(wide):  # NaN equals nothing, and is the extreme where it occurs
                 found = k.value(OrIOp(found, k.value(CmpfOp(value, value, "uno"))))
             return k.select(found, at[0], nowhere)
 
