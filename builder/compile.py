@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.builder.profiles import Profiles, pinned_shapes, read_profiles
@@ -112,4 +111,3 @@ def _import(
         own = {name: shapes.get(name, dims) for name, dims in input_dims(proto).items()}
         shapes = {**shapes, **pinned_shapes(wanted, own)}
     return import_model(model, ctx, shapes, constants)
-

@@ -97,7 +97,15 @@ def divide(a: Number, b: Number) -> Number:
     if isinstance(denominator, int):
         return ratio(numerator, denominator)
     quotient = floor_div(numerator, denominator)
-    return quotient if quotient * denominator == numerator else None
+    return quotient if quotient * denominator == numerator else _proportion(numerator, denominator)
+
+
+def _proportion(numerator: Dim, denominator: Expr) -> Number:
+    """The constant that one polynomial is of another; `None` where they are not proportional."""
+    if isinstance(numerator, int) or not numerator.terms:
+        return None
+    above, below = numerator.terms[0][1], denominator.terms[0][1]
+    return ratio(above, below) if numerator * below == denominator * above else None
 
 
 def divide_integers(a: Number, b: Number) -> Number:

@@ -9,10 +9,15 @@ from xdsl.ir import Attribute
 
 from mlirt.dialects.symbolic import Dim, ceil_div, maximum, sym
 from mlirt.dialects.tensor_types import element_type, is_float, numpy_dtype, tensor
+from mlirt.errors import InvalidModelError
 from mlirt.frontend.onnx.dim_numbers import not_negative
 from mlirt.frontend.onnx.dimension_names import identifier
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.refusals import not_supported
+
+# Longer sequences are left to the engine, which makes them as it runs.
+LARGEST_COUNT = 1 << 20
+LARGEST_RANK = 64
 
 
 def activation(net: Network, kind: str, x: Value, alpha: float = 0.0, beta: float = 0.0) -> Value:
@@ -56,6 +61,8 @@ def reshape_at_run_time(net: Network, x: Value, shape: Value, places: bool, name
     (rank,) = shape.dims if shape.rank == 1 else (None,)
     if not isinstance(rank, int):
         raise net.needed(shape, f"Reshape (node {name!r}): the number of dimensions")
+    if rank > LARGEST_RANK:
+        raise InvalidModelError(f"Reshape (node {name!r}): the result would have {rank} dimensions")
     fresh = [sym(net.fresh_name(f"{identifier(name)}_d")) for _ in range(rank)]
     return net.emit_as(tensor(x.element, fresh), "shuffle", [x, shape], zero_is_placeholder=places)
 
@@ -172,7 +179,7 @@ def range_length(start: Dim, limit: Dim, step: int) -> Dim:
 
 def counting(net: Network, element: str, count: Dim, start: Dim = 0, step: int = 1) -> Value:
     """start, start + step, ..: `count` elements."""
-    if isinstance(count, int) and isinstance(start, int):
+    if isinstance(count, int) and isinstance(start, int) and count <= LARGEST_COUNT:
         return net.constant((start + step * np.arange(count)).astype(numpy_dtype(element_type(element))))
     if not isinstance(start, int):
         raise not_supported("Range", "", 0, "", f"it starts at {start}, expected a number")

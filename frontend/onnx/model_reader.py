@@ -11,6 +11,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from mlirt.errors import InvalidInputError, InvalidModelError, UnsupportedError
+from mlirt.frontend.onnx.text_check import texts
 
 ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | onnx.ModelProto"
 
@@ -64,6 +65,9 @@ def _checked(model: onnx.ModelProto, label: str) -> onnx.ModelProto:
         raise InvalidModelError(f"{label}: expected an ONNX model, but it has no graph")
     if not model.graph.output:
         raise InvalidModelError(f"{label}: expected an ONNX model, but its graph has no outputs")
+    broken = next((text for text in texts(model) if not isinstance(text, str)), None)
+    if broken is not None:
+        raise InvalidModelError(f"{label}: expected names in UTF-8, got {broken!r}")
     return model
 
 

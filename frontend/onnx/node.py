@@ -19,7 +19,7 @@ from mlirt.frontend.onnx.tensor_reader import read_tensor
 if TYPE_CHECKING:
     from mlirt.frontend.onnx.graph_reader import Scope
 
-_FIELDS = {
+_FIELDS: dict[int, str] = {
     AttributeProto.INT: "i",
     AttributeProto.INTS: "ints",
     AttributeProto.FLOAT: "f",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from onnx import TensorProto
+
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
@@ -12,10 +14,15 @@ from mlirt.frontend.onnx.tensor_reader import dtype, element_name
 @onnx_op("Cast")
 def cast(net: Network, node: Node) -> Value:
     if node.opset < 6:
-        return layers.cast(
-            net, node.input(0), node.text("to").lower().replace("double", "float64").replace("float", "float32")
-        )
+        return layers.cast(net, node.input(0), _named_type(node, node.text("to")))
     return layers.cast(net, node.input(0), element_name(node.integer("to"), node.label))
+
+
+def _named_type(node: Node, name: str) -> str:
+    """The element type of a name as the first opsets have it."""
+    if name not in TensorProto.DataType.keys():
+        raise node.invalid(f"expected the name of an element type, got {name!r}")
+    return element_name(TensorProto.DataType.Value(name), node.label)
 
 
 @onnx_op("CastLike", since=15)

@@ -87,5 +87,7 @@ def eye_like(net: Network, node: Node) -> Value:
     rows, columns = (size if isinstance(size, int) else -1 for size in x.dims) if x.rank == 2 else (-1, -1)
     if rows < 0 or columns < 0:
         raise node.unsupported(f"it needs a matrix of known size, not {x.type}")
+    if rows * columns > LARGEST_RANGE:
+        raise node.invalid(f"it would make {rows} x {columns} elements")
     name = element_name(node.integer("dtype"), node.label) if node.has("dtype") else x.element_name
     return net.constant(np.eye(rows, columns, node.integer("k", 0)).astype(dtype(name)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.number_arrays import Array
 
 
 @onnx_op("BatchNormalization")
@@ -27,17 +29,18 @@ def batch_normalization(net: Network, node: Node) -> Value:
     epsilon = node.real("epsilon", 1e-5)
     stored = [value.array for value in (scale, bias, mean, variance)]
     if all(array is not None for array in stored):
-        factor, shift = _folded([array for array in stored if array is not None], epsilon)
-        kind = numpy_dtype(x.element)
-        coefficients = [net.constant(shift.astype(kind), node.name), net.constant(factor.astype(kind), node.name)]
+        factor, shift = _folded([array for array in stored if array is not None], epsilon, numpy_dtype(x.element))
+        coefficients = [net.constant(shift, node.name), net.constant(factor, node.name)]
         return net.emit("scale", [x, *coefficients, None], mode="channel", channel_axis=1)
     return _normalized_at_run_time(net, x, [scale, bias, mean, variance], epsilon)
 
 
-def _folded(stored: Sequence[np.ndarray], epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+def _folded(stored: Sequence[Array], epsilon: float, kind: np.dtype[Any]) -> tuple[Array, Array]:
+    """What x is multiplied with, and what is added then; statistics that make no sense give infinities or NaN."""
     scale, bias, mean, variance = (array.astype(np.float64) for array in stored)
-    factor = scale / np.sqrt(variance + epsilon)
-    return factor, bias - mean * factor
+    with np.errstate(all="ignore"):
+        factor = scale / np.sqrt(variance + epsilon)
+        return factor.astype(kind), (bias - mean * factor).astype(kind)
 
 
 def _normalized_at_run_time(net: Network, x: Value, statistics: Sequence[Value], epsilon: float) -> Value:

@@ -28,7 +28,7 @@ def average_pool(net: Network, node: Node) -> Value:
 @onnx_op("LpPool")
 def lp_pool(net: Network, node: Node) -> Value:
     """(sum of |x|^p)^(1/p): the mean of |x|^p times the window's volume, where cells of padding count as zeros."""
-    p, x = node.integer("p", 2), node.input(0)
+    p, x = _exponent(node), node.input(0)
     powers = _absolute_power(net, x, p)
     volume = 1
     for size in _window(node, x):
@@ -54,7 +54,7 @@ def global_max_pool(net: Network, node: Node) -> Value:
 
 @onnx_op("GlobalLpPool")
 def global_lp_pool(net: Network, node: Node) -> Value:
-    p = node.integer("p", 2)
+    p = _exponent(node)
     return _root(net, layers.reduce(net, "sum", _absolute_power(net, node.input(0), p), _spatial(node)), p)
 
 
@@ -125,6 +125,13 @@ def _spatial(node: Node) -> list[int]:
     return list(range(2, rank))
 
 
+def _exponent(node: Node) -> int:
+    p, x = node.integer("p", 2), node.input(0)
+    if p < 1 or not is_float(x.element):
+        raise node.invalid(f"expected a positive p and floating-point numbers, got {p} and {x.element_name}")
+    return p
+
+
 def _absolute_power(net: Network, x: Value, p: int) -> Value:
     absolute = layers.unary(net, "abs", x)
     if p == 1:
@@ -137,7 +144,6 @@ def _absolute_power(net: Network, x: Value, p: int) -> Value:
 
 
 def _root(net: Network, x: Value, p: int) -> Value:
-    assert is_float(x.element)
     if p == 1:
         return x
     return layers.unary(net, "sqrt", x) if p == 2 else layers.binary(net, "pow", x, layers.scalar_like(net, 1 / p, x))

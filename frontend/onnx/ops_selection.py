@@ -60,8 +60,9 @@ def one_hot(net: Network, node: Node) -> Value:
     whole = layers.unsqueeze(net, layers.cast(net, indices, "int64"), [axis])
     wrapped = layers.binary(net, "sum", whole, layers.scalar_like(net, count, whole))
     negative = layers.binary(net, "less", whole, layers.scalar_like(net, 0, whole))
-    positions = np.arange(count).reshape([count if k == axis else 1 for k in range(whole.rank)])
-    hit = layers.binary(net, "equal", layers.select(net, negative, wrapped, whole), net.constant(positions))
+    shape = [count if k == axis else 1 for k in range(whole.rank)]
+    positions = layers.reshape(net, layers.counting(net, "int64", count), shape)
+    hit = layers.binary(net, "equal", layers.select(net, negative, wrapped, whole), positions)
     off, on = (layers.along(net, values, 0, k, 1) for k in range(2))
     return layers.select(net, hit, on, off)
 

@@ -101,8 +101,8 @@ def _split_sizes(node: Node, length: Dim) -> list[Dim]:
     if node.optional(1) is not None:
         return _bounds(node, 1, "the lengths of the parts")
     count = node.integer("num_outputs", len(node.outputs)) if node.opset >= 18 else len(node.outputs)
-    if count < 1:
-        raise node.invalid(f"expected a positive number of parts, got {count}")
+    if count != len(node.outputs) or count < 1:
+        raise node.invalid(f"expected one output for each of {count} parts, but there are {len(node.outputs)}")
     part = ceil_div(length, count)
     if isinstance(length, int) and isinstance(part, int):
         if node.opset < 18 and length % count:

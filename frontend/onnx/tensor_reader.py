@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LARGEST_TENSOR_BYTES = 1 << 40
 
-_NAMES = {
+_NAMES: dict[int, str] = {
     TensorProto.FLOAT: "float32",
     TensorProto.UINT8: "uint8",
     TensorProto.INT8: "int8",

@@ -1,0 +1,66 @@
+"""The arguments of `mlirt.compile`, and its reference target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from onnx_models import model_of, numbers, write_model
+
+import mlirt
+from mlirt.errors import InvalidInputError, InvalidModelError
+
+
+def network() -> onnx.ModelProto:
+    return model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": ("float32", ["n", 3])}, ["y"])
+
+
+@pytest.mark.parametrize("form", ["proto", "bytes", "path", "text"])
+def test_every_form_of_a_model(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "small.onnx"
+    write_model(network(), path)
+    source: Any = {"proto": network(), "bytes": path.read_bytes(), "path": path, "text": str(path)}[form]
+    engine = mlirt.compile(source, target="reference")
+    x = numbers(2, 3)
+    np.testing.assert_array_equal(engine.run({"x": x})["y"], np.maximum(x, 0))
+    assert engine.name == {"proto": "test", "bytes": "network"}.get(form, "small")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"target": "tpu"}, "target 'tpu' is not known; expected one of auto, cpu, cuda, reference"),
+        ({"precision": "fp8"}, "precision 'fp8' is not known; expected one of fp32, fp16"),
+        ({"input_shapes": {"z": [1]}}, "the model has no input 'z'"),
+        ({"profiles": {"z": [[1], [1], [1]]}}, "there is a profile for 'z', but the inputs of the network are"),
+    ],
+)
+def test_arguments_that_do_not_fit(arguments: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"target": "reference", **arguments}
+    with pytest.raises(InvalidInputError, match=message):
+        mlirt.compile(network(), **given)
+
+
+def test_a_profile_without_a_choice_fixes_the_dimension() -> None:
+    engine = mlirt.compile(network(), "reference", profiles={"x": [(2, 3), (2, 3), (2, 3)]})
+    assert engine.inputs[0].shape == (2, 3)
+    engine = mlirt.compile(network(), "reference", profiles={"x": [(1, 3), (2, 3), (8, 3)]})
+    assert engine.inputs[0].shape == ("n", 3)
+
+
+def test_constants_are_built_in() -> None:
+    model = model_of(
+        [helper.make_node("Add", ["x", "b"], ["y"])], {"x": ("float32", [2]), "b": ("float32", [2])}, ["y"]
+    )
+    engine = mlirt.compile(model, "reference", constants={"b": np.ones(2, np.float32)})
+    assert [tensor.name for tensor in engine.inputs] == ["x"]
+    np.testing.assert_array_equal(engine.run({"x": np.zeros(2, np.float32)})["y"], np.ones(2, np.float32))
+
+
+def test_a_damaged_model() -> None:
+    with pytest.raises(InvalidModelError, match="not a readable protobuf"):
+        mlirt.compile(b"nonsense!", "reference")

@@ -1,0 +1,31 @@
+"""Names of dynamic dimensions as identifiers."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlirt.dialects.symbolic import parse
+from mlirt.frontend.onnx.dimension_names import DimensionNames, identifier
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("n", "n"),
+        ("batch size", "batch_size"),
+        ("p2o.DynamicDimension.0", "p2o_DynamicDimension_0"),
+        ("2x", "d2x"),
+        ("", "d"),
+        ("max", "max_"),
+        ("höhe", "h_he"),
+    ],
+)
+def test_identifiers(text: str, expected: str) -> None:
+    assert identifier(text) == expected
+    assert str(parse(expected)) == expected
+
+
+def test_equal_names_are_equal_and_others_differ() -> None:
+    names = DimensionNames()
+    assert names.symbol("a.b") == names.symbol("a.b")
+    assert names.symbol("a.b") != names.symbol("a b")

@@ -1,0 +1,58 @@
+"""Poolings against onnxruntime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from onnx import helper
+from onnx_models import assert_agrees, check_node, imported_text, model_of, numbers, one_node
+
+from mlirt.errors import UnsupportedError
+
+SHAPES = [
+    ((1, 3, 8, 8), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    ((1, 3, 9, 7), {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 1]}),
+    ((1, 3, 9, 9), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),
+    ((1, 3, 8, 8), {"kernel_shape": [3, 3], "strides": [3, 3], "ceil_mode": 1, "pads": [1, 1, 1, 1]}),
+    ((1, 3, 9, 9), {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}),
+    ((2, 3, 11), {"kernel_shape": [3], "strides": [2]}),
+    ((1, 2, 5, 6, 7), {"kernel_shape": [2, 3, 2]}),
+]
+
+
+@pytest.mark.parametrize(("shape", "attributes"), SHAPES)
+def test_max_pool(shape: tuple[int, ...], attributes: dict[str, Any]) -> None:
+    check_node("MaxPool", [numbers(*shape)], opset=12, **attributes)
+
+
+@pytest.mark.parametrize(("shape", "attributes"), SHAPES)
+@pytest.mark.parametrize("count_include_pad", [0, 1])
+def test_average_pool(shape: tuple[int, ...], attributes: dict[str, Any], count_include_pad: int) -> None:
+    check_node("AveragePool", [numbers(*shape)], opset=19, count_include_pad=count_include_pad, **attributes)
+
+
+def test_a_dilated_window() -> None:
+    check_node("MaxPool", [numbers(1, 2, 9, 9)], opset=12, kernel_shape=[3, 3], dilations=[2, 3])
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_lp_pool(p: int) -> None:
+    check_node("LpPool", [numbers(1, 2, 8, 8)], opset=11, p=p, kernel_shape=[2, 3], strides=[2, 2], pads=[0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("op_type", ["GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"])
+def test_global_pools(op_type: str) -> None:
+    check_node(op_type, [numbers(2, 3, 5, 4)], opset=11)
+
+
+def test_ceil_mode_of_dynamic_lengths() -> None:
+    node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+    model = model_of([node], {"x": ("float32", [1, 3, "h", "w"])}, ["y"])
+    assert_agrees(model, {"x": numbers(1, 3, 8, 9)})
+
+
+def test_indices_are_refused() -> None:
+    model, _ = one_node("MaxPool", [numbers(1, 1, 4, 4)], outputs=2, kernel_shape=[2, 2])
+    with pytest.raises(UnsupportedError, match=r"MaxPool \(node 'node', opset 17, domain ai.onnx\).*Indices"):
+        imported_text(model)

@@ -1,0 +1,106 @@
+"""Slice, Split, Concat and Pad against onnxruntime."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import helper
+from onnx_models import assert_agrees, check_node, imported_text, model_of, numbers, one_node
+
+from mlirt.dialects.symbolic import evaluate, sym
+from mlirt.errors import InvalidModelError
+from mlirt.frontend.onnx.ops_slicing import window
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "axes", "steps"),
+    [
+        ([0, 1], [2, 3], None, None),
+        ([-3], [-1], [1], [1]),
+        ([0], [sys.maxsize], [-1], [2]),
+        ([-1], [-sys.maxsize], [2], [-1]),
+        ([5], [2], [2], [-2]),
+        ([20], [0], [1], [-1]),
+        ([3], [3], [1], [1]),
+    ],
+)
+def test_slice(starts: list[int], ends: list[int], axes: list[int] | None, steps: list[int] | None) -> None:
+    given_arrays = [None if value is None else np.array(value) for value in (starts, ends, axes, steps)]
+    check_node("Slice", [numbers(3, 4, 6), *given_arrays], opset=13, constants=[1, 2, 3, 4])
+    if steps in (None, [1]):
+        attributes = {"starts": starts, "ends": ends} | ({} if axes is None else {"axes": axes})
+        check_node("Slice", [numbers(3, 4, 6)], opset=9, **attributes)
+
+
+@given(st.integers(0, 12), st.integers(-15, 15), st.integers(-15, 15), st.sampled_from([1, 2, 3, -1, -2]))
+def test_windows_are_those_of_python(length: int, start: int, end: int, step: int) -> None:
+    end = -(1 << 62) if step < 0 and end < -length else end
+    kept = range(length)[start : None if end == -(1 << 62) else end : step]
+    first, count = window(length, start, end, step)
+    assert count == len(kept)
+    assert not kept or first == kept[0]
+    symbolic = [evaluate(dim, {"n": length}) for dim in window(sym("n"), start, end, step)]
+    assert symbolic[1] == len(kept)
+    assert not kept or symbolic[0] == kept[0]
+
+
+def test_slice_of_a_dynamic_length() -> None:
+    bounds = {"start": np.array([1]), "end": np.array([sys.maxsize]), "axis": np.array([1])}
+    node = helper.make_node("Slice", ["x", "start", "end", "axis"], ["y"])
+    model = model_of([node], {"x": ("float32", [2, "n"])}, ["y"], bounds)
+    assert_agrees(model, {"x": numbers(2, 5)})
+
+
+@pytest.mark.parametrize(("opset", "sizes"), [(11, None), (11, [1, 3, 2]), (13, [1, 3, 2]), (13, None)])
+def test_split(opset: int, sizes: list[int] | None) -> None:
+    x = numbers(6, 2)
+    if opset < 13 or sizes is None:
+        check_node("Split", [x], opset=opset, outputs=3, **({} if sizes is None else {"split": sizes}))
+    else:
+        check_node("Split", [x, np.array(sizes)], opset=opset, constants=[1], outputs=3)
+
+
+def test_split_with_a_smaller_last_part() -> None:
+    check_node("Split", [numbers(7, 2)], opset=18, outputs=3, num_outputs=3)
+
+
+def test_parts_that_do_not_fit_are_refused() -> None:
+    model, _ = one_node("Split", [numbers(6, 2), np.array([1, 2])], opset=13, constants=[1], outputs=2)
+    with pytest.raises(InvalidModelError, match=r"\['1', '2'\] do not make up the length 6"):
+        imported_text(model)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_concat(axis: int) -> None:
+    check_node("Concat", [numbers(2, 3), numbers(2, 3, seed=1)], opset=13, axis=axis)
+
+
+@pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "wrap"])
+def test_pad(mode: str) -> None:
+    pads = np.array([1, 2, 0, 1])
+    value = np.array(7, np.float32)
+    check_node("Pad", [numbers(3, 4), pads, value], opset=19, constants=[1, 2], mode=mode)
+    if mode != "wrap":
+        check_node("Pad", [numbers(3, 4)], opset=10, mode=mode, pads=pads.tolist())
+
+
+def test_pad_of_some_axes_and_crops() -> None:
+    check_node("Pad", [numbers(3, 4), np.array([1, 2]), None, np.array([-1])], opset=18, constants=[1, 3])
+    check_node("Pad", [numbers(3, 4), np.array([-1, 0, 2, -1])], opset=13, constants=[1])
+
+
+def test_a_dynamic_pad_is_a_slice_that_starts_outside() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Mul", ["s", "mask"], ["p"]),
+        helper.make_node("Concat", ["zeros", "p"], ["pads"], axis=0),
+        helper.make_node("Pad", ["x", "pads"], ["y"]),
+    ]
+    constants = {"mask": np.array([0, 1]), "zeros": np.array([0, 0])}
+    model = model_of(nodes, {"x": ("float32", [2, "n"])}, ["y"], constants)
+    assert "mode = #trt<slice_mode fill>" in imported_text(model)
+    assert_agrees(model, {"x": numbers(2, 3)})

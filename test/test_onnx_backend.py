@@ -1,0 +1,113 @@
+"""ONNX's backend interface, on the reference target."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from onnx.backend.base import Backend
+from onnx_models import model_of, numbers, one_node
+
+import mlirt.onnx_backend as backend
+from mlirt.errors import InvalidInputError, UnsupportedError
+
+
+@pytest.fixture(autouse=True)
+def _reference(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    monkeypatch.setenv("MLIRT_BACKEND_TARGET", "reference")
+
+
+def test_it_is_a_backend() -> None:
+    assert issubclass(backend.MlirtBackend, Backend)
+    assert backend.supports_device("CPU")
+    assert not backend.supports_device("TPU")
+
+
+def test_inputs_by_position_and_by_name() -> None:
+    model, feeds = one_node("Sub", [numbers(3), numbers(3, seed=1)])
+    prepared = backend.prepare(model)
+    wanted = feeds["in0"] - feeds["in1"]
+    np.testing.assert_array_equal(prepared.run(list(feeds.values()))[0], wanted)
+    np.testing.assert_array_equal(prepared.run(feeds)[0], wanted)
+    np.testing.assert_array_equal(backend.run_model(model, list(feeds.values()))[0], wanted)
+
+
+def test_one_node_alone() -> None:
+    node = helper.make_node("Relu", ["x"], ["y"])
+    np.testing.assert_array_equal(backend.run_node(node, [np.array([-1.0, 2.0], np.float32)])[0], [0, 2])
+
+
+def test_an_input_that_steers_the_network_is_built_in_for_each_value() -> None:
+    x = numbers(2, 3, 4)
+    model, _ = one_node("ReduceSum", [x, np.array([1])], opset=13)
+    prepared = backend.prepare(model)
+    for axis in (0, 1, 2, 1):
+        np.testing.assert_allclose(prepared.run([x, np.array([axis])])[0], x.sum(axis, keepdims=True), rtol=1e-5)
+
+
+def test_steering_inputs_that_show_one_after_the_other() -> None:
+    nodes = [
+        helper.make_node("ReduceSum", ["x", "axes"], ["a"], keepdims=0),
+        helper.make_node("TopK", ["a", "k"], ["y", ""]),
+    ]
+    inputs: dict[str, Any] = {"x": ("float32", [3, 5]), "axes": ("int64", [1]), "k": ("int64", [1])}
+    x = numbers(3, 5)
+    (got,) = backend.prepare(model_of(nodes, inputs, ["y"])).run([x, np.array([0]), np.array([2])])
+    np.testing.assert_allclose(got, np.sort(x.sum(0))[::-1][:2], rtol=1e-5)
+
+
+def test_protos_in_protos_out() -> None:
+    model, feeds = one_node("Neg", [numbers(3)])
+    (got,) = backend.prepare(model).run([onnx.numpy_helper.from_array(feeds["in0"])])
+    assert isinstance(got, onnx.TensorProto)
+    assert got.name == "out0"
+    np.testing.assert_array_equal(onnx.numpy_helper.to_array(got), -feeds["in0"])
+
+
+def test_what_is_not_supported_is_said_so() -> None:
+    model, _ = one_node("LSTM", [numbers(3)])
+    with pytest.raises(NotImplementedError, match="LSTM"):
+        backend.prepare(model)
+    with pytest.raises(UnsupportedError):
+        backend.prepare(model)
+
+
+def test_wrong_inputs() -> None:
+    model, feeds = one_node("Sub", [numbers(3), numbers(3, seed=1)])
+    prepared = backend.prepare(model)
+    with pytest.raises(InvalidInputError, match=r"expected 2 inputs \['in0', 'in1'\], got 1"):
+        prepared.run([feeds["in0"]])
+    with pytest.raises(InvalidInputError, match="device 'TPU' is not known"):
+        _without_environment("TPU", model)
+
+
+def _without_environment(device: str, model: onnx.ModelProto) -> None:
+    import os
+
+    os.environ.pop("MLIRT_BACKEND_TARGET")
+    backend.prepare(model, device)
+
+
+OPS = ["Relu", "Conv", "Softmax", "Reshape", "Slice", "Pad", "ReduceL2"]
+
+
+@cache
+def cases_of_onnx() -> list[Any]:
+    from onnx.backend.test.case.node import collect_testcases
+
+    return collect_testcases(None)
+
+
+@pytest.mark.parametrize("op_type", OPS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_cases_of_onnx(op_type: str) -> None:
+    cases = [case for case in cases_of_onnx() if [node.op_type for node in case.model.graph.node] == [op_type]]
+    assert cases
+    for case in cases:
+        for inputs, outputs in case.data_sets:
+            for got, want in zip(backend.prepare(case.model).run(list(inputs)), outputs, strict=True):
+                np.testing.assert_allclose(got, want, rtol=case.rtol, atol=1e-5)
