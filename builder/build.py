@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -14,6 +14,7 @@ from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.plan.manifest import manifest_of, weight_keys
 from mlirt.dialects.target import Target
 from mlirt.passes.pipeline import PipelineOptions, run_phases
+from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.plan_file import make_plan
 from mlirt.version import __version__
@@ -58,10 +59,18 @@ def build_plan(
     manifest.update(mlirt=__version__, target=_target_record(machine))
     if target == "cpu":
         manifest["main"] = _CPU_MAIN
+        _take_inputs_where_they_lie(manifest)
     for record in cast("list[dict[str, object]]", manifest["kernels"]):
         record.update(kernels[str(record["name"])])
     needed = set(weight_keys(module))
     return make_plan(manifest, code, {key: array for key, array in ctx.weights.items() if key in needed})
+
+
+def _take_inputs_where_they_lie(manifest: dict[str, object]) -> None:
+    """CPU kernels read whole elements at any address, so that no caller's array needs to be copied."""
+    buffers = cast("list[dict[str, object]]", manifest["buffers"])
+    for tensor in cast("list[dict[str, Any]]", manifest["inputs"]):
+        buffers[tensor["buffer"]]["align"] = numpy_dtype(tensor["dtype"]).itemsize
 
 
 def _silent(text: str, done: int, total: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from mlirt.errors import PlanError
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.host_cpu import refuse_foreign_code, thread_count
-from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, address_of, aligned_empty
+from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, OutputMemory, address_of, aligned_empty
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.object_linker import LinkedCode
 from mlirt.runtime.plan_file import Plan
@@ -116,6 +116,8 @@ class CpuProgram:
         self._output_patches = {i: self._patch_of(root) for root, i in self._bound_outputs.items()}
         self._inputs: list[np.ndarray] = []
         self._outputs: list[np.ndarray] = []
+        kinds = zip(binding.output_shapes, self._dtypes, strict=True)
+        self._output_memory = [OutputMemory(shape, dtype) for shape, dtype in kinds]
 
     def _choose_bound_outputs(self) -> dict[int, int]:
         """For each output buffer the output whose returned array is that memory."""
@@ -172,9 +174,8 @@ class CpuProgram:
         self._inputs = [_with_alignment(array, align) for array, align in zip(inputs, self._aligns, strict=True)]
         for array, (places, offsets) in zip(self._inputs, self._input_patches, strict=True):
             self._parameters[places] = offsets + address_of(array)
-        self._outputs = [
-            aligned_empty(shape, dtype) for shape, dtype in zip(self._binding.output_shapes, self._dtypes, strict=True)
-        ]
+        self._outputs = []
+        self._outputs = [memory.array() for memory in self._output_memory]
         for i, (places, offsets) in self._output_patches.items():
             self._parameters[places] = offsets + address_of(self._outputs[i])
 

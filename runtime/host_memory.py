@@ -2,6 +2,7 @@
 
 import ctypes
 import mmap
+import sys
 
 import numpy as np
 
@@ -55,3 +56,26 @@ def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[np.generic], alignment
     raw = np.empty(count + alignment, np.uint8)
     start = -raw.ctypes.data % alignment
     return raw[start : start + count].view(dtype).reshape(shape)
+
+
+class OutputMemory:
+    """Arrays for the results of one output: memory comes back into use once nobody holds the array that it was in.
+
+    New memory from the system costs more than many kernels do, for every page is zeroed at its first touch.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
+        self._shape, self._dtype = shape, dtype
+        self._whole: np.ndarray | None = None
+
+    def array(self) -> np.ndarray:
+        """An uninitialised array that nobody else has."""
+        # Every view keeps the whole alive: with two references, the attribute and the argument, there is none left.
+        if self._whole is None or sys.getrefcount(self._whole) > 2:
+            self._whole = None
+            fresh = aligned_empty(self._shape, self._dtype)
+            self._whole = fresh.base if isinstance(fresh.base, np.ndarray) else None
+            return fresh
+        size = self._whole.size - ALIGNMENT
+        start = -self._whole.ctypes.data % ALIGNMENT
+        return self._whole[start : start + size].view(self._dtype).reshape(self._shape)
