@@ -55,7 +55,7 @@ def compile(
     if precision not in PRECISIONS:
         raise InvalidInputError(f"precision {precision!r} is not known; expected one of {', '.join(PRECISIONS)}")
     ctx = RtContext()
-    module = _import(model, ctx, profiles, input_shapes or {}, constants)
+    module = _import(model, ctx, profiles, input_shapes or {}, constants, chosen == "reference")
     if chosen == "reference":
         from mlirt.builder.reference_engine import ReferenceEngine
 
@@ -101,6 +101,7 @@ def _import(
     profiles: Profiles | None,
     shapes: Mapping[str, Sequence[int | str]],
     constants: Mapping[str, Array] | None,
+    run_time_shapes: bool,
 ) -> ModuleOp:
     from mlirt.frontend.onnx.importer import import_model, input_dims
     from mlirt.frontend.onnx.model_reader import read_model
@@ -110,4 +111,4 @@ def _import(
         proto, _ = read_model(model)
         own = {name: shapes.get(name, dims) for name, dims in input_dims(proto).items()}
         shapes = {**shapes, **pinned_shapes(wanted, own)}
-    return import_model(model, ctx, shapes, constants)
+    return import_model(model, ctx, shapes, constants, run_time_shapes)

@@ -59,8 +59,8 @@ def reshape(net: Network, x: Value, dims: Sequence[Dim]) -> Value:
 def reshape_at_run_time(net: Network, x: Value, shape: Value, places: bool, name: str) -> Value:
     """A reshape whose shape only the run knows; each dimension of the result gets a name of its own."""
     (rank,) = shape.dims if shape.rank == 1 else (None,)
-    if not isinstance(rank, int):
-        raise net.needed(shape, f"Reshape (node {name!r}): the number of dimensions")
+    if not isinstance(rank, int) or not net.run_time_shapes:
+        raise net.needed(shape, f"Reshape (node {name!r}): the shape")
     if rank > LARGEST_RANK:
         raise InvalidModelError(f"Reshape (node {name!r}): the result would have {rank} dimensions")
     fresh = [sym(net.fresh_name(f"{identifier(name)}_d")) for _ in range(rank)]

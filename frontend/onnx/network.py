@@ -93,9 +93,10 @@ Operands: TypeAlias = "Sequence[Value | Sequence[Value] | None]"
 class Network:
     """Appends ops to a block; handlers of ONNX nodes speak to it through `layers.py`."""
 
-    def __init__(self, store: WeightStore) -> None:
+    def __init__(self, store: WeightStore, run_time_shapes: bool = True) -> None:
         self.block = Block()
         self.store = store
+        self.run_time_shapes = run_time_shapes
         self.input_names: list[str] = []
         self.location: LocationAttr = UnknownLoc()
         self._fresh = 0

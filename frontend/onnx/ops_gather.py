@@ -155,9 +155,15 @@ def tensor_scatter(net: Network, node: Node) -> Value:
     return layers.transpose(net, written, [order.index(k) for k in range(cache.rank)])
 
 
+def _check_run_time_shapes(net: Network, node: Node) -> None:
+    if not net.run_time_shapes:
+        raise node.unsupported("the length of its result is known only at run time; the reference target can run it")
+
+
 @onnx_op("NonZero")
 def non_zero(net: Network, node: Node) -> Value:
     x = node.input(0)
+    _check_run_time_shapes(net, node)
     return net.emit_as(tensor(element_type("int64"), [x.rank, sym(net.fresh_name("nonzero"))]), "non_zero", [x])
 
 
@@ -165,6 +171,7 @@ def non_zero(net: Network, node: Node) -> Value:
 def compress(net: Network, node: Node) -> Value:
     """The slices (without an axis: the elements) whose condition is true; a short condition is false behind its end."""
     x, condition = node.input(0), node.input(1)
+    _check_run_time_shapes(net, node)
     flat = not node.has("axis")
     x = layers.reshape(net, x, [product(x.dims)]) if flat else x
     axis = 0 if flat else node.axis("axis", 0, x.rank)

@@ -166,3 +166,11 @@ def test_absurd_shapes_are_refused() -> None:
     model = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": ("float32", [1 << 30, 1 << 30])}, ["y"])
     with pytest.raises(InvalidModelError, match="the result would have the shape"):
         imported_text(model)
+
+
+@pytest.mark.parametrize("op_type", ["NonZero", "Compress", "Reshape"])
+def test_shapes_that_depend_on_data_can_be_refused(op_type: str) -> None:
+    second = {"Compress": [np.array([True, False])], "Reshape": [np.array([3, 2])], "NonZero": []}[op_type]
+    model, _ = one_node(op_type, [numbers(2, 3), *second])
+    with pytest.raises(UnsupportedError, match=r"only at run time|must be known when the engine is built"):
+        imported_text(model, run_time_shapes=False)
