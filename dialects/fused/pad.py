@@ -60,7 +60,7 @@ class PadOp(FusedOp):
     C1: `pre` and `stride` have one entry per dimension, and the result has the input's rank and element type.
     C2: `fill` has one element of the input's type, and only mode constant has it.
 
-    Example: `%y = fused.pad %x {pre = #trt.dims<["0", "1"]>, mode = #fused.pad_mode reflect} : (tensor<2x3xf32>) ->
+    Example: `%y = fused.pad %x {pre = #trt.dims<["0", "1"]>, mode = #fused<pad_mode reflect>} : (tensor<2x3xf32>) ->
     tensor<2x5xf32>`
     """
 

@@ -38,7 +38,7 @@ from mlirt.dialects.fused.fused_op import (
 from mlirt.dialects.scalar_semantics import evaluate_region
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import require
-from mlirt.dialects.tensor_types import dims, numpy_dtype, rank
+from mlirt.dialects.tensor_types import dims, is_float, numpy_dtype, rank
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -126,7 +126,11 @@ class ReductionOp(EpilogueOp):
         for operand, access in zip(self.inputs, self.access, strict=True):
             check_access(self, access, operand.type, space)
         self.check_epilogue(self.extras, list(self.extra_access), self.epilogue)
-        check_region(self, self.body, element_types(self.inputs), [accumulator_type(self.epilogue)])
+        accumulator = accumulator_type(self.epilogue)
+        check_region(self, self.body, element_types(self.inputs), [accumulator])
+        is_bitwise = self.kind.data in (ReductionKind.AND, ReductionKind.OR)
+        legal = not is_bitwise or not is_float(accumulator)
+        require(legal, f"C3: {self.name} {self.kind.data} combines integers or booleans, not {accumulator}")
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         import numpy as np

@@ -67,7 +67,7 @@ class ScatterOp(FusedOp):
     C1: the indices are integers. C2: data, updates and result have one element type, the result the data's rank.
     C3: in mode element the indices have the data's rank, in mode nd their last length is a number.
 
-    Example: `%y = fused.scatter %x, %i, %u {mode = #fused.scatter_mode element, axis = 1 : i64} : (..) ->
+    Example: `%y = fused.scatter %x, %i, %u {mode = #fused<scatter_mode element>, axis = 1 : i64} : (..) ->
     tensor<2x5xf32>`
     """
 
