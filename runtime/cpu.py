@@ -165,19 +165,18 @@ class CpuProgram:
         self._patches.setdefault(argument.root, []).append((at, argument.offset))
         return 0
 
-    def _patch_of(self, root: int) -> tuple[np.ndarray, np.ndarray]:
-        places = self._patches.get(root, [])
-        return np.array([at for at, _ in places], np.intp), np.array([offset for _, offset in places], np.int64)
+    def _patch_of(self, root: int) -> "Patch":
+        return Patch(self._parameters, self._patches.get(root, []))
 
     def upload(self, inputs: Sequence[np.ndarray]) -> None:
         """Point the parameters at the caller's arrays (or at aligned copies) and at fresh output arrays."""
         self._inputs = [_with_alignment(array, align) for array, align in zip(inputs, self._aligns, strict=True)]
-        for array, (places, offsets) in zip(self._inputs, self._input_patches, strict=True):
-            self._parameters[places] = offsets + address_of(array)
+        for array, patch in zip(self._inputs, self._input_patches, strict=True):
+            patch.point_at(array)
         self._outputs = []
         self._outputs = [memory.array() for memory in self._output_memory]
-        for i, (places, offsets) in self._output_patches.items():
-            self._parameters[places] = offsets + address_of(self._outputs[i])
+        for i, patch in self._output_patches.items():
+            patch.point_at(self._outputs[i])
 
     def _enter(self) -> None:
         """Restore the zero borders where another shape has used the arena since."""
@@ -229,6 +228,23 @@ class CpuProgram:
             self._device.run(address_of(self._table) + row * _ROW_WORDS * 8, 1)
             times.append((time.perf_counter() - start) * 1e3)
         return times
+
+
+class Patch:
+    """The parameter words that depend on where one array of the caller lies."""
+
+    def __init__(self, parameters: np.ndarray, places: Sequence[tuple[int, int]]) -> None:
+        self._parameters = parameters
+        self._places = np.array([at for at, _ in places], np.intp)
+        self._offsets = np.array([offset for _, offset in places], np.int64)
+        self._address = 0
+
+    def point_at(self, array: np.ndarray) -> None:
+        """Let the words point into `array`; most callers give the same memory again and again."""
+        address = address_of(array)
+        if address != self._address:
+            self._parameters[self._places] = self._offsets + address
+            self._address = address
 
 
 def _with_alignment(array: np.ndarray, align: int) -> np.ndarray:

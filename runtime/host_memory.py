@@ -67,6 +67,7 @@ class OutputMemory:
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
         self._shape, self._dtype = shape, dtype
         self._whole: np.ndarray | None = None
+        self._start = 0
 
     def array(self) -> np.ndarray:
         """An uninitialised array that nobody else has."""
@@ -74,8 +75,7 @@ class OutputMemory:
         if self._whole is None or sys.getrefcount(self._whole) > 2:
             self._whole = None
             fresh = aligned_empty(self._shape, self._dtype)
-            self._whole = fresh.base if isinstance(fresh.base, np.ndarray) else None
+            if isinstance(fresh.base, np.ndarray):
+                self._whole, self._start = fresh.base, address_of(fresh) - address_of(fresh.base)
             return fresh
-        size = self._whole.size - ALIGNMENT
-        start = -self._whole.ctypes.data % ALIGNMENT
-        return self._whole[start : start + size].view(self._dtype).reshape(self._shape)
+        return np.ndarray(self._shape, self._dtype, self._whole, self._start)
