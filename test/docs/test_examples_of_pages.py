@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from mlirt.errors import CompileError
+from mlirt.tools.documentation.console import Console
 from mlirt.tools.documentation.living_page import count_blocks, without_numbers
 from mlirt.tools.documentation.pages import LIVING
 
@@ -39,3 +41,14 @@ def test_the_commands_of_the_readme_are_targets_of_make() -> None:
     assert {"demo", "test"} <= targets
     for target in targets:
         subprocess.run(["make", "--dry-run", target], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_an_example_that_begins_to_fail_stays_out_of_the_page(tmp_path: Path) -> None:
+    console = Console(tmp_path, ROOT)
+    with pytest.raises(CompileError, match=r"an example fails, which it did not: ls missing"):
+        console.replay("$ ls missing\n")
+    assert console.replay("$ false\n(exit code 1)\n") == "$ false\n(exit code 1)\n"
+
+
+def test_long_output_keeps_the_lines_that_the_page_keeps(tmp_path: Path) -> None:
+    assert Console(tmp_path, ROOT).replay("$ seq 9\n0\n...\n0\n") == "$ seq 9\n1\n...\n9\n"

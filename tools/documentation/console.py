@@ -29,6 +29,8 @@ class Console:
     def replay(self, transcript: str) -> str:
         """The same commands with what they print today; one that fails ends with its exit code.
 
+        Raises `CompileError` for a command that fails where the page shows none that does.
+
         A command is a line that starts with `$ `, and the lines after it while they end with a backslash. Output that
         was shortened by a line of dots is shortened in the same way: what stands before it and after it is kept.
         """
@@ -39,6 +41,8 @@ class Console:
         lines = (done.stdout + done.stderr).rstrip("\n").splitlines()
         if done.returncode:
             lines.append(f"(exit code {done.returncode})")
+            if lines[-1] not in shown:
+                raise CompileError(f"an example fails, which it did not: {command}\n{done.stdout}{done.stderr}")
         if "..." in shown:
             cut = shown.index("...")
             after = len(shown) - cut - 1
