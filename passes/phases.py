@@ -85,6 +85,8 @@ PHASES = (
         "layout",
         "how each tensor lies in memory",
         (
+            Step("expand-deconvolution", "convolutions have fast kernels, and layouts that fit them"),
+            Step("expand-convolution-rank", "blocks are for images: signals become images of height 1", "cpu"),
             Step(
                 "assign-layouts{target=cpu lanes={lanes}}",
                 "blocked channels and halos suit vectors; last, as fusion must not see them",

@@ -1,0 +1,106 @@
+"""Convolutions along one axis as convolutions of images of height 1, which have fast kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseArrayBase, Float32Type, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.context import weights_of
+from mlirt.dialects.fused.access import AccessAttr, iteration
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.view import ViewOp
+from mlirt.dialects.symbolic import Dim, substitute, symbols
+from mlirt.dialects.tensor_types import dims, element_of, rank, tensor
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.weights import WeightStore
+
+
+@dataclass(frozen=True)
+class ExpandConvolutionRankPass(ModulePass):
+    """Give rank-3 float32 convolutions with constant kernels a height of 1, by views that move nothing.
+
+    Before: `%y = fused.convolution %x, %k {stride = array<i64: 2>, ..} : (1x8x50, 16x8x3) -> 1x16x24`
+    After:
+
+        %a = fused.view %x : 1x8x1x50
+        %b = fused.convolution %a, %k' {stride = array<i64: 1, 2>, ..} : (1x8x1x50, 16x8x1x3) -> 1x16x1x24
+        %y = fused.view %b : 1x16x24
+    """
+
+    name = "expand-convolution-rank"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        store = weights_of(ctx)
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp) and not function.is_declaration:
+                for inner in list(function.body.block.ops):
+                    if isinstance(inner, ConvolutionOp) and _fits(inner):
+                        _expand(inner, store)
+
+
+def _fits(op: ConvolutionOp) -> bool:
+    flat = rank(op.output.type) == 3 and not op.transposed.value.data
+    return flat and isinstance(element_of(op.input.type), Float32Type) and isinstance(op.kernel.owner, ConstantOp)
+
+
+def _expand(op: ConvolutionOp, store: WeightStore) -> None:
+    block, owner = op.parent, op.kernel.owner
+    assert block is not None
+    assert isinstance(owner, ConstantOp)
+
+    def insert(new: Operation) -> SSAValue:
+        new.location = op.location
+        block.insert_op_before(new, op)
+        return new.results[0]
+
+    array = owner.array(store)
+    hint = f"{op.kernel.name_hint or 'kernel'} of height 1"
+    kernel = insert(ConstantOp.from_array(array.reshape(*array.shape[:2], 1, array.shape[2]), store, hint))
+    source = insert(ViewOp(op.input, tensor(element_of(op.input.type), _with_height(dims(op.input.type)))))
+    extras: list[SSAValue] = []
+    accesses: list[AccessAttr] = []
+    for value, access in zip(op.extras, op.access, strict=True):
+        if access.indices() == (iteration(0), iteration(1), iteration(2)):
+            image_type = tensor(element_of(value.type), _with_height(dims(value.type)))
+            extras.append(insert(ViewOp(value, image_type)))
+            accesses.append(AccessAttr.of([iteration(axis) for axis in range(4)]))
+        else:
+            extras.append(value)
+            accesses.append(AccessAttr.of([_shifted(index) for index in access.indices()]))
+    image = ConvolutionOp(
+        source,
+        kernel,
+        tensor(element_of(op.output.type), _with_height(dims(op.output.type))),
+        op.detach_region(op.epilogue),
+        stride=_behind(1, op.stride),
+        dilation=_behind(1, op.dilation),
+        pre_padding=_behind(0, op.pre_padding),
+        post_padding=_behind(0, op.post_padding),
+        groups=op.groups.value.data,
+        extras=extras,
+        access=accesses,
+    )
+    result = insert(ViewOp(insert(image), op.output.type))
+    result.name_hint = op.output.name_hint
+    op.output.replace_all_uses_with(result)
+    op.detach()
+    op.erase()
+
+
+def _with_height(shape: Sequence[Dim]) -> list[Dim]:
+    return [shape[0], shape[1], 1, shape[2]]
+
+
+def _behind(first: int, values: DenseArrayBase) -> list[int]:
+    return [first, *(int(value) for value in values.get_values())]
+
+
+def _shifted(index: Dim) -> Dim:
+    """An index over `d0, d1, d2` as one over `d0, d1, d2 = 0, d3`."""
+    return substitute(index, {"d2": iteration(3)}) if "d2" in symbols(index) else index

@@ -1,0 +1,170 @@
+"""A deconvolution is a convolution for each remainder of the output position, and their results interleaved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import Float32Type, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.context import weights_of
+from mlirt.dialects.fused.access import AccessAttr, iteration
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.fused_op import identity_region
+from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.fused.view import ViewOp
+from mlirt.dialects.symbolic import Dim, floor_div, product
+from mlirt.dialects.tensor_types import dims, element_of, tensor
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.weights import WeightStore
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+
+@dataclass(frozen=True)
+class ExpandDeconvolutionPass(ModulePass):
+    """Rewrite float32 deconvolutions with constant kernels and dilation 1 as convolutions, which have fast kernels.
+
+    Output position `y` has `y + pre = s * a + r`; all positions with remainder `r` are a convolution of the input with
+    every `s`-th tap of the kernel. One convolution computes all remainders as channels; a transpose interleaves them,
+    and the epilogue runs on the cropped result.
+
+    Before: `%y = fused.convolution %x, %k {stride = array<i64: 2, 2>, transposed = true, ..} : (1x8x5x5, 8x4x2x2) -> 1x4x10x10`
+    After:
+
+        %a = fused.convolution %x, %k' {stride = array<i64: 1, 1>, ..} : (1x8x5x5, 16x8x1x1) -> 1x16x5x5
+        %b = fused.view %a : 1x1x2x2x4x5x5
+        %c = fused.pointwise %b {access = [["d0", "d1", "d4", "d6", "d2", "d3", "d5"]]} : 1x1x4x5x2x5x2
+        %d = fused.view %c : 1x4x10x10
+        %y = fused.pointwise %d {access = [["d0", "d1", "d2", "d3"]], ..} : 1x4x10x10
+    """
+
+    name = "expand-deconvolution"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        store = weights_of(ctx)
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp) and not function.is_declaration:
+                for inner in list(function.body.block.ops):
+                    if isinstance(inner, ConvolutionOp) and inner.transposed.value.data:
+                        _expand(inner, store)
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """One spatial dimension: `positions` steps of the convolution give `positions * stride` outputs, cropped by `pre`."""
+
+    length: Dim
+    output: Dim
+    stride: int
+    window: int
+    pre: int
+
+    @property
+    def taps(self) -> int:
+        return -(-self.window // self.stride)
+
+    @property
+    def positions(self) -> Dim:
+        return floor_div(self.output - 1 + self.pre, self.stride) + 1
+
+    @property
+    def post_padding(self) -> Dim:
+        return self.positions - self.length
+
+
+def _expand(op: ConvolutionOp, store: WeightStore) -> None:
+    owner = op.kernel.owner
+    if not isinstance(owner, ConstantOp) or not isinstance(element_of(op.input.type), Float32Type):
+        return
+    if any(dilation != 1 for _, dilation, _, _ in op.spatial()):
+        return
+    windows = [int(size) for size in dims(op.kernel.type)[2:] if isinstance(size, int)]
+    lengths, outputs = dims(op.input.type)[2:], dims(op.output.type)[2:]
+    axes = [
+        _Axis(length, output, stride, window, pre)
+        for length, output, window, (stride, _, pre, _) in zip(lengths, outputs, windows, op.spatial(), strict=True)
+    ]
+    padding = [axis.post_padding for axis in axes if isinstance(axis.post_padding, int)]
+    if len(padding) != len(axes) or any(pad < 0 for pad in padding) or any(axis.pre < 0 for axis in axes):
+        return
+    packed = _remainder_kernels(owner.array(store), axes, op.groups.value.data)
+    kernel = ConstantOp.from_array(packed, store, f"{op.kernel.name_hint or 'kernel'} by remainder", owner.location)
+    _rewrite(op, kernel, axes, padding)
+
+
+def _remainder_kernels(kernel: Array, axes: Sequence[_Axis], groups: int) -> Array:
+    """`[groups * remainders * k / groups, c / groups, taps..]` from `[c, k / groups, window..]`."""
+    import numpy as np
+
+    per_group = kernel.reshape(groups, kernel.shape[0] // groups, *kernel.shape[1:])
+    taps = [axis.taps for axis in axes]
+    remainders = [axis.stride for axis in axes]
+    result = np.zeros((groups, *remainders, kernel.shape[1], per_group.shape[1], *taps), kernel.dtype)
+    for remainder in np.ndindex(*remainders):
+        for position in np.ndindex(*taps):
+            source = [r + a.stride * (a.taps - 1 - p) for r, p, a in zip(remainder, position, axes, strict=True)]
+            if all(s < a.window for s, a in zip(source, axes, strict=True)):
+                picked = per_group[(slice(None), slice(None), slice(None), *source)]
+                result[(slice(None), *remainder, slice(None), slice(None), *position)] = picked.transpose(0, 2, 1)
+    return result.reshape(-1, per_group.shape[1], *taps)
+
+
+def _rewrite(op: ConvolutionOp, kernel: ConstantOp, axes: Sequence[_Axis], padding: Sequence[int]) -> None:
+    batch, channels = dims(op.output.type)[:2]
+    groups, count = op.groups.value.data, len(axes)
+    element = element_of(op.output.type)
+    accumulator = op.epilogue.block.args[0].type
+    positions = [axis.positions for axis in axes]
+    strides = [axis.stride for axis in axes]
+    block = op.parent
+    assert block is not None
+
+    def insert(new: Operation) -> SSAValue:
+        new.location = op.location
+        block.insert_op_before(new, op)
+        return new.results[0]
+
+    block.insert_op_before(kernel, op)
+    joined = insert(
+        ConvolutionOp(
+            op.input,
+            kernel.output,
+            tensor(accumulator, [batch, channels * product(strides), *positions]),
+            identity_region(accumulator),
+            stride=[1] * count,
+            dilation=[1] * count,
+            pre_padding=[axis.taps - 1 for axis in axes],
+            post_padding=padding,
+            groups=groups,
+        )
+    )
+    each = floor_div(channels, groups)
+    split = insert(ViewOp(joined, tensor(accumulator, [batch, groups, *strides, each, *positions])))
+    interleaved = [size for pair in zip(positions, strides, strict=True) for size in pair]
+    order = [iteration(0), iteration(1)]
+    order += [iteration(4 + 2 * axis) for axis in range(count)]
+    order += [iteration(2)]
+    order += [iteration(3 + 2 * axis) for axis in range(count)]
+    mixed_type = tensor(accumulator, [batch, groups, each, *interleaved])
+    mixed = insert(PointwiseOp([split], [AccessAttr.of(order)], [mixed_type], identity_region(accumulator)))
+    whole_sizes = [size * step for size, step in zip(positions, strides, strict=True)]
+    whole = insert(ViewOp(mixed, tensor(accumulator, [batch, channels, *whole_sizes])))
+    crop = [iteration(0), iteration(1), *(iteration(2 + k) + axis.pre for k, axis in enumerate(axes))]
+    cropped = PointwiseOp(
+        [whole, *op.extras],
+        [AccessAttr.of(crop), *op.access],
+        [tensor(element, dims(op.output.type))],
+        op.detach_region(op.epilogue),
+    )
+    result = insert(cropped)
+    result.name_hint = op.output.name_hint
+    op.output.replace_all_uses_with(result)
+    op.detach()
+    op.erase()

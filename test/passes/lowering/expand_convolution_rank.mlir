@@ -1,0 +1,29 @@
+// RUN: rt-opt %s -p 'expand-convolution-rank' --split-input-file | filecheck %s
+
+// CHECK-LABEL: @signal
+func.func @signal(%x: tensor<1x8x50xf32>, %r: tensor<1x16x24xf32>) -> tensor<1x16x24xf32> {
+  // CHECK-DAG: [[X:%.*]] = fused.view %x : (tensor<1x8x50xf32>) -> tensor<1x8x1x50xf32>
+  // CHECK-DAG: [[R:%.*]] = fused.view %r : (tensor<1x16x24xf32>) -> tensor<1x16x1x24xf32>
+  // CHECK: [[Y:%.*]] = fused.convolution [[X]], {{%.*}}, [[R]] {stride = array<i64: 1, 2>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>
+  // CHECK: fused.view [[Y]] : (tensor<1x16x1x24xf32>) -> tensor<1x16x24xf32>
+  %k = trt.constant {value = dense<0.5> : tensor<16x8x3xf32>} : tensor<16x8x3xf32>
+  %y = fused.convolution %x, %k, %r {stride = array<i64: 2>, dilation = array<i64: 1>, pre_padding = array<i64: 0>, post_padding = array<i64: 0>, access = [#fused.access<["d0", "d1", "d2"]>]} : (tensor<1x8x50xf32>, tensor<16x8x3xf32>, tensor<1x16x24xf32>) -> tensor<1x16x24xf32> {
+  ^bb0(%acc: f32, %e: f32):
+    %s = arith.addf %acc, %e : f32
+    fused.yield %s : f32
+  }
+  func.return %y : tensor<1x16x24xf32>
+}
+
+// -----
+
+// A kernel that is computed cannot be packed: nothing is gained.
+// CHECK-LABEL: @computed
+// CHECK-NOT: fused.view
+func.func @computed(%x: tensor<1x8x50xf32>, %k: tensor<16x8x3xf32>) -> tensor<1x16x48xf32> {
+  %y = fused.convolution %x, %k {stride = array<i64: 1>, dilation = array<i64: 1>, pre_padding = array<i64: 0>, post_padding = array<i64: 0>} : (tensor<1x8x50xf32>, tensor<16x8x3xf32>) -> tensor<1x16x48xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  func.return %y : tensor<1x16x48xf32>
+}

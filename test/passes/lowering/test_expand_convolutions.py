@@ -1,0 +1,72 @@
+"""Expanded deconvolutions and signals compute what they did, for every stride, window, padding and group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
+
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.interpreter import interpret
+from mlirt.frontend.onnx.importer import import_model
+from mlirt.passes.pipeline import PipelineOptions, run_passes
+
+
+def model(op: str, kernel: Sequence[int], rank: int, **attributes: Any) -> onnx.ModelProto:
+    values = np.random.default_rng(0).standard_normal(kernel).astype(np.float32)
+    sizes = ["n", "c", "h", "w"][:rank]
+    channels = kernel[0] if op == "ConvTranspose" else kernel[1] * attributes.get("group", 1)
+    sizes[1] = channels
+    graph = helper.make_graph(
+        [helper.make_node(op, ["x", "k"], ["y"], **attributes)],
+        "network",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, sizes)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(values, "k")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+
+
+def check(network: onnx.ModelProto, shape: Sequence[int], expansion: str) -> str:
+    ctx = RtContext()
+    module = import_model(network, ctx)
+    feeds = {"x": np.random.default_rng(1).standard_normal(shape).astype(np.float32)}
+    expected = interpret(module, ctx, feeds)["y"]
+    run_passes(module, ctx, f"convert-trt-to-fused,{expansion}", PipelineOptions(verify_each=True))
+    np.testing.assert_allclose(interpret(module, ctx, feeds)["y"], expected, rtol=1e-4, atol=1e-5)
+    return str(module)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    stride=st.integers(1, 3),
+    window=st.integers(1, 4),
+    pads=st.tuples(st.integers(0, 2), st.integers(0, 2)),
+    groups=st.sampled_from([1, 2, 4]),
+    length=st.integers(3, 6),
+)
+def test_deconvolution(stride: int, window: int, pads: tuple[int, int], groups: int, length: int) -> None:
+    pre, post = (min(pad, window - 1) for pad in pads)
+    network = model(
+        "ConvTranspose",
+        [4, 2, window, 2],
+        4,
+        strides=[stride, 2],
+        pads=[pre, 0, post, 1],
+        group=groups,
+    )
+    assert "transposed = true" not in check(network, [2, 4, length, 5], "expand-deconvolution")
+
+
+@settings(max_examples=20, deadline=None)
+@given(stride=st.integers(1, 3), window=st.integers(1, 5), dilation=st.integers(1, 2), groups=st.sampled_from([1, 3]))
+def test_signal(stride: int, window: int, dilation: int, groups: int) -> None:
+    network = model(
+        "Conv", [6, 6 // groups, window], 3, strides=[stride], pads=[1, 2], dilations=[dilation], group=groups
+    )
+    assert "fused.view" in check(network, [2, 6, 12], "expand-convolution-rank")
