@@ -170,13 +170,18 @@ class CpuProgram:
 
     def upload(self, inputs: Sequence[np.ndarray]) -> None:
         """Point the parameters at the caller's arrays (or at aligned copies) and at fresh output arrays."""
-        self._inputs = [_with_alignment(array, align) for array, align in zip(inputs, self._aligns, strict=True)]
-        for array, patch in zip(self._inputs, self._input_patches, strict=True):
-            patch.point_at(array)
+        self._inputs = []
+        for array, align, patch in zip(inputs, self._aligns, self._input_patches, strict=True):
+            address = address_of(array)
+            if address % align:
+                array = _aligned_copy(array, align)
+                address = address_of(array)
+            patch.point_at(address)
+            self._inputs.append(array)
         self._outputs = []
         self._outputs = [memory.array() for memory in self._output_memory]
         for i, patch in self._output_patches.items():
-            patch.point_at(self._outputs[i])
+            patch.point_at(self._output_memory[i].address)
 
     def _enter(self) -> None:
         """Restore the zero borders where another shape has used the arena since."""
@@ -239,17 +244,14 @@ class Patch:
         self._offsets = np.array([offset for _, offset in places], np.int64)
         self._address = 0
 
-    def point_at(self, array: np.ndarray) -> None:
-        """Let the words point into `array`; most callers give the same memory again and again."""
-        address = address_of(array)
+    def point_at(self, address: int) -> None:
+        """Let the words point to an array; most callers give the same memory again and again."""
         if address != self._address:
             self._parameters[self._places] = self._offsets + address
             self._address = address
 
 
-def _with_alignment(array: np.ndarray, align: int) -> np.ndarray:
-    if address_of(array) % align == 0:
-        return array
+def _aligned_copy(array: np.ndarray, align: int) -> np.ndarray:
     copy = aligned_empty(array.shape, array.dtype, max(align, ALIGNMENT))
     copy[...] = array
     return copy

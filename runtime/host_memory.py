@@ -68,6 +68,8 @@ class OutputMemory:
         self._shape, self._dtype = shape, dtype
         self._whole: np.ndarray | None = None
         self._start = 0
+        self.address = 0
+        """Where the last array lies."""
 
     def array(self) -> np.ndarray:
         """An uninitialised array that nobody else has."""
@@ -75,7 +77,8 @@ class OutputMemory:
         if self._whole is None or sys.getrefcount(self._whole) > 2:
             self._whole = None
             fresh = aligned_empty(self._shape, self._dtype)
+            self.address = address_of(fresh)
             if isinstance(fresh.base, np.ndarray):
-                self._whole, self._start = fresh.base, address_of(fresh) - address_of(fresh.base)
+                self._whole, self._start = fresh.base, self.address - address_of(fresh.base)
             return fresh
         return np.ndarray(self._shape, self._dtype, self._whole, self._start)
