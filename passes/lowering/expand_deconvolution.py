@@ -35,7 +35,11 @@ class ExpandDeconvolutionPass(ModulePass):
     every `s`-th tap of the kernel. One convolution computes all remainders as channels; a transpose interleaves them,
     and the epilogue runs on the cropped result.
 
-    Before: `%y = fused.convolution %x, %k {stride = array<i64: 2, 2>, transposed = true, ..} : (1x8x5x5, 8x4x2x2) -> 1x4x10x10`
+    Before:
+
+        %y = fused.convolution %x, %k {stride = array<i64: 2, 2>, transposed = true, ..}
+             : (1x8x5x5, 8x4x2x2) -> 1x4x10x10
+
     After:
 
         %a = fused.convolution %x, %k' {stride = array<i64: 1, 1>, ..} : (1x8x5x5, 16x8x1x1) -> 1x16x5x5
@@ -58,7 +62,7 @@ class ExpandDeconvolutionPass(ModulePass):
 
 @dataclass(frozen=True)
 class _Axis:
-    """One spatial dimension: `positions` steps of the convolution give `positions * stride` outputs, cropped by `pre`."""
+    """One spatial dimension: `positions` steps of the convolution give `positions * stride` outputs, `pre` cut off."""
 
     length: Dim
     output: Dim

@@ -33,7 +33,7 @@ def fits(value: SSAValue, access: AccessAttr, result_channels: Dim, assignment: 
         return True
     if touching == [1] and is_plain_image(value) and len(indices) == 4:
         return _block_shift(indices[1], value, result_channels, assignment.lanes) is not None
-    return touching == [len(indices) - 1] and indices == (_CHANNEL,) and assignment.constant(value) is not None
+    return _is_channel_vector(value, access, assignment)
 
 
 def read(
@@ -46,7 +46,7 @@ def read(
             block, lane = divmod(_number(indices[1]), assignment.lanes)
             return value, AccessAttr.of([indices[0], block, *indices[2:], lane])
         return value, access
-    if len(indices) == 1:
+    if _is_channel_vector(value, access, assignment):
         array = assignment.constant(value)
         assert array is not None
         blocks = -(-array.size // assignment.lanes)
@@ -61,6 +61,15 @@ def read(
 def _number(index: Dim) -> int:
     assert isinstance(index, int)
     return index
+
+
+def _is_channel_vector(value: SSAValue, access: AccessAttr, assignment: Assignment) -> bool:
+    """Whether an operand is a constant with one element per channel, for example a bias of any rank."""
+    if is_blocked(value.type) or assignment.constant(value) is None:
+        return False
+    at_channel = [index == _CHANNEL for index in access.indices()]
+    others = [size for size, is_channel in zip(dims(value.type), at_channel, strict=True) if not is_channel]
+    return sum(at_channel) == 1 and set(others) <= {1}
 
 
 def _block_shift(index: Dim, value: SSAValue, result_channels: Dim, lanes: int) -> int | None:
