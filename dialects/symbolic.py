@@ -7,7 +7,7 @@ An expression is a polynomial whose atoms are symbols (`n`) or opaque calls (`//
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -157,7 +157,7 @@ def minimum(left: Dim, right: Dim) -> Dim:
     return left if left == right else _call("min", left, right)
 
 
-def product(dimensions: Iterator[Dim] | tuple[Dim, ...] | list[Dim]) -> Dim:
+def product(dimensions: Iterable[Dim]) -> Dim:
     """The product of dimensions; 1 for none."""
     result: Dim = 1
     for dimension in dimensions:

@@ -19,9 +19,8 @@ from mlirt.passes.pipeline import PipelineOptions, run_passes
 
 def model(op: str, kernel: Sequence[int], rank: int, **attributes: Any) -> onnx.ModelProto:
     values = np.random.default_rng(0).standard_normal(kernel).astype(np.float32)
-    sizes = ["n", "c", "h", "w"][:rank]
     channels = kernel[0] if op == "ConvTranspose" else kernel[1] * attributes.get("group", 1)
-    sizes[1] = channels
+    sizes = ["n", channels, "h", "w"][:rank]
     graph = helper.make_graph(
         [helper.make_node(op, ["x", "k"], ["y"], **attributes)],
         "network",
