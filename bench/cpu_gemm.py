@@ -1,7 +1,8 @@
 """Matrix products on the CPU against onnxruntime: one-node models, both measured in turns in the same run.
 
 Prints the ratio of times (below 1: faster than onnxruntime), of the best runs and of the median pair. The names of
-shapes restrict what is measured: `python bench/cpu_gemm.py 128x768x768 attention`.
+shapes restrict what is measured: `python bench/cpu_gemm.py 128x768x768 attention`. MLIRT_NUM_THREADS sets the threads of
+both; with one thread the ratios are steady on a machine that others use too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 import mlirt
+from mlirt.runtime.host_cpu import thread_count
 
 onnxruntime: Any = import_module("onnxruntime")
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -97,7 +99,9 @@ def measure(problem: Problem) -> None:
     """Run both engines in turns and print their ratio."""
     model, feed = problem.model(), problem.inputs()
     engine = mlirt.compile(model, target="cpu")
-    session: Any = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = thread_count()
+    session: Any = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
     (expected,) = session.run(None, feed)
     (found,) = engine.run(feed).values()
     error = float(np.abs(found - expected).max() / np.abs(expected).max())
