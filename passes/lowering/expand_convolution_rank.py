@@ -15,6 +15,7 @@ from mlirt.dialects.context import weights_of
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.view import ViewOp
+from mlirt.dialects.integer_list import integers
 from mlirt.dialects.symbolic import Dim, substitute, symbols
 from mlirt.dialects.tensor_types import dims, element_of, rank, tensor
 from mlirt.dialects.trt.constant import ConstantOp
@@ -98,7 +99,7 @@ def _with_height(shape: Sequence[Dim]) -> list[Dim]:
 
 
 def _behind(first: int, values: DenseArrayBase) -> list[int]:
-    return [first, *(int(value) for value in values.get_values())]
+    return [first, *integers(values)]
 
 
 def _shifted(index: Dim) -> Dim:
