@@ -48,7 +48,7 @@ def body_of(node: Node, proto: NodeProto) -> FunctionBody | None:
     """What a node stands for; `None` where no function defines it."""
     local = node.scope.functions.get((node.domain, node.op_type, proto.overload))
     if local is not None:
-        return _bound(local, proto, {a.name: a for a in local.attribute_proto})
+        return _bound(local, proto, {a.name: a for a in local.attribute_proto}, node.scope.opsets[""])
     return _schema_body(node, proto)
 
 
@@ -71,10 +71,7 @@ def _schema_body(node: Node, proto: NodeProto) -> FunctionBody | None:
     else:
         return None
     defaults = {name: a.default_value for name, a in schema.attributes.items() if a.default_value.name}
-    body = _bound(function, proto, defaults)
-    opsets = dict(body.opsets)
-    opsets.setdefault("", node.scope.opsets[""])
-    return FunctionBody(body.inputs, body.outputs, body.nodes, opsets)
+    return _bound(function, proto, defaults, node.scope.opsets[""])
 
 
 def _newest(versions: Sequence[int], opset: int) -> int:
@@ -82,9 +79,12 @@ def _newest(versions: Sequence[int], opset: int) -> int:
     return max(fitting) if fitting else min(versions)
 
 
-def _bound(function: FunctionProto, proto: NodeProto, defaults: Mapping[str, AttributeProto]) -> FunctionBody:
+def _bound(
+    function: FunctionProto, proto: NodeProto, defaults: Mapping[str, AttributeProto], opset: int
+) -> FunctionBody:
     given = {**defaults, **{attribute.name: attribute for attribute in proto.attribute}}
     opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in function.opset_import}
+    opsets.setdefault("", opset)
     nodes = [_with_attributes(node, given) for node in function.node]
     return FunctionBody(list(function.input), list(function.output), nodes, opsets)
 

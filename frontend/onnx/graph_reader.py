@@ -26,6 +26,9 @@ from mlirt.frontend.onnx.tensor_reader import element, read_tensor, shape_of
 
 LARGEST_FUNCTION_DEPTH = 32
 
+# Functions that call functions several times multiply; no network has as many layers.
+LARGEST_NODE_COUNT = 250_000
+
 # What damaged models make handlers run into; anything else is a defect of the importer.
 _DAMAGE = (
     VerifyException,
@@ -108,6 +111,11 @@ class GraphReader:
         return value
 
     def _read_node(self, proto: NodeProto, name: str, scope: Scope) -> None:
+        self.net.nodes_read += 1
+        if self.net.nodes_read > LARGEST_NODE_COUNT:
+            raise InvalidModelError(
+                f"{proto.op_type} (node {name!r}): the model has more than {LARGEST_NODE_COUNT} nodes"
+            )
         domain = "" if proto.domain == "ai.onnx" else proto.domain
         node = Node(
             self.net,

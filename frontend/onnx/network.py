@@ -30,6 +30,7 @@ from mlirt.frontend.onnx.refusals import ValueNeededError
 # Results that are larger than this, and larger than twice what they are made of, are left to the engine.
 LARGEST_GROWTH_BYTES = 1 << 20
 LARGEST_ELEMENT_COUNT = 1 << 40
+LONGEST_FORMULA = 2000
 
 # Folding these would hide from later passes what precision the trained network asks for.
 _NEVER_FOLDED = frozenset({"trt.quantize", "trt.dequantize"})
@@ -98,6 +99,7 @@ class Network:
         self.store = store
         self.run_time_shapes = run_time_shapes
         self.input_names: list[str] = []
+        self.nodes_read = 0
         self.location: LocationAttr = UnknownLoc()
         self._fresh = 0
 
@@ -235,8 +237,9 @@ def _sensible(type_: Attribute) -> Tensor:
     count = 1
     for size in sizes:
         count *= size
-    if any(size < 0 for size in sizes) or count > LARGEST_ELEMENT_COUNT:
-        raise InvalidModelError(f"the result would have the shape {[str(dim) for dim in dims(type_)]}")
+    absurd = any(len(str(dim)) > LONGEST_FORMULA for dim in dims(type_))
+    if any(size < 0 for size in sizes) or count > LARGEST_ELEMENT_COUNT or absurd:
+        raise InvalidModelError(f"the result would have the shape {[str(dim)[:80] for dim in dims(type_)]}")
     return tensor(element_of(type_), dims(type_))
 
 

@@ -15,6 +15,7 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 LARGEST_SIZE = 512
+LONGEST_FORMULA = 500
 
 # Stands for an optional input that is left out, where `None` is one whose elements are unknown.
 ABSENT: Numbers = np.empty(0, np.object_)
@@ -44,6 +45,15 @@ def constant_of(numbers: Numbers, dtype: np.dtype[Any]) -> Array | None:
     if not all(isinstance(element, int | float) for element in elements):
         return None
     return np.array(elements).reshape(numbers.shape).astype(dtype)
+
+
+def bounded(numbers: Numbers) -> Numbers:
+    """The same, where a formula that has grown beyond use counts as unknown."""
+    result = numbers.copy()
+    for index, element in np.ndenumerate(numbers):
+        if not isinstance(element, int) and len(str(element)) > LONGEST_FORMULA:
+            result[index] = None
+    return result
 
 
 def number_array(value: Any) -> Numbers:

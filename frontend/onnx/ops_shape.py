@@ -159,7 +159,7 @@ def expand(net: Network, node: Node) -> Value:
     wanted: list[Dim | None] = [*[1] * (rank - len(dims)), *dims]
     target: list[Dim] = []
     for axis, (have, want) in enumerate(zip(own, wanted, strict=True)):
-        if want is None and have == 1:
+        if want is None and (have == 1 or not isinstance(have, int)):
             raise node.needed(1, f"the length of dimension {axis}")
         if isinstance(have, int) and isinstance(want, int) and have != want and 1 not in (have, want):
             raise node.invalid(f"dimension {axis} of length {have} cannot be expanded to {want}")

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute
 from mlirt.dialects.tensor_types import is_float
 from mlirt.frontend.onnx import dim_numbers
 from mlirt.frontend.onnx import shape_rules as rules
-from mlirt.frontend.onnx.number_arrays import LARGEST_SIZE, Numbers
+from mlirt.frontend.onnx.number_arrays import LARGEST_SIZE, Numbers, bounded
 from mlirt.frontend.onnx.shape_rules import Rule
 
 
@@ -35,7 +35,7 @@ def propagate(
         return None  # the handler of the op says what is wrong with it
     if results is None or any(result.size > LARGEST_SIZE for result in results):
         return None
-    return results
+    return [bounded(result) for result in results]
 
 
 _RULES: dict[str, Rule] = {

@@ -39,7 +39,7 @@ def models() -> list[bytes]:
         one_node("Pad", [image, np.arange(8) % 2], constants=[1]),
         one_node("Einsum", [numbers(2, 3), numbers(3, 4)], equation="ij,jk->ik"),
     ]
-    return [model.SerializeToString() for model, _ in made] + [shape_arithmetic()]
+    return [model.SerializeToString() for model, _ in made] + [shape_arithmetic(), function()]
 
 
 def quantised() -> list[np.ndarray]:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
@@ -56,6 +56,13 @@ def shape_arithmetic() -> bytes:
     ]
     constants = {"k": np.array([0]), "rest": np.array([-1, 3])}
     return model_of(nodes, {"x": ("float32", ["n", 3, "h"])}, ["y"], constants).SerializeToString()
+
+
+def function() -> bytes:
+    body = [helper.make_node("Relu", ["a"], ["b"]), helper.make_node("Add", ["b", "b"], ["c"])]
+    made = helper.make_function("mine", "Twice", ["a"], ["c"], body, [helper.make_opsetid("", 17)])
+    node = helper.make_node("Twice", ["x"], ["y"], domain="mine")
+    return model_of([node], {"x": ("float32", ["n"])}, ["y"], functions=[made], domains=["mine"]).SerializeToString()
 
 
 def refused_or_read(model: bytes | onnx.ModelProto) -> None:

@@ -14,6 +14,7 @@ from mlirt.dialects.locations import name_of
 from mlirt.dialects.verification import verify
 from mlirt.errors import InvalidInputError, InvalidModelError, UnsupportedError
 from mlirt.frontend.onnx.importer import import_model
+from mlirt.frontend.onnx.refusals import ValueNeededError
 
 
 def two_layers() -> onnx.ModelProto:
@@ -174,3 +175,33 @@ def test_shapes_that_depend_on_data_can_be_refused(op_type: str) -> None:
     model, _ = one_node(op_type, [numbers(2, 3), *second])
     with pytest.raises(UnsupportedError, match=r"only at run time|must be known when the engine is built"):
         imported_text(model, run_time_shapes=False)
+
+
+def test_formulas_that_explode_are_refused() -> None:
+    squares = [helper.make_node("Mul", [f"s{k}", f"s{k}"], [f"s{k + 1}"]) for k in range(60)]
+    nodes = [helper.make_node("Shape", ["x"], ["s0"]), *squares, helper.make_node("Expand", ["x", "s60"], ["y"])]
+    with pytest.raises(ValueNeededError, match="must be known when the engine is built"):
+        imported_text(model_of(nodes, {"x": ("float32", ["n"])}, ["y"]))
+
+
+def test_shapes_that_explode_are_refused() -> None:
+    nodes = [helper.make_node("Einsum", ["x0", "x0"], ["y0"], equation="a,b->ab")]
+    for k in range(60):
+        nodes.append(helper.make_node("Flatten", [f"y{k}"], [f"f{k}"], axis=0))
+        nodes.append(helper.make_node("Einsum", [f"f{k}", f"f{k}"], [f"y{k + 1}"], equation="ca,cb->ab"))
+    with pytest.raises(InvalidModelError, match="the result would have the shape"):
+        imported_text(model_of(nodes, {"x0": ("float32", ["n"])}, ["y60"]))
+
+
+def test_functions_that_multiply_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlirt.frontend.onnx.graph_reader.LARGEST_NODE_COUNT", 1000)
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
+    functions: list[onnx.FunctionProto] = []
+    for k in range(20):
+        inner = ("Relu", "") if k == 19 else (f"F{k + 1}", "mine")
+        body = [helper.make_node(inner[0], [a], [b], domain=inner[1]) for a, b in (("x", "t"), ("t", "y"))]
+        functions.append(helper.make_function("mine", f"F{k}", ["x"], ["y"], body, imports))
+    node = helper.make_node("F0", ["a"], ["b"], domain="mine")
+    model = model_of([node], {"a": ("float32", [2])}, ["b"], functions=functions, domains=["mine"])
+    with pytest.raises(InvalidModelError, match="the model has more than 1000 nodes"):
+        imported_text(model)
