@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import Dim, product
 
 Dims = tuple[Dim, ...]
 Permutation = tuple[int, ...]
@@ -41,6 +41,13 @@ class Rearrangement:
             return None
         return permuted(self.first, self.second)
 
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether neighbours along the result's last axis are neighbours in the source."""
+        only = self.transposition
+        last = self.second if only is None else only
+        return not last or last[-1] == len(last) - 1
+
     def normalized(self) -> Rearrangement:
         """The same rearrangement with as few steps as possible, axes of length 1 moved by the reshape."""
         only = self.transposition
@@ -64,9 +71,17 @@ class Rearrangement:
             return Rearrangement(self.source, first, other.middle, other.second).normalized()
         if following is not None:
             return Rearrangement(self.source, self.first, self.middle, permuted(self.second, following)).normalized()
-        if not keeps_order(permuted(self.second, other.first), self.middle):
-            return None
-        return Rearrangement(self.source, self.first, other.middle, other.second).normalized()
+        between = permuted(self.second, other.first)
+        if keeps_order(between, self.middle):
+            return Rearrangement(self.source, self.first, other.middle, other.second).normalized()
+        before = moved_before(permuted(self.source, self.first), self.middle, between)
+        if before is not None:
+            return Rearrangement(self.source, permuted(self.first, before), other.middle, other.second).normalized()
+        after = moved_after(permuted(self.middle, between), other.middle, between)
+        if after is not None:
+            order, middle = after
+            return Rearrangement(self.source, self.first, middle, permuted(order, other.second)).normalized()
+        return None
 
 
 def transpose(source: Sequence[Dim], permutation: Sequence[int]) -> Rearrangement:
@@ -87,6 +102,72 @@ def permuted(values: tuple[T, ...], permutation: Permutation) -> tuple[T, ...]:
 
 def identity(rank: int) -> Permutation:
     return tuple(range(rank))
+
+
+def factors(before: Dims, after: Dims) -> list[tuple[Permutation, Permutation]] | None:
+    """The axes of a reshape in as many independent parts as possible: (axes before, axes after) of each part in order.
+
+    None where a length is 0 or the numbers of elements are not provably equal.
+    """
+    if 0 in before or 0 in after:
+        return None
+    parts: list[tuple[Permutation, Permutation]] = []
+    start, there = 0, 0
+    reached = {product(list(after[:end])): end for end in range(len(after), 0, -1)}
+    for end in range(1, len(before) + 1):
+        stop = reached.get(product(list(before[:end])))
+        if stop is not None and stop > there:
+            parts.append((tuple(range(start, end)), tuple(range(there, stop))))
+            start, there = end, stop
+    if (start, there) == (len(before), len(after)) or not parts:
+        return parts or None
+    # Axes of length 1 at the end belong to the last part.
+    if any(length != 1 for length in (*before[start:], *after[there:])):
+        return None
+    last = parts[-1]
+    parts[-1] = ((*last[0], *range(start, len(before))), (*last[1], *range(there, len(after))))
+    return parts
+
+
+def moved_before(before: Dims, after: Dims, permutation: Permutation) -> Permutation | None:
+    """The transposition in front of a reshape that does what one behind it does; None where there is none."""
+    parts = factors(before, after)
+    order = None if parts is None else _order_of_blocks([there for _, there in parts], permutation)
+    if parts is None or order is None:
+        return None
+    return tuple(axis for number in order for axis in parts[number][0])
+
+
+def moved_after(before: Dims, after: Dims, permutation: Permutation) -> tuple[Permutation, Dims] | None:
+    """For a transposition to `before` and a reshape to `after`: the transposition behind, and the new reshape's target.
+
+    None where the reshape joins axes that the transposition brought together.
+    """
+    parts = factors(before, after)
+    if parts is None:
+        return None
+    # Without the transposition the parts come in the order in which their axes lay before it.
+    origins = [[permutation[axis] for axis in here] for here, _ in parts]
+    if any(axes != list(range(axes[0], axes[0] + len(axes))) for axes in origins):
+        return None
+    natural = sorted(range(len(parts)), key=lambda number: origins[number][0])
+    middle = tuple(after[axis] for number in natural for axis in parts[number][1])
+    place = {axis: k for k, axis in enumerate(axis for number in natural for axis in parts[number][1])}
+    return tuple(place[axis] for axis in range(len(after))), middle
+
+
+def _order_of_blocks(blocks: Sequence[Permutation], permutation: Permutation) -> list[int] | None:
+    """The blocks in the order in which a permutation takes them; None where it breaks one up."""
+    by_first = {block[0]: number for number, block in enumerate(blocks)}
+    order: list[int] = []
+    position = 0
+    while position < len(permutation):
+        number = by_first.get(permutation[position])
+        if number is None or permutation[position : position + len(blocks[number])] != blocks[number]:
+            return None
+        order.append(number)
+        position += len(blocks[number])
+    return order
 
 
 def is_identity(permutation: Permutation) -> bool:

@@ -5,27 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import BoolAttr, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from mlirt.dialects.dims_attr import DimsAttr
-from mlirt.dialects.integer_list import integer_list, integers
 from mlirt.dialects.locations import fuse
-from mlirt.dialects.tensor_types import dims, is_unknown
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation, MatrixOperationAttr
 from mlirt.dialects.trt.shuffle import ShuffleOp
-from mlirt.passes.cleanup.permutations import Permutation, Rearrangement, identity, is_identity
+from mlirt.passes.cleanup.permutations import transpose
 from mlirt.passes.cleanup.rewriting import blocks, insert_before, join_location, replace
-from mlirt.passes.cleanup.transposition_sinking import sink
+from mlirt.passes.cleanup.shuffle_sinking import below, sink
+from mlirt.passes.cleanup.shuffles import rearrangement, shuffle
 
 
 @dataclass(frozen=True)
 class SimplifyShufflesPass(ModulePass):
     """Make one shuffle of two where that is possible, and none of those that cancel.
 
-    A transposition moves behind the layers that only it feeds, in the hope of meeting its inverse; one of the last two
-    axes in front of a matrix product becomes the product's own. A transposition of axes of length 1 becomes a reshape.
+    A shuffle moves behind the layers that only it feeds, in the hope of meeting its inverse: a transposition behind any
+    layer that can renumber its axes, a reshape behind elementwise ones. A transposition of the last two axes in front
+    of a matrix product becomes the product's own, one of axes of length 1 a reshape.
 
     Before:
 
@@ -55,20 +54,7 @@ def _simplify(block: Block) -> None:
         elif isinstance(op, MatrixMultiplyOp):
             _transpose_operands(op)
         else:
-            _sink_transposition(op)
-
-
-def rearrangement(op: ShuffleOp) -> Rearrangement | None:
-    """What a shuffle does; None where its shape is known at run time only."""
-    source, target = dims(op.input.type), dims(op.output.type)
-    if any(map(is_unknown, (*source, *target))):
-        return None
-    first = identity(len(source)) if op.first_transpose is None else integers(op.first_transpose)
-    second = identity(len(target)) if op.second_transpose is None else integers(op.second_transpose)
-    middle = list(target)
-    for axis, place in enumerate(second):
-        middle[place] = target[axis]
-    return Rearrangement(source, first, tuple(middle), second)
+            _sink_shuffle(op)
 
 
 def _join(op: ShuffleOp) -> None:
@@ -95,25 +81,6 @@ def _join(op: ShuffleOp) -> None:
             one.erase()
 
 
-def shuffle(value: SSAValue, how: Rearrangement) -> ShuffleOp:
-    """A layer for a rearrangement."""
-    properties: dict[str, Attribute | None] = {"zero_is_placeholder": BoolAttr.from_bool(False)}
-    if not is_identity(how.first):
-        properties["first_transpose"] = integer_list(how.first)
-    if how.transposition is None:
-        properties["reshape_dims"] = DimsAttr.of(how.middle)
-    if not is_identity(how.second):
-        properties["second_transpose"] = integer_list(how.second)
-    return ShuffleOp.build_inferred([value, None], properties)
-
-
-def _transposition(value: SSAValue) -> tuple[ShuffleOp, Permutation] | None:
-    op = value.owner
-    how = rearrangement(op) if isinstance(op, ShuffleOp) else None
-    permutation = None if how is None else how.transposition
-    return (op, permutation) if isinstance(op, ShuffleOp) and permutation is not None else None
-
-
 _FLIPPED = {
     MatrixOperation.NONE: MatrixOperation.TRANSPOSE,
     MatrixOperation.TRANSPOSE: MatrixOperation.NONE,
@@ -121,16 +88,22 @@ _FLIPPED = {
 
 
 def _transpose_operands(op: MatrixMultiplyOp) -> None:
+    """Let the product transpose an operand where that keeps the operand's rows in one piece."""
     for position, name in enumerate(("lhs_op", "rhs_op")):
-        found = _transposition(op.operands[position])
+        shuffled = op.operands[position].owner
+        how = rearrangement(shuffled) if isinstance(shuffled, ShuffleOp) else None
         flag = op.lhs_op if position == 0 else op.rhs_op
-        if found is None or flag.data not in _FLIPPED:
+        if how is None or flag.data not in _FLIPPED or how.keeps_rows:
             continue
-        shuffled, permutation = found
-        rank = len(permutation)
-        if permutation != (*range(rank - 2), rank - 1, rank - 2):
+        assert isinstance(shuffled, ShuffleOp)
+        rank = len(how.target)
+        rest = how.then(transpose(how.target, (*range(rank - 2), rank - 1, rank - 2)))
+        if rest is None or not rest.keeps_rows:
             continue
-        op.operands[position] = shuffled.input
+        source = shuffled.input
+        if not rest.is_identity:
+            source = insert_before(op, shuffle(source, rest), shuffled.location)
+        op.operands[position] = source
         op.properties[name] = MatrixOperationAttr(_FLIPPED[flag.data])
         join_location(op, shuffled)
         if shuffled.output.first_use is None:
@@ -138,22 +111,20 @@ def _transpose_operands(op: MatrixMultiplyOp) -> None:
             shuffled.erase()
 
 
-def _sink_transposition(op: Operation) -> None:
-    found = {value: _transposition(value) for value in op.operands}
-    feeding = [pair for pair in found.values() if pair is not None]
-    if not feeding or len(op.results) != 1:
+def _sink_shuffle(op: Operation) -> None:
+    feeding = {value: value.owner for value in op.operands if isinstance(value.owner, ShuffleOp)}
+    if not feeding or len(op.results) != 1 or any(not _feeds_only(shuffled, op) for shuffled in feeding.values()):
         return
-    permutation = feeding[0][1]
-    if any(other != permutation for _, other in feeding):
+    found = {rearrangement(shuffled) for shuffled in feeding.values()}
+    how = found.pop()
+    if how is None or found:
         return
-    if any(not _feeds_only(shuffled, op) for shuffled, _ in feeding):
+    above = sink(op, how, {value: shuffled.input for value, shuffled in feeding.items()})
+    if above is None:
         return
-    sources = {value: pair[0].input for value, pair in found.items() if pair is not None}
-    below = sink(op, permutation, sources)
-    if below is None:
-        return
-    replace(op, below)
-    for shuffled, _ in feeding:
+    insert_before(op, above)
+    replace(op, insert_before(op, shuffle(above.results[0], below(above, how))))
+    for shuffled in feeding.values():
         if shuffled.parent is not None:
             shuffled.detach()
             shuffled.erase()

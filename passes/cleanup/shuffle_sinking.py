@@ -1,4 +1,4 @@
-"""How a transposition in front of a layer becomes one behind it: what happens to axes and constants."""
+"""How a shuffle in front of a layer becomes one behind it: what happens to axes and constants."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.integer_list import integer_list, integers
-from mlirt.dialects.tensor_types import dims, rank, with_dims
+from mlirt.dialects.tensor_types import dims, element_count, rank, with_dims
 from mlirt.dialects.trt.activation import ActivationOp
 from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.constant import ConstantOp
@@ -21,11 +21,19 @@ from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
 from mlirt.dialects.trt.reduce import ReduceOp
 from mlirt.dialects.trt.scale import ScaleMode, ScaleOp
 from mlirt.dialects.trt.select import SelectOp
-from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.softmax import SoftmaxOp
 from mlirt.dialects.trt.unary import UnaryOp
-from mlirt.passes.cleanup.permutations import Permutation, inverse, permuted
+from mlirt.passes.cleanup.permutations import (
+    Dims,
+    Permutation,
+    Rearrangement,
+    inverse,
+    permuted,
+    reshape,
+    transpose,
+)
 from mlirt.passes.cleanup.rewriting import insert_before
+from mlirt.passes.cleanup.shuffles import shuffle
 
 # The properties of the layer above the transposition; None where it cannot move.
 Moved = Callable[[Operation, Permutation], Mapping[str, Attribute] | None]
@@ -90,11 +98,37 @@ _ON_FIRST: dict[type[Operation], Moved] = {
 }
 
 
-def sink(op: Operation, permutation: Permutation, sources: Mapping[SSAValue, SSAValue]) -> SSAValue | None:
-    """Emit `op` on untransposed operands and a transposition of its result; None where that is not possible.
+# Layers of these classes compute element by element, and keep the dimensions of their operands.
+_ELEMENTWISE = (UnaryOp, ActivationOp, IdentityOp, ElementwiseOp, SelectOp, ParametricReluOp)
 
-    `sources` has what each transposed operand is a transposition of.
+
+def sink(op: Operation, how: Rearrangement, sources: Mapping[SSAValue, SSAValue]) -> Operation | None:
+    """The layer on operands that are not rearranged yet, not placed anywhere; None where it is not possible.
+
+    `sources` has what each rearranged operand is a rearrangement of. Constants that the layer needs in other forms are
+    placed before `op`.
     """
+    permutation = how.transposition
+    if permutation is not None:
+        return _under_transposition(op, permutation, sources)
+    others = [value for value in op.operands if value not in sources]
+    single = all(isinstance(value.owner, ConstantOp) and element_count(value.type) == 1 for value in others)
+    if type(op) not in _ELEMENTWISE or not single or dims(op.results[0].type) != how.target:
+        return None
+    ones = reshape((1,) * len(how.target), (1,) * len(how.source))
+    numbers = {value: insert_before(op, shuffle(value, ones)) for value in others}
+    return _rebuilt(op, {**sources, **numbers}, op.properties, how.source)
+
+
+def below(above: Operation, how: Rearrangement) -> Rearrangement:
+    """What is left to do behind the layer that `sink` gave."""
+    permutation = how.transposition
+    return how if permutation is None else transpose(dims(above.results[0].type), permutation)
+
+
+def _under_transposition(
+    op: Operation, permutation: Permutation, sources: Mapping[SSAValue, SSAValue]
+) -> Operation | None:
     everywhere, first = _POINTWISE.get(type(op)), _ON_FIRST.get(type(op))
     if everywhere is not None:
         others = [value for value in op.operands if value not in sources]
@@ -107,27 +141,24 @@ def sink(op: Operation, permutation: Permutation, sources: Mapping[SSAValue, SSA
         return None
     if properties is None:
         return None
-    replaced = dict(sources) | {value: _untransposed(op, value, permutation) for value in others}
-    return _emit(op, permutation, properties, replaced)
+    constants = {value: _untransposed(op, value, permutation) for value in others}
+    before = permuted(dims(op.results[0].type), inverse(permutation))
+    return _rebuilt(op, {**sources, **constants}, properties, before)
 
 
 def _untransposed(op: Operation, constant: SSAValue, permutation: Permutation) -> SSAValue:
     """A constant as it is before the transposition; fold-constants computes it."""
-    if all(length == 1 for length in dims(constant.type)):
+    shape = dims(constant.type)
+    if all(length == 1 for length in shape):
         return constant
-    back = integer_list(inverse(permutation))
-    return insert_before(op, ShuffleOp.build_inferred([constant, None], {"first_transpose": back}))
+    return insert_before(op, shuffle(constant, transpose(shape, inverse(permutation))))
 
 
-def _emit(
-    op: Operation, permutation: Permutation, properties: Mapping[str, Attribute], replaced: Mapping[SSAValue, SSAValue]
-) -> SSAValue:
-    result = op.results[0].type
-    above = type(op).create(
-        operands=[replaced.get(value, value) for value in op.operands],
+def _rebuilt(
+    op: Operation, operands: Mapping[SSAValue, SSAValue], properties: Mapping[str, Attribute], shape: Dims
+) -> Operation:
+    return type(op).create(
+        operands=[operands.get(value, value) for value in op.operands],
         properties=dict(properties),
-        result_types=[with_dims(result, permuted(dims(result), inverse(permutation)))],
+        result_types=[with_dims(op.results[0].type, shape)],
     )
-    value = insert_before(op, above)
-    order = integer_list(permutation)
-    return insert_before(op, ShuffleOp.build_inferred([value, None], {"first_transpose": order}))
