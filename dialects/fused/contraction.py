@@ -181,7 +181,8 @@ class ConvolutionOp(EpilogueOp):
         from mlirt.dialects.fused.convolution_reference import convolve
 
         source, count, lanes = arrays[0], channels(self.output.type), dims(self.output.type)[-1]
-        assert isinstance(count, int) and isinstance(lanes, int)
+        assert isinstance(count, int)
+        assert isinstance(lanes, int)
         if is_blocked(self.input.type):
             own = channels(self.input.type)
             assert isinstance(own, int)

@@ -1,7 +1,7 @@
 """mlirt: an open inference compiler and runtime.
 
-`compile` turns a trained network into an engine, `load` opens a saved plan file; both give an object with `run` and `save`.
-Names are resolved on first use, so that importing the package costs nothing.
+`compile` turns a trained network into an engine, `load` opens a saved plan file; both give an object with `run` and
+`save`. Names are resolved on first use, so that importing the package costs nothing.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The errors that a user of mlirt can meet; each message names the layer, what was expected, what came and what to do."""
+"""The errors that a user can meet; each message names the layer, what was expected, what came and what to do."""
 
 
 class MlirtError(Exception):
