@@ -12,11 +12,10 @@
 // CHECK-NEXT:      for task in range(first, last):
 // CHECK-NEXT:          t = tile_fill(float32(0.0), 6, 4, 16)
 // CHECK-NEXT:          row = task * 6
-// CHECK-NEXT:          acc = t
 // CHECK-NEXT:          for at in range(0, k, 2):
-// CHECK-NEXT:              t1 = tile_multiply_add(acc, x, row * k + at, k, 1, w, at * 64, 2)
-// CHECK-NEXT:              acc = t1
-// CHECK-NEXT:          tile_for_each(acc, product_finish, (bias, y, row, stride, rows, valid))
+// CHECK-NEXT:              t1 = tile_multiply_add(t, x, row * k + at, k, 1, w, at * 64, 2)
+// CHECK-NEXT:              t = t1
+// CHECK-NEXT:          tile_for_each(t, product_finish, (bias, y, row, stride, rows, valid))
 kernel.func @product(%x: memref<?xf32>, %w: memref<?xf32>, %bias: memref<?xf32>, %y: memref<?xf32>, %n: index, %k: index, %stride: index, %rows: index, %valid: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
