@@ -61,3 +61,12 @@ def keeps_rows(access: AccessAttr) -> bool:
     if len(last) != 1 or symbols(indices[-1] - iteration(int(last[0][1:]))) & {last[0]}:
         return False
     return all(last[0] not in symbols(index) for index in indices[:-1])
+
+
+def unit_view(before: Sequence[Dim], after: Sequence[Dim]) -> dict[str, Dim] | None:
+    """The iteration over `after` in terms of that over `before`, where a view only adds or drops axes of length 1."""
+    kept = [axis for axis, length in enumerate(before) if length != 1]
+    if [before[axis] for axis in kept] != [length for length in after if length != 1]:
+        return None
+    rest = iter(kept)
+    return {f"d{axis}": 0 if length == 1 else iteration(next(rest)) for axis, length in enumerate(after)}

@@ -9,10 +9,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.concat import ConcatOp
-from mlirt.dialects.fused.fused_op import FusedOp
+from mlirt.dialects.fused.fused_op import FusedOp, IndexOp
+from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.locations import fuse
+from mlirt.dialects.symbolic import substitute
+from mlirt.dialects.tensor_types import dims
+from mlirt.passes.fusion.access_composition import unit_view
 
 
 @dataclass(frozen=True)
@@ -20,7 +25,8 @@ class EliminateConcatenationPass(ModulePass):
     """Mark the inputs of a concatenation that their producers may write straight into the result.
 
     Such an input is computed by a fused op and read by the concatenation alone. A concatenation of concatenations along
-    the same axis becomes one. Inputs of the network, constants, views and tensors with other readers are copied.
+    the same axis becomes one, and a pointwise op behind a view that adds or drops axes of length 1 computes the view.
+    Inputs of the network, constants, other views and tensors with other readers are copied.
 
     Before:
 
@@ -38,6 +44,9 @@ class EliminateConcatenationPass(ModulePass):
         for inner in list(op.walk()):
             if isinstance(inner, ConcatOp):
                 _flatten(inner)
+                for view in list(dict.fromkeys(value.owner for value in inner.inputs)):
+                    if isinstance(view, ViewOp):
+                        _compute_in_view(view)
                 flags = [_writes_in_place(value) for value in inner.inputs]
                 if any(flags):
                     inner.in_place = flags
@@ -45,6 +54,26 @@ class EliminateConcatenationPass(ModulePass):
 
 def _writes_in_place(value: SSAValue) -> bool:
     return isinstance(value.owner, FusedOp) and not isinstance(value.owner, ViewOp) and value.has_one_use()
+
+
+def _compute_in_view(view: ViewOp) -> None:
+    """Let the pointwise op behind a view iterate over the view's dimensions."""
+    op = view.input.owner
+    if not isinstance(op, PointwiseOp) or len(op.outputs) != 1 or not view.input.has_one_use():
+        return
+    places = unit_view(dims(view.output.type), dims(view.input.type))
+    if places is None or any(isinstance(inner, IndexOp) for inner in op.body.block.ops):
+        return
+    accesses = [AccessAttr.of([substitute(index, places) for index in access.indices()]) for access in op.access]
+    made = PointwiseOp(list(op.inputs), accesses, [view.output.type], op.detach_region(op.body))
+    made.location = fuse(op, view)
+    block = view.parent
+    assert block is not None
+    block.insert_op_before(made, view)
+    view.output.replace_all_uses_with(made.outputs[0])
+    block.erase_op(view)
+    op.detach()
+    op.erase()
 
 
 def _flatten(op: ConcatOp) -> None:

@@ -18,6 +18,7 @@ from mlirt.dialects.locations import fuse
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.fusion.access_composition import compose, keeps_rows, repeats
+from mlirt.passes.fusion.epilogues import producer_of
 from mlirt.passes.fusion.scalar_bodies import prepend, size, tidy, work
 
 Consumer = PointwiseOp | ReductionOp
@@ -30,9 +31,9 @@ _CHEAP = 4
 class FusePointwisePass(ModulePass):
     """Compute a pointwise op inside of its readers; accesses compose, so transposes and slices disappear too.
 
-    A reader is a pointwise op, or with `into-reductions` a reduction. A result with several readers is fused only where
-    all can take it and computing it again is cheap; an op with at most `max-operands` operands and `max-ops` scalar
-    ops comes out.
+    A reader is a pointwise op, or with `into-reductions` a reduction. A result that is read more than once per element
+    is fused only where computing it again is cheap and all readers can take it; an op with at most `max-operands`
+    operands and `max-ops` scalar ops comes out.
 
     Before:
 
@@ -91,7 +92,8 @@ class FusePointwisePass(ModulePass):
         accesses = [
             access for value, access in zip(consumer.inputs, consumer.access, strict=True) if value.owner is producer
         ]
-        if cost > _CHEAP and (len(set(accesses)) > 1 or any(repeats(access, space) for access in accesses)):
+        again = len(set(accesses)) > 1 or any(repeats(access, space) for access in accesses)
+        if again and (cost > _CHEAP or (cost and _is_epilogue(producer))):
             return False
         users = {use.operation for use in producer.outputs[0].uses}
         return users == {consumer} or self._pays_again(producer, users, cost)
@@ -106,6 +108,11 @@ class FusePointwisePass(ModulePass):
             return all(map(keeps_rows, producer.access))
         space = dims(producer.outputs[0].type)
         return sum(not repeats(access, space) for access in producer.access) <= 1
+
+
+def _is_epilogue(op: PointwiseOp) -> bool:
+    """Whether the op can end the convolution, product or reduction before it, where it costs nothing."""
+    return any(producer_of(op, value) is not None for value in op.inputs)
 
 
 def _reads_as_input(user: Operation, value: SSAValue) -> bool:

@@ -9,13 +9,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirt.dialects.fused.access import AccessAttr, iteration
+from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.fused_op import IndexOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.symbolic import Dim, substitute
 from mlirt.dialects.tensor_types import dims, with_dims
-from mlirt.passes.fusion.access_composition import identity_access, is_elementwise, iteration_dims
+from mlirt.passes.fusion.access_composition import identity_access, is_elementwise, iteration_dims, unit_view
 from mlirt.passes.fusion.epilogues import Accumulating
 
 
@@ -57,7 +57,7 @@ def _sink(op: PointwiseOp) -> None:
         return
     before = dims(views[0].input.type)
     sources: dict[SSAValue, SSAValue] = {view.output: view.input for view in views if dims(view.input.type) == before}
-    places = _places(before, after)
+    places = unit_view(before, after)
     if any(isinstance(inner, IndexOp) for inner in op.body.block.ops):
         return
     reads: list[tuple[SSAValue, AccessAttr]] = []
@@ -77,15 +77,6 @@ def _view_of(op: PointwiseOp, value: SSAValue, shape: tuple[Dim, ...]) -> ViewOp
     reads = [access for other, access in zip(op.inputs, op.access, strict=True) if other is value]
     in_place = dims(value.type) == shape and all(is_elementwise(access, shape) for access in reads)
     return view if in_place and isinstance(view.input.owner, Accumulating | PointwiseOp) else None
-
-
-def _places(before: tuple[Dim, ...], after: tuple[Dim, ...]) -> dict[str, Dim] | None:
-    """The iteration after the view in terms of that before, where it only adds or drops axes of length 1."""
-    kept = [axis for axis, length in enumerate(before) if length != 1]
-    if [before[axis] for axis in kept] != [length for length in after if length != 1]:
-        return None
-    rest = iter(kept)
-    return {f"d{axis}": 0 if length == 1 else iteration(next(rest)) for axis, length in enumerate(after)}
 
 
 def _read_before(

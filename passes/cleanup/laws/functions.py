@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import math
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.tensor_types import byte_width, element_of, is_bool, is_float, is_unsigned
 from mlirt.dialects.trt.activation import ActivationKind, ActivationOp
 from mlirt.dialects.trt.identity import IdentityOp
+from mlirt.dialects.trt.lrn import LrnOp
+from mlirt.dialects.trt.padding import PaddingOp
+from mlirt.dialects.trt.pooling import PoolingOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
+from mlirt.dialects.trt.resize import ResizeOp
+from mlirt.dialects.trt.shuffle import ShuffleOp
+from mlirt.dialects.trt.slice import SliceOp
+from mlirt.dialects.trt.softmax import SoftmaxOp
 from mlirt.dialects.trt.unary import UnaryKind, UnaryOp
 from mlirt.passes.cleanup.laws.law import Laws, Site, real
+from mlirt.passes.cleanup.rewriting import insert_before
 
 _UNDONE_BY_ITSELF = frozenset({UnaryKind.NEG, UnaryKind.NOT, UnaryKind.BITWISE_NOT})
 _ONCE_IS_ENOUGH = frozenset({UnaryKind.ABS, UnaryKind.CEIL, UnaryKind.FLOOR, UnaryKind.ROUND, UnaryKind.SIGN})
+# One tensor in, one out, and half precision is computed in float32.
+_ROUNDS_ONCE = ResizeOp | PoolingOp | SoftmaxOp | LrnOp | ShuffleOp | SliceOp | PaddingOp
 _WHOLE = frozenset({UnaryKind.CEIL, UnaryKind.FLOOR, UnaryKind.ROUND})
 
 
@@ -58,6 +69,24 @@ def holds(wide: Attribute, narrow: Attribute) -> bool:
         return digits >= 8 * byte_width(narrow)
     same_sign = is_unsigned(wide) == is_unsigned(narrow) or is_unsigned(narrow)
     return same_sign and byte_width(wide) > byte_width(narrow)
+
+
+def stay_narrow(at: Site) -> SSAValue | None:
+    """narrow(op(widen(x))) -> op(x): such a layer computes half precision in float32 anyway, and rounds once."""
+    op = at.op
+    assert isinstance(op, IdentityOp)
+    layer, target = op.input.owner, element_of(op.output.type)
+    if not isinstance(layer, _ROUNDS_ONCE) or not op.input.has_one_use() or byte_width(target) != 2:
+        return None
+    widened = layer.operands[0].owner
+    if len(layer.operands) > 1 or not is_float(target) or not isinstance(widened, IdentityOp):
+        return None
+    if element_of(widened.output.type) != f32 or element_of(widened.input.type) != target:
+        return None
+    made = type(layer).create(
+        operands=[widened.input], properties=dict(layer.properties), result_types=[op.output.type]
+    )
+    return insert_before(op, made, layer.location)
 
 
 def undo_twice(at: Site) -> SSAValue | None:
@@ -127,7 +156,7 @@ def drop_requantization(at: Site) -> SSAValue | None:
 
 
 LAWS: Laws = {
-    IdentityOp: (drop_identity, skip_exact_conversion),
+    IdentityOp: (drop_identity, skip_exact_conversion, stay_narrow),
     UnaryOp: (undo_twice, apply_unary_once),
     ActivationOp: (apply_relu_once, join_clips),
     QuantizeOp: (drop_requantization,),

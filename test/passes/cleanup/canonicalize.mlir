@@ -137,3 +137,31 @@ func.func @known_choice(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
   %y = trt.select %no, %a, %b : (tensor<1xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   func.return %y : tensor<4xf32>
 }
+
+// -----
+
+// Resampling rounds once, so that the way through float32 changes nothing.
+// CHECK-LABEL: @stays_narrow
+// CHECK-NEXT: [[Y:%.*]] = trt.resize linear %x {{.*}} : (tensor<1x1x4x4xf16>) -> tensor<1x1x8x8xf16>
+// CHECK-NEXT: func.return [[Y]]
+func.func @stays_narrow(%x: tensor<1x1x4x4xf16>) -> tensor<1x1x8x8xf16> {
+  %w = trt.identity %x : (tensor<1x1x4x4xf16>) -> tensor<1x1x4x4xf32>
+  %r = trt.resize linear %w {output_dims = #trt.dims<["1", "1", "8", "8"]>} : (tensor<1x1x4x4xf32>) -> tensor<1x1x8x8xf32>
+  %y = trt.identity %r : (tensor<1x1x8x8xf32>) -> tensor<1x1x8x8xf16>
+  func.return %y : tensor<1x1x8x8xf16>
+}
+
+// -----
+
+// The result in float32 has another reader; a function is computed in float32 for the sake of its precision.
+// CHECK-LABEL: @stays_wide
+// CHECK: trt.resize linear {{.*}} -> tensor<1x1x8x8xf32>
+// CHECK: trt.unary exp {{.*}} -> tensor<1x1x4x4xf32>
+func.func @stays_wide(%x: tensor<1x1x4x4xf16>) -> (tensor<1x1x8x8xf16>, tensor<1x1x8x8xf32>, tensor<1x1x4x4xf16>) {
+  %w = trt.identity %x : (tensor<1x1x4x4xf16>) -> tensor<1x1x4x4xf32>
+  %r = trt.resize linear %w {output_dims = #trt.dims<["1", "1", "8", "8"]>} : (tensor<1x1x4x4xf32>) -> tensor<1x1x8x8xf32>
+  %y = trt.identity %r : (tensor<1x1x8x8xf32>) -> tensor<1x1x8x8xf16>
+  %e = trt.unary exp %w : (tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32>
+  %z = trt.identity %e : (tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf16>
+  func.return %y, %r, %z : tensor<1x1x8x8xf16>, tensor<1x1x8x8xf32>, tensor<1x1x4x4xf16>
+}

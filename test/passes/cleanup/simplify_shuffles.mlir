@@ -110,3 +110,32 @@ func.func @two_readers(%x: tensor<3x4xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>
   %a = trt.activation relu %t : (tensor<4x3xf32>) -> tensor<4x3xf32>
   func.return %t, %a : tensor<4x3xf32>, tensor<4x3xf32>
 }
+
+// -----
+
+// The heads of an attention: the transposition passes a reshape that keeps its axes apart, and the product takes the swap.
+// CHECK-LABEL: @heads
+// CHECK-NEXT: [[K:%.*]] = trt.shuffle %k {{.*}}first_transpose = array<i64: 0, 2, 1, 3>}
+// CHECK-NEXT: trt.matrix_multiply %q, [[K]] {rhs_op = #trt<matrix_operation transpose>}
+func.func @heads(%q: tensor<2x12x7x8xf32>, %k: tensor<2x5x12x8xf32>) -> tensor<2x12x7x5xf32> {
+  %a = trt.shuffle %k {first_transpose = array<i64: 0, 2, 1, 3>} : (tensor<2x5x12x8xf32>) -> tensor<2x12x5x8xf32>
+  %b = trt.shuffle %a {reshape_dims = #trt.dims<["24", "5", "8"]>} : (tensor<2x12x5x8xf32>) -> tensor<24x5x8xf32>
+  %c = trt.shuffle %b {first_transpose = array<i64: 0, 2, 1>} : (tensor<24x5x8xf32>) -> tensor<24x8x5xf32>
+  %d = trt.shuffle %c {reshape_dims = #trt.dims<["2", "12", "8", "5"]>} : (tensor<24x8x5xf32>) -> tensor<2x12x8x5xf32>
+  %y = trt.matrix_multiply %q, %d : (tensor<2x12x7x8xf32>, tensor<2x12x8x5xf32>) -> tensor<2x12x7x5xf32>
+  func.return %y : tensor<2x12x7x5xf32>
+}
+
+// -----
+
+// A reshape passes a layer whose other operand is one number, whatever its rank.
+// CHECK-LABEL: @reshape_sinks
+// CHECK: [[C:%.*]] = trt.constant {{.*}} : tensor<1x1xf32>
+// CHECK: [[A:%.*]] = trt.elementwise prod %x, [[C]] : {{.*}} -> tensor<2x6xf32>
+// CHECK: trt.shuffle [[A]] {{.*}}reshape_dims = #trt.dims<["12"]>
+func.func @reshape_sinks(%x: tensor<2x6xf32>) -> tensor<12xf32> {
+  %half = trt.constant {value = dense<0.5> : tensor<1xf32>} : tensor<1xf32>
+  %r = trt.shuffle %x {reshape_dims = #trt.dims<["-1"]>} : (tensor<2x6xf32>) -> tensor<12xf32>
+  %y = trt.elementwise prod %r, %half : (tensor<12xf32>, tensor<1xf32>) -> tensor<12xf32>
+  func.return %y : tensor<12xf32>
+}

@@ -37,3 +37,16 @@ func.func @copied(%x: tensor<1x4xf32>, %z: tensor<2x2xf32>) -> (tensor<4x8xf32>,
   %y = trt.concatenation %j, %k {axis = 1 : i64} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x8xf32>
   func.return %y, %a : tensor<4x8xf32>, tensor<1x4xf32>
 }
+
+// -----
+
+// A view that adds an axis of length 1 does not stand between a producer and the result.
+// CHECK-LABEL: @stacked
+// CHECK: [[A:%.*]] = fused.pointwise %x {{.*}} -> tensor<2x1x3xf32>
+// CHECK: fused.concat [[A]], %z {fused.in_place = [true, false], axis = 1 : i64}
+func.func @stacked(%x: tensor<2x3xf32>, %z: tensor<2x1x3xf32>) -> tensor<2x2x3xf32> {
+  %e = trt.unary exp %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %a = trt.shuffle %e {reshape_dims = #trt.dims<["2", "1", "3"]>} : (tensor<2x3xf32>) -> tensor<2x1x3xf32>
+  %y = trt.concatenation %a, %z {axis = 1 : i64} : (tensor<2x1x3xf32>, tensor<2x1x3xf32>) -> tensor<2x2x3xf32>
+  func.return %y : tensor<2x2x3xf32>
+}

@@ -117,3 +117,17 @@ func.func @output(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
   %b = trt.unary exp %a : (tensor<8xf32>) -> tensor<8xf32>
   func.return %a, %b : tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// Once per row at the end of the reduction is better than once per element in the reader.
+// CHECK-LABEL: @end_of_a_reduction
+// CHECK: fused.reduction add
+// CHECK: fused.pointwise {{.*}} -> tensor<4x1xf32>
+// CHECK: fused.pointwise {{.*}} -> tensor<4x8xf32>
+func.func @end_of_a_reduction(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %r = trt.reduce sum %x {axes = array<i64: 1>} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %n = trt.unary neg %r : (tensor<4x1xf32>) -> tensor<4x1xf32>
+  %y = trt.elementwise sum %x, %n : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  func.return %y : tensor<4x8xf32>
+}
