@@ -1,0 +1,117 @@
+"""Tiled matrix products for GPUs against the reference, on random shapes, without races or bad indices."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import ml_dtypes
+import numpy as np
+import pytest
+from gpu_kernels import check_on_threads, kernel_names
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lowered_network import parse_module
+from xdsl.dialects.builtin import IntegerAttr
+
+from mlirt.dialects.kernel.core import FuncOp
+from mlirt.passes.pipeline import run_passes
+
+DTYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
+TOLERANCE = {"f32": 1e-5, "f16": 2e-3, "bf16": 1e-2}
+
+
+def tensor(shape: tuple[int, ...], element: str) -> str:
+    return f"tensor<{''.join(f'{size}x' for size in shape)}{element}>"
+
+
+def product_text(
+    left: tuple[int, ...], right: tuple[int, ...], result: tuple[int, ...], element: str, flips: tuple[bool, bool]
+) -> str:
+    """`y = relu(x @ w + b)`."""
+    x, w, b, y = (tensor(shape, element) for shape in (left, right, result[-1:], result))
+    last = len(result) - 1
+    wide = "" if element == "f32" else f"%wide = arith.extf %0 : {element} to f32"
+    narrow = "" if element == "f32" else f"%narrow = arith.truncf %max : f32 to {element}"
+    add, out = ("%0", "%max") if element == "f32" else ("%wide", "%narrow")
+    return f"""
+    func.func @main(%x: {x} {{trt.name = "x"}}, %w: {w} {{trt.name = "w"}}, %b: {b} {{trt.name = "b"}})
+        -> ({y} {{trt.name = "y"}}) {{
+      %y = fused.matmul %x, %w, %b {{transpose_lhs = {str(flips[0]).lower()}, transpose_rhs = {str(flips[1]).lower()},
+          access = [#fused.access<["d{last}"]>]}} : ({x}, {w}, {b}) -> {y} {{
+      ^bb0(%acc: f32, %0: {element}):
+        {wide}
+        %zero = arith.constant 0.0 : f32
+        %sum = arith.addf %acc, {add} : f32
+        %max = arith.maximumf %sum, %zero : f32
+        {narrow}
+        fused.yield {out} : {element}
+      }}
+      func.return %y : {y}
+    }}"""
+
+
+def check(
+    sizes: tuple[int, int, int],
+    element: str,
+    flips: tuple[bool, bool] = (False, False),
+    batch: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
+) -> list[str]:
+    """Compare a product of (rows, columns, depth); returns the kernels that it became."""
+    rows, columns, depth = sizes
+    left = (*batch[0], *((depth, rows) if flips[0] else (rows, depth)))
+    right = (*batch[1], *((columns, depth) if flips[1] else (depth, columns)))
+    result = (*np.broadcast_shapes(*batch), rows, columns)
+    rng = np.random.default_rng(0)
+    shapes = {"x": left, "w": right, "b": (columns,)}
+    inputs = {name: rng.standard_normal(shape).astype(DTYPES[element]) for name, shape in shapes.items()}
+    text = product_text(left, right, result, element, flips)
+    return kernel_names(check_on_threads(text, inputs, tactic="cuda", tolerance=TOLERANCE[element]))
+
+
+@pytest.mark.parametrize(("element", "left", "right"), list(product(DTYPES, (False, True), (False, True))))
+def test_every_orientation_of_both_operands(element: str, left: bool, right: bool) -> None:
+    assert check((70, 96, 48), element, (left, right)) == ["matmul"]
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.tuples(st.integers(5, 80), st.integers(5, 80), st.integers(1, 70)),
+    st.sampled_from(sorted(DTYPES)),
+    st.tuples(st.booleans(), st.booleans()),
+)
+def test_any_sizes(sizes: tuple[int, int, int], element: str, flips: tuple[bool, bool]) -> None:
+    check(sizes, element, flips)
+
+
+@pytest.mark.parametrize("element", ["f32", "f16"])
+@pytest.mark.parametrize("batch", [((2, 3), (2, 3)), ((2, 1), (1, 3)), ((4,), (1,))])
+def test_batches_broadcast(element: str, batch: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    assert check((33, 17, 20), element, (False, True), batch) == ["matmul"]
+
+
+@pytest.mark.parametrize("element", ["f32", "f16"])
+def test_long_sums_are_split_and_added_by_a_second_kernel(element: str) -> None:
+    assert check((40, 48, 520), element) == ["matmul", "matmul_sum"]
+
+
+@pytest.mark.parametrize("element", ["f32", "f16"])
+def test_large_tiles(element: str) -> None:
+    assert check((1400, 1280, 24), element) == ["matmul"]
+
+
+def test_few_rows_are_left_to_one_warp_per_element() -> None:
+    shapes = ((1, 64), (100, 64), (1, 100))
+    module, context = parse_module(product_text(*shapes, "f32", (False, True)))
+    run_passes(module, context, "convert-fused-to-kernel{target=cuda},map-parallel-to-threads")
+    (kernel,) = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+    assert not any(op.name == "kernel.outer_product" for op in kernel.walk())
+    assert any(op.name == "kernel.shuffle" for op in kernel.walk())
+
+
+def test_indices_are_narrow_where_everything_is_small() -> None:
+    module, context = parse_module(product_text((64, 64), (64, 64), (64, 64), "f32", (False, False)))
+    run_passes(module, context, "convert-fused-to-kernel{target=cuda},map-parallel-to-threads")
+    (kernel,) = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+    bits = kernel.attributes["index_bits"]
+    assert isinstance(bits, IntegerAttr)
+    assert bits.value.data == 32

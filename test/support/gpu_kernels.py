@@ -1,0 +1,56 @@
+"""Networks of one fused op lowered for a GPU: run by the SIMT interpreter with all its checks, or compiled to cubins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from lowered_network import parse_module
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.interpreter import interpret
+from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.plan.interpreter import run_plan
+from mlirt.passes.pipeline import check_ir, run_passes
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def lower_to_threads(module: ModuleOp, context: RtContext, tactic: str = "") -> ModuleOp:
+    """A copy of a network of fused ops as mapped kernels."""
+    lowered = module.clone()
+    chosen = f" tactic={tactic}" if tactic else ""
+    run_passes(lowered, context, f"convert-fused-to-kernel{{target=cuda{chosen}}},map-parallel-to-threads")
+    check_ir(lowered)
+    return lowered
+
+
+def check_on_threads(text: str, inputs: Mapping[str, Array], *, tactic: str = "", tolerance: float = 1e-5) -> ModuleOp:
+    """Assert that the mapped kernels give what the reference gives, without races; returns the lowered module.
+
+    The tolerance is relative to the largest value; integers are compared exactly.
+    """
+    module, context = parse_module(text)
+    expected = interpret(module, context, inputs)
+    lowered = lower_to_threads(module, context, tactic)
+    found = run_plan(lowered, context, inputs)
+    for name, want in expected.items():
+        got = found[name]
+        assert got.dtype == want.dtype
+        if want.dtype.kind in "fV":
+            wide = want.astype(np.float64)
+            bound = tolerance * max(1.0, float(np.abs(wide).max(initial=0)))
+            np.testing.assert_allclose(got.astype(np.float64), wide, rtol=0, atol=bound)
+        else:
+            np.testing.assert_array_equal(got, want)
+    return lowered
+
+
+def kernel_names(module: ModuleOp) -> list[str]:
+    """The families of the kernels of a lowered module, in order."""
+    return [op.sym_name.data.rpartition("_")[0] for op in module.body.block.ops if isinstance(op, FuncOp)]
+
+
+__all__ = ["check_on_threads", "kernel_names", "lower_to_threads"]
