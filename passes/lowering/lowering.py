@@ -20,6 +20,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.dialects.context import RtContext, weights_of
 from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.locations import name_of
 from mlirt.dialects.plan.expression import Argument
 from mlirt.dialects.plan.ops import LaunchOp
 from mlirt.dialects.symbolic import Dim
@@ -30,7 +31,7 @@ from mlirt.dialects.xdsl_compat import IrPrinter
 from mlirt.errors import CompileError
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.placement import Placements
-from mlirt.passes.lowering.tactics import tactics_for
+from mlirt.passes.lowering.tactics import TACTIC, tactics_for
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -67,7 +68,9 @@ class Lowering:
         for tactic in tactics_for(op, self.target, self.only):
             if tactic.lower(op, self):
                 return
-        raise CompileError(f"layer {_name(op)}: no tactic lowers {op.name} to {self.target.kind}")
+        chosen = op.attributes.get(TACTIC)
+        which = f"the tactic {chosen.data!r} does not lower" if isinstance(chosen, StringAttr) else "no tactic lowers"
+        raise CompileError(f"layer {name_of(op)}: {which} {op.name} to {self.target.kind}")
 
     def launch(
         self,
@@ -105,9 +108,3 @@ def _text(function: FuncOp) -> str:
     stream = StringIO()
     IrPrinter(stream=stream).print_op(function)
     return stream.getvalue()
-
-
-def _name(op: Operation) -> str:
-    from mlirt.dialects.locations import name_of
-
-    return name_of(op)

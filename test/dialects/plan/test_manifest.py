@@ -1,4 +1,4 @@
-"""The manifest of a host program is what the runtime reads: parsed by it, bound to shapes, and refused where it cannot be."""
+"""The manifest of a host program is what the runtime reads: it parses it and binds it to shapes."""
 
 from __future__ import annotations
 

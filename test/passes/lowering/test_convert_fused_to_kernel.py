@@ -7,7 +7,7 @@ import pytest
 from fused_network import Add, Network, access, check, context, network_of, random_array, region, t
 from lowered_network import lower
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, ModuleOp, f32
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, StringAttr, f32
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.fused_op import identity_region
@@ -19,7 +19,7 @@ from mlirt.dialects.plan.ops import LaunchOp, OutputOp
 from mlirt.dialects.tensor_types import rank, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
-from mlirt.errors import InvalidInputError
+from mlirt.errors import CompileError, InvalidInputError
 from mlirt.passes.pipeline import run_passes
 
 
@@ -118,3 +118,15 @@ def test_the_text_of_kernels_is_the_same_in_every_run() -> None:
     arrays = [t("float32", "n", 4), t("float32", 7)]
     names = [_kernels(lower(network_of(arrays, _returns_everything), context())) for _ in range(2)]
     assert names[0] == names[1]
+
+
+def test_an_op_may_name_its_tactic() -> None:
+    module = network_of([t("float32", 3)], lambda network: [_scaled(network, network.inputs[0], 3.0, "conv1/scale")])
+    (op,) = [op for op in module.walk() if isinstance(op, PointwiseOp)]
+    op.attributes["fused.tactic"] = StringAttr("generic")
+    assert _launches(lower(module.clone(), context(), tactic="g"))
+    op.attributes["fused.tactic"] = StringAttr("no_such")
+    with pytest.raises(
+        CompileError, match=r"layer conv1/scale: the tactic 'no_such' does not lower fused\.pointwise to cpu"
+    ):
+        lower(module, context(), tactic="g")
