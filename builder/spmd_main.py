@@ -1,15 +1,19 @@
-"""Builds the one object that drives every CPU engine: all threads run one table of kernels, with barriers between rows.
+"""Builds the one object that drives every CPU engine: its threads take the parts of each kernel as they come.
 
 It is written as LLVM IR and is the same for every network: what differs is the table. Symbols of the object:
-  mlirt_main(table, rows, sync, tid, nt)    thread `tid` of `nt` runs its part of every row of the table
-  mlirt_run(control, main, table, rows, sync, nt)    wakes the workers and takes part as thread 0
+  mlirt_main(table, rows, sync, nt, start)  one thread's share of a run whose first row has the number `start`
+  mlirt_run(control, main, table, rows, sync, nt)    wakes the workers and takes part itself; returns when all is done
   mlirt_worker(control, tid)                the life of a worker: spin a little, sleep, run, again; returns when stopped
   mlirt_prepare(control, nt)                makes the semaphores of a zeroed control block
   mlirt_spin(n)                             n pauses, to find out how long one takes
-A row is 3 words: address of the kernel, address of its parameters, flags (1: no barrier after it, 2: thread 0 alone).
-`sync` is 64 words, `control` is CONTROL_WORDS(nt) words, both zeroed once; words that different threads write lie 128
-bytes apart. Control block: word 0 job number; 16..21 main, table, rows, sync, nt, pauses before sleeping; 32 stop;
-48+16*tid whether that worker sleeps, and from the 4th word after it its semaphore.
+A row is 3 words: address of the kernel, address of its parameters, flags (2: one part alone).
+A row's work is cut into parts, more of them than threads: a thread that the system takes off its core costs the part
+that it holds and no more, and one that comes late finds nothing left to do. `sync` (64 words, zeroed once) holds the
+ticket in word 0 (number of the row << 24, parts << 12, next part) and the parts done in word 16. Row numbers grow
+through all runs: who has an old number can claim nothing, so the table of a finished run is never read.
+`control` is CONTROL_WORDS(nt) words, zeroed once; words that different threads write lie 128 bytes apart. Word 0 is the
+job number, odd while the words 16..22 are being written (main, table, rows, sync, nt, pauses before sleeping, start);
+32 stop; 48+16*tid whether that worker sleeps, and from the 4th word after it its semaphore.
 """
 
 from functools import cache
@@ -18,6 +22,7 @@ from mlirt.runtime.llvm_binding import llvm
 
 _SPINS_BEFORE_YIELDING = 4096
 _SPINS_BETWEEN_YIELDS = 64
+_PARTS_PER_THREAD = 2
 
 _PAUSES = {
     "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
@@ -31,79 +36,91 @@ declare i32 @sem_wait(ptr)
 declare i32 @sem_post(ptr)
 {pause_declaration}
 
-; The last thread to arrive opens the gate by advancing the phase; the others watch the phase, not the arrivals.
-define internal void @barrier(ptr %sync, i64 %nt) {{
+; The ticket for a row: no part is taken yet.
+define internal i64 @ticket(ptr %table, i64 %rows, i64 %i, i64 %nt, i64 %number) {{
 entry:
-  %gate = getelementptr i64, ptr %sync, i64 16
-  %phase = load atomic i64, ptr %gate monotonic, align 8
-  %before = atomicrmw add ptr %sync, i64 1 acq_rel
-  %arrived = add i64 %before, 1
-  %all = icmp eq i64 %arrived, %nt
-  br i1 %all, label %open, label %spin
+  %shifted = shl i64 %number, 24
+  %more = icmp slt i64 %i, %rows
+  br i1 %more, label %row, label %end
+row:
+  %word = mul i64 %i, 3
+  %flags_word = add i64 %word, 2
+  %flags_at = getelementptr i64, ptr %table, i64 %flags_word
+  %flags = load i64, ptr %flags_at, align 8
+  %serial = and i64 %flags, 2
+  %is_serial = icmp ne i64 %serial, 0
+  %few = icmp ule i64 %nt, 1
+  %whole = or i1 %is_serial, %few
+  %many = mul i64 %nt, {parts_per_thread}
+  %parts = select i1 %whole, i64 1, i64 %many
+  %placed = shl i64 %parts, 12
+  %full = or i64 %shifted, %placed
+  ret i64 %full
+end:
+  ret i64 %shifted
+}}
+
+define void @mlirt_main(ptr %table, i64 %rows, ptr %sync, i64 %nt, i64 %start) {{
+entry:
+  %done_at = getelementptr i64, ptr %sync, i64 16
+  %any = icmp sgt i64 %rows, 0
+  br i1 %any, label %row, label %leave
+row:
+  %i = phi i64 [ 0, %entry ], [ %next, %advance ]
+  %number = add i64 %start, %i
+  br label %look
+look:
+  %n = phi i64 [ 0, %row ], [ 0, %work ], [ 0, %lost ], [ %counted, %patient ], [ {resume}, %give_way ]
+  %ticket = load atomic i64, ptr %sync acquire, align 8
+  %current = lshr i64 %ticket, 24
+  %here = icmp eq i64 %current, %number
+  br i1 %here, label %count_parts, label %advance
+count_parts:
+  %part = and i64 %ticket, 4095
+  %high = lshr i64 %ticket, 12
+  %parts = and i64 %high, 4095
+  %left = icmp ult i64 %part, %parts
+  br i1 %left, label %claim, label %wait
+claim:
+  %taken = add i64 %ticket, 1
+  %pair = cmpxchg ptr %sync, i64 %ticket, i64 %taken acq_rel acquire
+  %won = extractvalue {{ i64, i1 }} %pair, 1
+  br i1 %won, label %work, label %lost
+lost:
+  br label %look
+work:
+  %word = mul i64 %i, 3
+  %code_at = getelementptr i64, ptr %table, i64 %word
+  %params_at = getelementptr i64, ptr %code_at, i64 1
+  %code = load ptr, ptr %code_at, align 8
+  %params = load ptr, ptr %params_at, align 8
+  call void %code(ptr %params, i64 %part, i64 %parts)
+  %before = atomicrmw add ptr %done_at, i64 1 acq_rel
+  %finished = add i64 %before, 1
+  %last = icmp eq i64 %finished, %parts
+  br i1 %last, label %open, label %look
 open:
-  store atomic i64 0, ptr %sync monotonic, align 8
-  %following = add i64 %phase, 1
-  store atomic i64 %following, ptr %gate release, align 8
-  ret void
-spin:
-  %n = phi i64 [ 0, %entry ], [ %counted, %patient ], [ {resume}, %give_way ]
+  store atomic i64 0, ptr %done_at monotonic, align 8
+  %following = add i64 %i, 1
+  %following_number = add i64 %number, 1
+  %fresh = call i64 @ticket(ptr %table, i64 %rows, i64 %following, i64 %nt, i64 %following_number)
+  store atomic i64 %fresh, ptr %sync release, align 8
+  br label %advance
+wait:
   {pause}
-  %now = load atomic i64, ptr %gate acquire, align 8
-  %opened = icmp ne i64 %now, %phase
-  br i1 %opened, label %done, label %count
-count:
   %counted = add i64 %n, 1
   %long = icmp uge i64 %counted, {limit}
   br i1 %long, label %give_way, label %patient
 patient:
-  br label %spin
+  br label %look
 give_way:
   call i32 @sched_yield()
-  br label %spin
-done:
-  ret void
-}}
-
-define void @mlirt_main(ptr %table, i64 %rows, ptr %sync, i64 %tid, i64 %nt) {{
-entry:
-  %any = icmp sgt i64 %rows, 0
-  br i1 %any, label %row, label %done
-row:
-  %i = phi i64 [ 0, %entry ], [ %next, %advance ]
-  %word = mul i64 %i, 3
-  %code_at = getelementptr i64, ptr %table, i64 %word
-  %params_at = getelementptr i64, ptr %code_at, i64 1
-  %flags_at = getelementptr i64, ptr %code_at, i64 2
-  %code = load ptr, ptr %code_at, align 8
-  %params = load ptr, ptr %params_at, align 8
-  %flags = load i64, ptr %flags_at, align 8
-  %serial = and i64 %flags, 2
-  %is_serial = icmp ne i64 %serial, 0
-  br i1 %is_serial, label %serial_row, label %shared_row
-serial_row:
-  %is_first = icmp eq i64 %tid, 0
-  br i1 %is_first, label %alone, label %after
-alone:
-  call void %code(ptr %params, i64 0, i64 1)
-  br label %after
-shared_row:
-  call void %code(ptr %params, i64 %tid, i64 %nt)
-  br label %after
-after:
+  br label %look
+advance:
   %next = add i64 %i, 1
   %is_last = icmp eq i64 %next, %rows
-  %free = and i64 %flags, 1
-  %bound = icmp eq i64 %free, 0
-  %wanted = or i1 %bound, %is_last
-  %many = icmp ugt i64 %nt, 1
-  %waits = and i1 %wanted, %many
-  br i1 %waits, label %wait, label %advance
-wait:
-  call void @barrier(ptr %sync, i64 %nt)
-  br label %advance
-advance:
-  br i1 %is_last, label %done, label %row
-done:
+  br i1 %is_last, label %leave, label %row
+leave:
   ret void
 }}
 
@@ -114,11 +131,18 @@ entry:
   %rows_at = getelementptr i64, ptr %control, i64 18
   %sync_at = getelementptr i64, ptr %control, i64 19
   %nt_at = getelementptr i64, ptr %control, i64 20
-  store ptr %main, ptr %main_at, align 8
-  store ptr %table, ptr %table_at, align 8
-  store i64 %rows, ptr %rows_at, align 8
-  store ptr %sync, ptr %sync_at, align 8
-  store i64 %nt, ptr %nt_at, align 8
+  %start_at = getelementptr i64, ptr %control, i64 22
+  %ticket = load atomic i64, ptr %sync acquire, align 8
+  %start = lshr i64 %ticket, 24
+  %writing = atomicrmw add ptr %control, i64 1 seq_cst
+  store atomic ptr %main, ptr %main_at seq_cst, align 8
+  store atomic ptr %table, ptr %table_at seq_cst, align 8
+  store atomic i64 %rows, ptr %rows_at seq_cst, align 8
+  store atomic ptr %sync, ptr %sync_at seq_cst, align 8
+  store atomic i64 %nt, ptr %nt_at seq_cst, align 8
+  store atomic i64 %start, ptr %start_at seq_cst, align 8
+  %first = call i64 @ticket(ptr %table, i64 %rows, i64 0, i64 %nt, i64 %start)
+  store atomic i64 %first, ptr %sync seq_cst, align 8
   %job = atomicrmw add ptr %control, i64 1 seq_cst
   br label %worker
 worker:
@@ -144,7 +168,7 @@ awake:
   %next = add i64 %tid, 1
   br label %worker
 work:
-  call void %main(ptr %table, i64 %rows, ptr %sync, i64 0, i64 %nt)
+  call void %main(ptr %table, i64 %rows, ptr %sync, i64 %nt, i64 %start)
   ret void
 }}
 
@@ -160,17 +184,18 @@ entry:
   %sync_at = getelementptr i64, ptr %control, i64 19
   %nt_at = getelementptr i64, ptr %control, i64 20
   %pauses_at = getelementptr i64, ptr %control, i64 21
+  %start_at = getelementptr i64, ptr %control, i64 22
   %stop_at = getelementptr i64, ptr %control, i64 32
   br label %idle
 idle:
-  %seen = phi i64 [ 0, %entry ], [ %seen, %nap ], [ %number, %work ]
+  %seen = phi i64 [ 0, %entry ], [ %seen, %nap ], [ %seen, %begin ], [ %seen, %read ], [ %number, %work ]
   %pauses = load i64, ptr %pauses_at, align 8
   br label %spin
 spin:
   %n = phi i64 [ 0, %idle ], [ %counted, %still ]
   %job = load atomic i64, ptr %control acquire, align 8
   %fresh = icmp ne i64 %job, %seen
-  br i1 %fresh, label %begin, label %still
+  br i1 %fresh, label %wake, label %still
 still:
   {pause}
   %counted = add i64 %n, 1
@@ -186,25 +211,35 @@ lie_down:
 get_up:
   %mine = atomicrmw xchg ptr %flag, i64 0 seq_cst
   %kept = icmp ne i64 %mine, 0
-  br i1 %kept, label %begin, label %nap
+  br i1 %kept, label %wake, label %nap
 nap:
   %failed = call i32 @sem_wait(ptr %semaphore)
   %interrupted = icmp ne i32 %failed, 0
   br i1 %interrupted, label %nap_again, label %idle
 nap_again:
   br label %nap
-begin:
+wake:
   %number = phi i64 [ %job, %spin ], [ %late_job, %get_up ]
   %stop = load atomic i64, ptr %stop_at acquire, align 8
   %stopped = icmp ne i64 %stop, 0
-  br i1 %stopped, label %leave, label %work
+  br i1 %stopped, label %leave, label %begin
+begin:
+  %odd = and i64 %number, 1
+  %written = icmp eq i64 %odd, 0
+  br i1 %written, label %read, label %idle
+; The words belong together only where the job is still the same after reading them.
+read:
+  %main = load atomic ptr, ptr %main_at seq_cst, align 8
+  %table = load atomic ptr, ptr %table_at seq_cst, align 8
+  %rows = load atomic i64, ptr %rows_at seq_cst, align 8
+  %sync = load atomic ptr, ptr %sync_at seq_cst, align 8
+  %nt = load atomic i64, ptr %nt_at seq_cst, align 8
+  %start = load atomic i64, ptr %start_at seq_cst, align 8
+  %now = load atomic i64, ptr %control seq_cst, align 8
+  %same = icmp eq i64 %now, %number
+  br i1 %same, label %work, label %idle
 work:
-  %main = load ptr, ptr %main_at, align 8
-  %table = load ptr, ptr %table_at, align 8
-  %rows = load i64, ptr %rows_at, align 8
-  %sync = load ptr, ptr %sync_at, align 8
-  %nt = load i64, ptr %nt_at, align 8
-  call void %main(ptr %table, i64 %rows, ptr %sync, i64 %tid, i64 %nt)
+  call void %main(ptr %table, i64 %rows, ptr %sync, i64 %nt, i64 %start)
   br label %idle
 leave:
   ret void
@@ -254,6 +289,7 @@ def main_object(triple: str, features: str | tuple[str, ...] = ()) -> bytes:
         pause_declaration=declaration,
         pause=pause,
         limit=_SPINS_BEFORE_YIELDING,
+        parts_per_thread=_PARTS_PER_THREAD,
         resume=_SPINS_BEFORE_YIELDING - _SPINS_BETWEEN_YIELDS,
     )
     text = features if isinstance(features, str) else ",".join(f"+{name.removeprefix('+')}" for name in features)
