@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.fused.access import AccessAttr
-from mlirt.dialects.fused.fused_op import is_identity
+from mlirt.dialects.fused.fused_op import IndexOp, is_identity
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.locations import fuse
@@ -19,7 +19,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.fusion.access_composition import compose, keeps_rows, repeats
 from mlirt.passes.fusion.epilogues import producer_of
-from mlirt.passes.fusion.scalar_bodies import prepend, size, tidy, work
+from mlirt.passes.fusion.scalar_bodies import prepend, prepend_moved, size, tidy, work
 
 Consumer = PointwiseOp | ReductionOp
 
@@ -132,13 +132,17 @@ def absorb(producer: PointwiseOp, consumer: Consumer) -> None:
     """Replace the consumer's reads of the producer by the producer's own reads and a copy of its body."""
     share_operands(consumer)
     block, inputs, accesses = consumer.body.block, list(consumer.inputs), list(consumer.access)
+    body = producer.body.block
+    moves = producer.outputs[0].has_one_use() and not any(isinstance(op, IndexOp) for op in body.ops)
     for position in reversed(range(len(inputs))):
         if inputs[position].owner is not producer:
             continue
         read = accesses[position]
         added = [compose(access, read) for access in producer.access]
         arguments = [block.insert_arg(arg.type, len(block.args)) for arg in producer.body.block.args]
-        value = prepend(block, producer.body, arguments, read.indices())
+        value = (
+            prepend_moved(block, body, arguments) if moves else prepend(block, producer.body, arguments, read.indices())
+        )
         block.args[position].replace_all_uses_with(value)
         block.erase_arg(block.args[position])
         inputs[position : position + 1], accesses[position : position + 1] = [], []
@@ -148,7 +152,7 @@ def absorb(producer: PointwiseOp, consumer: Consumer) -> None:
     consumer.location = fuse(producer, consumer)
     if producer.outputs[0].first_use is None:
         producer.detach()
-        producer.erase()
+        producer.erase(safe_erase=False)
     share_operands(consumer)
 
 

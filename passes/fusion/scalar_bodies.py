@@ -52,6 +52,20 @@ def prepend(block: Block, producer: Region, arguments: Sequence[SSAValue], at: S
     raise AssertionError("a scalar region does not end with fused.yield")
 
 
+def prepend_moved(block: Block, producer: Block, arguments: Sequence[SSAValue]) -> SSAValue:
+    """As `prepend` for a producer that is needed nowhere else and does not ask for its position: its ops move."""
+    first = block.first_op
+    assert first is not None
+    for own, argument in zip(producer.args, arguments, strict=True):
+        own.replace_all_uses_with(argument)
+    for op in list(producer.ops):
+        if isinstance(op, YieldOp):
+            return op.values[0]
+        op.detach()
+        block.insert_op_before(op, first)
+    raise AssertionError("a scalar region does not end with fused.yield")
+
+
 def append(block: Block, consumer: Region, arguments: Sequence[SSAValue]) -> None:
     """Let `block` go on with a consumer's region, which reads `arguments`; the consumer's yield becomes the block's."""
     last = block.last_op
