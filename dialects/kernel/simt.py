@@ -178,6 +178,4 @@ class ShuffleOp(IRDLOperation):
 
     def verify_(self) -> None:
         require(0 < self.mask.value.data < WARP, f"{self.name}: the mask is between 1 and {WARP - 1}")
-        require(
-            self.value.type in (Float32Type(), i32), f"{self.name}: shuffles move f32 and i32, not {self.value.type}"
-        )
+        require(self.value.type in _MOVED, f"{self.name}: moves numbers of 32 or 64 bits, not {self.value.type}")

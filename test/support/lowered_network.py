@@ -47,7 +47,11 @@ def compare(
     """Assert that the lowered network gives what the reference gives; integers exactly."""
     expected = interpret(module, context, inputs)
     for target in targets:
-        found = run_plan(lower(module.clone(), context, target), context, inputs)
+        lowered = lower(module.clone(), context, target)
+        if target == "cuda":
+            run_passes(lowered, context, "map-parallel-to-threads")
+            check_ir(lowered)
+        found = run_plan(lowered, context, inputs)
         for name, want in expected.items():
             got = found[name]
             assert got.dtype == want.dtype
