@@ -294,3 +294,17 @@ def lane_indices(context: Any, first: Any, lanes: Any) -> Any:
         return builder.add(Value(builder, operands[0], types.int64).splat(lanes).llvm, steps)
 
     return result(types.int64, lanes), codegen
+
+
+@intrinsic
+def prefetch(context: Any, pointer: Any, at: Any) -> Any:
+    """Ask for the memory around an element to be brought into the second-level cache."""
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+        place = Memory(builder, sig.args[0], operands[0]).at(operands[1])
+        kind = ir.FunctionType(ir.VoidType(), [place.type, _I32, _I32, _I32])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(function, [place, _I32(0), _I32(2), _I32(1)])
+        return context.get_dummy_value()
+
+    return types.void(pointer, types.int64), codegen

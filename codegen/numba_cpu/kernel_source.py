@@ -16,6 +16,7 @@ from mlirt.codegen.python_expressions import type_name
 from mlirt.dialects.kernel.buffers import Memory
 from mlirt.dialects.kernel.core import FuncOp, ReduceKind, ReturnOp, StoreOp
 from mlirt.dialects.kernel.tile import (
+    PrefetchOp,
     TileCombineOp,
     TileFillOp,
     TileForEachOp,
@@ -83,6 +84,9 @@ class KernelSource(LaneSource):
     def kernel_worker_share(self, op: WorkerShareOp) -> None:
         first, last = self.names.define(op.first), self.names.define(op.last)
         self.line(f"{first}, {last} = share({self.text(op.tasks)}, worker, workers)")
+
+    def kernel_prefetch(self, op: PrefetchOp) -> None:
+        self.line(f"prefetch({self.text(op.buffer)}, {self.text(op.at)})")
 
     # --- register tiles
 

@@ -7,10 +7,10 @@ _ELEMENTS = (
 
 VOCABULARY = frozenset(
     {
-        *("inlined", "inf", "nan", "share"),
+        *("inlined", "inf", "nan", "share", "prefetch"),
         *(f"{prefix}{name}_pointer" for name in (*_ELEMENTS, "bool") for prefix in ("", "const_")),
         *(*_ELEMENTS, "bool_"),
-        *(f"bits_as_{name}" for name in _ELEMENTS if name.startswith(("float32", "float64", "int"))),
+        *(f"bits_as_{name}" for name in _ELEMENTS if name not in ("float16", "bfloat16")),
         *(
             "load",
             "load_first",

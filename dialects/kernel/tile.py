@@ -16,7 +16,7 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.traits import MemoryReadEffect, Pure, RecursiveMemoryEffect
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure, RecursiveMemoryEffect
 
 from mlirt.dialects.kernel.buffers import fragment
 from mlirt.dialects.kernel.core import ReduceKind, ReduceKindAttr, YieldOp, element_of_buffer
@@ -59,6 +59,26 @@ class WorkerShareOp(IRDLOperation):
 
     def __init__(self, tasks: SSAValue) -> None:
         super().__init__(operands=[tasks], result_types=[IndexType(), IndexType()])
+
+
+@irdl_op_definition
+class PrefetchOp(IRDLOperation):
+    """Ask for the memory around an element to be brought near; nothing waits for it, and any address will do.
+
+    Example: `kernel.prefetch %w[%at] : memref<?xf32>`
+    """
+
+    name = "kernel.prefetch"
+
+    buffer = operand_def(MemRefType)
+    at = operand_def(IndexType())
+
+    # Not a read: it never fails, and has to stay where it is.
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$buffer `[` $at `]` attr-dict `:` type($buffer)"
+
+    def __init__(self, buffer: SSAValue, at: SSAValue) -> None:
+        super().__init__(operands=[buffer, at])
 
 
 @irdl_op_definition

@@ -1,18 +1,35 @@
-"""How the rows of an image are cut into tasks for workers: arithmetic only, no IR."""
+"""How the rows of an image are cut into tasks for workers: a model of work, balance and memory traffic, no IR."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, maximum, minimum
 
-# Bytes of weights that a core keeps near while it goes through all channels of some rows.
-_NEAR_WEIGHTS = 400_000
-# Bytes of input rows that it keeps near.
-_NEAR_ROWS = 250_000
+# What a core's second-level cache keeps while other data streams through it.
+_NEAR = 1_400_000
+# Bytes that arrive per cycle from beyond that cache; half of the time they do so behind the arithmetic.
+_BYTES_PER_CYCLE = 16
+# What it costs to start a task, in cycles.
+_TASK = 200
 _TASKS_PER_WORKER = 4
-_IMBALANCE = 1.04
-_MOST_PANELS = 64
+_MOST_PIECES = 64
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is to be done for each of `batch` images: `rows` rows of `row_bytes` bytes of input each, by `panels` panels
+    of `weight_bytes` in all, `cycles` cycles for one row and panel. A task has a multiple of `multiple` rows.
+    """
+
+    rows: Dim
+    panels: int
+    batch: Dim
+    row_bytes: Dim
+    weight_bytes: int
+    cycles: Dim
+    multiple: int = 1
 
 
 @dataclass(frozen=True)
@@ -23,30 +40,69 @@ class Tasks:
     panel_first: bool
 
 
-def choose_tasks(
-    rows: Dim, panels: int, batch: Dim, row_bytes: Dim, weight_bytes: int, threads: int, multiple: int = 1
-) -> Tasks:
-    """How `rows` rows are cut; a task has a multiple of `multiple` rows.
+def choose_tasks(work: Work, threads: int) -> Tasks:
+    """The cut with which the busiest worker is done first."""
+    units, cycles, row_bytes = ceil_div(work.rows, work.multiple), work.cycles, work.row_bytes
+    if (
+        isinstance(units, int)
+        and isinstance(work.batch, int)
+        and isinstance(cycles, int)
+        and isinstance(row_bytes, int)
+    ):
+        known = _Known(
+            units, work.panels, work.batch, row_bytes * work.multiple, work.weight_bytes, cycles * work.multiple
+        )
+        choices = [(known.time(size, order, threads), order, size) for order in (False, True) for size in _sizes(units)]
+        _, order, size = min(choices)
+        return Tasks(size * work.multiple, order)
+    panel_first = work.weight_bytes > _NEAR
+    near = work.rows if panel_first else maximum(1, floor_div(_NEAR // 4, work.row_bytes))
+    cut = minimum(near, maximum(1, floor_div(work.rows * work.panels, threads * _TASKS_PER_WORKER)))
+    return Tasks(ceil_div(cut, work.multiple) * work.multiple, panel_first)
 
-    Many weights are read once, panel by panel, over all rows; few stay near while rows are read once. Tasks are as big
-    as they can be without a worker having more to do than the others.
-    """
-    panel_first = weight_bytes > _NEAR_WEIGHTS
-    near = rows if panel_first else minimum(rows, maximum(1, floor_div(_NEAR_ROWS, row_bytes)))
-    if isinstance(near, int) and isinstance(rows, int) and isinstance(batch, int):
-        units, most = ceil_div(rows, multiple), max(1, near // multiple)
-        assert isinstance(units, int)
-        sizes = range(most, 0, -1)
-        balanced = (size for size in sizes if _imbalance(units, size, panels * batch, threads) < _IMBALANCE)
-        return Tasks(next(balanced, 1) * multiple, panel_first)
-    cut = minimum(near, maximum(1, floor_div(rows * panels, threads * _TASKS_PER_WORKER)))
-    return Tasks(ceil_div(cut, multiple) * multiple, panel_first)
+
+def _sizes(units: int) -> Iterator[int]:
+    """Sizes of pieces, one for each number of pieces."""
+    yield from sorted({-(-units // pieces) for pieces in range(1, min(units, _MOST_PIECES) + 1)})
 
 
-def _imbalance(units: int, size: int, panels: int, threads: int) -> float:
-    """The work of the busiest worker over the mean, when tasks of `size` units are dealt out in order."""
-    full, rest = divmod(units, size)
-    pieces = [size] * full + ([rest] if rest else [])
-    tasks = pieces * min(panels, _MOST_PANELS)
-    shares = [sum(tasks[len(tasks) * t // threads : len(tasks) * (t + 1) // threads]) for t in range(threads)]
-    return max(shares) * threads / sum(tasks)
+@dataclass(frozen=True)
+class _Known:
+    """Work in units of rows, all numbers known."""
+
+    units: int
+    panels: int
+    batch: int
+    unit_bytes: int
+    weight_bytes: int
+    cycles: int
+
+    def time(self, size: int, panel_first: bool, threads: int) -> float:
+        """Cycles until the last worker is done when tasks of `size` units are dealt out in order."""
+        pieces = -(-self.units // size)
+        busiest = max(self._share(size, panel_first, worker, threads) for worker in range(threads))
+        tasks = -(-pieces * self.panels * self.batch // threads)
+        return busiest * self.cycles + tasks * _TASK + self._traffic(size, panel_first, threads) / _BYTES_PER_CYCLE
+
+    def _share(self, size: int, panel_first: bool, worker: int, threads: int) -> int:
+        """The units that a worker does. The last piece of the rows may be smaller than the others."""
+        pieces = -(-self.units // size)
+        missing = pieces * size - self.units
+        total = pieces * self.panels * self.batch
+        first, last = total * worker // threads, total * (worker + 1) // threads
+        # In this order `repeat` tasks are of one piece, then as many of the next.
+        repeat = 1 if panel_first else self.panels
+        small = sum(task // repeat % pieces == pieces - 1 for task in range(first, last))
+        return (last - first) * size - small * missing
+
+    def _traffic(self, size: int, panel_first: bool, threads: int) -> float:
+        """Bytes that a worker fetches from beyond its cache: what streams is fetched once if it stays, else each time."""
+        pieces = -(-self.units // size)
+        inputs, weights = self.unit_bytes * self.units, self.weight_bytes
+        if panel_first:
+            stays = inputs + weights // self.panels <= _NEAR
+            return weights / threads + (inputs if stays else inputs * self.panels / threads) * self.batch
+        stays = weights + self.unit_bytes * size <= _NEAR
+        rereads = 1 if self.unit_bytes * size <= _NEAR // 2 else self.panels
+        streamed = weights if stays else weights * pieces * self.batch / threads
+        return inputs * rereads * self.batch / threads + streamed

@@ -6,16 +6,16 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
-from mlirt.dialects.kernel.tile import TileFillOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.kernel.tile import PrefetchOp, TileFillOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
+from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of, is_flat
 from mlirt.passes.lowering.convolution.cpu_packing import pack, pack_depthwise
-from mlirt.passes.lowering.convolution.cpu_tile_choice import TileShape, choose_tile
+from mlirt.passes.lowering.convolution.cpu_tile_choice import TileShape, choose_tile, cycles
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tile_code import TileCode
 from mlirt.passes.lowering.tile_rows import Grid, Place, TileRows
-from mlirt.passes.lowering.tile_tasks import Tasks, choose_tasks
+from mlirt.passes.lowering.tile_tasks import Tasks, Work, choose_tasks
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cpu"})
@@ -36,15 +36,16 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     rows, length = (1, rows * length) if flat else (rows, length)
     shape = choose_tile(length, geometry.blocks_out, lowering.target.vector_bits)
     panels = -(-geometry.blocks_out // shape.blocks) * geometry.groups
-    tasks = choose_tasks(
+    work = Work(
         rows=length if flat else rows,
         panels=panels,
         batch=batch,
         row_bytes=_row_bytes(geometry, 1 if flat else length),
         weight_bytes=weights.nbytes,
-        threads=lowering.target.threads,
+        cycles=_row_cycles(geometry, shape, 1 if flat else length),
         multiple=shape.pixels if flat else 1,
     )
+    tasks = choose_tasks(work, lowering.target.threads)
     if geometry.is_depthwise:
         packed = pack_depthwise(weights, geometry.lanes)
     else:
@@ -58,6 +59,14 @@ def lower(op: Operation, lowering: Lowering) -> bool:
 def _row_bytes(geometry: Geometry, length: Dim) -> Dim:
     """Bytes of the input that a row of the result adds to what is read."""
     return length * (geometry.stride[0] * geometry.stride[1] * geometry.blocks_in * geometry.depth * 4)
+
+
+def _row_cycles(geometry: Geometry, shape: TileShape, length: Dim) -> Dim:
+    """What the tiles of a row of one panel take."""
+    steps = (
+        geometry.window[0] * geometry.window[1] * geometry.blocks_in * (1 if geometry.is_depthwise else geometry.depth)
+    )
+    return ceil_div(length * int(steps * cycles(shape)), shape.pixels)
 
 
 class ConvolutionKernel(TileRows):
@@ -77,13 +86,15 @@ class ConvolutionKernel(TileRows):
 
     def start_task(self, batch: SSAValue, panel: SSAValue) -> None:
         code, k, g = self.code, self.k, self.geometry
-        cells = g.window[0] * g.window[1]
-        size = g.blocks_in * cells * (1 if g.is_depthwise else g.depth) * self.width
-        self.w_at = code.named(k.mul(panel, code.size("panel_size", size)), "w_start")
+        self.w_at = code.named(k.mul(panel, code.size("panel_size", self._panel_size())), "w_start")
         at = k.mul(batch, code.size("x_batch", g.steps[0]))
         if g.groups > 1:
             at = k.add(at, k.mul(self._group(panel), code.size("x_group", g.steps[1] * g.blocks_in)))
         self.x_at = code.named(at, "x_start")
+
+    def _panel_size(self) -> int:
+        g = self.geometry
+        return g.blocks_in * g.window[0] * g.window[1] * (1 if g.is_depthwise else g.depth) * self.width
 
     def _group(self, panel: SSAValue) -> SSAValue:
         if self.panels_per_group == 1:
@@ -98,10 +109,21 @@ class ConvolutionKernel(TileRows):
         if not self.grid.is_flat:
             at = k.add(at, k.mul(place.row, code.size("x_row", g.steps[2] * g.stride[0])))
         at = code.named(k.add(at, k.mul(pixel, self._pixel_step())), "x_at")
+        self.ahead = self._ahead(place, pixel)
         fill = TileFillOp(k.constant(0.0, f32), self.shape.pixels, self.shape.blocks, g.lanes)
         sums = self._sum(code.named(k.value(fill), "sums"), at, rows)
         block, valid = self._blocks_out(place.panel)
         code.finish(sums, self.spans(place, block, pixel), rows, valid)
+
+    def _ahead(self, place: Place, pixel: SSAValue) -> SSAValue | None:
+        """How far ahead weights are asked for: those of the next panel, of which each tile brings one line in eight."""
+        code, k = self.code, self.k
+        if self.geometry.depth == 1:
+            return None
+        lines = min(self.geometry.depth, _UNROLLED) * self.shape.blocks
+        number = k.add(place.row, k.div(pixel, self.shape.pixels))
+        line = k.mul(k.rem(number, lines), self.geometry.lanes)
+        return code.named(k.add(code.size("panel_size", self._panel_size()), line), "ahead")
 
     def _pixel_step(self) -> SSAValue:
         """The distance between the windows of neighbouring pixels; a number shapes the code."""
@@ -143,6 +165,8 @@ class ConvolutionKernel(TileRows):
         def multiply(place: SSAValue, depth: int, state: list[SSAValue]) -> list[SSAValue]:
             tile, w_at = state
             one = k.constant(1)
+            if self.ahead is not None:
+                k.insert(PrefetchOp(self.weights, k.add(w_at, self.ahead)))
             added = TileMultiplyAddOp(tile, self.input, place, step, one, self.weights, w_at, depth, rows)
             return [code.named(k.value(added), "added"), k.add(w_at, depth * self.width)]
 
