@@ -1,18 +1,21 @@
 """Errors and latencies on a GPU, with PyTorch on the same network in the same run.
 
-    python bench/gpu.py BUNDLE [--only ID,..] [--runs 50] [--profile ID]
+    python bench/gpu.py BUNDLE.tar.gz [--only ID,..] [--runs 50] [--profile ID]
 
-BUNDLE is what prepare_gpu.py made. Needs numpy, onnx and onnxruntime; torch for the comparison. Latencies are those of the
-kernels of one inference, inputs on the device, as a replayed CUDA graph; for PyTorch also eager, with its default settings
-(TF32 in convolutions) and without TF32. Error is the largest difference over the largest value, against onnxruntime.
+BUNDLE is what prepare_gpu.py made. Needs numpy, onnx and onnxruntime; torch for the comparison. Latencies are those of
+the kernels of one inference, inputs on the device, as a replayed CUDA graph; for PyTorch also eager, with its default
+settings (TF32 in convolutions) and without TF32. Error is the largest difference over the largest value, against
+onnxruntime.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -34,7 +37,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--profile", default="")
     options = parser.parse_args()
-    bundle = Path(options.bundle)
+    bundle = opened(Path(options.bundle))
     sys.path.insert(0, str(bundle / "site"))
     chosen = set(filter(None, options.only.split(",")))
     rows: list[dict[str, Any]] = []
@@ -56,6 +59,15 @@ def main() -> None:
         rows.append(row)
         print(json.dumps(row), flush=True)
     print_table(rows)
+
+
+def opened(bundle: Path) -> Path:
+    """The folder of a bundle; an archive is unpacked."""
+    if bundle.is_dir():
+        return bundle
+    folder = Path(tempfile.mkdtemp(prefix="mlirt-gpu-"))
+    shutil.unpack_archive(bundle, folder)
+    return folder
 
 
 def model_path(record: Mapping[str, Any], bundle: Path) -> Path:
@@ -177,7 +189,9 @@ def measure_torch(record: Mapping[str, Any], bundle: Path, runs: int) -> dict[st
             outputs = module(*inputs)
             if tf32:
                 found["torch error"] = max(
-                    error_of(one.float().cpu().numpy() if one.is_floating_point() else one.cpu().numpy(), expected[name])
+                    error_of(
+                        one.float().cpu().numpy() if one.is_floating_point() else one.cpu().numpy(), expected[name]
+                    )
                     for name, one in zip(module.outputs, outputs, strict=True)
                 )
                 found["torch eager ms"] = round(_timed(torch, lambda: module(*inputs), runs), 4)
@@ -221,7 +235,9 @@ def _timed(torch: Any, call: Callable[[], Any], runs: int) -> float:
 
 def print_table(rows: list[dict[str, Any]]) -> None:
     """One line per model and precision; ratios above 1: we are faster."""
-    print("\n| model | precision | error | ms | launches | torch eager ms | torch graph ms | no TF32 | ratio | torch error |")
+    print(
+        "\n| model | precision | error | ms | launches | torch eager ms | torch graph ms | no TF32 | ratio | torch error |"
+    )
     print("|---|---|---|---|---|---|---|---|---|---|")
     for row in rows:
         if "ms" not in row:

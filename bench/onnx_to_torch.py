@@ -1,7 +1,7 @@
 """A PyTorch module from an ONNX graph: a small interpreter of the operators that convolutional networks use.
 
-For measuring only: it lets PyTorch run the same network with the same weights. Shape arithmetic stays on the host, so that
-the module can be captured in a CUDA graph.
+For measuring only: it lets PyTorch run the same network with the same weights. Shape arithmetic stays on the host, so
+that the module can be captured in a CUDA graph.
 """
 
 from __future__ import annotations
@@ -91,7 +91,9 @@ def _pads(node: Node, x: Tensor, rank: int, window: Sequence[int]) -> tuple[Tens
 def _same_pads(node: Node, x: Tensor, rank: int, window: Sequence[int], lower: bool) -> list[int]:
     strides, dilations = node.get("strides", [1] * rank), node.get("dilations", [1] * rank)
     total = [
-        max(0, (-(-x.shape[2 + k] // strides[k]) - 1) * strides[k] + dilations[k] * (window[k] - 1) + 1 - x.shape[2 + k])
+        max(
+            0, (-(-x.shape[2 + k] // strides[k]) - 1) * strides[k] + dilations[k] * (window[k] - 1) + 1 - x.shape[2 + k]
+        )
         for k in range(rank)
     ]
     small, large = [n // 2 for n in total], [n - n // 2 for n in total]
@@ -232,7 +234,9 @@ def _resize(node: Node, given: list[Any]) -> Tensor:
     x = given[0]
     sizes = given[3] if len(given) > 3 and given[3] is not None else None
     scales = given[2] if len(given) > 2 and sizes is None else (given[1] if node.kind == "Upsample" else None)
-    target = sizes.tolist() if sizes is not None else [int(n * s) for n, s in zip(x.shape, scales.tolist(), strict=True)]
+    target = (
+        sizes.tolist() if sizes is not None else [int(n * s) for n, s in zip(x.shape, scales.tolist(), strict=True)]
+    )
     mode = node.get("mode", "nearest")
     if mode == "nearest":
         return F.interpolate(x, target[2:], mode="nearest")
@@ -245,7 +249,9 @@ def _pad(node: Node, given: list[Any]) -> Tensor:
     pads = given[1].tolist() if len(given) > 1 else node.get("pads")
     value = float(given[2]) if len(given) > 2 and given[2] is not None else node.get("value", 0.0)
     turned = [n for k in reversed(range(x.dim())) for n in (pads[k], pads[x.dim() + k])]
-    return F.pad(x, turned, {"edge": "replicate"}.get(node.get("mode", "constant"), node.get("mode", "constant")), value)
+    return F.pad(
+        x, turned, {"edge": "replicate"}.get(node.get("mode", "constant"), node.get("mode", "constant")), value
+    )
 
 
 def _reduce(function: Callable[..., Tensor]) -> Rule:

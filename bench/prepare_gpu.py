@@ -2,10 +2,10 @@
 
     python bench/prepare_gpu.py CORPUS MODELS_DIR OUT [--only ID,..] [--precisions fp32,fp16] [--plans]
 
-CORPUS holds <id>/model.onnx; MODELS_DIR holds make_inputs.py and derive.py, which makes the models `*_rand` from their small
-originals. Into OUT go the cubins of every kernel, inputs with onnxruntime's outputs, the models (those that derive.py can make
-there as their originals), and the xdsl package: there, passes run and take each kernel's cubin by the digest of its source.
-With --plans whole plan files are written too, for models whose plan is small.
+CORPUS holds <id>/model.onnx; MODELS_DIR holds make_inputs.py and derive.py, which makes the models `*_rand` from their
+small originals. OUT.tar.gz gets the cubins of every kernel, inputs with onnxruntime's outputs, the models (of those that
+derive.py can make the originals), and the xdsl package: there, passes run and take each kernel's cubin by the digest of
+its source. With --plans whole plan files are written too, for models whose plan is small.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def main() -> None:
         shutil.copy(Path(options.models) / source, out / source)
     _copy_packages(out / "site")
     (out / "index.json").write_text(json.dumps(records, indent=1))
-    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
-    print(f"{len(records)} records, {size / 2**20:.1f} MiB in {out}")
+    archive = Path(shutil.make_archive(str(out), "gztar", out))
+    print(f"{len(records)} records, {archive.stat().st_size / 2**20:.1f} MiB in {archive}")
 
 
 def _arguments() -> argparse.Namespace:

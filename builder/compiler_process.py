@@ -14,13 +14,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from mlirt.errors import CompileError
 
 _IDLE_SECONDS = 20.0
 
 Answer: TypeAlias = "tuple[dict[str, Any], list[bytes]]"
+Handler: TypeAlias = "Callable[[dict[str, Any]], tuple[dict[str, Any], Sequence[bytes]]]"
 
 
 class CompilerProcess:
@@ -43,7 +44,7 @@ class CompilerProcess:
             [sys.executable, "-m", self._module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
         )
 
-    def __enter__(self) -> CompilerProcess:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -92,7 +93,7 @@ class CompilerProcess:
 atexit.register(CompilerProcess.stop_idle)
 
 
-def serve(handle: Callable[[dict[str, Any]], tuple[dict[str, Any], Sequence[bytes]]]) -> None:
+def serve(handle: Handler) -> None:
     """Answer the requests on standard input until there are none; `handle` gives a record and pieces of bytes."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -101,10 +102,14 @@ def serve(handle: Callable[[dict[str, Any]], tuple[dict[str, Any], Sequence[byte
         line = sys.stdin.buffer.readline()
         if not line:
             return
-        try:
-            record, pieces = handle(json.loads(line))
-        except Exception as error:
-            record, pieces = {"error": f"{error}"}, []
+        record, pieces = _handled(handle, json.loads(line))
         record["sizes"] = [len(piece) for piece in pieces]
         answers.write(json.dumps(record).encode() + b"\n" + b"".join(pieces))
         answers.flush()
+
+
+def _handled(handle: Handler, request: dict[str, Any]) -> tuple[dict[str, Any], Sequence[bytes]]:
+    try:
+        return handle(request)
+    except Exception as error:
+        return {"error": f"{error}"}, []

@@ -44,10 +44,18 @@ def copy_async(type_name: str, count: int, *, guarded: bool = False) -> Any:
     return word(types.void, arguments, emit)
 
 
-commit_async = word(types.void, [], lambda builder: ptx(builder, "cp.async.commit_group;", [], [], memory=True))
+def _instruction(text: str) -> Any:
+    """`word()`: one PTX instruction without operands."""
+
+    def emit(builder: Any) -> Any:
+        return ptx(builder, text, [], [], memory=True)
+
+    return word(types.void, [], emit)
+
+
+commit_async = _instruction("cp.async.commit_group;")
 
 
 def wait_async(pending: int) -> Any:
     """`word()`: wait until only the `pending` newest groups may still be on their way."""
-    text = f"cp.async.wait_group {pending};"
-    return word(types.void, [], lambda builder: ptx(builder, text, [], [], memory=True))
+    return _instruction(f"cp.async.wait_group {pending};")

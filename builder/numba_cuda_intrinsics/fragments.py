@@ -1,7 +1,7 @@
 """Fragments: the registers of one thread, as tuples of one type. One word moves or combines all of them.
 
-numba's front end takes most of the time of a compilation, and that grows with the number of operations in the source: so
-what is unrolled is unrolled here, behind one call.
+numba's front end takes most of the time of a compilation, and that grows with the number of operations in the source:
+so what is unrolled is unrolled here, behind one call.
 """
 
 from __future__ import annotations
@@ -32,17 +32,21 @@ _WIDE = 16  # bytes of the widest access
 def fill_fragment(type_name: str, count: int) -> Any:
     """`word(x)`: `count` times `x`."""
     type_ = SCALARS[type_name]
-    return word(
-        types.UniTuple(type_, count), [type_], lambda builder, value: pack(builder, llvm_type(type_), [value] * count)
-    )
+
+    def emit(builder: Any, value: Any) -> Any:
+        return pack(builder, llvm_type(type_), [value] * count)
+
+    return word(types.UniTuple(type_, count), [type_], emit)
 
 
 def fragment(type_name: str, count: int) -> Any:
     """`word(x0, x1, ..)`: a fragment of these."""
     type_ = SCALARS[type_name]
-    return word(
-        types.UniTuple(type_, count), [type_] * count, lambda builder, *values: pack(builder, llvm_type(type_), values)
-    )
+
+    def emit(builder: Any, *values: Any) -> Any:
+        return pack(builder, llvm_type(type_), values)
+
+    return word(types.UniTuple(type_, count), [type_] * count, emit)
 
 
 def outer_product(rows: int, columns: int) -> Any:
@@ -94,7 +98,7 @@ class _Places:
 def load_fragment(
     type_name: str, offsets: Sequence[int], *, strided: bool = False, guarded: bool = False, wide: bool = False
 ) -> Any:
-    """`word(pointer, index[, stride][, valid])`: the elements at `index + offset * stride`, those from `valid` on zero."""
+    """`word(pointer, index[, stride][, valid])`: the elements at `index + offset * stride`, from `valid` on zeros."""
     places = _Places(type_name, offsets, wide)
 
     def emit(builder: Any, pointer: Any, index: Any, *rest: Any) -> Any:

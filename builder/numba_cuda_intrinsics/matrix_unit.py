@@ -1,4 +1,4 @@
-"""The warp's matrix units, and their operands from shared memory; layouts as PTX documents `mma.sync` and `ldmatrix`."""
+"""The warp's matrix units, and their operands from shared memory; layouts as in PTX's `mma.sync` and `ldmatrix`."""
 
 from __future__ import annotations
 

@@ -21,7 +21,11 @@ from mlirt.builder.numba_cuda_intrinsics.untyped import types
 
 def _special(register: str) -> Any:
     """The number in a special register, as int32."""
-    return word(types.int32, [], lambda builder: ptx(builder, f"mov.u32 $0, %{register};", [I32], [], pure=True)[0])
+
+    def emit(builder: Any) -> Any:
+        return ptx(builder, f"mov.u32 $0, %{register};", [I32], [], pure=True)[0]
+
+    return word(types.int32, [], emit)
 
 
 thread_id = _special("tid.x")

@@ -1,4 +1,4 @@
-"""The scalar expressions that CUDA source writes differently: 32-bit indices, bfloat16 as bits, divisions that cannot trap."""
+"""Scalar expressions that CUDA source writes differently: 32-bit indices, bfloat16 as bits, safe divisions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from mlirt.codegen.python_expressions import (
     call,
     type_name,
 )
-
 
 # The predicates of arith.cmpi that compare unsigned numbers, in MLIR's order.
 _FIRST_UNSIGNED = 6

@@ -1,12 +1,13 @@
-"""The text of one mapped kernel for numba-cuda: what one thread does, in words that builder/numba_cuda_intrinsics defines.
+"""The text of one mapped kernel: what one thread does, in words that builder/numba_cuda_intrinsics defines.
 
-Words with parameters (which elements a fragment has, how far apart) are made before the function, once for each use that
-differs, so that the function itself stays short.
+Words with parameters (which elements a fragment has, how far apart) are made before the function, once for each use
+that differs, so that the function itself stays short.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
@@ -17,8 +18,8 @@ from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import Expression, type_name
 from mlirt.codegen.python_source import PythonSource
 from mlirt.dialects.kernel.async_copy import CommitAsyncOp, CopyAsyncOp, WaitAsyncOp
-from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.buffers import fragment, length, memory
+from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.fragment import (
     FillFragmentOp,
     FragmentElementOp,
@@ -28,7 +29,16 @@ from mlirt.dialects.kernel.fragment import (
     StoreFragmentOp,
 )
 from mlirt.dialects.kernel.matrix_unit import LoadMatrixOp, MmaOp
-from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, ReuseSharedOp, SharedOp, ShuffleOp, ThreadIdOp, shared_offsets
+from mlirt.dialects.kernel.simt import (
+    BarrierOp,
+    BlockIdOp,
+    GridSizeOp,
+    ReuseSharedOp,
+    SharedOp,
+    ShuffleOp,
+    ThreadIdOp,
+    shared_offsets,
+)
 
 
 class CudaSource(PythonSource):
@@ -178,7 +188,7 @@ def _access(maker: str, op: LoadFragmentOp | StoreFragmentOp, value: SSAValue) -
 
 def _numbers(offsets: Sequence[int]) -> str:
     """A list of numbers, as a range where it is one."""
-    steps = {after - before for before, after in zip(offsets, offsets[1:], strict=False)}
+    steps = {after - before for before, after in pairwise(offsets)}
     if len(offsets) > 2 and len(steps) == 1 and offsets[0] == 0 and (step := steps.pop()) > 0:
         stop = offsets[-1] + step
         return f"range({stop})" if step == 1 else f"range(0, {stop}, {step})"

@@ -9,7 +9,16 @@ from xdsl.ir import Operation
 from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.interpreter_lanes import Lanes
 from mlirt.dialects.kernel.interpreter_memory import DivergenceError, SharedBuffer
-from mlirt.dialects.kernel.simt import WARP, BarrierOp, BlockIdOp, GridSizeOp, ReuseSharedOp, SharedOp, ShuffleOp, ThreadIdOp
+from mlirt.dialects.kernel.simt import (
+    WARP,
+    BarrierOp,
+    BlockIdOp,
+    GridSizeOp,
+    ReuseSharedOp,
+    SharedOp,
+    ShuffleOp,
+    ThreadIdOp,
+)
 from mlirt.dialects.scalar_semantics import scalar_dtype
 
 if TYPE_CHECKING:
@@ -55,7 +64,9 @@ def _reuse_shared(machine: Machine, lanes: Lanes, op: ReuseSharedOp) -> None:
     type_ = memory(op.result)
     dtype = scalar_dtype(type_.get_element_type())
     blocks = lanes.count // machine.block_size
-    lanes[op.result] = SharedBuffer(op.result.name_hint or old.name, type_.get_shape()[0], dtype, old.first_block, blocks)
+    lanes[op.result] = SharedBuffer(
+        op.result.name_hint or old.name, type_.get_shape()[0], dtype, old.first_block, blocks
+    )
 
 
 def _barrier(machine: Machine, lanes: Lanes, op: BarrierOp) -> None:
@@ -85,7 +96,7 @@ def whole_warps(machine: Machine, lanes: Lanes, op: Operation) -> None:
         warp = int(partial.argmax())
         block, thread = lanes.block[warp * WARP], lanes.thread[warp * WARP]
         raise DivergenceError(
-            f"{machine.where(op)}: {waiting[warp]} of {WARP} threads of the warp at block {block} thread {thread} are there"
+            f"{machine.where(op)}: {waiting[warp]} of {WARP} threads of a warp are there (block {block}, {thread})"
         )
 
 

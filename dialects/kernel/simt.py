@@ -111,7 +111,9 @@ class SharedOp(IRDLOperation):
 
 @irdl_op_definition
 class ReuseSharedOp(IRDLOperation):
-    """The same shared memory for something else: what it held is lost. No thread may have used it since the last barrier.
+    """The same shared memory for something else: what it held is lost.
+
+    No thread may have used it since the last barrier.
 
     Example: `%sums = kernel.reuse_shared %tile : memref<4096xf16, "shared"> -> memref<1024xf32, "shared">`
     """

@@ -19,9 +19,9 @@ from mlirt.passes.lowering.threads.mapping import is_structured, map_kernel
 class MapParallelToThreadsPass(ModulePass):
     """Map every kernel that is not yet written for threads.
 
-    Without inner loops each thread takes an iteration, or a 16-byte vector of them. With reductions or inner parallel loops
-    a warp or a block takes an iteration: its threads share out the inner iterations and combine results by shuffles and
-    shared memory, always in the same order. Indices are 32 bits wide where no buffer has 2**31 bytes.
+    Without inner loops each thread takes an iteration, or a 16-byte vector of them. With reductions or inner parallel
+    loops a warp or a block takes an iteration: its threads share out the inner iterations and combine results by
+    shuffles and shared memory, always in the same order. Indices are 32 bits wide where no buffer has 2**31 bytes.
 
     Before: `kernel.parallel (%n) { ^bb0(%i: index): .. }`
     After: `%i = block * 256 + thread; scf.if %i < %n { .. }`, and the number of blocks on the `plan.launch`

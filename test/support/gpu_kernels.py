@@ -1,4 +1,4 @@
-"""Networks of one fused op lowered for a GPU: run by the SIMT interpreter with all its checks, or compiled to cubins."""
+"""Networks of one fused op lowered for a GPU, and run by the SIMT interpreter with all its checks."""
 
 from __future__ import annotations
 

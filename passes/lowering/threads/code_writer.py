@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirt.dialects.tensor_types import is_float
 from mlirt.passes.lowering.index_arithmetic import IndexArithmetic
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import integer_type
 
 OpT = TypeVar("OpT", bound=Operation)
 _INDEX = IndexType()
@@ -37,10 +38,11 @@ class CodeWriter(IndexArithmetic):
     def constant(self, value: float, type_: Attribute = _INDEX) -> SSAValue:
         """A number; equal ones are one op."""
         if is_float(type_):
-            attr: Attribute = FloatAttr(float(value), type_)  # pyright: ignore[reportArgumentType]
+            attr = FloatAttr(float(value), cast("AnyFloat", type_))
+        elif isinstance(type_, IndexType):
+            attr = IntegerAttr(int(value), type_)
         else:
-            assert isinstance(type_, IntegerType | IndexType)
-            attr = IntegerAttr(int(value), type_, truncate_bits=isinstance(type_, IntegerType))
+            attr = IntegerAttr(int(value), integer_type(type_), truncate_bits=True)
         if attr not in self._constants:
             op = arith.ConstantOp(attr)
             if self._last_constant is not None:
@@ -72,10 +74,10 @@ class CodeWriter(IndexArithmetic):
     ) -> list[SSAValue]:
         """`body(i, carried)` for each i, in order; returns what the last one gave."""
         block = Block(arg_types=[_INDEX, *(value.type for value in carried)])
-        bounds = [self.index(bound) for bound in (start, stop, step)]
+        first, last, every = (self.index(bound) for bound in (start, stop, step))
         with self.inside(block):
             self.insert(scf.YieldOp(*body(block.args[0], list(block.args[1:]))))
-        return list(self.insert(scf.ForOp(*bounds, list(carried), block)).results)
+        return list(self.insert(scf.ForOp(first, last, every, list(carried), block)).results)
 
     def when(self, condition: SSAValue, then: Callable[[], None]) -> None:
         """Do something only where an i1 holds."""

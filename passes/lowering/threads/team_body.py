@@ -1,19 +1,19 @@
 """What a team of threads does together for one iteration: a warp, or a whole block.
 
-The threads of a team all do what stands outside of inner loops, each with the same values; they share out the iterations of
-inner loops, and combine what each of them has reduced in a fixed order.
+The threads of a team all do what stands outside of inner loops, each with the same values; they share out the
+iterations of inner loops, and combine what each of them has reduced in a fixed order.
 """
 
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerType, i32, i64
+from xdsl.dialects.builtin import IndexType, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.fused.reduction import ReductionKind, neutral
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp
 from mlirt.dialects.kernel.simt import WARP, BarrierOp, SharedOp, ShuffleOp
-from mlirt.dialects.tensor_types import element_name
+from mlirt.dialects.tensor_types import element_name, is_float
 from mlirt.passes.lowering.threads.code_writer import CodeWriter
 from mlirt.passes.lowering.threads.thread_body import ThreadBody, combine, signless
 
@@ -82,13 +82,13 @@ class TeamBody(ThreadBody):
         type_ = op.init.type
         name = "int64" if isinstance(type_, IndexType) else element_name(type_)
         number = neutral(ReductionKind(op.kind.data.value), name)
-        if not isinstance(type_, IntegerType):
+        if isinstance(type_, IndexType) or is_float(type_):
             return self.code.constant(number, type_)
         plain = self.code.constant(number, signless(type_))
-        return plain if plain.type == type_ else self.code.value(arith.BitcastOp(plain, type_))
+        return plain if plain.type == type_ else self.code.value(arith.BitcastOp(plain, op.init.type))
 
     def _exchanged(self, op: ReduceOp, total: SSAValue, count: int) -> SSAValue:
-        """Neighbours exchange what they have: in the end each has the combination of `count` (a power of two) threads."""
+        """Neighbours exchange what they have: in the end each has the combination of `count` threads."""
         code = self.code
         mask = count // 2
         while mask:
@@ -125,7 +125,7 @@ class TeamBody(ThreadBody):
         code, type_ = self.code, value.type
         if isinstance(type_, IndexType):
             return code.to_integer(value, i64)
-        if not isinstance(type_, IntegerType):
+        if is_float(type_):
             return value
         plain = signless(type_)
         bits = value if type_ == plain else code.value(arith.BitcastOp(value, plain))

@@ -20,7 +20,7 @@ _SMALLEST_COPY = 4  # bytes of the smallest asynchronous copy
 
 
 class Loader(ABC):
-    """Brings the tile of step `step` to a stage: `start` at once and asynchronously, or `fetch` to registers and `put`."""
+    """Brings the tile of a step to a stage: `start` at once and asynchronously, or `fetch` to registers and `put`."""
 
     tile: TileMemory
     is_async: bool
@@ -42,8 +42,8 @@ class Loader(ABC):
 class Matrix:
     """Element (i, j) of an operand at `base + i * outer + j` in `buffer`; `wide` elements are aligned, rows too.
 
-    Lines of the tile are along i, its width along j. `by_depth` says that i is the dimension of the sum, else j is. Elements
-    with i from `lines` on or j from `width` on count as zero.
+    Lines of the tile are along i, its width along j. `by_depth` says that i is the dimension of the sum, else j is.
+    Elements with i from `lines` on or j from `width` on count as zero.
     """
 
     buffer: SSAValue
@@ -158,7 +158,7 @@ class MatrixLoader(Loader):
 
 
 class TransposingLoader(Loader):
-    """A matrix of 4-byte elements whose rows become columns of the tile, so that the sum's dimension gives the lines."""
+    """A matrix of 4-byte elements whose rows become columns of the tile, so that the depth gives the lines."""
 
     is_async = True
 
@@ -191,5 +191,3 @@ class TransposingLoader(Loader):
             target = self.tile.at(k, stage, self.deep, column)
             valid = None if both is None else k.select(both, 1, 0)
             k.insert(CopyAsyncOp(matrix.buffer, source, self.tile.buffer, target, 1, valid))
-
-

@@ -16,7 +16,7 @@ from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.engines import Engine, MatrixUnit, MultiplyAdd
 from mlirt.passes.lowering.tiles.loaders import Loader
 from mlirt.passes.lowering.tiles.main_loop import stages_for, sum_of_products
-from mlirt.passes.lowering.tiles.results import Epilogue, Partial, PartCode, TileResults, add_parts, keep_sums
+from mlirt.passes.lowering.tiles.results import Epilogue, PartCode, Partial, TileResults, add_parts, keep_sums
 from mlirt.passes.lowering.tiles.shape import MATRIX_UNIT, MULTIPLY_ADD, TileShape, choose_parts, choose_shape
 from mlirt.passes.lowering.tiles.tile_memory import TileMemories, sums_pitch
 
@@ -82,7 +82,7 @@ MakeIndices = Callable[[KernelBuilder, Nest, SSAValue, SSAValue], Callable[[SSAV
 
 @dataclass(frozen=True)
 class Operands:
-    """How both operands lie in tiles: (lines, width) for a shape, whether lines go along the depth, how they are loaded."""
+    """How both operands lie in tiles: whether lines go along the depth, and how they are loaded."""
 
     left_by_depth: bool
     right_by_depth: bool
@@ -123,7 +123,9 @@ def lower_product(
     keep_sums(k, engine, sums, kept)
     results = TileResults(k, shape, place.thread, kept)
     column = k.add(place.column, results.column)
-    inside = None if _divides(shape.columns, plan.sizes.columns) else k.compare("slt", column, k.size(plan.sizes.columns))
+    inside = (
+        None if _divides(shape.columns, plan.sizes.columns) else k.compare("slt", column, k.size(plan.sizes.columns))
+    )
     partial = Partial(epilogue, plan.parts, lowering) if plan.parts > 1 else None
     write = _writer(k, epilogue, partial, borders, part, lowering)
 
@@ -216,5 +218,3 @@ def fits_narrow(sizes: Sizes, epilogue: Epilogue, lowering: Lowering) -> bool:
     bytes_ = [lowering.placements.size_of(lowering.placements[value].buffer) for value in values]
     work = sizes.rows * sizes.columns * sizes.batch * 4 * 16
     return all(isinstance(size, int) and size < _INDEX_LIMIT for size in (*bytes_, work))
-
-

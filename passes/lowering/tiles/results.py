@@ -23,7 +23,6 @@ from mlirt.passes.lowering.tiles.shape import TileShape
 from mlirt.passes.lowering.tiles.tile_memory import TileMemory
 
 
-
 @dataclass(frozen=True)
 class Epilogue:
     """What follows the sums of an op: the extra operands with their accesses, the region, and the result."""
@@ -40,7 +39,9 @@ class Epilogue:
         """The space of the result; its dimensions are merged where all operands allow, but not across `borders`."""
         places, space = lowering.placements, dims(self.output.type)
         width = len(space)
-        operands = [affine(value, places[value], one, width) for value, one in zip(self.extras, self.access, strict=True)]
+        operands = [
+            affine(value, places[value], one, width) for value, one in zip(self.extras, self.access, strict=True)
+        ]
         whole = direct(self.output, places[self.output])
         needed = indices_in(self.op.regions[-1])
         return collapse(Nest.of(space, [*operands, whole, *more]), needed, borders)

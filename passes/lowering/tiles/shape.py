@@ -15,8 +15,8 @@ _MOST_PARTS = 16
 class TileShape:
     """`rows` x `columns` results per block, `depth` products at a time.
 
-    A warp computes a part of the tile, the warps of a block stand in `warp_rows` x `warp_columns`. `stages` tiles of the
-    operands are in shared memory at once.
+    A warp computes a part of the tile, the warps of a block stand in `warp_rows` x `warp_columns`. `stages` tiles of
+    the operands are in shared memory at once.
     """
 
     rows: int

@@ -52,9 +52,7 @@ class TileMemories:
         count = start + stages * right[0] * pitches[1]
         buffer = k.value(SharedOp(max(count, -(-sums // size)), element))
         buffer.name_hint = "tiles"
-        return TileMemories(
-            TileMemory(buffer, 0, *left, pitches[0]), TileMemory(buffer, start, *right, pitches[1])
-        )
+        return TileMemories(TileMemory(buffer, 0, *left, pitches[0]), TileMemory(buffer, start, *right, pitches[1]))
 
     def sums(self, k: KernelBuilder, rows: int, columns: int) -> TileMemory:
         """The place of the sums, once nobody reads the tiles any more."""

@@ -22,8 +22,9 @@ from mlirt.passes.lowering.tiles.tile_memory import TileMemory
 class Window:
     """What a convolution slides over its input, and the order of the lines.
 
-    The lines of one tap are its input channels. With `is_flat` they follow each other without gaps, so that a tile has lines
-    of several taps; else each tap starts a new tile. `wide` pixels are neighbours in the input too: then there is one tap.
+    The lines of one tap are its input channels. With `is_flat` they follow each other without gaps, so that a tile has
+    lines of several taps; else each tap starts a new tile. `wide` pixels are neighbours in the input too: then there
+    is one tap.
     """
 
     op: ConvolutionOp
@@ -213,5 +214,3 @@ def column_count(op: ConvolutionOp) -> Dim:
     """Pixels of all images of the result."""
     sizes = dims(op.output.type)
     return sizes[0] * product(sizes[2:])
-
-

@@ -66,14 +66,16 @@ def convolution_text(problem: Problem, element: str) -> str:
     names = ["stride", "dilation", "pre_padding", "post_padding"]
     values = [problem.stride, problem.dilation, problem.pre, problem.post]
     lists = ", ".join(
-        f"{name} = array<i64: {', '.join(map(str, problem.along(value)))}>" for name, value in zip(names, values, strict=True)
+        f"{name} = array<i64: {', '.join(map(str, problem.along(value)))}>"
+        for name, value in zip(names, values, strict=True)
     )
     access = ['#fused.access<["d1"]>']
     if problem.residual:
         indices = ", ".join(f'"d{axis}"' for axis in range(len(problem.output)))
         access.append(f"#fused.access<[{indices}]>")
     extra = [b, y] if problem.residual else [b]
-    wide = [f"arith.extf %{k} : {element} to f32" if element != "f32" else f"arith.addf %{k}, %zero : f32" for k in (0, 1)]
+    widen = "arith.extf %{} : " + element + " to f32" if element != "f32" else "arith.addf %{}, %zero : f32"
+    wide = [widen.format(k) for k in (0, 1)]
     return f"""
     func.func @main(%x: {x} {{trt.name = "x"}}, %r: {y} {{trt.name = "r"}}) -> ({y} {{trt.name = "y"}}) {{
       %w = {constant(weights, element)} : {w}
