@@ -38,12 +38,25 @@ def lower(op: Operation, lowering: Lowering) -> bool:
 
         start = k.constant(float("-inf"), wide)
         largest = k.reduce(ReduceKind.MAX, row, start, lambda at: code.read(0, wide, [*here, *at]))
-        total = k.reduce(ReduceKind.ADD, row, k.constant(0, wide), exponential)
+        # On the CPU the exponentials are kept in the result, where that is exact; threads of a block would have to wait.
+        keeps = not k.is_cuda and not op.log.value.data and element == wide
+        if keeps:
+            with k.parallel(row) as at:
+                code.write(exponential(at), wide, 1, [*here, *at])
+
+        def kept(at: Sequence[SSAValue]) -> SSAValue:
+            return code.read(1, wide, [*here, *at]) if keeps else exponential(at)
+
+        total = k.reduce(ReduceKind.ADD, row, k.constant(0, wide), kept)
+        s = k.scalars(wide)
         logarithm = k.value(math.LogOp(total)) if op.log.value.data else None
+        inverse = s.div(s.constant(1.0), total) if keeps else None
         with k.parallel(row) as at:
             s = k.scalars(wide)
-            is_log = logarithm is not None
-            value = s.sub(shifted(at, largest), logarithm) if is_log else s.div(exponential(at), total)
+            if logarithm is not None:
+                value = s.sub(shifted(at, largest), logarithm)
+            else:
+                value = s.div(kept(at), total) if inverse is None else s.mul(kept(at), inverse)
             code.write(value, wide, 1, [*here, *at])
     k.finish(op)
     return True
