@@ -38,7 +38,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
 
         start = k.constant(float("-inf"), wide)
         largest = k.reduce(ReduceKind.MAX, row, start, lambda at: code.read(0, wide, [*here, *at]))
-        # On the CPU the exponentials are kept in the result, where that is exact; threads of a block would have to wait.
+        # On the CPU the exponentials are kept in the result where that is exact; threads of a block would have to wait.
         keeps = not k.is_cuda and not op.log.value.data and element == wide
         if keeps:
             with k.parallel(row) as at:
