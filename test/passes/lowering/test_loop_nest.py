@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from xdsl.dialects import test as placeholder
 from xdsl.dialects.builtin import f32
-from xdsl.dialects.test import TestOp
 
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.symbolic import Dim, parse
@@ -22,7 +22,7 @@ def _dims(*sizes: int | str) -> list[Dim]:
 def _operand(sizes: Sequence[Dim], indices: Sequence[Dim], rank: int) -> Affine:
     """A dense tensor read by an access."""
     type_ = tensor(f32, sizes)
-    value = TestOp(result_types=[type_]).results[0]
+    value = placeholder.TestOp(result_types=[type_]).results[0]
     return affine(value, Placement(value, 0, strides(type_)[0]), AccessAttr.of(indices), rank)
 
 
