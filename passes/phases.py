@@ -42,6 +42,7 @@ PHASES = (
         "cleanup",
         "the same network with less in it",
         (
+            Step("name-dimensions", "sizes of the inputs have names before shapes are computed with them"),
             Step("canonicalize", "identities and no-ops go first, so that later patterns need not look through them"),
             Step("fold-constants", "what only depends on weights is computed once, here"),
             Step("propagate-shapes", "folded shape operands make dimensions known"),

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import pkgutil
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.locations import name_of
+from mlirt.dialects.symbolic import symbols
+from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.errors import UnsupportedError
 from mlirt.passes.lowering import trt_to_fused
-from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Convert
+from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Convert, require_known
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class ConvertTrtToFusedPass(ModulePass):
     """Replace each layer by fused ops, whose scalar bodies say in `arith` and `math` what the layer computes.
 
     Constants stay. Half-precision numbers are computed in float32. A layer without a conversion raises
-    `UnsupportedError`.
+    `UnsupportedError`, and so does one whose dimensions do not follow from those of the function's inputs.
 
     Before:
 
@@ -50,7 +52,23 @@ class ConvertTrtToFusedPass(ModulePass):
             convert = table.get(type(layer))
             if convert is None:
                 raise UnsupportedError(f"layer {name_of(layer)}: {layer.name} cannot be compiled for a device yet")
-            convert(Conversion(ctx, layer))
+            at = Conversion(ctx, layer)
+            known = _input_symbols(layer)
+            for result in layer.results:
+                require_known(at, dims(result.type), "shape", known)
+            convert(at)
+
+
+def _input_symbols(layer: Operation) -> frozenset[str]:
+    """The names of dimensions that the inputs of the layer's function settle."""
+    block = layer.parent
+    assert block is not None
+    return _symbols_of(tuple(argument.type for argument in block.args))
+
+
+@lru_cache(maxsize=8)
+def _symbols_of(types: tuple[Attribute, ...]) -> frozenset[str]:
+    return frozenset(name for of in types for length in dims(of) for name in symbols(length))
 
 
 @cache

@@ -15,7 +15,7 @@ from mlirt.dialects.fused.access import AccessAttr, broadcast_access, iteration
 from mlirt.dialects.fused.fused_op import identity_region
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.locations import name_of
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import Dim, symbols
 from mlirt.dialects.tensor_types import dims, element_of, is_unknown, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.errors import UnsupportedError
@@ -162,10 +162,13 @@ Convert: TypeAlias = Callable[[Conversion], None]
 Conversions: TypeAlias = Mapping[type[Operation], Convert]
 
 
-def require_known(at: Conversion, lengths: Sequence[Dim], what: str) -> None:
-    """Raise `UnsupportedError` where a length is known only to the run."""
-    if any(is_unknown(length) for length in lengths):
-        text = ", ".join("?" if is_unknown(length) else str(length) for length in lengths)
+def require_known(at: Conversion, lengths: Sequence[Dim], what: str, known: frozenset[str] | None = None) -> None:
+    """Raise `UnsupportedError` where a length is known only to the run: unnamed, or a name that is not in `known`."""
+    if all(isinstance(length, int) for length in lengths):
+        return
+    unsettled = [length for length in lengths if is_unknown(length) or (known is not None and symbols(length) - known)]
+    if unsettled:
+        text = ", ".join("?" if length in unsettled else str(length) for length in lengths)
         raise at.unsupported(
             f"its {what} [{text}] is computed at run time; only what follows from the inputs' dimensions is compiled"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math as numbers
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, math
@@ -30,7 +31,11 @@ def _remainder(s: Scalars, a: SSAValue, b: SSAValue) -> SSAValue:
     """The remainder of the truncated division, with the sign of the dividend."""
     if s.floating:
         quotient = s.function(math.TruncOp, s.div(a, b))
-        return s.sub(a, s.mul(quotient, b))
+        rest = s.sub(a, s.mul(quotient, b))
+        infinite = s.compare("eq", s.abs(b), s.constant(numbers.inf))
+        finite = s.compare("lt", s.abs(a), s.constant(numbers.inf))
+        whole = s.add_op(arith.AndIOp(infinite, finite))
+        return s.function(math.CopySignOp, s.select(whole, a, rest), a)
     return s.guarded(b, lambda safe: s.add_op((arith.RemUIOp if s.unsigned else arith.RemSIOp)(a, safe)))
 
 
@@ -42,7 +47,9 @@ def _modulo(s: Scalars, a: SSAValue, b: SSAValue) -> SSAValue:
     boolean = IntegerType(1)
     signs_differ = s.on(boolean).add_op(arith.XOrIOp(s.compare("lt", rest, zero), s.compare("lt", b, zero)))
     shifted = s.on(boolean).add_op(arith.AndIOp(s.compare("ne", rest, zero), signs_differ))
-    return s.select(shifted, s.add(rest, b), rest)
+    result = s.select(shifted, s.add(rest, b), rest)
+    # A remainder of zero has the divisor's sign as well.
+    return s.function(math.CopySignOp, result, b) if s.floating else result
 
 
 def _power(s: Scalars, a: SSAValue, b: SSAValue) -> SSAValue:

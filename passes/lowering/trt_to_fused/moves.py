@@ -33,7 +33,6 @@ def convert_shuffle(at: Conversion) -> None:
     middle = list(final)
     for axis, source in enumerate(second):
         middle[source] = final[axis]
-    require_known(at, middle, "shape")
     first = range(len(dims(op.input.type))) if op.first_transpose is None else integers(op.first_transpose)
     value = at.transposed(op.input, first)
     if op.shape is not None or op.reshape_dims is not None:
@@ -48,7 +47,6 @@ def convert_slice(at: Conversion) -> None:
     starts, strides, shape = op.starts(), op.strides(), dims(op.output.type)
     require_known(at, starts, "start")
     require_known(at, strides, "stride")
-    require_known(at, shape, "size")
     if op.mode.data is SliceMode.STRICT_BOUNDS:
         steps = enumerate(zip(starts, strides, shape, strict=True))
         indices = [start if size == 1 else start + iteration(axis) * stride for axis, (start, stride, size) in steps]

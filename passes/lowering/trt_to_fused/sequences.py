@@ -16,7 +16,7 @@ from mlirt.dialects.tensor_types import dims, element_of, rank
 from mlirt.dialects.trt.cumulative import CumulativeOp
 from mlirt.dialects.trt.fill import FillOp
 from mlirt.dialects.trt.one_hot import OneHotOp
-from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Conversions, require_known
+from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Conversions
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars, compute_type
 
 
@@ -34,7 +34,6 @@ def convert_fill(at: Conversion) -> None:
     op = at.op
     assert isinstance(op, FillOp)
     shape = dims(op.output.type)
-    require_known(at, shape, "shape")
     operands: list[SSAValue] = []
     access: list[AccessAttr] = []
     if op.alpha is not None:
@@ -60,7 +59,6 @@ def convert_one_hot(at: Conversion) -> None:
     op = at.op
     assert isinstance(op, OneHotOp)
     shape, axis, source = dims(op.output.type), op.axis.value.data, element_of(op.indices.type)
-    require_known(at, shape, "depth")
     places = [iteration(k if k < axis else k + 1) for k in range(rank(op.indices.type))]
     access = [AccessAttr.of(places), AccessAttr.of([0]), AccessAttr.of([1])]
 
