@@ -1,4 +1,4 @@
-"""Writes one kernel: its arguments, bound to buffers, sizes and numbers of the host program, and its loops."""
+"""Writes one kernel: loops, scalar ops and memory accesses, on arguments that are bound to the host program."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 from xdsl.builder import Builder
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     AnyFloat,
     DenseArrayBase,
     FloatAttr,
     FunctionType,
     IndexType,
     IntegerAttr,
-    MemRefType,
-    StringAttr,
     f32,
     f64,
     i64,
@@ -26,114 +23,34 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirt.dialects.fused.fused_op import IndexOp, SizeOp, copy_region
-from mlirt.dialects.kernel.core import FuncOp, LoadOp, ParallelOp, ReduceKind, ReduceOp, ReturnOp, StoreOp, YieldOp
-from mlirt.dialects.plan.expression import Argument, ExpressionAttr, PointerAttr
+from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, ReturnOp, StoreOp, YieldOp
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float, is_unsigned
-from mlirt.passes.lowering.index_arithmetic import IndexArithmetic
+from mlirt.dialects.tensor_types import is_float, is_unsigned
+from mlirt.passes.lowering.kernel_arguments import KernelArguments, Stride
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars, integer_type, scalar_type
 
 if TYPE_CHECKING:
-    from mlirt.dialects.tensor_op import Array
     from mlirt.passes.lowering.lowering import Lowering
+
+__all__ = ["Extent", "KernelBuilder", "Stride"]
 
 # A size of the host program, or a value inside the kernel.
 Extent: TypeAlias = "Dim | SSAValue"
-Stride: TypeAlias = "SSAValue | int"
 OpT = TypeVar("OpT", bound=Operation)
 _INDEX = IndexType()
-_CONSTANT_STRIDES = (-1, 0, 1)
 # Numbers that formulas consist of; others tell layers apart.
 _CODE_NUMBERS = frozenset({0.0, 0.5, 1.0, -1.0, 2.0, float("inf"), float("-inf")})
 
 
-class KernelBuilder(IndexArithmetic):
+class KernelBuilder(KernelArguments):
     """A kernel under construction; ops are put at the end of the innermost open loop."""
 
     def __init__(self, lowering: Lowering, family: str) -> None:
-        super().__init__()
-        self.lowering = lowering
-        self.constant_sizes = lowering.target.kind == "cuda"
-        """Whether numbers that sizes and strides are become part of the code."""
-        self.function = FuncOp(family, [], family=family)
-        self.function.attributes["target"] = StringAttr(lowering.target.kind)
+        super().__init__(lowering, family)
         self.block: Block = self.function.body.block
-        self._arguments: list[Argument] = []
-        self._buffers: list[SSAValue] = []
-        self._memories: dict[tuple[SSAValue, str, Attribute], SSAValue] = {}
-        self._sizes: dict[Dim, SSAValue] = {}
         self._constants: dict[Attribute, SSAValue] = {}
-        self._strides: dict[SSAValue, list[Stride]] = {}
         self._region_constants: dict[Operation, SSAValue] = {}
         self._last_constant: Operation | None = None
-
-    # Arguments.
-
-    def buffer(self, value: SSAValue, elements: Dim = 0) -> SSAValue:
-        """The memory of a tensor value, as a pointer to its element at index zero, moved on by a number of
-        `elements`.
-        """
-        place = self.lowering.placements[value]
-        element = element_of(value.type)
-        return self.memory(place.buffer, element, place.offset + elements * byte_width(element))
-
-    def memory(self, buffer: SSAValue, element: Attribute, offset: Dim = 0) -> SSAValue:
-        """A pointer into a `plan` buffer, `offset` bytes from its start; the same place is the same argument."""
-        key = (buffer, str(offset), element)
-        if key not in self._memories:
-            if buffer not in self._buffers:
-                self._buffers.append(buffer)
-            pointer = PointerAttr.of(self._buffers.index(buffer), offset)
-            self._memories[key] = self._argument(MemRefType(element, [DYNAMIC_INDEX]), pointer)
-        return self._memories[key]
-
-    def weights(self, array: Array, hint: str) -> SSAValue:
-        """A pointer to an array that the lowering made, for example packed weights."""
-        from mlirt.dialects.tensor_types import element_type
-
-        return self.memory(self.lowering.placements.new_weight(array, hint), element_type(array.dtype.name))
-
-    def size(self, dim: Dim) -> SSAValue:
-        """A size as an `index` value.
-
-        On a GPU numbers are constants, so that index arithmetic folds. On the CPU every number is an argument of its
-        own, even of equal ones: the text of a kernel must not tell which sizes happen to coincide. Equal symbolic
-        sizes share one.
-        """
-        if isinstance(dim, int) and self.constant_sizes:
-            return self.constant(dim)
-        if dim not in self._sizes or isinstance(dim, int):
-            self._sizes[dim] = self._argument(_INDEX, ExpressionAttr.of(dim))
-        return self._sizes[dim]
-
-    def scalar(self, value: float, type_: Attribute) -> SSAValue:
-        """A number as an argument: kernels that differ in it are shared."""
-        if is_float(type_):
-            return self._argument(type_, FloatAttr(value, cast("AnyFloat", type_)))
-        return self._argument(type_, ExpressionAttr.of(int(value)))
-
-    def _argument(self, type_: Attribute, bound_to: Argument) -> SSAValue:
-        self._arguments.append(bound_to)
-        block = self.function.body.block
-        return block.insert_arg(type_, len(block.args))
-
-    def strides(self, value: SSAValue) -> list[Stride]:
-        """The distance in elements between neighbours along each dimension; numbers where they shape the code."""
-        if value not in self._strides:
-            steps = self.lowering.placements[value].strides
-            sizes = dims(value.type)
-            self._strides[value] = [
-                0 if size == 1 else self.stride(step) for size, step in zip(sizes, steps, strict=True)
-            ]
-        return self._strides[value]
-
-    def stride(self, step: Dim) -> Stride:
-        """A stride: -1, 0 and 1 are part of the code, other numbers only on a GPU."""
-        return step if isinstance(step, int) and (self.constant_sizes or step in _CONSTANT_STRIDES) else self.size(step)
-
-    @property
-    def is_cuda(self) -> bool:
-        return self.lowering.target.kind == "cuda"
 
     # Ops.
 
