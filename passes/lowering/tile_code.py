@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, SSAValue
 
@@ -39,6 +39,7 @@ class TileCode:
         self.k, self.op, self.lanes = k, op, lanes
         places, rank = lowering.placements, len(op.output.type.get_shape())
         self.extras = [affine(value, places[value], one, rank) for value, one in zip(op.extras, op.access, strict=True)]
+        self.input_steps = places[op.input].strides
         self.out = direct(op.output, places[op.output])
         self._names = {**{one.value: f"extra_{number}" for number, one in enumerate(self.extras)}, op.output: "y"}
         self._sizes: dict[str, SSAValue] = {}
@@ -101,12 +102,22 @@ class TileCode:
 
     # --- the end of a tile
 
-    def finish(self, tile: SSAValue, spans: Sequence[Span], rows: SSAValue | None, valid: SSAValue | None) -> None:
-        """The epilogue on each element and its store; `spans` say where the tile lies along the result's dimensions."""
+    def finish(
+        self,
+        tile: SSAValue,
+        spans: Sequence[Span],
+        rows: SSAValue | None,
+        valid: SSAValue | None,
+        factor: SSAValue | None = None,
+    ) -> None:
+        """The epilogue on each element, times `factor`, and its store; `spans` say where the tile lies."""
         k = self.k
         each = TileForEachOp(tile, rows, valid)
+        element: SSAValue
         element, *inside = each.body.block.args
         with k.inside(each.body.block):
+            if factor is not None:
+                element = k.value(arith.MulfOp(element, factor))
             extras = [k.value(LoadOp(*self._place(one, spans, inside))) for one in self.extras]
             needed = indices_in(self.op.epilogue)
             indices = [self._index(spans[axis], inside) if axis in needed else inside[0] for axis in range(len(spans))]

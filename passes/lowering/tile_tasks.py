@@ -14,6 +14,8 @@ _BYTES_PER_CYCLE = 16
 # What it costs to start a task, in cycles.
 _TASK = 200
 _TASKS_PER_WORKER = 4
+# A kernel's tasks are dealt out in so many parts for each worker.
+_PARTS = 2
 _MOST_PIECES = 64
 
 
@@ -79,17 +81,19 @@ class _Known:
 
     def time(self, size: int, panel_first: bool, threads: int) -> float:
         """Cycles until the last worker is done when tasks of `size` units are dealt out in order."""
-        pieces = -(-self.units // size)
-        busiest = max(self._share(size, panel_first, worker, threads) for worker in range(threads))
+        pieces, parts = -(-self.units // size), threads * _PARTS
+        shares = sorted(self._share(size, panel_first, part, parts) for part in range(parts))
+        # The largest part goes to a worker that gets small ones besides.
+        busiest = max(shares[-1] + sum(shares[: _PARTS - 1]), sum(shares) / threads)
         tasks = -(-pieces * self.panels * self.batch // threads)
         return busiest * self.cycles + tasks * _TASK + self._traffic(size, panel_first, threads) / _BYTES_PER_CYCLE
 
-    def _share(self, size: int, panel_first: bool, worker: int, threads: int) -> int:
-        """The units that a worker does. The last piece of the rows may be smaller than the others."""
+    def _share(self, size: int, panel_first: bool, part: int, parts: int) -> int:
+        """The units of a part. The last piece of the rows may be smaller than the others."""
         pieces = -(-self.units // size)
         missing = pieces * size - self.units
         total = pieces * self.panels * self.batch
-        first, last = total * worker // threads, total * (worker + 1) // threads
+        first, last = total * part // parts, total * (part + 1) // parts
         # In this order `repeat` tasks are of one piece, then as many of the next.
         repeat = 1 if panel_first else self.panels
         small = sum(task // repeat % pieces == pieces - 1 for task in range(first, last))
