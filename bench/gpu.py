@@ -145,7 +145,7 @@ def rebuild(record: Mapping[str, Any], bundle: Path) -> Any:
     """The plan from the model, by the passes, with the kernels of the bundle."""
     from gpu_plan import digest, plan_of
 
-    from mlirt.codegen.numba_cuda.emit import sources_of
+    from mlirt.codegen.numba_cuda.kernel_source import sources_of
     from mlirt.dialects.context import RtContext
     from mlirt.frontend.onnx.importer import import_model
     from mlirt.passes.pipeline import PipelineOptions, run_phases
@@ -235,9 +235,7 @@ def _timed(torch: Any, call: Callable[[], Any], runs: int) -> float:
 
 def print_table(rows: list[dict[str, Any]]) -> None:
     """One line per model and precision; ratios above 1: we are faster."""
-    print(
-        "\n| model | precision | error | ms | launches | torch eager ms | torch graph ms | no TF32 | ratio | torch error |"
-    )
+    print("\n| model | precision | error | ms | launches | torch eager | torch graph | no TF32 | ratio | torch error |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for row in rows:
         if "ms" not in row:

@@ -3,9 +3,9 @@
     python bench/prepare_gpu.py CORPUS MODELS_DIR OUT [--only ID,..] [--precisions fp32,fp16] [--plans]
 
 CORPUS holds <id>/model.onnx; MODELS_DIR holds make_inputs.py and derive.py, which makes the models `*_rand` from their
-small originals. OUT.tar.gz gets the cubins of every kernel, inputs with onnxruntime's outputs, the models (of those that
-derive.py can make the originals), and the xdsl package: there, passes run and take each kernel's cubin by the digest of
-its source. With --plans whole plan files are written too, for models whose plan is small.
+small originals. OUT.tar.gz gets the cubins of every kernel, inputs with onnxruntime's outputs, the models (of those
+that derive.py can make the originals), and the packages that passes need: there, passes run and take each kernel's
+cubin by the digest of its source. With --plans whole plan files are written too, for models whose plan is small.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 from gpu_plan import digest, plan_of
 
 from mlirt.builder.numba_cuda import compile_kernels
-from mlirt.codegen.numba_cuda.emit import sources_of
+from mlirt.codegen.numba_cuda.kernel_source import sources_of
 from mlirt.dialects.context import RtContext
 from mlirt.errors import MlirtError
 from mlirt.frontend.onnx.importer import import_model
@@ -34,7 +34,7 @@ MODELS = (
 )
 ARCHITECTURES = ("sm_90a",)
 _LARGEST_PLAN = 6 << 20
-_PACKAGES = ("xdsl", "immutabledict", "ordered_set", "typing_extensions")
+_PACKAGES = ("mlirt", "xdsl", "immutabledict", "ordered_set", "typing_extensions")
 
 
 def main() -> None:
@@ -125,7 +125,7 @@ def _write_plan(name: str, precision: str, module: Any, context: Any, cubins: An
 
 
 def _copy_packages(site: Path) -> None:
-    """The packages that passes need, as files without their caches."""
+    """The packages that passes need, our own among them: what runs there is what the kernels were made from."""
     for package in _PACKAGES:
         spec = importlib.util.find_spec(package)
         assert spec is not None

@@ -107,7 +107,7 @@ def _cpu_code(module: ModuleOp, machine: Target, report: Callable[[str, int, int
 
 def _cuda_code(module: ModuleOp, machine: Target, report: Callable[[str, int, int], None]) -> Code:
     from mlirt.builder.numba_cuda import compile_kernels
-    from mlirt.codegen.numba_cuda.emit import sources_of
+    from mlirt.codegen.numba_cuda.kernel_source import sources_of
 
     cubins = compile_kernels(sources_of(module), report)
     sections: dict[str, bytes] = {}

@@ -3,6 +3,10 @@
 from importlib import import_module
 from typing import Any
 
+numpy: Any = import_module("numpy")
+if not hasattr(numpy, "row_stack"):
+    # NumPy 2.5 has no such name any more, and numba-cuda 0.30 asks for it when it is imported.
+    numpy.row_stack = numpy.vstack
 # First: importing numba.cuda sets up the redirection of numba.core to numba-cuda's own copies.
 cuda: Any = import_module("numba.cuda")
 ir: Any = import_module("llvmlite.ir")

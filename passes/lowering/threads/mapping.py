@@ -114,7 +114,7 @@ def _choose(outer: ParallelOp, sizes: LaunchSizes | None, launches: Sequence[Lau
     if length <= 2 * WARP and not shared:
         return Shape(team=WARP, block=64)
     team = 64
-    while team < min(length, _MOST_THREADS) and (team < 256 or rows < 2 * _PROCESSORS):
+    while 2 * team <= min(length, _MOST_THREADS) and (team < 256 or rows < 2 * _PROCESSORS):
         team *= 2
     return Shape(team=team, block=team)
 

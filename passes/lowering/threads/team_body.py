@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, i32, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.dialects.fused.reduction import ReductionKind, neutral
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp
@@ -51,13 +51,17 @@ class TeamBody(ThreadBody):
 
         def step(number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
             inner = ThreadBody(self.code, self.mapping)
-            for name, index in zip(op.body.block.args, self.code.split(number, extents), strict=True):
-                self.mapping[name] = index
+            self._bind(op.body.block, self.code.split(number, extents))
             inner.ops(op.body.block)
             return []
 
         self.code.loop(self.member, self.code.product(extents), self.size, [], step)
         self._order()
+
+    def _bind(self, block: Block, indices: list[SSAValue]) -> None:
+        for name, index in zip(block.args, indices, strict=True):
+            index.name_hint = index.name_hint or name.name_hint
+            self.mapping[name] = index
 
     def reduce(self, op: ReduceOp) -> None:
         """Each member combines every `size`-th value, then the members' results are combined."""
@@ -65,8 +69,7 @@ class TeamBody(ThreadBody):
 
         def step(number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
             inner = ThreadBody(self.code, self.mapping)
-            for name, index in zip(op.body.block.args, self.code.split(number, extents), strict=True):
-                self.mapping[name] = index
+            self._bind(op.body.block, self.code.split(number, extents))
             (value,) = inner.ops(op.body.block)
             return [combine(self.code, kind, carried[0], value)]
 
@@ -117,6 +120,7 @@ class TeamBody(ThreadBody):
             first = self.code.top.first_op
             assert first is not None
             self.code.top.insert_op_before(op, first)
+            op.result.name_hint = "partial"
             self._scratch[element] = op.result
         return self._scratch[element]
 

@@ -112,6 +112,7 @@ class ThreadBody:
             return body(carried)
 
         def step(index: SSAValue, values: list[SSAValue]) -> list[SSAValue]:
+            index.name_hint = names[0].name_hint
             self.mapping[names[0]] = index
             return self._loops(extents[1:], names[1:], values, body)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-import ml_dtypes
 import numpy as np
 import pytest
+from contractions import DTYPES, TOLERANCE, product_text
 from gpu_kernels import check_on_threads, kernel_names
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,39 +15,6 @@ from xdsl.dialects.builtin import IntegerAttr
 
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.passes.pipeline import run_passes
-
-DTYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
-TOLERANCE = {"f32": 1e-5, "f16": 2e-3, "bf16": 1e-2}
-
-
-def tensor(shape: tuple[int, ...], element: str) -> str:
-    return f"tensor<{''.join(f'{size}x' for size in shape)}{element}>"
-
-
-def product_text(
-    left: tuple[int, ...], right: tuple[int, ...], result: tuple[int, ...], element: str, flips: tuple[bool, bool]
-) -> str:
-    """`y = relu(x @ w + b)`."""
-    x, w, b, y = (tensor(shape, element) for shape in (left, right, result[-1:], result))
-    last = len(result) - 1
-    wide = "" if element == "f32" else f"%wide = arith.extf %0 : {element} to f32"
-    narrow = "" if element == "f32" else f"%narrow = arith.truncf %max : f32 to {element}"
-    add, out = ("%0", "%max") if element == "f32" else ("%wide", "%narrow")
-    return f"""
-    func.func @main(%x: {x} {{trt.name = "x"}}, %w: {w} {{trt.name = "w"}}, %b: {b} {{trt.name = "b"}})
-        -> ({y} {{trt.name = "y"}}) {{
-      %y = fused.matmul %x, %w, %b {{transpose_lhs = {str(flips[0]).lower()}, transpose_rhs = {str(flips[1]).lower()},
-          access = [#fused.access<["d{last}"]>]}} : ({x}, {w}, {b}) -> {y} {{
-      ^bb0(%acc: f32, %0: {element}):
-        {wide}
-        %zero = arith.constant 0.0 : f32
-        %sum = arith.addf %acc, {add} : f32
-        %max = arith.maximumf %sum, %zero : f32
-        {narrow}
-        fused.yield {out} : {element}
-      }}
-      func.return %y : {y}
-    }}"""
 
 
 def check(

@@ -19,7 +19,7 @@ from mlirt.errors import CompileError
 _IMPORT = "from mlirt.builder.numba_cuda_intrinsics import *"
 
 
-def emit(module: ModuleOp) -> str:
+def emit_module(module: ModuleOp) -> str:
     """All kernels of a module as one Python file."""
     texts = [source.text.removeprefix(_IMPORT).lstrip("\n") for source in sources_of(module).values()]
     return "\n\n\n".join([_IMPORT, *texts])

@@ -1,0 +1,145 @@
+"""Kernels of every family become cubins for several architectures, without a GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kernel_text import parse_kernel
+from lowered_network import parse_module
+
+from mlirt.builder import numba_cuda
+from mlirt.builder.numba_cuda import compile_kernels
+from mlirt.codegen.numba_cuda.kernel_source import emit_kernel, sources_of
+from mlirt.codegen.numba_cuda.kernel_text import KernelSource
+from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
+from mlirt.codegen.python_expressions import EXPRESSIONS
+from mlirt.errors import CompileError
+from mlirt.passes.pipeline import run_passes
+
+PRODUCT = """
+func.func @main(%x: tensor<96x64x{t}>, %w: tensor<64x72x{t}>) -> tensor<96x72x{t}> {{
+  %y = fused.matmul %x, %w : (tensor<96x64x{t}>, tensor<64x72x{t}>) -> tensor<96x72x{t}> {{
+  ^bb0(%acc: f32):
+    {narrow}
+    fused.yield {out} : {t}
+  }}
+  func.return %y : tensor<96x72x{t}>
+}}
+"""
+SOFTMAX = """
+func.func @main(%x: tensor<3x700xf64>) -> tensor<3x700xf64> {
+  %y = fused.softmax %x {axis = 1 : i64} : (tensor<3x700xf64>) -> tensor<3x700xf64>
+  func.return %y : tensor<3x700xf64>
+}
+"""
+NETWORKS = {
+    "matmul f32": PRODUCT.format(t="f32", narrow="", out="%acc"),
+    "matmul f16": PRODUCT.format(t="f16", narrow="%n = arith.truncf %acc : f32 to f16", out="%n"),
+    "matmul bf16": PRODUCT.format(t="bf16", narrow="%n = arith.truncf %acc : f32 to bf16", out="%n"),
+    "softmax f64": SOFTMAX,
+}
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIRT_CACHE", str(tmp_path))
+
+
+def lowered(text: str) -> dict[str, KernelSource]:
+    module, context = parse_module(text)
+    run_passes(module, context, "convert-fused-to-kernel{target=cuda},map-parallel-to-threads")
+    return sources_of(module)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_kernels_become_cubins(name: str) -> None:
+    sources = lowered(NETWORKS[name])
+    made = compile_kernels(sources)
+    assert set(made) == set(sources)
+    for kernel, by_architecture in made.items():
+        assert set(by_architecture) == {"sm_80", "sm_90a"}
+        for cubin in by_architecture.values():
+            assert cubin.code.startswith(b"\x7fELF")
+            assert kernel.encode() in cubin.code
+            assert cubin.registers > 0
+            assert cubin.spilled_bytes == 0
+
+
+def test_a_second_build_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = lowered(SOFTMAX)
+    first = compile_kernels(sources)
+
+    def forbidden(module: str) -> None:
+        raise AssertionError(f"{module} was started")
+
+    monkeypatch.setattr(numba_cuda, "CompilerProcess", forbidden)
+    assert compile_kernels(sources) == first
+
+
+def scalar_kernel(type_: str) -> str:
+    """A kernel that applies every scalar op that takes and gives numbers of one type."""
+    lines: list[str] = []
+    value = "%v"
+    for name in sorted(EXPRESSIONS):
+        floating = name.startswith("math") or name.endswith("f")
+        if floating != (type_[0] == "f") or name in _OTHER or name.rsplit(".", 1)[1] in ("absi", "ipowi", "fpowi"):
+            continue
+        operands = ", ".join([value, "%w", "%v"][: _ARITY.get(name, 2 if name.startswith("arith") else 1)])
+        lines.append(f'%r{len(lines)} = "{name}"({operands}) {_PROPERTIES.get(name, "")} : '
+                     f"({', '.join([type_] * (operands.count(',') + 1))}) -> {type_}")  # fmt: skip
+        value = f"%r{len(lines) - 1}"
+    body = "\n      ".join(lines)
+    one = "strides [] {static_strides = array<i64: 1>}"
+    return f"""
+    kernel.func @scalars(%x: memref<?x{type_}>, %y: memref<?x{type_}>) attributes {{block_size = 32 : i64}} {{
+      %t = kernel.thread_id : index
+      %v = kernel.load %x [%t] {one} : memref<?x{type_}> -> {type_}
+      %w = kernel.load %y [%t] {one} : memref<?x{type_}> -> {type_}
+      {body}
+      kernel.store {value}, %y [%t] {one} : {type_}, memref<?x{type_}>
+      kernel.return
+    }}"""
+
+
+_ARITY = {"arith.negf": 1, "math.atan2": 2, "math.copysign": 2, "math.powf": 2, "math.fma": 3}
+_PROPERTIES = {
+    name: '<{"fastmath" = #arith.fastmath<none>}>'
+    for name in EXPRESSIONS
+    if name.startswith("math") or name in ("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.negf")
+    or name.endswith(("numf", "mumf"))
+}  # fmt: skip
+_OTHER = {
+    f"arith.{name}"
+    for name in (
+        *("constant", "select", "cmpi", "cmpf", "bitcast", "index_cast", "index_castui"),
+        *("extf", "truncf", "extsi", "extui", "trunci", "sitofp", "uitofp", "fptosi", "fptoui"),
+    )
+}
+
+
+@pytest.mark.parametrize("type_", ["f32", "f64", "i8", "i16", "i32", "i64"])
+def test_every_scalar_op_compiles(type_: str) -> None:
+    source = emit_kernel(parse_kernel(scalar_kernel(type_)))
+    (cubin,) = compile_kernels({source.name: source}, architectures=("sm_80",))[source.name].values()
+    assert cubin.registers > 0
+
+
+def test_the_library_defines_every_word() -> None:
+    from mlirt.builder.numba_cuda_intrinsics import WORDS
+
+    assert set(WORDS) == set(VOCABULARY)
+
+
+def test_what_numba_refuses_is_told_with_the_kernel() -> None:
+    source = KernelSource("broken", "def broken(x):\n    x[0] = unknown(1)\n", ("float32*",), 32, 0)
+    with pytest.raises(CompileError, match=r"kernel broken: numba-cuda refuses the generated source: .*unknown"):
+        compile_kernels({"broken": source})
+
+
+def test_an_unmapped_kernel_has_no_source() -> None:
+    kernel = parse_kernel("kernel.func @k() { kernel.return }")
+    with pytest.raises(
+        CompileError, match="kernel @k is not mapped to blocks and threads"
+    ):
+        emit_kernel(kernel)

@@ -1,0 +1,132 @@
+"""Every family of kernels on a GPU against the reference; the same networks as for the SIMT interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from contractions import DTYPES, PROBLEMS, TOLERANCE, Problem, convolution_text, product_text
+from device_engine import engine_of
+from lowered_network import parse_module
+
+from mlirt.dialects.interpreter import interpret
+
+pytestmark = pytest.mark.gpu
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def check(text: str, inputs: Mapping[str, Array], tolerance: float, tactic: str = "") -> None:
+    """Assert that the engine gives what the reference gives, and the same bits every time."""
+    module, context = parse_module(text)
+    expected = interpret(module, context, inputs)
+    engine = engine_of(text, tactic)
+    found = engine.run(inputs)
+    for name, want in expected.items():
+        wide = want.astype(np.float64)
+        bound = tolerance * max(1.0, float(np.abs(wide).max(initial=0)))
+        np.testing.assert_allclose(found[name].astype(np.float64), wide, rtol=0, atol=bound)
+        for _ in range(5):
+            assert engine.run(inputs)[name].tobytes() == found[name].tobytes()
+
+
+def random(shapes: Mapping[str, tuple[int, ...]], element: str) -> dict[str, Array]:
+    rng = np.random.default_rng(0)
+    return {name: rng.standard_normal(shape).astype(DTYPES[element]) for name, shape in shapes.items()}
+
+
+@pytest.mark.parametrize(("element", "left", "right"), list(product(DTYPES, (False, True), (False, True))))
+def test_products(element: str, left: bool, right: bool) -> None:
+    rows, columns, depth = 200, 264, 328
+    shapes = {
+        "x": (depth, rows) if left else (rows, depth),
+        "w": (columns, depth) if right else (depth, columns),
+        "b": (columns,),
+    }
+    text = product_text(shapes["x"], shapes["w"], (rows, columns), element, (left, right))
+    check(text, random(shapes, element), TOLERANCE[element])
+
+
+@pytest.mark.parametrize("element", ["f32", "f16"])
+@pytest.mark.parametrize(("rows", "columns", "depth"), [(1, 1000, 2048), (7, 33, 5), (2048, 1536, 96), (64, 64, 4096)])
+def test_products_of_other_shapes(element: str, rows: int, columns: int, depth: int) -> None:
+    shapes = {"x": (rows, depth), "w": (depth, columns), "b": (columns,)}
+    text = product_text(shapes["x"], shapes["w"], (rows, columns), element, (False, False))
+    check(text, random(shapes, element), TOLERANCE[element])
+
+
+@pytest.mark.parametrize("tactic", ["cuda", "generic"])
+@pytest.mark.parametrize("element", DTYPES)
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_convolutions(name: str, element: str, tactic: str) -> None:
+    problem = PROBLEMS[name]
+    inputs = random({"x": problem.input, "r": problem.output}, element)
+    check(convolution_text(problem, element), inputs, TOLERANCE[element], tactic)
+
+
+@pytest.mark.parametrize("element", ["f32", "f16"])
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem((1, 256, 14, 14), (1024, 256, 1, 1), residual=True),
+        Problem((8, 64, 56, 56), (64, 64, 3, 3), pre=(1,), post=(1,), residual=True),
+        Problem((1, 512, 7, 7), (512, 512, 3, 3), pre=(1,), post=(1,)),
+        Problem((2, 3, 224, 224), (64, 3, 7, 7), stride=(2,), pre=(3,), post=(3,)),
+    ],
+)
+def test_convolutions_of_networks(problem: Problem, element: str) -> None:
+    inputs = random({"x": problem.input, "r": problem.output}, element)
+    check(convolution_text(problem, element), inputs, TOLERANCE[element])
+
+
+@pytest.mark.parametrize("element", ["f32", "f16", "f64"])
+@pytest.mark.parametrize("shape", [(1, 1000), (3, 70), (4096, 33), (300, 5000)])
+def test_softmax(shape: tuple[int, int], element: str) -> None:
+    x = f"tensor<{shape[0]}x{shape[1]}x{element}>"
+    text = f"""
+    func.func @main(%x: {x} {{trt.name = "x"}}) -> ({x} {{trt.name = "y"}}) {{
+      %y = fused.softmax %x {{axis = 1 : i64}} : ({x}) -> {x}
+      func.return %y : {x}
+    }}"""
+    dtype = np.dtype({"f32": np.float32, "f16": np.float16, "f64": np.float64}[element])
+    inputs = {"x": np.random.default_rng(0).standard_normal(shape).astype(dtype)}
+    check(text, inputs, 1e-3 if element == "f16" else 1e-6)
+
+
+@pytest.mark.parametrize("extent", [(1, 1 << 20), (2048, 49), (64, 1000), (100000, 9)])
+@pytest.mark.parametrize("kind", ["add", "max"])
+def test_reductions(kind: str, extent: tuple[int, int]) -> None:
+    rows, length = extent
+    text = f"""
+    func.func @main(%x: tensor<{rows}x{length}xf32> {{trt.name = "x"}}) -> (tensor<{rows}xf32> {{trt.name = "y"}}) {{
+      %y = fused.reduction {kind}(%x) {{access = [#fused.access<["d0", "d1"]>], reduced = #trt.dims<["{length}"]>}}
+          : (tensor<{rows}x{length}xf32>) -> tensor<{rows}xf32> {{
+      ^bb0(%e: f32):
+        fused.yield %e : f32
+      }} {{
+      ^bb0(%acc: f32):
+        fused.yield %acc : f32
+      }}
+      func.return %y : tensor<{rows}xf32>
+    }}"""
+    check(text, {"x": np.random.default_rng(0).standard_normal(extent).astype(np.float32)}, 1e-5)
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 7), (16, 64, 1024), (2, 3, 4097)])
+def test_pointwise(shape: tuple[int, int, int]) -> None:
+    x, b = f"tensor<{'x'.join(map(str, shape))}xf32>", f"tensor<{shape[1]}xf32>"
+    text = f"""
+    func.func @main(%x: {x} {{trt.name = "x"}}, %b: {b} {{trt.name = "b"}}) -> ({x} {{trt.name = "y"}}) {{
+      %y = fused.pointwise %x, %b {{access = [#fused.access<["d0", "d1", "d2"]>, #fused.access<["d1"]>]}}
+          : ({x}, {b}) -> {x} {{
+      ^bb0(%0: f32, %1: f32):
+        %2 = arith.addf %0, %1 : f32
+        %3 = math.tanh %2 : f32
+        fused.yield %3 : f32
+      }}
+      func.return %y : {x}
+    }}"""
+    check(text, random({"x": shape, "b": (shape[1],)}, "f32"), 1e-6)
