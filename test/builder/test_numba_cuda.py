@@ -139,7 +139,5 @@ def test_what_numba_refuses_is_told_with_the_kernel() -> None:
 
 def test_an_unmapped_kernel_has_no_source() -> None:
     kernel = parse_kernel("kernel.func @k() { kernel.return }")
-    with pytest.raises(
-        CompileError, match="kernel @k is not mapped to blocks and threads"
-    ):
+    with pytest.raises(CompileError, match="kernel @k is not mapped to blocks and threads"):
         emit_kernel(kernel)

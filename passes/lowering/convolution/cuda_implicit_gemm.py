@@ -21,6 +21,7 @@ from mlirt.passes.lowering.tiles.product import Operands, Place, Plan, Sizes, is
 from mlirt.passes.lowering.tiles.results import Epilogue
 from mlirt.passes.lowering.tiles.tile_memory import TileMemories
 from mlirt.passes.lowering.tiles.window_loader import Window, WindowLoader, column_count
+from mlirt.passes.lowering.typical_sizes import typical, typical_values
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -30,6 +31,7 @@ TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
 _FEWEST_ROWS = 8  # output channels of a group; a tile would be mostly empty with less
+_FEWEST_COLUMNS = 4  # pixels; with less, a warp per result reads the weights in order
 _WASTE = 1.25  # of lines, when each tap starts a new tile
 
 
@@ -43,11 +45,13 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     rows, channels, taps = weights.shape[1:]
     if accumulator_type(op.epilogue) != f32 or rows < _FEWEST_ROWS or channels * taps == 0:
         return False
-    window = _window(op, channels, groups, lowering)
     sizes = Sizes(rows, column_count(op), channels * taps, groups)
-    plan = Plan.choose(sizes, element, lambda shape: window.steps(shape.depth))
+    if taps == 1 and typical(sizes.columns, typical_values(lowering.block)) <= _FEWEST_COLUMNS:
+        return False
+    window = _window(op, channels, groups, lowering)
+    plan = Plan.choose(sizes, element, lowering, lambda shape: window.steps(shape.depth))
     window = _ordered(window, plan.shape.depth)
-    plan = Plan.choose(sizes, element, lambda shape: window.steps(shape.depth))
+    plan = Plan.choose(sizes, element, lowering, lambda shape: window.steps(shape.depth))
     half = is_half(element)
     packed = pack(weights, window, plan.shape.rows, plan.shape.depth, by_depth=not half)
 

@@ -75,7 +75,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     )
     width = rank(op.output.type)
     epilogue = Epilogue(op, list(op.extras), list(op.access))
-    plan, borders = Plan.choose(sizes, element), frozenset({width - 2, width - 1})
+    plan, borders = Plan.choose(sizes, element, lowering), frozenset({width - 2, width - 1})
     lower_product(plan, operands, epilogue, borders, partial(_indices, width), lowering, "matmul")
     return True
 

@@ -13,7 +13,9 @@ from mlirt.dialects.plan.expression import ExpressionAttr, PointerAttr
 from mlirt.dialects.plan.ops import BufferOp, InputOp, LaunchOp, ViewOp, WeightOp
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, maximum, minimum, modulo
 from mlirt.dialects.tensor_types import stored_bytes
+from mlirt.passes.lowering.typical_sizes import typical, typical_values
 
+_MANY = 1024
 _RULES: Mapping[str, Callable[[Dim, Dim], Dim]] = {
     "arith.addi": lambda a, b: a + b,
     "arith.subi": lambda a, b: a - b,
@@ -34,6 +36,7 @@ class LaunchSizes:
         self.launch = launch
         self._known: dict[SSAValue, Dim] = {}
         self._pointers: dict[SSAValue, PointerAttr] = {}
+        self._typical = typical_values(launch.parent) if launch.parent is not None else {}
         for name, given in zip(func.body.block.args, launch.arguments(), strict=True):
             if isinstance(given, ExpressionAttr):
                 self._known[name] = given.value()
@@ -67,6 +70,11 @@ class LaunchSizes:
                 return None
             total = total * size
         return total
+
+    def guess(self, extents: Sequence[SSAValue]) -> int:
+        """About how many iterations a box has; many where nothing is known."""
+        count = self.count(extents)
+        return _MANY if count is None else typical(count, self._typical)
 
     def is_aligned(self, buffer: SSAValue, bytes_: int) -> bool:
         """Whether a buffer argument points to a multiple of `bytes_`; buffers themselves start at multiples of 256."""

@@ -20,6 +20,7 @@ from mlirt.passes.lowering.threads.vector_body import VectorBody, vector_width
 _INDEX_LIMIT = 2**31
 _PROCESSORS = 132  # of an H100: what a launch should at least keep busy
 _FEW_ROWS = 64 * 1024  # with more rows than that, one thread for each is enough
+_SOME_ROWS = 8 * 1024  # the same, of short rows
 _SHORT_ROW = 16
 _MOST_THREADS = 1024
 
@@ -41,7 +42,7 @@ class Shape:
 def map_kernel(func: FuncOp, sizes: Sequence[LaunchSizes]) -> None:
     """Map a kernel with one outer parallel loop, and set the grids of its launches."""
     outer = _outer_loop(func)
-    shape = _choose(outer, sizes[0] if sizes else None, sizes)
+    shape = _choose(outer, sizes)
     old = func.body.block
     top = Block(arg_types=[arg.type for arg in old.args])
     mapping: dict[SSAValue, SSAValue] = dict(zip(old.args, top.args, strict=True))
@@ -94,19 +95,15 @@ def _blocks(shape: Shape, count: Dim | None) -> Dim:
     return ceil_div(count, shape.block * shape.vector)
 
 
-def _choose(outer: ParallelOp, sizes: LaunchSizes | None, launches: Sequence[LaunchSizes]) -> Shape:
-    """How to spread the loop, by how much there is of it and inside of it; symbolic sizes count as large."""
-    rows = sizes.count(outer.extents) if sizes is not None else None
-    inner = [op for op in outer.body.block.walk() if isinstance(op, ReduceOp | ParallelOp)]
-    if not inner:
+def _choose(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> Shape:
+    """How to spread the loop, by how much there is of it and inside of it."""
+    rows = launches[0].guess(outer.extents) if launches else _MOST_THREADS
+    inner = [op for op in outer.body.block.ops if isinstance(op, ReduceOp | ParallelOp)]
+    if not any(isinstance(op, ReduceOp | ParallelOp) for op in outer.body.block.walk()):
         vector = vector_width(outer, launches)
         return Shape(vector=vector, block=_block_for(rows, vector))
-    at_top = [op for op in outer.body.block.ops if isinstance(op, ReduceOp | ParallelOp)]
-    lengths = [sizes.count(op.extents) if sizes is not None else None for op in at_top]
-    length = max((size for size in lengths if isinstance(size, int)), default=0)
-    length = length if all(isinstance(size, int) for size in lengths) else _MOST_THREADS
-    rows = rows if isinstance(rows, int) else _PROCESSORS * 8
-    if not at_top or length <= _SHORT_ROW or rows >= _FEW_ROWS:
+    length = max((launches[0].guess(op.extents) if launches else _MOST_THREADS for op in inner), default=0)
+    if length <= _SHORT_ROW or rows >= _FEW_ROWS or (rows >= _SOME_ROWS and length <= 2 * WARP):
         return Shape(block=_block_for(rows, 1))
     shared = _rereads(outer)
     if length <= 16 * WARP and rows * WARP >= _PROCESSORS * 128 and not shared:
@@ -119,9 +116,9 @@ def _choose(outer: ParallelOp, sizes: LaunchSizes | None, launches: Sequence[Lau
     return Shape(team=team, block=team)
 
 
-def _block_for(count: Dim | None, vector: int) -> int:
+def _block_for(count: int, vector: int) -> int:
     """Threads per block: few where there is little to do, so that it reaches more processors."""
-    if not isinstance(count, int) or count >= 64 * 1024 * vector:
+    if count >= 64 * 1024 * vector:
         return 256
     return 128 if count >= 16 * 1024 * vector else 64
 

@@ -19,6 +19,7 @@ from mlirt.passes.lowering.tiles.main_loop import stages_for, sum_of_products
 from mlirt.passes.lowering.tiles.results import Epilogue, PartCode, Partial, TileResults, add_parts, keep_sums
 from mlirt.passes.lowering.tiles.shape import MATRIX_UNIT, MULTIPLY_ADD, TileShape, choose_parts, choose_shape
 from mlirt.passes.lowering.tiles.tile_memory import TileMemories, sums_pitch
+from mlirt.passes.lowering.typical_sizes import typical, typical_values
 
 _INDEX_LIMIT = 2**31
 
@@ -48,13 +49,18 @@ class Plan:
     steps: Dim
 
     @staticmethod
-    def choose(sizes: Sizes, element: Attribute, steps: Callable[[TileShape], Dim] | None = None) -> Plan:
+    def choose(
+        sizes: Sizes, element: Attribute, lowering: Lowering, steps: Callable[[TileShape], Dim] | None = None
+    ) -> Plan:
         """A tile shape, and parts of the sum; `steps` gives the number of tiles along the depth."""
         shapes = MATRIX_UNIT if is_half(element) else MULTIPLY_ADD
-        shape = choose_shape(shapes, sizes.rows, sizes.columns, sizes.batch)
+        known = typical_values(lowering.block)
+        rows, columns, batch = (typical(size, known) for size in (sizes.rows, sizes.columns, sizes.batch))
+        shape = choose_shape(shapes, rows, columns, batch)
         count = ceil_div(sizes.depth, shape.depth) if steps is None else steps(shape)
-        parts = choose_parts(shape, sizes.rows, sizes.columns, sizes.batch, count * shape.depth)
+        parts = 1
         if isinstance(count, int):
+            parts = choose_parts(shape, rows, columns, batch, count)
             parts = -(-count // -(-count // parts))  # none of them empty
         return Plan(sizes, element, shape, parts, count)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlirt.dialects.symbolic import Dim, ceil_div
-
 _PROCESSORS = 132  # of an H100: how many blocks it takes to keep it busy
 _FEWEST_STEPS = 4  # of one part of a split sum
 _MOST_PARTS = 16
@@ -45,24 +43,17 @@ MATRIX_UNIT = (
 )
 
 
-def choose_shape(shapes: tuple[TileShape, ...], rows: Dim, columns: Dim, batch: Dim) -> TileShape:
-    """The largest shape with which there is work for all processors; a middle one where sizes are not known."""
-    if not isinstance(rows, int) or not isinstance(columns, int):
-        return shapes[1]
-    count = batch if isinstance(batch, int) else 1
+def choose_shape(shapes: tuple[TileShape, ...], rows: int, columns: int, batch: int) -> TileShape:
+    """The largest shape with which there is work for all processors."""
     for shape in shapes:
-        blocks = ceil_div(rows, shape.rows) * ceil_div(columns, shape.columns) * count
-        assert isinstance(blocks, int)
+        blocks = -(-rows // shape.rows) * -(-columns // shape.columns) * batch
         if blocks >= _PROCESSORS and 2 * rows > shape.rows and 2 * columns > shape.columns:
             return shape
     # Not enough for all: larger tiles read less, and the sum can be split.
     return shapes[2] if rows <= 32 or columns <= 32 else shapes[1]
 
 
-def choose_parts(shape: TileShape, rows: Dim, columns: Dim, batch: Dim, depth: Dim) -> int:
-    """In how many parts to split each sum, so that there is work for all processors."""
-    steps = ceil_div(depth, shape.depth)
-    blocks = ceil_div(rows, shape.rows) * ceil_div(columns, shape.columns) * batch
-    if not isinstance(blocks, int) or not isinstance(steps, int) or blocks == 0:
-        return 1
-    return max(1, min(2 * _PROCESSORS // blocks, steps // _FEWEST_STEPS, _MOST_PARTS))
+def choose_parts(shape: TileShape, rows: int, columns: int, batch: int, steps: int) -> int:
+    """In how many parts to split each sum of so many tiles, so that there is work for all processors."""
+    blocks = -(-rows // shape.rows) * -(-columns // shape.columns) * batch
+    return max(1, min(2 * _PROCESSORS // max(blocks, 1), steps // _FEWEST_STEPS, _MOST_PARTS))

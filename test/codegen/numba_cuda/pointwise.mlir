@@ -31,7 +31,7 @@ func.func @main(%x: tensor<32x512xf32>, %b: tensor<32xf32>) -> tensor<32x512xf32
 // CHECK:       def pointwise_{{.*}}(buffer: "bfloat16*", buffer_1: "float16*", i: "int64"):
 // CHECK-NEXT:      thread = int64(thread_id())
 // CHECK-NEXT:      block = int64(block_id_0())
-// CHECK-NEXT:      number = block * 256 + thread
+// CHECK-NEXT:      number = block * 64 + thread
 // CHECK-NEXT:      if number < i:
 // CHECK-NEXT:          v = buffer[number]
 // CHECK-NEXT:          buffer_1[number] = float16(exp(float32_of_bfloat16(v)))

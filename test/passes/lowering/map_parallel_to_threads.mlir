@@ -3,8 +3,8 @@
 // A flat loop: one thread per iteration, and as many blocks as that takes.
 // CHECK:       func.func @main
 // CHECK:         plan.launch
-// CHECK-SAME:    grid = [#plan.expression<"((m*n + 255) // 256)">, #plan.expression<"1">, #plan.expression<"1">]
-// CHECK:       kernel.func @fill(%y: memref<?xf32>, %n: index, %m: index) attributes {block_size = 256 : i64} {
+// CHECK-SAME:    grid = [#plan.expression<"((m*n + 63) // 64)">, #plan.expression<"1">, #plan.expression<"1">]
+// CHECK:       kernel.func @fill(%y: memref<?xf32>, %n: index, %m: index) attributes {block_size = 64 : i64} {
 // CHECK:         %thread = kernel.thread_id : index
 // CHECK-NEXT:    %block = kernel.block_id {axis = 0 : i64} : index
 // CHECK:         [[TOTAL:%.*]] = arith.muli %n, %m : index
