@@ -63,7 +63,8 @@ class CompiledPlan:
                 array = weights_of(self.ctx).get(op.value)
                 memory[op.buffer] = GuardedMemory(array.nbytes, array)
             elif isinstance(op, BufferOp):
-                memory[op.buffer] = GuardedMemory(evaluate(op.bytes.value(), symbols))
+                size = evaluate(op.bytes.value(), symbols)
+                memory[op.buffer] = GuardedMemory(size, None if op.halo is None else np.zeros(size, np.uint8))
             elif isinstance(op, OutputOp):
                 shape = [evaluate(dim, symbols) for dim in dims(op.result.type)]
                 dtype = numpy_dtype(element_of(op.result.type))

@@ -8,7 +8,7 @@ from mlirt.dialects.symbolic import Dim
 
 _REGISTERS = {512: 32, 256: 16, 128: 16}
 _LATENCY = 4
-_MOST_COLUMNS = 6
+_MOST_COLUMNS = 8
 # Where the pixels in a row are not known: a divisor of the lengths that networks have, and the cost of not being one.
 _USUAL_PIXELS = 8
 _MISFIT = 1.25
@@ -25,10 +25,11 @@ class TileShape:
 def choose_tile(length: Dim, blocks: int, vector_bits: int) -> TileShape:
     """The tile with the least cycles for `length` pixels of a row and `blocks` blocks of channels."""
     registers = _REGISTERS[vector_bits]
+    most = min(length, registers) if isinstance(length, int) else registers
     shapes = [
         TileShape(pixels, columns)
         for columns in range(1, min(blocks, _MOST_COLUMNS) + 1)
-        for pixels in range(1, registers)
+        for pixels in range(1, most + 1)
         if pixels * columns + columns + 1 <= registers
     ]
     return min(shapes, key=lambda shape: (_cost(shape, length, blocks), -shape.pixels * shape.blocks))
