@@ -151,7 +151,7 @@ def rebuild(record: Mapping[str, Any], bundle: Path) -> Any:
     from mlirt.passes.pipeline import PipelineOptions, run_phases
 
     context = RtContext()
-    module = import_model(str(model_path(record, bundle)), context, {}, None)
+    module = import_model(str(model_path(record, bundle)), context, record["shapes"], None)
     run_phases(module, context, options=PipelineOptions("cuda", record["precision"]))
     cubins: dict[str, dict[str, bytes]] = {}
     for kernel, source in sources_of(module).items():

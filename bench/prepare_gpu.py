@@ -73,8 +73,10 @@ def _arguments() -> argparse.Namespace:
 
 def _prepare(name: str, precision: str, options: argparse.Namespace, out: Path) -> dict[str, Any]:
     path = Path(options.corpus) / name / "model.onnx"
+    feeds = _feeds(name)
+    shapes = {key: list(array.shape) for key, array in feeds.items()}
     context = RtContext()
-    module = import_model(str(path), context, {}, None)
+    module = import_model(str(path), context, shapes, None)
     run_phases(module, context, options=PipelineOptions("cuda", precision))
     sources = sources_of(module)
     cubins = compile_kernels(sources, architectures=ARCHITECTURES)
@@ -83,9 +85,9 @@ def _prepare(name: str, precision: str, options: argparse.Namespace, out: Path) 
             (out / "cubins" / f"{digest(sources[kernel].text)}.{architecture}").write_bytes(cubin.code)
     derived = name.endswith("_rand")
     _copy_model(name.removesuffix("_rand") if derived else name, options.corpus, out)
-    record = {"id": name, "precision": precision, "derived": derived, "kernels": len(cubins), "plan": None}
+    record = {"id": name, "precision": precision, "derived": derived, "shapes": shapes, "plan": None}
     if not (out / "data" / f"{name}.npz").exists():
-        _write_data(name, path, out, with_outputs=not derived)
+        _write_data(name, path, feeds, out, with_outputs=not derived)
     if options.plans:
         record["plan"] = _write_plan(name, precision, module, context, cubins, out)
     print(f"{name} {precision}: {len(cubins)} kernels", flush=True)
@@ -98,13 +100,19 @@ def _copy_model(name: str, corpus: str, out: Path) -> None:
     shutil.copy(Path(corpus) / name / "model.onnx", target)
 
 
-def _write_data(name: str, path: Path, out: Path, *, with_outputs: bool) -> None:
+def _feeds(name: str) -> dict[str, Any]:
+    """The inputs of a model."""
+    import numpy as np
+    from make_inputs import make
+
+    return {key: np.asarray(value) for key, value in make(name).items()}
+
+
+def _write_data(name: str, path: Path, feeds: dict[str, Any], out: Path, *, with_outputs: bool) -> None:
     """Inputs, and what onnxruntime makes of them; derived models are made anew there, and so are their outputs."""
     import numpy as np
     import onnxruntime
-    from make_inputs import make
 
-    feeds = {key: np.asarray(value) for key, value in make(name).items()}
     arrays = {f"in {key}": value for key, value in feeds.items()}
     if with_outputs:
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])

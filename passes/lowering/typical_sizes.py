@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block
 
 from mlirt.dialects.symbolic import Dim, evaluate, symbols
@@ -18,8 +17,6 @@ def typical_values(block: Block) -> dict[str, int]:
     """A value for each symbol in the inputs of a function: one for batches, a few hundred for lengths."""
     values: dict[str, int] = {}
     for argument in block.args:
-        if not isinstance(argument.type, TensorType):
-            continue
         for axis, dim in enumerate(dims(argument.type)):
             for name in sorted(symbols(dim)):
                 values.setdefault(name, _LENGTH if axis else _BATCH)
