@@ -17,7 +17,7 @@ from mlirt.passes.lowering.tiles.engines import Engine, MatrixUnit, MultiplyAdd
 from mlirt.passes.lowering.tiles.loaders import Loader
 from mlirt.passes.lowering.tiles.main_loop import stages_for, sum_of_products
 from mlirt.passes.lowering.tiles.results import Epilogue, PartCode, Partial, TileResults, add_parts, keep_sums
-from mlirt.passes.lowering.tiles.shape import MATRIX_UNIT, MULTIPLY_ADD, TileShape, choose_parts, choose_shape
+from mlirt.passes.lowering.tiles.shape import MATRIX_UNIT, MULTIPLY_ADD, TileShape, Work, choose
 from mlirt.passes.lowering.tiles.tile_memory import TileMemories, sums_pitch
 from mlirt.passes.lowering.typical_sizes import typical, typical_values
 
@@ -56,13 +56,13 @@ class Plan:
         shapes = MATRIX_UNIT if is_half(element) else MULTIPLY_ADD
         known = typical_values(lowering.block)
         rows, columns, batch = (typical(size, known) for size in (sizes.rows, sizes.columns, sizes.batch))
-        shape = choose_shape(shapes, rows, columns, batch)
-        count = ceil_div(sizes.depth, shape.depth) if steps is None else steps(shape)
-        parts = 1
-        if isinstance(count, int):
-            parts = choose_parts(shape, rows, columns, batch, count)
-            parts = -(-count // -(-count // parts))  # none of them empty
-        return Plan(sizes, element, shape, parts, count)
+
+        def count(shape: TileShape) -> Dim:
+            return ceil_div(sizes.depth, shape.depth) if steps is None else steps(shape)
+
+        work = Work(rows, columns, batch, lambda shape: typical(count(shape), known))
+        shape, parts = choose(shapes, work, may_split=all(isinstance(count(shape), int) for shape in shapes))
+        return Plan(sizes, element, shape, parts, count(shape))
 
     def grid(self) -> tuple[Dim, Dim, Dim]:
         rows, columns = ceil_div(self.sizes.rows, self.shape.rows), ceil_div(self.sizes.columns, self.shape.columns)

@@ -61,11 +61,6 @@ def test_long_sums_are_split_and_added_by_a_second_kernel(element: str) -> None:
     assert check((40, 48, 520), element) == ["matmul", "matmul_sum"]
 
 
-@pytest.mark.parametrize("element", ["f32", "f16"])
-def test_large_tiles(element: str) -> None:
-    assert check((1400, 1280, 24), element) == ["matmul"]
-
-
 def test_few_rows_are_left_to_one_warp_per_element() -> None:
     shapes = ((1, 64), (100, 64), (1, 100))
     module, context = parse_module(product_text(*shapes, "f32", (False, True)))
