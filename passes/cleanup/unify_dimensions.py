@@ -1,0 +1,144 @@
+"""Dimensions of the inputs that must be equal get one name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from mlirt.dialects.dims_attr import DimsAttr
+from mlirt.dialects.symbolic import Dim, substitute, sym, symbols
+from mlirt.dialects.tensor_op import TensorOp
+from mlirt.dialects.tensor_types import UNKNOWN_PREFIX, dims, element_of, tensor
+from mlirt.dialects.trt.concatenation import ConcatenationOp
+from mlirt.dialects.trt.elementwise import ElementwiseOp
+from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
+from mlirt.dialects.trt.parametric_relu import ParametricReluOp
+from mlirt.dialects.trt.select import SelectOp
+
+
+@dataclass(frozen=True)
+class UnifyDimensionsPass(ModulePass):
+    """Let dimensions of the inputs that a layer needs to be equal be one symbol, the first of them among the inputs.
+
+    A run binds each symbol to the shape of one input and checks the others against it, so that inputs that do not fit
+    together are refused, rather than read beyond their ends. A symbol never stands for a length that is repeated:
+    only a constant 1 is.
+
+    Before:
+
+        func.func @main(%x: tensor<?xf32, #trt.dims<["n"]>>, %y: tensor<?xf32, #trt.dims<["m"]>>) {
+          %z = trt.elementwise sum %x, %y : ...
+
+    After:
+
+        func.func @main(%x: tensor<?xf32, #trt.dims<["n"]>>, %y: tensor<?xf32, #trt.dims<["n"]>>) {
+          %z = trt.elementwise sum %x, %y : ...
+    """
+
+    name = "unify-dimensions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.ops:
+            if isinstance(function, FuncOp) and function.body.blocks:
+                replaced = _replacements(function)
+                if replaced:
+                    _rename(function, replaced)
+
+
+def _replacements(function: FuncOp) -> dict[str, Dim]:
+    """The symbols to replace, with the first symbol of the inputs that each must be equal to."""
+    first = {name: name for name in _input_symbols(function)}
+    order = {name: place for place, name in enumerate(first)}
+    for op in function.walk():
+        for lengths in _equal_lengths(op):
+            names = {first[name] for name in map(_symbol_of, lengths) if name in first}
+            if len(names) > 1:
+                kept = min(names, key=order.__getitem__)
+                first = {name: kept if root in names else root for name, root in first.items()}
+    return {name: sym(root) for name, root in first.items() if name != root}
+
+
+def _input_symbols(function: FuncOp) -> list[str]:
+    """The names in the inputs' types, in their order."""
+    found = [name for value in function.body.block.args for dim in dims(value.type) for name in sorted(symbols(dim))]
+    return [name for name in dict.fromkeys(found) if not name.startswith(UNKNOWN_PREFIX)]
+
+
+def _symbol_of(dim: Dim) -> str | None:
+    """The name of a dimension that is just a symbol."""
+    names = symbols(dim)
+    return next(iter(names)) if len(names) == 1 and dim == sym(*names) else None
+
+
+def _equal_lengths(op: Operation) -> Iterator[Sequence[Dim]]:
+    """Lengths of an op's operands that must be equal where they are not 1."""
+    if not isinstance(op, TensorOp):
+        return
+    shapes = [dims(operand.type) for operand in op.operands]
+    if isinstance(op, ElementwiseOp | SelectOp | ParametricReluOp):
+        yield from zip(*shapes, strict=True)
+    elif isinstance(op, ConcatenationOp):
+        joined = op.axis.value.data
+        yield from (lengths for axis, lengths in enumerate(zip(*shapes, strict=True)) if axis != joined)
+    elif isinstance(op, MatrixMultiplyOp):
+        left, right = op.lhs_op.data, op.rhs_op.data
+        columns = -2 if left is MatrixOperation.TRANSPOSE else -1
+        rows = -2 if right is MatrixOperation.NONE else -1
+        yield shapes[0][columns], shapes[1][rows]
+        batches = (shapes[0][: _first_of_matrix(left)], shapes[1][: _first_of_matrix(right)])
+        yield from zip(*batches, strict=True)
+
+
+def _first_of_matrix(operation: MatrixOperation) -> int:
+    return -1 if operation is MatrixOperation.VECTOR else -2
+
+
+def _rename(function: FuncOp, replaced: Mapping[str, Dim]) -> None:
+    """Replace symbols in all types and properties of a function."""
+    for op in function.walk():
+        for owned in (op.properties, op.attributes):
+            for name, attribute in owned.items():
+                owned[name] = _renamed(attribute, replaced)
+        _rename_values(op.results, replaced)
+        for region in op.regions:
+            for block in region.blocks:
+                _rename_values(block.args, replaced)
+    inputs, outputs = function.function_type.inputs, function.function_type.outputs
+    function.function_type = FunctionType.from_lists(
+        [_renamed(of, replaced) for of in inputs], [_renamed(of, replaced) for of in outputs]
+    )
+
+
+def _rename_values(values: Sequence[SSAValue], replaced: Mapping[str, Dim]) -> None:
+    for value in list(values):
+        new = _renamed(value.type, replaced)
+        if new != value.type:
+            Rewriter.replace_value_with_new_type(value, new)
+
+
+def _renamed(attribute: Attribute, replaced: Mapping[str, Dim]) -> Attribute:
+    """The attribute with other symbols, if it is a tensor type or a list of dimensions; else itself."""
+    if isinstance(attribute, DimsAttr):
+        return _renamed_dims(attribute, replaced)
+    old = _encoding(attribute)
+    if old is None:
+        return attribute
+    encoding = _renamed_dims(old, replaced)
+    return tensor(element_of(attribute), encoding.dims(), encoding.channel_count(), encoding.halo_cells())
+
+
+def _encoding(of: Attribute) -> DimsAttr | None:
+    return of.encoding if isinstance(of, TensorType) and isinstance(of.encoding, DimsAttr) else None
+
+
+def _renamed_dims(attribute: DimsAttr, replaced: Mapping[str, Dim]) -> DimsAttr:
+    lengths = [substitute(dim, replaced) for dim in attribute.dims()]
+    channels = attribute.channel_count()
+    return DimsAttr.of(lengths, None if channels is None else substitute(channels, replaced), attribute.halo_cells())

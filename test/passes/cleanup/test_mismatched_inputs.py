@@ -1,0 +1,31 @@
+"""Inputs whose shapes do not fit together are refused by a plan, although each has a name of its own for its length."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lowered_network import lower, parse_module
+
+from mlirt.dialects.plan.interpreter import run_plan
+from mlirt.errors import InvalidInputError
+from mlirt.passes.pipeline import run_passes
+
+NETWORK = """
+func.func @main(%x: tensor<?x3xf32, #trt.dims<["n", "3"]>>, %y: tensor<?x3xf32, #trt.dims<["m", "3"]>>)
+    -> tensor<?x3xf32, #trt.dims<["n", "3"]>> {
+  %z = trt.elementwise sum %x, %y : (tensor<?x3xf32, #trt.dims<["n", "3"]>>, tensor<?x3xf32, #trt.dims<["m", "3"]>>)
+      -> tensor<?x3xf32, #trt.dims<["n", "3"]>>
+  func.return %z : tensor<?x3xf32, #trt.dims<["n", "3"]>>
+}
+"""
+
+
+def test_a_plan_refuses_inputs_of_different_lengths() -> None:
+    module, context = parse_module(NETWORK)
+    run_passes(module, context, "unify-dimensions,convert-trt-to-fused")
+    plan = lower(module, context)
+    long, short = np.ones((4, 3), np.float32), np.ones((2, 3), np.float32)
+    (result,) = run_plan(plan, context, {"x": long, "y": long}).values()
+    np.testing.assert_array_equal(result, long + long)
+    with pytest.raises(InvalidInputError, match=r"input 'y': expected length n = 4 on axis 0 of \[n, 3\]"):
+        run_plan(plan, context, {"x": long, "y": short})
