@@ -43,6 +43,7 @@ PHASES = (
         "the same network with less in it",
         (
             Step("unify-dimensions", "sizes that must be equal are one before anything is decided about them"),
+            Step("convert-precision{to=f32}", "a CPU computes half precision by way of float32 anyway", "cpu"),
             Step("name-dimensions", "sizes of the inputs have names before shapes are computed with them"),
             Step("canonicalize", "identities and no-ops go first, so that later patterns need not look through them"),
             Step("fold-constants", "what only depends on weights is computed once, here"),

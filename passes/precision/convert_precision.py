@@ -1,4 +1,4 @@
-"""Lets a float32 network compute in half precision."""
+"""Lets a network compute in another floating-point format than the one in which it was trained."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -23,19 +23,20 @@ from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
-_NAMES = {"f16": "float16", "bf16": "bfloat16"}
+_NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
 # The largest finite and the smallest positive number.
 _RANGE = {"float16": (65504.0, 2.0**-24), "bfloat16": (float.fromhex("0x1.fep127"), 2.0**-133)}
 
 
 @dataclass(frozen=True)
 class ConvertPrecisionPass(ModulePass):
-    """Store every float32 tensor inside of the network in half precision; inputs and outputs keep their type.
+    """Store every float32 tensor inside of the network in half precision, or with `to=f32` the other way round.
 
-    Inputs are converted where they are first read, outputs at the end, constants here. Sums, softmax and normalizations
-    are still accumulated in float32, which is how fused ops treat half precision. Scales of quantization stay float32.
-    Finite constants beyond the range are clamped to it, with a warning; a single number that would vanish becomes the
-    smallest one that does not, as it may be a divisor's epsilon.
+    The inputs and outputs of the network keep their type. Inputs are converted where they are first read, outputs at
+    the end, constants here. Sums, softmax and normalizations of half-precision numbers are still accumulated in
+    float32, which is how fused ops treat them. Scales of quantization stay float32. Finite constants beyond the range
+    are clamped to it, with a warning; a single number that would vanish becomes the smallest one that does not, as it
+    may be a divisor's epsilon.
 
     Before:
 
@@ -52,7 +53,7 @@ class ConvertPrecisionPass(ModulePass):
 
     name = "convert-precision"
 
-    to: Literal["f16", "bf16"] = "f16"
+    to: Literal["f16", "bf16", "f32"] = "f16"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:
@@ -62,27 +63,28 @@ class ConvertPrecisionPass(ModulePass):
 
 
 class _Conversion:
-    """The conversion of one block; `low` has the half-precision version of each float32 value."""
+    """The conversion of one block; `new` has the version in the other format of each value that had one."""
 
     def __init__(self, ctx: Context, block: Block, element: Attribute) -> None:
         self.ctx = ctx
         self.block = block
         self.element = element
-        self.low: dict[SSAValue, SSAValue] = {}
+        self.sources = (f16, bf16) if element == f32 else (f32,)
+        self.new: dict[SSAValue, SSAValue] = {}
         self.old: list[Operation] = []
 
     def run(self) -> None:
         for op in list(self.block.ops):
             if isinstance(op, ReturnOp):
-                op.operands = [self._high(value, op) for value in op.operands]
-            elif isinstance(op, TensorOp) and not isinstance(op, ConstantOp) and _is_float32_layer(op):
+                op.operands = [self._output(value, op) for value in op.operands]
+            elif isinstance(op, TensorOp) and not isinstance(op, ConstantOp) and self._concerns(op):
                 self._convert(op)
         for op in reversed(self.old):
             if all(result.first_use is None for result in op.results):
                 self.block.erase_op(op)
 
     def _convert(self, op: TensorOp) -> None:
-        if isinstance(op, DequantizeOp):
+        if isinstance(op, DequantizeOp) and self.element != f32:
             return
         operands = [self._operand(op, position, value) for position, value in enumerate(op.operands)]
         types = [self._type(result.type) for result in op.results]
@@ -94,20 +96,20 @@ class _Conversion:
             if before.type == after.type:
                 before.replace_all_uses_with(after)
             else:
-                self.low[before] = after
+                self.new[before] = after
         self.old.append(op)
 
     def _operand(self, op: TensorOp, position: int, value: SSAValue) -> SSAValue:
-        if element_of(value.type) != f32 or (isinstance(op, QuantizeOp) and position > 0):
+        if element_of(value.type) not in self.sources or (isinstance(op, QuantizeOp) and position > 0):
             return value
-        if value not in self.low:
-            self.low[value] = self._converted(value, op)
-        return self.low[value]
+        if value not in self.new:
+            self.new[value] = self._converted(value, op)
+        return self.new[value]
 
     def _converted(self, value: SSAValue, reader: Operation) -> SSAValue:
         owner = value.owner
         if isinstance(owner, ConstantOp):
-            array = narrowed(owner.array(weights_of(self.ctx)), self.element, name_of(reader))
+            array = converted(owner.array(weights_of(self.ctx)), self.element, name_of(reader))
             new: TensorOp = ConstantOp.from_array(array, weights_of(self.ctx), name_of(reader))
         else:
             new = IdentityOp.cast(
@@ -119,29 +121,30 @@ class _Conversion:
             self.block.insert_op_before(new, reader)
         return new.results[0]
 
-    def _high(self, value: SSAValue, last: Operation) -> SSAValue:
-        """The float32 version of an output."""
-        low = self.low.get(value)
-        if low is None or isinstance(value.owner, Block) or value.owner not in self.old:
+    def _output(self, value: SSAValue, last: Operation) -> SSAValue:
+        """An output in the format that it had."""
+        new = self.new.get(value)
+        if new is None or isinstance(value.owner, Block) or value.owner not in self.old:
             return value
-        cast = IdentityOp.cast(low, f32, value.owner.location)
+        cast = IdentityOp.cast(new, element_of(value.type), value.owner.location)
         self.block.insert_op_before(cast, last)
         cast.output.name_hint = value.name_hint
         return cast.output
 
     def _type(self, of: Attribute) -> Attribute:
-        return with_element(of, self.element) if element_of(of) == f32 else of
+        return with_element(of, self.element) if element_of(of) in self.sources else of
+
+    def _concerns(self, op: TensorOp) -> bool:
+        return any(element_of(value.type) in self.sources for value in (*op.operands, *op.results))
 
 
-def _is_float32_layer(op: TensorOp) -> bool:
-    return any(element_of(value.type) == f32 for value in (*op.operands, *op.results))
-
-
-def narrowed(array: Array, element: Attribute, layer: str) -> Array:
-    """An array in half precision; warns where numbers are clamped to its range."""
+def converted(array: Array, element: Attribute, layer: str) -> Array:
+    """An array in another format; warns where numbers are clamped to the range of half precision."""
     import numpy as np
 
     target = numpy_dtype(element)
+    if target.name not in _RANGE:
+        return array.astype(target)
     largest, smallest = _RANGE[target.name]
     beyond = np.isfinite(array) & (np.abs(array) > largest)
     if beyond.any():

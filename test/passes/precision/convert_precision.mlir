@@ -1,5 +1,6 @@
 // RUN: rt-opt %s --split-input-file -p convert-precision,dce --print-debuginfo | filecheck %s
 // RUN: rt-opt %s --split-input-file -p 'convert-precision{to=bf16},dce' | filecheck %s --check-prefix=BF16
+// RUN: rt-opt %s --split-input-file -p 'convert-precision{to=f32},canonicalize,dce' | filecheck %s --check-prefix=F32
 
 // CHECK-LABEL: @network
 // CHECK-SAME: -> (tensor<2x3xf32>, tensor<2x3xi64>)
@@ -48,4 +49,24 @@ func.func @other_types(%x: tensor<4xf32>, %i: tensor<4xi32>, %d: tensor<4xf64>) 
   %a = trt.elementwise sum %i, %i : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
   %b = trt.unary exp %d : (tensor<4xf64>) -> tensor<4xf64>
   func.return %x, %a, %b : tensor<4xf32>, tensor<4xi32>, tensor<4xf64>
+}
+
+// -----
+
+// For a machine that computes half precision slowly: a network in float16 becomes one in float32.
+// F32-LABEL: @half_precision_network
+// F32-SAME: -> tensor<4xf16>
+// F32-NEXT: [[C:%.*]] = trt.constant {value = dense<5.000000e-01> : tensor<1xf32>}
+// F32-NEXT: [[X:%.*]] = trt.identity %x : (tensor<4xf16>) -> tensor<4xf32>
+// F32-NEXT: [[P:%.*]] = trt.elementwise prod [[X]], [[C]] : {{.*}} -> tensor<4xf32>
+// F32-NEXT: [[E:%.*]] = trt.unary exp [[P]] : (tensor<4xf32>) -> tensor<4xf32>
+// F32-NEXT: [[Y:%.*]] = trt.identity [[E]] : (tensor<4xf32>) -> tensor<4xf16>
+// F32-NEXT: func.return [[Y]]
+func.func @half_precision_network(%x: tensor<4xf16>) -> tensor<4xf16> {
+  %half = trt.constant {value = dense<0.5> : tensor<1xf16>} : tensor<1xf16>
+  %p = trt.elementwise prod %x, %half : (tensor<4xf16>, tensor<1xf16>) -> tensor<4xf16>
+  %w = trt.identity %p : (tensor<4xf16>) -> tensor<4xf32>
+  %e = trt.unary exp %w : (tensor<4xf32>) -> tensor<4xf32>
+  %y = trt.identity %e : (tensor<4xf32>) -> tensor<4xf16>
+  func.return %y : tensor<4xf16>
 }

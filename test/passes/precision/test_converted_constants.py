@@ -1,4 +1,4 @@
-"""Constants in half precision: what is out of range is clamped, with a warning; a lone epsilon does not vanish."""
+"""Constants in other formats: what is out of range is clamped, with a warning; a lone epsilon does not vanish."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 from mlirt.dialects.tensor_types import element_type
-from mlirt.passes.precision.convert_precision import narrowed
+from mlirt.passes.precision.convert_precision import converted
 
 HALF = element_type("float16")
 
 
 def test_clamps_with_a_warning_that_names_the_layer() -> None:
     with pytest.warns(UserWarning, match=r"layer conv1: 2 of 3 constants are beyond the range of float16"):
-        result = narrowed(np.array([1e6, -1e9, 1.0], np.float32), HALF, "conv1")
+        result = converted(np.array([1e6, -1e9, 1.0], np.float32), HALF, "conv1")
     assert result.tolist() == [65504.0, -65504.0, 1.0]
 
 
 def test_infinities_and_nan_stay() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = narrowed(np.array([np.inf, -np.inf, np.nan], np.float32), HALF, "mask")
+        result = converted(np.array([np.inf, -np.inf, np.nan], np.float32), HALF, "mask")
     assert np.isposinf(result[0])
     assert np.isneginf(result[1])
     assert np.isnan(result[2])
@@ -30,17 +30,21 @@ def test_infinities_and_nan_stay() -> None:
 
 @pytest.mark.parametrize("number", [1e-12, -1e-12])
 def test_a_single_number_does_not_vanish(number: float) -> None:
-    result = narrowed(np.array([number], np.float32), HALF, "norm")
+    result = converted(np.array([number], np.float32), HALF, "norm")
     assert result[0] != 0
     assert np.sign(result[0]) == np.sign(number)
 
 
 def test_small_weights_do_vanish() -> None:
-    assert narrowed(np.array([1e-12, 1.0], np.float32), HALF, "conv1").tolist() == [0.0, 1.0]
+    assert converted(np.array([1e-12, 1.0], np.float32), HALF, "conv1").tolist() == [0.0, 1.0]
 
 
 def test_bfloat16_has_the_range_of_float32() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = narrowed(np.array([1e38], np.float32), element_type("bfloat16"), "conv1")
+        result = converted(np.array([1e38], np.float32), element_type("bfloat16"), "conv1")
     assert np.isfinite(result.astype(np.float32)).all()
+
+
+def test_float32_takes_everything() -> None:
+    assert converted(np.array([65504.0], np.float16), element_type("float32"), "conv1").dtype == np.float32
