@@ -5,6 +5,11 @@ shapes restrict what is measured: `python bench/cpu_gemm.py 128x768x768 attentio
 of both; with one thread the ratios are steady on a machine that others use too.
 """
 
+# onnxruntime has no types: what comes from it is unknown to the checker.
+# pyright: reportMissingImports=false, reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownParameterType=false, reportArgumentType=false, reportReturnType=false
+
 from __future__ import annotations
 
 import sys

@@ -8,6 +8,11 @@ settings (TF32 in convolutions) and without TF32. Error is the largest differenc
 onnxruntime.
 """
 
+# PyTorch is not among the packages that are checked here: what comes from it has no type.
+# pyright: reportMissingImports=false, reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownParameterType=false, reportArgumentType=false, reportReturnType=false
+
 from __future__ import annotations
 
 import argparse

@@ -1,5 +1,10 @@
 """A plan of a lowered network and the cubins of its kernels."""
 
+# PyTorch is not among the packages that are checked here: what comes from it has no type.
+# pyright: reportMissingImports=false, reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownParameterType=false, reportArgumentType=false, reportReturnType=false
+
 from __future__ import annotations
 
 import hashlib

@@ -4,6 +4,11 @@ For measuring only: it lets PyTorch run the same network with the same weights. 
 that the module can be captured in a CUDA graph.
 """
 
+# PyTorch is not among the packages that are checked here: what comes from it has no type.
+# pyright: reportMissingImports=false, reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownParameterType=false, reportArgumentType=false, reportReturnType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

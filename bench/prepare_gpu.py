@@ -8,6 +8,11 @@ that derive.py can make the originals), and the packages that passes need: there
 cubin by the digest of its source. With --plans whole plan files are written too, for models whose plan is small.
 """
 
+# onnxruntime has no types: what comes from it is unknown to the checker.
+# pyright: reportMissingImports=false, reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownParameterType=false, reportArgumentType=false, reportReturnType=false
+
 from __future__ import annotations
 
 import argparse

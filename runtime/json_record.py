@@ -23,7 +23,7 @@ class JsonRecord:
 
     def error(self, key: str, fault: str) -> PlanError:
         """The error for a fault in the field `key`."""
-        return PlanError(f"plan manifest: {self.where}.{key}: {fault}")
+        return PlanError(f"plan manifest: {self.where}.{_printable(key)}: {fault}")
 
     def get(self, key: str, default: object = REQUIRED) -> object:
         """The raw field, or `default` where it is absent or null."""
@@ -105,3 +105,8 @@ class JsonRecord:
             return parse(value, symbols)
         except ExpressionError as error:
             raise self.error(key, str(error)) from error
+
+
+def _printable(key: str) -> str:
+    """A key as it stands in a one-line message: control characters escaped."""
+    return key if key.isprintable() else ascii(key)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseArrayBase, Float32Type, ModuleOp
+from xdsl.dialects.builtin import DenseArrayBase, Float32Type, IntegerType, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -98,7 +98,7 @@ def _with_height(shape: Sequence[Dim]) -> list[Dim]:
     return [shape[0], shape[1], 1, shape[2]]
 
 
-def _behind(first: int, values: DenseArrayBase) -> list[int]:
+def _behind(first: int, values: DenseArrayBase[IntegerType]) -> list[int]:
     return [first, *integers(values)]
 
 

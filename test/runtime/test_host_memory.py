@@ -21,7 +21,7 @@ def test_memory_of_results_that_somebody_holds_is_left_alone() -> None:
     held[...] = 7.0
     memory.array()[...] = 0.0
     assert np.all(held == 7.0)
-    exported = memoryview(memory.array())
+    exported = memoryview(memory.array())  # pyright: ignore[reportArgumentType]
     other = memory.array()
     assert not np.shares_memory(np.asarray(exported), other)
 
