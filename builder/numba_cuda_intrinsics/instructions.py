@@ -32,8 +32,6 @@ SIZES = {
 
 def llvm_type(type_: Any) -> Any:
     """The LLVM type of a scalar in memory; numba holds a float16 as its bits."""
-    if type_ == types.boolean:
-        return I8
     if isinstance(type_, types.Integer):
         return ir.IntType(type_.bitwidth)
     return {types.float16: I16, types.float32: F32, types.float64: F64}[type_]
@@ -47,13 +45,20 @@ def ptx(
     *,
     memory: bool = False,
     pure: bool = False,
+    convergent: bool = False,
 ) -> list[Any]:
-    """Inline PTX: `$0`.. are the results, then the operands. `memory`: it orders all accesses of memory around it."""
+    """Inline PTX: `$0`.. are the results, then the operands.
+
+    `memory`: it orders all accesses of memory around it. `convergent`: the threads of a warp execute it together, so it
+    must not be copied into branches.
+    """
     letters = ["=" + _LETTERS[result] for result in results] + [_LETTERS[operand.type] for operand in operands]
     constraints = ",".join([*letters, *(["~{memory}"] if memory else [])])
     result_type = VOID if not results else results[0] if len(results) == 1 else ir.LiteralStructType(list(results))
     function = ir.FunctionType(result_type, [operand.type for operand in operands])
     call = builder.call(ir.InlineAsm(function, text, constraints, side_effect=not pure), list(operands))
+    if convergent:
+        call.attributes.add("convergent")
     if not results:
         return []
     return [call] if len(results) == 1 else [builder.extract_value(call, k) for k in range(len(results))]

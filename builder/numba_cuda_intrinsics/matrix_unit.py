@@ -31,7 +31,7 @@ def mma(kind: str, rows: int, columns: int) -> Any:
             for j in range(columns) if i % 2 == 0 else reversed(range(columns)):
                 at = slice(4 * (i * columns + j), 4 * (i * columns + j) + 4)
                 operands = [*a[4 * i : 4 * i + 4], *b[2 * j : 2 * j + 2], *sums[at]]
-                sums[at] = ptx(builder, text, [llvm_type(element)] * 4, operands, pure=True)
+                sums[at] = ptx(builder, text, [llvm_type(element)] * 4, operands, pure=True, convergent=True)
         return pack(builder, llvm_type(element), sums)
 
     return word(accumulator, [accumulator, left, right], emit)
@@ -47,7 +47,7 @@ def load_matrix(type_name: str, count: int, step: int, *, transpose: bool = Fals
         values: list[Any] = []
         for k in range(count):
             text = f"ldmatrix.sync.aligned.m8n8.{form}.shared.b16 {{$0,$1,$2,$3}}, [$4+{k * step * size}];"
-            values += ptx(builder, text, [I32] * 4, [address], memory=True)
+            values += ptx(builder, text, [I32] * 4, [address], memory=True, convergent=True)
         return pack(builder, I32, values)
 
     return word(types.UniTuple(types.int32, 4 * count), [types.CPointer(SCALARS[type_name]), types.int64], emit)

@@ -49,7 +49,7 @@ def shuffle(type_name: str, mask: int) -> Any:
     text = f"shfl.sync.bfly.b32 $0, $1, {mask}, 31, -1;"
 
     def move(builder: Any, value: Any) -> Any:
-        return ptx(builder, text, [value.type], [value], memory=True)[0]
+        return ptx(builder, text, [value.type], [value], memory=True, convergent=True)[0]
 
     def emit(builder: Any, value: Any) -> Any:
         if value.type in (F32, I32):

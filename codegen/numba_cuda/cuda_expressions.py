@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import BFloat16Type, Float64Type, IndexType, IntegerAttr
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from mlirt.codegen.python_expressions import (
     ATOM,
@@ -37,6 +37,22 @@ class Narrow(Expression):
 def widest(operand: Expression) -> Expression:
     """The text of an operand whose upper bits do not matter."""
     return operand.wide if isinstance(operand, Narrow) else operand
+
+
+def stored_name(type_: Attribute) -> str:
+    """What memory and fragments hold elements of a type as: booleans are bytes, 0 or 1."""
+    name = type_name(type_)
+    return "uint8" if name == "bool_" else name
+
+
+def from_stored(text: str, type_: Attribute) -> Expression:
+    """A number, given what memory holds."""
+    return Expression(f"{text} != uint8(0)", COMPARISON) if type_name(type_) == "bool_" else Expression(text)
+
+
+def to_stored(text: str, type_: Attribute) -> str:
+    """What memory holds, given a number."""
+    return f"uint8({text})" if type_name(type_) == "bool_" else text
 
 
 def _ring(rule: Rule) -> Rule:

@@ -13,13 +13,21 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 
-from mlirt.codegen.numba_cuda.cuda_expressions import CUDA_EXPRESSIONS, NARROW_EXPRESSIONS, Narrow, widest
+from mlirt.codegen.numba_cuda.cuda_expressions import (
+    CUDA_EXPRESSIONS,
+    NARROW_EXPRESSIONS,
+    Narrow,
+    from_stored,
+    stored_name,
+    to_stored,
+    widest,
+)
 from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import Expression, type_name
 from mlirt.codegen.python_source import PythonSource
 from mlirt.dialects.kernel.async_copy import CommitAsyncOp, CopyAsyncOp, WaitAsyncOp
 from mlirt.dialects.kernel.buffers import fragment, length, memory
-from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.kernel.core import FuncOp, LoadOp, StoreOp, stride_values
 from mlirt.dialects.kernel.fragment import (
     FillFragmentOp,
     FragmentElementOp,
@@ -85,6 +93,16 @@ class CudaSource(PythonSource):
         with self.block_of(f"for {self.names.define(index)} in range({', '.join(bounds)}):"):
             self._body(op.body.block, carried)
 
+    # --- memory
+
+    def kernel_load(self, op: LoadOp) -> None:
+        element = f"{self.text(op.buffer)}[{self.address(op.indices, stride_values(op)).text}]"
+        self.define(op.result, from_stored(element, op.result.type).text)
+
+    def kernel_store(self, op: StoreOp) -> None:
+        value = to_stored(self.text(op.value), op.value.type)
+        self.line(f"{self.text(op.buffer)}[{self.address(op.indices, stride_values(op)).text}] = {value}")
+
     # --- threads
 
     def kernel_return(self, op: object) -> None:
@@ -100,12 +118,12 @@ class CudaSource(PythonSource):
         self.define(op.result, self.index(f"grid_size_{op.axis.value.data}()"))
 
     def kernel_shared(self, op: SharedOp) -> None:
-        element = type_name(memory(op.result).get_element_type())
+        element = stored_name(memory(op.result).get_element_type())
         make = self.word("shared_memory", f'shared("{element}", {self.shared[op.result]})')
         self.define(op.result, f"{make}()")
 
     def kernel_reuse_shared(self, op: ReuseSharedOp) -> None:
-        element = type_name(memory(op.result).get_element_type())
+        element = stored_name(memory(op.result).get_element_type())
         self.shared[op.result] = self.shared[op.source]
         make = self.word("shared_memory", f'shared("{element}", {self.shared[op.result]})')
         self.define(op.result, f"{make}()")
@@ -124,11 +142,14 @@ class CudaSource(PythonSource):
         self.define(op.result, f"{make}({self.text(op.value)})")
 
     def kernel_fragment(self, op: FragmentOp) -> None:
-        make = self.word("join", f'fragment("{type_name(op.values[0].type)}", {length(op.result)})')
-        self.define(op.result, f"{make}({', '.join(self.texts(op.values))})")
+        type_ = op.values[0].type
+        make = self.word("join", f'fragment("{stored_name(type_)}", {length(op.result)})')
+        values = [to_stored(text, type_) for text in self.texts(op.values)]
+        self.define(op.result, f"{make}({', '.join(values)})")
 
     def kernel_fragment_element(self, op: FragmentElementOp) -> None:
-        self.define_inline(op.result, Expression(f"{self.text(op.fragment)}[{op.position.value.data}]"))
+        element = f"{self.text(op.fragment)}[{op.position.value.data}]"
+        self.define_inline(op.result, from_stored(element, op.result.type))
 
     def kernel_load_fragment(self, op: LoadFragmentOp) -> None:
         make = self.word("load", _access("load_fragment", op, op.result))
@@ -183,7 +204,7 @@ def _given(*values: SSAValue | None) -> list[SSAValue]:
 def _access(maker: str, op: LoadFragmentOp | StoreFragmentOp, value: SSAValue) -> str:
     flags = {"strided": op.stride is not None, "guarded": op.valid is not None, "wide": op.wide.value.data}
     chosen = "".join(f", {name}=True" for name, flag in flags.items() if flag)
-    return f'{maker}("{type_name(fragment(value).get_element_type())}", {_numbers(op.offset_list())}{chosen})'
+    return f'{maker}("{stored_name(fragment(value).get_element_type())}", {_numbers(op.offset_list())}{chosen})'
 
 
 def _numbers(offsets: Sequence[int]) -> str:

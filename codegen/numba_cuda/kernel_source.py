@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, Module
 from xdsl.ir import Attribute
 from xdsl.utils.hints import isa
 
+from mlirt.codegen.numba_cuda.cuda_expressions import stored_name
 from mlirt.codegen.numba_cuda.cuda_source import CudaSource
 from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
@@ -56,7 +57,7 @@ def emit_kernel(func: FuncOp) -> KernelSource:
 
 def argument_type(type_: Attribute) -> str:
     """What the text calls the type of an argument."""
-    return f"{type_name(type_.get_element_type())}*" if isa(type_, Memory) else type_name(type_)
+    return f"{stored_name(type_.get_element_type())}*" if isa(type_, Memory) else type_name(type_)
 
 
 def block_threads(func: FuncOp) -> int:

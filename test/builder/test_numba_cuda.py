@@ -125,6 +125,38 @@ def test_every_scalar_op_compiles(type_: str) -> None:
     assert cubin.registers > 0
 
 
+CONVERSIONS = {
+    ("f16", "f16"): "%a = arith.extf %0 : f16 to f32\n%b = math.exp %a : f32\n%r = arith.truncf %b : f32 to f16",
+    ("bf16", "bf16"): "%a = arith.extf %0 : bf16 to f32\n%b = math.exp %a : f32\n%r = arith.truncf %b : f32 to bf16",
+    ("f32", "i1"): "%a = arith.constant 0.0 : f32\n%r = arith.cmpf ogt, %0, %a : f32",
+    ("i1", "f32"): "%a = arith.constant 1.0 : f32\n%b = arith.negf %a : f32\n%r = arith.select %0, %a, %b : f32",
+    ("i1", "i1"): "%a = arith.constant true\n%r = arith.xori %0, %a : i1",
+    ("ui8", "f32"): "%a = arith.bitcast %0 : ui8 to i8\n%r = arith.uitofp %a : i8 to f32",
+    ("f32", "ui8"): "%a = arith.fptosi %0 : f32 to i32\n%b = arith.trunci %a : i32 to i8\n"
+    "%r = arith.bitcast %b : i8 to ui8",
+    ("i8", "i64"): "%r = arith.extsi %0 : i8 to i64",
+    ("f64", "i32"): "%r = arith.fptosi %0 : f64 to i32",
+}
+
+
+@pytest.mark.parametrize("shape", [(8, 4096), (3, 5)], ids=["vectors", "elements"])
+def test_every_element_type_is_read_and_written(shape: tuple[int, int]) -> None:
+    sources: dict[str, KernelSource] = {}
+    for (given, result), body in CONVERSIONS.items():
+        x, y = (f"tensor<{shape[0]}x{shape[1]}x{element}>" for element in (given, result))
+        sources |= lowered(f"""
+        func.func @main(%x: {x}) -> {y} {{
+          %y = fused.pointwise %x {{access = [#fused.access<["d0", "d1"]>]}} : ({x}) -> {y} {{
+          ^bb0(%0: {given}):
+            {body}
+            fused.yield %r : {result}
+          }}
+          func.return %y : {y}
+        }}""")
+    made = compile_kernels(sources, architectures=("sm_80",))
+    assert len(made) == len(CONVERSIONS)
+
+
 def test_the_library_defines_every_word() -> None:
     from mlirt.builder.numba_cuda_intrinsics import WORDS
 
