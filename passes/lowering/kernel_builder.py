@@ -114,13 +114,11 @@ class KernelBuilder(KernelArguments):
             assert isinstance(op, SizeOp)
             return self.size(op.dimension())
 
-        special = {IndexOp.name: index, SizeOp.name: size}
-        if not self.is_cuda:
-            special[arith.ConstantOp.name] = self._region_constant
+        special = {IndexOp.name: index, SizeOp.name: size, arith.ConstantOp.name: self._region_constant}
         return copy_region(region, arguments, self.insert, special)
 
     def _region_constant(self, op: Operation) -> SSAValue:
-        """A constant of a scalar region: on the CPU a number such as a scale is an argument, as sizes are."""
+        """A constant of a scalar region: a number such as a scale is an argument, so that layers share the kernel."""
         assert isinstance(op, arith.ConstantOp)
         value = op.value
         if not isinstance(value, FloatAttr) or op.result.type not in (f32, f64):
