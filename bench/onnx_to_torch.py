@@ -8,6 +8,7 @@ that the module can be captured in a CUDA graph.
 # pyright: reportMissingImports=false, reportMissingTypeStubs=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
 # pyright: reportUnknownParameterType=false, reportArgumentType=false, reportReturnType=false
+# pyright: reportUntypedBaseClass=false, reportOptionalMemberAccess=false
 
 from __future__ import annotations
 
