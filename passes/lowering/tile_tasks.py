@@ -100,7 +100,7 @@ class _Known:
         return (last - first) * size - small * missing
 
     def _traffic(self, size: int, panel_first: bool, threads: int) -> float:
-        """Bytes that a worker fetches from beyond its cache: what streams is fetched once if it stays, else each time."""
+        """Bytes that a worker fetches from beyond its cache: once for what stays there, else each time it is used."""
         pieces = -(-self.units // size)
         inputs, weights = self.unit_bytes * self.units, self.weight_bytes
         if panel_first:
