@@ -1,16 +1,17 @@
 """Builds the one object that drives every CPU engine: its threads take the parts of each kernel as they come.
 
 It is written as LLVM IR and is the same for every network: what differs is the table. Symbols of the object:
-  mlirt_main(table, rows, sync, nt, start)  one thread's share of a run whose first row has the number `start`
+  mlirt_main(table, rows, sync, nt, start, tid)  one thread's share of a run whose first row has the number `start`
   mlirt_run(control, main, table, rows, sync, nt)    wakes the workers and takes part itself; returns when all is done
   mlirt_worker(control, tid)                the life of a worker: spin a little, sleep, run, again; returns when stopped
   mlirt_prepare(control, nt)                makes the semaphores of a zeroed control block
   mlirt_spin(n)                             n pauses, to find out how long one takes
 A row is 3 words: address of the kernel, address of its parameters, flags (2: one part alone).
 A row's work is cut into parts, more of them than threads: a thread that the system takes off its core costs the part
-that it holds and no more, and one that comes late finds nothing left to do. `sync` (64 words, zeroed once) holds the
-ticket in word 0 (number of the row << 24, parts << 12, next part) and the parts done in word 16. Row numbers grow
-through all runs: who has an old number can claim nothing, so the table of a finished run is never read.
+that it holds and no more, and one that comes late finds nothing left to do. A thread takes its own parts first, whose
+data its cache has, then those of others. `sync` (64 words, zeroed once) holds the ticket in word 0 (number of the row
+<< 32, one bit for each part that is left) and the parts done in word 16. Row numbers grow through all runs: who has an
+old number can claim nothing, so the table of a finished run is never read. A kernel has at most 32 parts.
 `control` is CONTROL_WORDS(nt) words, zeroed once; words that different threads write lie 128 bytes apart. Word 0 is the
 job number, odd while the words 16..22 are being written (main, table, rows, sync, nt, pauses before sleeping, start);
 32 stop; 48+16*tid whether that worker sleeps, and from the 4th word after it its semaphore.
@@ -36,13 +37,20 @@ declare i32 @sem_wait(ptr)
 declare i32 @sem_post(ptr)
 {pause_declaration}
 
-; The ticket for a row: no part is taken yet.
-define internal i64 @ticket(ptr %table, i64 %rows, i64 %i, i64 %nt, i64 %number) {{
+declare i64 @llvm.cttz.i64(i64, i1)
+declare i64 @llvm.umin.i64(i64, i64)
+
+; How many parts each thread has of a row that is shared.
+define internal i64 @share(i64 %nt) {{
 entry:
-  %shifted = shl i64 %number, 24
-  %more = icmp slt i64 %i, %rows
-  br i1 %more, label %row, label %end
-row:
+  %many = mul i64 %nt, {parts_per_thread}
+  %fits = icmp ule i64 %many, 32
+  %each = select i1 %fits, i64 {parts_per_thread}, i64 1
+  ret i64 %each
+}}
+
+define internal i64 @parts(ptr %table, i64 %i, i64 %nt) {{
+entry:
   %word = mul i64 %i, 3
   %flags_word = add i64 %word, 2
   %flags_at = getelementptr i64, ptr %table, i64 %flags_word
@@ -51,38 +59,61 @@ row:
   %is_serial = icmp ne i64 %serial, 0
   %few = icmp ule i64 %nt, 1
   %whole = or i1 %is_serial, %few
-  %many = mul i64 %nt, {parts_per_thread}
-  %parts = select i1 %whole, i64 1, i64 %many
-  %placed = shl i64 %parts, 12
-  %full = or i64 %shifted, %placed
+  %each = call i64 @share(i64 %nt)
+  %many = mul i64 %nt, %each
+  %capped = call i64 @llvm.umin.i64(i64 %many, i64 32)
+  %parts = select i1 %whole, i64 1, i64 %capped
+  ret i64 %parts
+}}
+
+; The ticket for a row: every part is left.
+define internal i64 @ticket(ptr %table, i64 %rows, i64 %i, i64 %nt, i64 %number) {{
+entry:
+  %shifted = shl i64 %number, 32
+  %more = icmp slt i64 %i, %rows
+  br i1 %more, label %row, label %end
+row:
+  %parts = call i64 @parts(ptr %table, i64 %i, i64 %nt)
+  %bit = shl i64 1, %parts
+  %left = sub i64 %bit, 1
+  %full = or i64 %shifted, %left
   ret i64 %full
 end:
   ret i64 %shifted
 }}
 
-define void @mlirt_main(ptr %table, i64 %rows, ptr %sync, i64 %nt, i64 %start) {{
+define void @mlirt_main(ptr %table, i64 %rows, ptr %sync, i64 %nt, i64 %start, i64 %tid) {{
 entry:
   %done_at = getelementptr i64, ptr %sync, i64 16
+  %each = call i64 @share(i64 %nt)
+  %own = mul i64 %tid, %each
+  %first_own = and i64 %own, 31
   %any = icmp sgt i64 %rows, 0
   br i1 %any, label %row, label %leave
 row:
   %i = phi i64 [ 0, %entry ], [ %next, %advance ]
-  %number = add i64 %start, %i
+  %long_number = add i64 %start, %i
+  %number = and i64 %long_number, 4294967295
   br label %look
 look:
   %n = phi i64 [ 0, %row ], [ 0, %work ], [ 0, %lost ], [ %counted, %patient ], [ {resume}, %give_way ]
   %ticket = load atomic i64, ptr %sync acquire, align 8
-  %current = lshr i64 %ticket, 24
+  %current = lshr i64 %ticket, 32
   %here = icmp eq i64 %current, %number
   br i1 %here, label %count_parts, label %advance
 count_parts:
-  %part = and i64 %ticket, 4095
-  %high = lshr i64 %ticket, 12
-  %parts = and i64 %high, 4095
-  %left = icmp ult i64 %part, %parts
-  br i1 %left, label %claim, label %wait
+  %left = and i64 %ticket, 4294967295
+  %some = icmp ne i64 %left, 0
+  br i1 %some, label %claim, label %wait
 claim:
-  %taken = add i64 %ticket, 1
+  %from_own = lshr i64 %left, %first_own
+  %has_own = icmp ne i64 %from_own, 0
+  %near = call i64 @llvm.cttz.i64(i64 %from_own, i1 false)
+  %near_part = add i64 %near, %first_own
+  %far_part = call i64 @llvm.cttz.i64(i64 %left, i1 false)
+  %part = select i1 %has_own, i64 %near_part, i64 %far_part
+  %bit = shl i64 1, %part
+  %taken = xor i64 %ticket, %bit
   %pair = cmpxchg ptr %sync, i64 %ticket, i64 %taken acq_rel acquire
   %won = extractvalue {{ i64, i1 }} %pair, 1
   br i1 %won, label %work, label %lost
@@ -94,6 +125,7 @@ work:
   %params_at = getelementptr i64, ptr %code_at, i64 1
   %code = load ptr, ptr %code_at, align 8
   %params = load ptr, ptr %params_at, align 8
+  %parts = call i64 @parts(ptr %table, i64 %i, i64 %nt)
   call void %code(ptr %params, i64 %part, i64 %parts)
   %before = atomicrmw add ptr %done_at, i64 1 acq_rel
   %finished = add i64 %before, 1
@@ -133,7 +165,7 @@ entry:
   %nt_at = getelementptr i64, ptr %control, i64 20
   %start_at = getelementptr i64, ptr %control, i64 22
   %ticket = load atomic i64, ptr %sync acquire, align 8
-  %start = lshr i64 %ticket, 24
+  %start = lshr i64 %ticket, 32
   %writing = atomicrmw add ptr %control, i64 1 seq_cst
   store atomic ptr %main, ptr %main_at seq_cst, align 8
   store atomic ptr %table, ptr %table_at seq_cst, align 8
@@ -168,7 +200,7 @@ awake:
   %next = add i64 %tid, 1
   br label %worker
 work:
-  call void %main(ptr %table, i64 %rows, ptr %sync, i64 %nt, i64 %start)
+  call void %main(ptr %table, i64 %rows, ptr %sync, i64 %nt, i64 %start, i64 0)
   ret void
 }}
 
@@ -239,7 +271,7 @@ read:
   %same = icmp eq i64 %now, %number
   br i1 %same, label %work, label %idle
 work:
-  call void %main(ptr %table, i64 %rows, ptr %sync, i64 %nt, i64 %start)
+  call void %main(ptr %table, i64 %rows, ptr %sync, i64 %nt, i64 %start, i64 %tid)
   br label %idle
 leave:
   ret void
