@@ -1,0 +1,58 @@
+"""A plan for GPUs is built where there is none: cubins, grids, shared memory, all in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_network import network
+
+import mlirt
+from mlirt.builder.build import build_plan
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.plan.interpreter import run_plan
+from mlirt.frontend.onnx.importer import import_model
+from mlirt.passes.pipeline import PipelineOptions, run_phases
+from mlirt.runtime.plan_file import Plan, read_plan
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    context = RtContext()
+    return build_plan(import_model(network(), context, {}, None), context, "cuda")
+
+
+def test_every_kernel_has_code_for_two_architectures(plan: Plan) -> None:
+    assert plan.manifest.kernels
+    for kernel in plan.manifest.kernels:
+        assert set(kernel.objects) == {"sm_80", "sm_90a"}
+        for section in kernel.objects.values():
+            assert kernel.symbol.encode() in bytes(plan.sections[section])
+
+
+def test_launches_have_grids_and_fit_a_block(plan: Plan) -> None:
+    for launch in plan.manifest.launches:
+        kernel = plan.manifest.kernels[launch.kernel]
+        assert launch.grid is not None
+        assert all(isinstance(size, int) and size > 0 for size in launch.grid)
+        assert 32 <= kernel.block[0] <= 1024
+        assert kernel.shared_bytes <= 99 * 1024
+
+
+def test_a_plan_goes_through_a_file(plan: Plan, tmp_path: Path) -> None:
+    plan.save(tmp_path / "small.plan")
+    again = read_plan(tmp_path / "small.plan")
+    assert again.manifest == plan.manifest
+    assert all(bytes(again.sections[name]) == bytes(code) for name, code in plan.sections.items())
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("fp16", 2e-2)])
+def test_the_mapped_network_is_right_in_the_simt_interpreter(precision: str, tolerance: float) -> None:
+    x = np.random.default_rng(1).standard_normal((1, 3, 64, 64)).astype(np.float32)
+    want = mlirt.compile(network(), target="reference").run({"x": x})["y"]
+    context = RtContext()
+    module = import_model(network(), context, {}, None)
+    run_phases(module, context, options=PipelineOptions("cuda", precision))
+    found = run_plan(module, context, {"x": x})["y"]
+    np.testing.assert_allclose(found.astype(np.float32), want, atol=tolerance)
