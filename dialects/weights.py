@@ -67,9 +67,7 @@ class WeightStore:
         """The array of an attribute; raises `InvalidModelError` where the store does not hold it."""
         array = self._arrays.get(attr.key.data)
         if array is None:
-            raise InvalidModelError(
-                f"weights {attr.key.data!r} are not loaded: give the weights file beside the IR"
-            )
+            raise InvalidModelError(f"weights {attr.key.data!r} are not loaded: give the weights file beside the IR")
         return array
 
     def add(self, key: str, array: Array) -> None:

@@ -32,12 +32,13 @@ def write_weights(module: Operation, ctx: Context, path: Path) -> bool:
     wanted = weights_in(module)
     if not wanted:
         return False
+    import numpy as np
     from safetensors.numpy import save_file  # pyright: ignore[reportUnknownVariableType]
 
     store = weights_of(ctx)
     partial = path.with_name(path.name + ".partial")
     # The library writes the buffer as it lies, whatever the strides say.
-    arrays = {key: store.get(attr).copy(order="C") for key, attr in wanted.items()}
+    arrays = {key: np.asarray(store.get(attr), order="C") for key, attr in wanted.items()}
     save_file(arrays, partial)
     partial.replace(path)
     return True
