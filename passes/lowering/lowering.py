@@ -7,6 +7,14 @@ A tactic is a file `passes/lowering/<family>/<tactic>.py` with
     PRIORITY = 10                   higher ones are tried first; `generic*.py` has 0 and always applies
     def lower(op, lowering) -> bool: builds kernels and finishes them; False, with nothing built, where it does not
     apply
+
+and, where it has several ways to do it (tile sizes, stages, parts of a sum),
+
+    def choices(op, lowering) -> Sequence[str]: their names; none where the tactic does not apply
+    def cost(op, lowering, choice) -> float: about how many microseconds the op takes one of these ways
+
+`lowering.choice` then tells `lower` the way to go: the one that the attribute `fused.tactic = "file:choice"` of the op
+names, or else the one of all the family's tactics that costs least.
 """
 
 from __future__ import annotations
@@ -31,7 +39,7 @@ from mlirt.dialects.xdsl_compat import IrPrinter
 from mlirt.errors import CompileError
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.placement import Placements
-from mlirt.passes.lowering.tactics import TACTIC, tactics_for
+from mlirt.passes.lowering.tactics import TACTIC, candidates
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -50,6 +58,7 @@ class Lowering:
         self.only = only
         self.placements = Placements(ctx, block)
         self._kernels: dict[str, str] = {}
+        self._choice = ""
 
     def kernel(self, family: str) -> KernelBuilder:
         """A new, empty kernel; nothing of it is in the module before its `finish`."""
@@ -65,12 +74,18 @@ class Lowering:
         self.placements.anchor = op
         if op.results and all(element_count(result.type) == 0 for result in op.results):
             return
-        for tactic in tactics_for(op, self.target, self.only):
-            if tactic.lower(op, self):
+        for candidate in candidates(op, self):
+            self._choice = candidate.choice
+            if candidate.tactic.lower(op, self):
                 return
         chosen = op.attributes.get(TACTIC)
         which = f"the tactic {chosen.data!r} does not lower" if isinstance(chosen, StringAttr) else "no tactic lowers"
         raise CompileError(f"layer {name_of(op)}: {which} {op.name} to {self.target.kind}")
+
+    def choice(self, op: Operation) -> str:
+        """Which of its choices a tactic shall take for the op that is being lowered; empty for one without choices."""
+        assert self.placements.anchor is op
+        return self._choice
 
     def launch(
         self,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +17,7 @@ from mlirt.dialects.target import Target
 if TYPE_CHECKING:
     from mlirt.passes.lowering.lowering import Lowering
 
-# The attribute of an op that names the tactic to take.
+# The attribute of an op that names the tactic to take: `cuda_tiles`, or with one of its choices `cuda_tiles:64x64p2`.
 TACTIC = "fused.tactic"
 _HERE = Path(__file__).parent
 
@@ -29,6 +30,33 @@ class Tactic(Protocol):
     PRIORITY: int
 
     def lower(self, op: Operation, lowering: Lowering) -> bool: ...
+
+
+class TacticWithChoices(Tactic, Protocol):
+    """A tactic that has several ways to lower an op, each with an estimate of its time."""
+
+    def choices(self, op: Operation, lowering: Lowering) -> Sequence[str]:
+        """The names of the ways that apply, such as `128x256s4`; none where the tactic does not apply."""
+        ...
+
+    def cost(self, op: Operation, lowering: Lowering, choice: str) -> float:
+        """About how many microseconds the op takes that way."""
+        ...
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to lower one op; `cost` is its estimated time in microseconds, where the tactic has an estimate."""
+
+    tactic: Tactic
+    file: str
+    choice: str = ""
+    cost: float | None = None
+
+    @property
+    def name(self) -> str:
+        """What the attribute `fused.tactic` says to take it."""
+        return f"{self.file}:{self.choice}" if self.choice else self.file
 
 
 @cache
@@ -44,14 +72,44 @@ def tactics_of(family: str, only: str = "") -> dict[str, Tactic]:
     return dict(sorted(modules.items(), key=lambda item: -item[1].PRIORITY))
 
 
-def tactics_for(op: Operation, target: Target, only: str = "") -> Iterator[Tactic]:
-    """The tactics that may take an op on a target, in the order in which they are tried.
+def tactics_for(op: Operation, target: Target, only: str = "") -> Iterator[tuple[str, Tactic]]:
+    """The tactics, with their names, that may take an op on a target, in the order in which they are tried.
 
     The attribute `fused.tactic` of an op names the one to take; `only` restricts all ops to names that start with it.
     """
     kind = "cpu" if target.kind == "reference" else target.kind
     chosen = op.attributes.get(TACTIC)
-    for name, tactic in tactics_of(op.name.partition(".")[2], "" if chosen else only).items():
-        wanted = not isinstance(chosen, StringAttr) or name == chosen.data
-        if wanted and isinstance(op, tactic.OPS) and kind in tactic.TARGETS:
-            yield tactic
+    wanted = chosen.data.partition(":")[0] if isinstance(chosen, StringAttr) else None
+    for name, tactic in tactics_of(op.name.partition(".")[2], "" if wanted else only).items():
+        if wanted in (None, name) and isinstance(op, tactic.OPS) and kind in tactic.TARGETS:
+            yield name, tactic
+
+
+def candidates(op: Operation, lowering: Lowering) -> list[Candidate]:
+    """The ways to lower an op, the ones to try first in front.
+
+    Those with an estimate are ordered by it and stand where the first tactic among them stands by its priority.
+    """
+    found: list[Candidate] = []
+    for name, tactic in tactics_for(op, lowering.target, lowering.only):
+        found += _candidates_of(name, tactic, op, lowering)
+    estimated = sorted((one for one in found if one.cost is not None), key=lambda one: (one.cost or 0.0, one.name))
+    first = min((place for place, one in enumerate(found) if one.cost is not None), default=0)
+    return [
+        *[one for one in found[:first] if one.cost is None],
+        *estimated,
+        *[one for one in found[first:] if one.cost is None],
+    ]
+
+
+def _candidates_of(name: str, tactic: Tactic, op: Operation, lowering: Lowering) -> list[Candidate]:
+    if not hasattr(tactic, "choices"):
+        return [Candidate(tactic, name)]
+    chosen = op.attributes.get(TACTIC)
+    forced = chosen.data.partition(":")[2] if isinstance(chosen, StringAttr) else ""
+    if forced:
+        return [Candidate(tactic, name, forced)]
+    several = cast("TacticWithChoices", tactic)
+    return [
+        Candidate(tactic, name, choice, several.cost(op, lowering, choice)) for choice in several.choices(op, lowering)
+    ]

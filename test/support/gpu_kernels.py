@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from lowered_network import parse_module
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.plan.interpreter import run_plan
@@ -19,8 +20,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def lower_to_threads(module: ModuleOp, context: RtContext, tactic: str = "") -> ModuleOp:
-    """A copy of a network of fused ops as mapped kernels."""
+    """A copy of a network of fused ops as mapped kernels; a tactic with a choice, `file:choice`, is for all ops."""
     lowered = module.clone()
+    if ":" in tactic:
+        for op in lowered.walk():
+            if isinstance(op, FusedOp):
+                op.attributes["fused.tactic"] = StringAttr(tactic)
+        tactic = ""
     chosen = f" tactic={tactic}" if tactic else ""
     run_passes(lowered, context, f"convert-fused-to-kernel{{target=cuda{chosen}}},map-parallel-to-threads")
     check_ir(lowered)

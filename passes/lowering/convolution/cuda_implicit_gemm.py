@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,10 @@ from mlirt.passes.lowering.loop_nest import Nest
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.alignment import widest_access
 from mlirt.passes.lowering.tiles.loaders import Loader, Matrix, MatrixLoader
-from mlirt.passes.lowering.tiles.product import Operands, Place, Plan, Sizes, is_half, lower_product
+from mlirt.passes.lowering.tiles.problem import Problem, Sizes, is_half
+from mlirt.passes.lowering.tiles.product import Operands, Place, lower_product
 from mlirt.passes.lowering.tiles.results import Epilogue
+from mlirt.passes.lowering.tiles.shape import TileShape
 from mlirt.passes.lowering.tiles.tile_memory import TileMemories
 from mlirt.passes.lowering.tiles.window_loader import Window, WindowLoader, column_count
 from mlirt.passes.lowering.typical_sizes import typical, typical_values
@@ -35,25 +38,57 @@ _FEWEST_COLUMNS = 4  # pixels; with less, a warp per result reads the weights in
 _WASTE = 1.25  # of lines, when each tap starts a new tile
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+@dataclass(frozen=True)
+class Product:
+    """A convolution that tiles can compute; the weights are by group."""
+
+    problem: Problem
+    window: Window
+    weights: Array
+
+
+def choices(op: Operation, lowering: Lowering) -> list[str]:
+    found = _product(op, lowering)
+    return [] if found is None else found.problem.choices()
+
+
+def cost(op: Operation, lowering: Lowering, choice: str) -> float:
+    found = _product(op, lowering)
+    assert found is not None
+    return found.problem.cost(choice)
+
+
+def _product(op: Operation, lowering: Lowering) -> Product | None:
     assert isinstance(op, ConvolutionOp)
     element, weights = element_of(op.input.type), lowering.constant_array(op.kernel)
     if weights is None or element != element_of(op.kernel.type) or not (is_half(element) or element == f32):
-        return False
+        return None
     groups, transposed = op.groups.value.data, bool(op.transposed.value.data)
     weights = by_group(weights, groups, transposed)
     rows, channels, taps = weights.shape[1:]
     if accumulator_type(op.epilogue) != f32 or rows < _FEWEST_ROWS or channels * taps == 0:
-        return False
+        return None
     sizes = Sizes(rows, column_count(op), channels * taps, groups)
     if taps == 1 and typical(sizes.columns, typical_values(lowering.block)) <= _FEWEST_COLUMNS:
-        return False
+        return None
     window = _window(op, channels, groups, lowering)
-    plan = Plan.choose(sizes, element, lowering, lambda shape: window.steps(shape.depth))
-    window = _ordered(window, plan.shape.depth)
-    plan = Plan.choose(sizes, element, lowering, lambda shape: window.steps(shape.depth))
-    half = is_half(element)
-    packed = pack(weights, window, plan.shape.rows, plan.shape.depth, by_depth=not half)
+    steps = partial(_steps, window)
+    return Product(Problem(sizes, element, lowering, steps), window, weights)
+
+
+def _steps(window: Window, shape: TileShape) -> int:
+    return _ordered(window, shape.depth).steps(shape.depth)
+
+
+def lower(op: Operation, lowering: Lowering) -> bool:
+    assert isinstance(op, ConvolutionOp)
+    found = _product(op, lowering)
+    plan = None if found is None else found.problem.plan(lowering.choice(op))
+    if found is None or plan is None:
+        return False
+    window = _ordered(found.window, plan.shape.depth)
+    half = is_half(plan.element)
+    packed = pack(found.weights, window, plan.shape.rows, plan.shape.depth, by_depth=not half)
 
     def make(k: KernelBuilder, place: Place, tiles: TileMemories) -> tuple[Loader, Loader]:
         lines, width = packed.shape[1:]
@@ -66,7 +101,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
 
     operands = Operands(not half, True, (True, not half or window.wide > 1), make)
     epilogue = Epilogue(op, list(op.extras), list(op.access))
-    indices = partial(_indices, rows, dims(op.output.type)[0], window)
+    indices = partial(_indices, found.weights.shape[1], dims(op.output.type)[0], window)
     lower_product(plan, operands, epilogue, frozenset({1, 2}), indices, lowering, "convolution")
     return True
 

@@ -18,7 +18,8 @@ from mlirt.passes.lowering.loop_nest import Nest
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.alignment import widest_access
 from mlirt.passes.lowering.tiles.loaders import Loader, Matrix, MatrixLoader, TransposingLoader
-from mlirt.passes.lowering.tiles.product import Operands, Place, Plan, Sizes, is_half, lower_product
+from mlirt.passes.lowering.tiles.problem import Problem, Sizes, is_half
+from mlirt.passes.lowering.tiles.product import Operands, Place, lower_product
 from mlirt.passes.lowering.tiles.results import Epilogue
 from mlirt.passes.lowering.tiles.tile_memory import TileMemories, TileMemory
 
@@ -46,18 +47,45 @@ class Factor:
         return self.own_step == 1 and self.depth_step != 1
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+@dataclass(frozen=True)
+class Product:
+    """A matrix product that tiles can compute."""
+
+    problem: Problem
+    left: Factor
+    right: Factor
+
+
+def choices(op: Operation, lowering: Lowering) -> list[str]:
+    found = _product(op, lowering)
+    return [] if found is None else found.problem.choices()
+
+
+def cost(op: Operation, lowering: Lowering, choice: str) -> float:
+    found = _product(op, lowering)
+    assert found is not None
+    return found.problem.cost(choice)
+
+
+def _product(op: Operation, lowering: Lowering) -> Product | None:
     assert isinstance(op, MatmulOp)
     element = element_of(op.lhs.type)
     if element != element_of(op.rhs.type) or not (is_half(element) or element == f32):
-        return False
+        return None
     if accumulator_type(op.epilogue) != f32:
-        return False
+        return None
     left, right, depth = _factors(op, lowering)
-    batch = dims(op.output.type)[:-2]
-    sizes = Sizes(left.own_size, right.own_size, depth, product(batch))
-    if not _applies(sizes, left, right):
+    sizes = Sizes(left.own_size, right.own_size, depth, product(dims(op.output.type)[:-2]))
+    return Product(Problem(sizes, element, lowering), left, right) if _applies(sizes, left, right) else None
+
+
+def lower(op: Operation, lowering: Lowering) -> bool:
+    assert isinstance(op, MatmulOp)
+    found = _product(op, lowering)
+    plan = None if found is None else found.problem.plan(lowering.choice(op))
+    if found is None or plan is None:
         return False
+    left, right, depth, batch = found.left, found.right, plan.sizes.depth, dims(op.output.type)[:-2]
 
     def make(k: KernelBuilder, place: Place, tiles: TileMemories) -> tuple[Loader, Loader]:
         return (
@@ -65,7 +93,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
             _loader(k, right, depth, place, place.column, tiles.right, batch, lowering),
         )
 
-    half = is_half(element)
+    half = is_half(plan.element)
     wide = [widest_access(one.value, _other_steps(one), lowering) for one in (left, right)]
     operands = Operands(
         left_by_depth=left.by_depth or not half,
@@ -75,7 +103,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     )
     width = rank(op.output.type)
     epilogue = Epilogue(op, list(op.extras), list(op.access))
-    plan, borders = Plan.choose(sizes, element, lowering), frozenset({width - 2, width - 1})
+    borders = frozenset({width - 2, width - 1})
     lower_product(plan, operands, epilogue, borders, partial(_indices, width), lowering, "matmul")
     return True
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerAttr, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.kernel.simt import BlockIdOp, ThreadIdOp
 from mlirt.dialects.symbolic import Dim, ceil_div
@@ -16,57 +16,12 @@ from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.engines import Engine, MatrixUnit, MultiplyAdd
 from mlirt.passes.lowering.tiles.loaders import Loader
 from mlirt.passes.lowering.tiles.main_loop import stages_for, sum_of_products
+from mlirt.passes.lowering.tiles.problem import Plan, Sizes, is_half
 from mlirt.passes.lowering.tiles.results import Epilogue, PartCode, Partial, TileResults, add_parts, keep_sums
-from mlirt.passes.lowering.tiles.shape import MATRIX_UNIT, MULTIPLY_ADD, TileShape, Work, choose
+from mlirt.passes.lowering.tiles.shape import TileShape
 from mlirt.passes.lowering.tiles.tile_memory import TileMemories, sums_pitch
-from mlirt.passes.lowering.typical_sizes import typical, typical_values
 
 _INDEX_LIMIT = 2**31
-
-
-def is_half(element: Attribute) -> bool:
-    return isinstance(element, Float16Type | BFloat16Type)
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """A batch of products of rows x depth with depth x columns matrices; each batch entry is one index of the grid."""
-
-    rows: Dim
-    columns: Dim
-    depth: Dim
-    batch: Dim
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What was chosen for a product."""
-
-    sizes: Sizes
-    element: Attribute
-    shape: TileShape
-    parts: int
-    steps: Dim
-
-    @staticmethod
-    def choose(
-        sizes: Sizes, element: Attribute, lowering: Lowering, steps: Callable[[TileShape], Dim] | None = None
-    ) -> Plan:
-        """A tile shape, and parts of the sum; `steps` gives the number of tiles along the depth."""
-        shapes = MATRIX_UNIT if is_half(element) else MULTIPLY_ADD
-        known = typical_values(lowering.block)
-        rows, columns, batch = (typical(size, known) for size in (sizes.rows, sizes.columns, sizes.batch))
-
-        def count(shape: TileShape) -> Dim:
-            return ceil_div(sizes.depth, shape.depth) if steps is None else steps(shape)
-
-        work = Work(rows, columns, batch, lambda shape: typical(count(shape), known))
-        shape, parts = choose(shapes, work, may_split=all(isinstance(count(shape), int) for shape in shapes))
-        return Plan(sizes, element, shape, parts, count(shape))
-
-    def grid(self) -> tuple[Dim, Dim, Dim]:
-        rows, columns = ceil_div(self.sizes.rows, self.shape.rows), ceil_div(self.sizes.columns, self.shape.columns)
-        return rows * columns, self.parts, self.sizes.batch
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,15 @@
-"""How large tiles are, and in how many parts the sum of each is split: chosen by an estimate of the time."""
+"""How large tiles are, and in how many parts the sum of each is split: the choices, and an estimate of their times."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 # An H100: how many blocks run side by side, and bytes that pass its L2 cache per cycle.
 _PROCESSORS = 132
 _BYTES_PER_CYCLE = 2500
+_CYCLES_PER_MICROSECOND = 1755
 # Cycles of a block before and after its loop, and of a second launch.
 _BLOCK_OVERHEAD = 2000
 _LAUNCH_OVERHEAD = 4000
@@ -71,8 +73,12 @@ class Work:
     def blocks(self, shape: TileShape) -> int:
         return -(-self.rows // shape.rows) * -(-self.columns // shape.columns) * self.batch
 
+    def microseconds(self, choice: TileChoice) -> float:
+        """About how long it takes."""
+        return self.cycles(choice.shape, choice.parts) / _CYCLES_PER_MICROSECOND
+
     def cycles(self, shape: TileShape, parts: int) -> float:
-        """About how long it takes with tiles of a shape and each sum split in so many parts."""
+        """The same in cycles, with tiles of a shape and each sum split in so many parts."""
         blocks = self.blocks(shape) * parts
         side_by_side = min(shape.resident, -(-blocks // _PROCESSORS))
         rounds = -(-blocks // (_PROCESSORS * side_by_side))
@@ -86,14 +92,36 @@ class Work:
         return total
 
 
-def choose(shapes: Sequence[TileShape], work: Work, *, may_split: bool) -> tuple[TileShape, int]:
-    """The shape and the number of parts with the least estimated time."""
-    choices: list[tuple[float, int, TileShape, int]] = []
-    for order, shape in enumerate(shapes):
+@dataclass(frozen=True)
+class TileChoice:
+    """A tile shape, and in how many parts each sum is split."""
+
+    shape: TileShape
+    parts: int
+
+    @property
+    def name(self) -> str:
+        """Such as `128x128`, or `64x64p4` for four parts."""
+        whole = f"{self.shape.rows}x{self.shape.columns}"
+        return whole if self.parts == 1 else f"{whole}p{self.parts}"
+
+
+def choices(shapes: Sequence[TileShape], steps: Callable[[TileShape], int], *, may_split: bool) -> list[TileChoice]:
+    """All shapes with all numbers of parts of which none is empty and each has a few steps."""
+    found: dict[TileChoice, None] = {}
+    for shape in shapes:
+        count = steps(shape)
         for parts in _PARTS if may_split else (1,):
-            steps = work.steps(shape)
-            if parts == 1 or steps >= _FEWEST_STEPS * parts:
-                none_empty = -(-steps // max(1, -(-steps // parts)))
-                choices.append((work.cycles(shape, none_empty), order, shape, max(1, none_empty)))
-    _, _, shape, parts = min(choices, key=lambda choice: choice[:2])
-    return shape, parts
+            if parts == 1 or count >= _FEWEST_STEPS * parts:
+                none_empty = -(-count // max(1, -(-count // parts)))
+                found[TileChoice(shape, max(1, none_empty))] = None
+    return list(found)
+
+
+def choice_named(shapes: Sequence[TileShape], name: str) -> TileChoice | None:
+    """The choice of a name, whether it is a sensible one or not."""
+    match = re.fullmatch(r"(\d+x\d+)(?:p([1-9]\d*))?", name)
+    if match is None:
+        return None
+    parts = int(match[2] or 1)
+    return next((TileChoice(shape, parts) for shape in shapes if TileChoice(shape, 1).name == match[1]), None)

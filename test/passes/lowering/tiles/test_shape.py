@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from contractions import DTYPES, PROBLEMS, TOLERANCE, Problem, convolution_text, product_text
 from gpu_kernels import check_on_threads, kernel_names
 
-from mlirt.passes.lowering.tiles import product
-from mlirt.passes.lowering.tiles.shape import MATRIX_UNIT, MULTIPLY_ADD, TileShape, Work, choose
+from mlirt.passes.lowering.tiles.shape import (
+    MATRIX_UNIT,
+    MULTIPLY_ADD,
+    TileChoice,
+    TileShape,
+    Work,
+    choice_named,
+    choices,
+)
 
 SHAPES = [("f32", shape) for shape in MULTIPLY_ADD] + [("f16", shape) for shape in MATRIX_UNIT]
-Force = Callable[[TileShape, int], None]
-
-
-@pytest.fixture
-def force(monkeypatch: pytest.MonkeyPatch) -> Force:
-    """Let lowerings have no choice."""
-
-    def install(shape: TileShape, parts: int) -> None:
-        def forced(shapes: Sequence[TileShape], work: Work, *, may_split: bool) -> tuple[TileShape, int]:
-            return shape, parts
-
-        monkeypatch.setattr(product, "choose", forced)
-
-    return install
 
 
 def sizes(shape: TileShape) -> str:
@@ -37,14 +30,14 @@ def sizes(shape: TileShape) -> str:
 @pytest.mark.parametrize(
     ("element", "shape"), SHAPES, ids=lambda value: value if isinstance(value, str) else sizes(value)
 )
-def test_products(element: str, shape: TileShape, parts: int, force: Force) -> None:
-    force(shape, parts)
+def test_products(element: str, shape: TileShape, parts: int) -> None:
     rows, columns, depth = shape.rows + 9, shape.columns + 24, 3 * shape.depth + 8
     rng = np.random.default_rng(0)
     shapes = {"x": (rows, depth), "w": (depth, columns), "b": (columns,)}
     inputs = {name: rng.standard_normal(extent).astype(DTYPES[element]) for name, extent in shapes.items()}
     text = product_text(shapes["x"], shapes["w"], (rows, columns), element, (False, False))
-    found = kernel_names(check_on_threads(text, inputs, tactic="cuda", tolerance=TOLERANCE[element]))
+    tactic = f"cuda_tiles:{TileChoice(shape, parts).name}"
+    found = kernel_names(check_on_threads(text, inputs, tactic=tactic, tolerance=TOLERANCE[element]))
     assert found == ["matmul", "matmul_sum"][:parts]
 
 
@@ -52,38 +45,46 @@ def test_products(element: str, shape: TileShape, parts: int, force: Force) -> N
 @pytest.mark.parametrize(
     ("element", "shape"), SHAPES, ids=lambda value: value if isinstance(value, str) else sizes(value)
 )
-def test_convolutions(element: str, shape: TileShape, name: str, force: Force) -> None:
-    force(shape, 2)
+def test_convolutions(element: str, shape: TileShape, name: str) -> None:
     problem: Problem = PROBLEMS[name]
     rng = np.random.default_rng(0)
     shapes = {"x": problem.input, "r": problem.output}
     inputs = {key: rng.standard_normal(extent).astype(DTYPES[element]) for key, extent in shapes.items()}
-    check_on_threads(convolution_text(problem, element), inputs, tactic="cuda", tolerance=TOLERANCE[element])
+    tactic = f"cuda_implicit_gemm:{TileChoice(shape, 2).name}"
+    check_on_threads(convolution_text(problem, element), inputs, tactic=tactic, tolerance=TOLERANCE[element])
 
 
-def work(rows: int, columns: int, depth: int) -> Work:
-    return Work(rows, columns, 1, lambda shape: -(-depth // shape.depth))
+def best(shapes: Sequence[TileShape], sizes: tuple[int, int, int], *, may_split: bool = True) -> TileChoice:
+    """The choice with the least estimate for a product of (rows, columns, depth)."""
+    rows, columns, depth = sizes
+    work = Work(rows, columns, 1, lambda shape: -(-depth // shape.depth))
+    return min(choices(shapes, work.steps, may_split=may_split), key=work.microseconds)
 
 
 @pytest.mark.parametrize("shapes", [MULTIPLY_ADD, MATRIX_UNIT])
 def test_large_products_take_large_tiles_and_are_not_split(shapes: tuple[TileShape, ...]) -> None:
-    shape, parts = choose(shapes, work(4096, 4096, 4096), may_split=True)
-    assert (shape.rows, shape.columns, parts) == (128, 128, 1)
+    assert best(shapes, (4096, 4096, 4096)).name == "128x128"
 
 
 @pytest.mark.parametrize("shapes", [MULTIPLY_ADD, MATRIX_UNIT])
 def test_few_results_of_long_sums_are_split(shapes: tuple[TileShape, ...]) -> None:
-    shape, parts = choose(shapes, work(512, 49, 4608), may_split=True)
-    assert parts > 1
-    assert work(512, 49, 4608).steps(shape) >= 2 * parts
+    assert best(shapes, (512, 49, 4608)).parts > 1
 
 
 def test_no_part_is_empty() -> None:
     for depth in range(1, 600, 7):
-        shape, parts = choose(MULTIPLY_ADD, work(64, 64, depth), may_split=True)
-        steps = -(-depth // shape.depth)
-        assert (parts - 1) * -(-steps // parts) < steps
+        for choice in choices(MULTIPLY_ADD, lambda shape: -(-depth // shape.depth), may_split=True):
+            steps = -(-depth // choice.shape.depth)
+            assert (choice.parts - 1) * -(-steps // choice.parts) < steps
 
 
 def test_what_may_not_be_split_is_not() -> None:
-    assert choose(MATRIX_UNIT, work(64, 64, 8192), may_split=False)[1] == 1
+    assert best(MATRIX_UNIT, (64, 64, 8192), may_split=False).parts == 1
+
+
+@pytest.mark.parametrize("shapes", [MULTIPLY_ADD, MATRIX_UNIT])
+def test_names_tell_all(shapes: tuple[TileShape, ...]) -> None:
+    for choice in choices(shapes, lambda shape: 1000 // shape.depth, may_split=True):
+        assert choice_named(shapes, choice.name) == choice
+    for name in ("", "cat", "64x64p0", "96x96", "64x64p"):
+        assert choice_named(shapes, name) is None

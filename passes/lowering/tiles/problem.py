@@ -1,0 +1,97 @@
+"""A product to compute in tiles: its sizes, the choices of tiles for it, and the plan that a choice makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type
+from xdsl.ir import Attribute
+
+from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.tiles.shape import (
+    MATRIX_UNIT,
+    MULTIPLY_ADD,
+    TileChoice,
+    TileShape,
+    Work,
+    choice_named,
+    choices,
+)
+from mlirt.passes.lowering.typical_sizes import typical, typical_values
+
+
+def is_half(element: Attribute) -> bool:
+    return isinstance(element, Float16Type | BFloat16Type)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A batch of products of rows x depth with depth x columns matrices; each batch entry is one index of the grid."""
+
+    rows: Dim
+    columns: Dim
+    depth: Dim
+    batch: Dim
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was chosen for a product."""
+
+    sizes: Sizes
+    element: Attribute
+    shape: TileShape
+    parts: int
+    steps: Dim
+
+    def grid(self) -> tuple[Dim, Dim, Dim]:
+        rows, columns = ceil_div(self.sizes.rows, self.shape.rows), ceil_div(self.sizes.columns, self.shape.columns)
+        return rows * columns, self.parts, self.sizes.batch
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A product; `steps` gives the number of tiles of a shape along the depth, by default as many as cover it."""
+
+    sizes: Sizes
+    element: Attribute
+    lowering: Lowering
+    steps: Callable[[TileShape], Dim] | None = None
+
+    @property
+    def shapes(self) -> tuple[TileShape, ...]:
+        """The tile shapes for the elements."""
+        return MATRIX_UNIT if is_half(self.element) else MULTIPLY_ADD
+
+    def choices(self) -> list[str]:
+        """The names of the tile shapes and numbers of parts to choose from."""
+        may_split = all(isinstance(self._steps(shape), int) for shape in self.shapes)
+        return [choice.name for choice in choices(self.shapes, self._work().steps, may_split=may_split)]
+
+    def cost(self, name: str) -> float:
+        """About how many microseconds the product takes with a choice."""
+        choice = self._named(name)
+        assert choice is not None
+        return self._work().microseconds(choice)
+
+    def plan(self, name: str) -> Plan | None:
+        """What follows from a choice; None where there is none of this name."""
+        choice = self._named(name)
+        if choice is None:
+            return None
+        return Plan(self.sizes, self.element, choice.shape, choice.parts, self._steps(choice.shape))
+
+    def _named(self, name: str) -> TileChoice | None:
+        return choice_named(self.shapes, name)
+
+    def _steps(self, shape: TileShape) -> Dim:
+        return ceil_div(self.sizes.depth, shape.depth) if self.steps is None else self.steps(shape)
+
+    def _work(self) -> Work:
+        known = typical_values(self.lowering.block)
+        rows, columns, batch = (
+            typical(size, known) for size in (self.sizes.rows, self.sizes.columns, self.sizes.batch)
+        )
+        return Work(rows, columns, batch, lambda shape: typical(self._steps(shape), known))
