@@ -18,8 +18,14 @@ from mlirt.dialects.symbolic import Dim, parse
 class DimsAttr(ParametrizedAttribute):
     """Dimensions as text, for example `#trt.dims<["n", "3", "2*h + 1"]>`.
 
-    On a physical (blocked) tensor `channels` is the logical channel count of the innermost blocks and `halo` the
-    number of zero cells that border the two spatial dimensions on each side in memory.
+    How the tensor lies in memory: `order` lists the dimensions from the outermost to the innermost (row-major where it
+    is missing: `[0, 2, 3, 1]` are images with their channels last), and `row` is the number of elements from one
+    innermost row to the next where that is more than its length. On a blocked tensor `channels` is the logical channel
+    count of the innermost blocks and `halo` the number of zero cells that border the two spatial dimensions on each
+    side.
+
+    C1: `order` has every dimension once. C2: `row` is no less than the length of the innermost dimension. C3: blocked
+    tensors and halos are row-major.
     """
 
     name = "trt.dims"
@@ -27,13 +33,23 @@ class DimsAttr(ParametrizedAttribute):
     expressions: ArrayAttr[StringAttr] = param_def()
     channels: StringAttr | NoneAttr = param_def()
     halo: ArrayAttr[IntAttr] = param_def()
+    order: ArrayAttr[IntAttr] = param_def()
+    row: IntAttr = param_def()
 
     @staticmethod
-    def of(dims: Sequence[Dim], channels: Dim | None = None, halo: Sequence[int] = ()) -> DimsAttr:
+    def of(
+        dims: Sequence[Dim],
+        channels: Dim | None = None,
+        halo: Sequence[int] = (),
+        order: Sequence[int] = (),
+        row: int = 0,
+    ) -> DimsAttr:
         return DimsAttr(
             ArrayAttr(StringAttr(str(dim)) for dim in dims),
             NoneAttr() if channels is None else StringAttr(str(channels)),
-            ArrayAttr(IntAttr(cells) for cells in halo),
+            _numbers(halo),
+            _numbers(order),
+            IntAttr(row),
         )
 
     def dims(self) -> tuple[Dim, ...]:
@@ -45,12 +61,26 @@ class DimsAttr(ParametrizedAttribute):
     def halo_cells(self) -> tuple[int, ...]:
         return tuple(cells.data for cells in self.halo)
 
+    def memory_order(self) -> tuple[int, ...]:
+        """The dimensions from the outermost to the innermost in memory."""
+        return tuple(axis.data for axis in self.order) or tuple(range(len(self.expressions)))
+
     def verify(self) -> None:
         for text in self.expressions:
             try:
                 parse(text.data)
             except ValueError as error:
                 raise VerifyException(f"trt.dims: {error}") from error
+        order = self.memory_order()
+        if sorted(order) != list(range(len(self.expressions))):
+            raise VerifyException(
+                f"trt.dims: C1: order {list(order)} is not that of {len(self.expressions)} dimensions"
+            )
+        inner = self.dims()[order[-1]] if order else 1
+        if self.row.data and (not isinstance(inner, int) or self.row.data < inner):
+            raise VerifyException(f"trt.dims: C2: rows of {self.row.data} elements cannot hold {inner}")
+        if (self.order.data or self.row.data) and (self.halo.data or not isinstance(self.channels, NoneAttr)):
+            raise VerifyException("trt.dims: C3: a tensor with blocks or a halo has no other order and no longer rows")
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
@@ -58,23 +88,33 @@ class DimsAttr(ParametrizedAttribute):
             if not isinstance(self.channels, NoneAttr):
                 printer.print_string(", channels = ")
                 printer.print_attribute(self.channels)
-            if self.halo.data:
-                printer.print_string(", halo = [")
-                printer.print_list(self.halo, lambda cells: printer.print_string(str(cells.data)))
-                printer.print_string("]")
+            for name, numbers in (("halo", self.halo), ("order", self.order)):
+                if numbers.data:
+                    printer.print_string(f", {name} = [{', '.join(str(number.data) for number in numbers)}]")
+            if self.row.data:
+                printer.print_string(f", row = {self.row.data}")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
             texts = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
             channels: Attribute = NoneAttr()
-            halo: list[int] = []
+            numbers: dict[str, list[int]] = {"halo": [], "order": []}
+            row = 0
             while parser.parse_optional_punctuation(",") is not None:
-                if parser.parse_optional_keyword("channels") is not None:
-                    parser.parse_punctuation("=")
+                name = parser.parse_identifier()
+                parser.parse_punctuation("=")
+                if name == "channels":
                     channels = StringAttr(parser.parse_str_literal())
+                elif name == "row":
+                    row = parser.parse_integer()
+                elif name in numbers:
+                    numbers[name] = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
                 else:
-                    parser.parse_keyword("halo")
-                    parser.parse_punctuation("=")
-                    halo = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-        return [ArrayAttr(StringAttr(t) for t in texts), channels, ArrayAttr(IntAttr(h) for h in halo)]
+                    parser.raise_error(f"trt.dims has channels, halo, order and row, not {name}")
+        halo, order = _numbers(numbers["halo"]), _numbers(numbers["order"])
+        return [ArrayAttr(StringAttr(text) for text in texts), channels, halo, order, IntAttr(row)]
+
+
+def _numbers(values: Sequence[int]) -> ArrayAttr[IntAttr]:
+    return ArrayAttr(IntAttr(value) for value in values)

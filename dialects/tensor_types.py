@@ -84,16 +84,31 @@ def is_unsigned(element: Attribute) -> bool:
 
 
 @lru_cache(maxsize=8192)
-def _cached_tensor(element: Attribute, dims: tuple[Dim, ...], channels: Dim | None, halo: tuple[int, ...]) -> Tensor:
+def _cached_tensor(
+    element: Attribute,
+    dims: tuple[Dim, ...],
+    channels: Dim | None,
+    halo: tuple[int, ...],
+    order: tuple[int, ...],
+    row: int,
+) -> Tensor:
     shape = [dim if isinstance(dim, int) else DYNAMIC_INDEX for dim in dims]
-    if DYNAMIC_INDEX not in shape and channels is None and not halo:
-        return TensorType(element, shape)
-    return TensorType(element, shape, DimsAttr.of(dims, channels, halo))
+    order = () if order == tuple(range(len(dims))) else order
+    if order or row or halo or channels is not None or DYNAMIC_INDEX in shape:
+        return TensorType(element, shape, DimsAttr.of(dims, channels, halo, order, row))
+    return TensorType(element, shape)
 
 
-def tensor(element: Attribute, dims: Sequence[Dim], channels: Dim | None = None, halo: Sequence[int] = ()) -> Tensor:
-    """The tensor type with these dimensions; `channels` and `halo` only for physical layouts."""
-    return _cached_tensor(element, tuple(dims), channels, tuple(halo))
+def tensor(
+    element: Attribute,
+    dims: Sequence[Dim],
+    channels: Dim | None = None,
+    halo: Sequence[int] = (),
+    order: Sequence[int] = (),
+    row: int = 0,
+) -> Tensor:
+    """The tensor type with these dimensions; the other arguments say how it lies in memory, as `DimsAttr` tells."""
+    return _cached_tensor(element, tuple(dims), channels, tuple(halo), tuple(order), row)
 
 
 def dims(of: Attribute) -> tuple[Dim, ...]:
@@ -143,18 +158,49 @@ def channels(of: Attribute) -> Dim | None:
     return of.encoding.channel_count() if isinstance(of.encoding, DimsAttr) else None
 
 
+def memory_order(of: Attribute) -> tuple[int, ...]:
+    """The dimensions of a tensor type from the outermost to the innermost in memory."""
+    assert isinstance(of, TensorType)
+    encoding, count = of.encoding, len(of.get_shape())
+    return encoding.memory_order() if isinstance(encoding, DimsAttr) else tuple(range(count))
+
+
+def row_length(of: Attribute) -> int:
+    """Elements from one innermost row to the next; 0 where rows follow each other without gaps."""
+    assert isinstance(of, TensorType)
+    return of.encoding.row.data if isinstance(of.encoding, DimsAttr) else 0
+
+
+def is_row_major(of: Attribute) -> bool:
+    """Whether the dimensions lie in memory in their own order, without gaps between rows."""
+    return not row_length(of) and memory_order(of) == tuple(range(rank(of)))
+
+
+def channels_last(rank: int) -> tuple[int, ...]:
+    """The memory order of images (or signals, or volumes) whose channels, dimension 1, lie innermost."""
+    return (0, *range(2, rank), 1)
+
+
+def with_order(of: Attribute, order: Sequence[int] = (), row: int = 0) -> Tensor:
+    """The same tensor in another memory order; row-major without arguments."""
+    return tensor(element_of(of), dims(of), channels(of), halo(of), order, row)
+
+
 def stored_dims(of: Attribute) -> tuple[Dim, ...]:
-    """The dimensions as they lie in memory: halo cells included."""
+    """The dimensions as they lie in memory: halo cells and gaps at the end of rows included."""
     result = list(dims(of))
     for k, cells in enumerate(halo(of)):
         result[2 + k] = result[2 + k] + 2 * cells
+    if row := row_length(of):
+        result[memory_order(of)[-1]] = row
     return tuple(result)
 
 
 def strides(of: Attribute) -> tuple[tuple[Dim, ...], Dim]:
-    """Row-major strides in elements, and the offset of the element at index zero."""
-    stored = stored_dims(of)
-    steps = tuple(product(stored[k + 1 :]) for k in range(len(stored)))
+    """Strides in elements, and the offset of the element at index zero."""
+    stored, order = stored_dims(of), memory_order(of)
+    place = {axis: position for position, axis in enumerate(order)}
+    steps = tuple(product([stored[axis] for axis in order[place[k] + 1 :]]) for k in range(len(stored)))
     offset: Dim = 0
     for k, cells in enumerate(halo(of)):
         offset = offset + steps[2 + k] * cells
@@ -162,7 +208,7 @@ def strides(of: Attribute) -> tuple[tuple[Dim, ...], Dim]:
 
 
 def stored_bytes(of: Attribute) -> Dim:
-    """Bytes that the tensor takes in memory, halo included."""
+    """Bytes that the tensor takes in memory, halo and gaps included."""
     return product(stored_dims(of)) * byte_width(element_of(of))
 
 

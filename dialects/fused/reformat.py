@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class ReformatOp(FusedOp):
-    """Copy a tensor from one memory layout to another: plain or blocked channels, with or without a halo.
+    """Copy a tensor from one memory layout to another: plain or blocked channels, with or without a halo, the
+    dimensions in any order, rows with or without gaps between them. The gaps are written as zero.
 
     C1: operand and result hold the same plain tensor.
 

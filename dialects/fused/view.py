@@ -12,7 +12,7 @@ from xdsl.traits import Pure
 
 from mlirt.dialects.fused.fused_op import FusedOp, bind_dims, numbers_of
 from mlirt.dialects.tensor_op import require
-from mlirt.dialects.tensor_types import dims, element_count, element_of
+from mlirt.dialects.tensor_types import dims, element_count, element_of, is_row_major
 from mlirt.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class ViewOp(FusedOp):
-    """The input's elements in row-major order under other dimensions; costs nothing where the input lies densely in
-    memory.
+    """The input's elements in row-major order under other dimensions; costs nothing where the input's strides allow it.
 
-    C1: the element types are equal. C2: where both counts are numbers, both sides have equally many elements.
+    C1: the element types are equal. C2: where both counts are numbers, both sides have equally many elements. C3: the
+    result's type is row-major; in memory it lies where the input lies, if there are strides for that.
 
     Example: `%y = fused.view %x : (tensor<2x3xf32>) -> tensor<6xf32>`
     """
@@ -50,6 +50,7 @@ class ViewOp(FusedOp):
             not is_known or before == after,
             f"C2: {self.name} of {source} ({before} elements) is not {target} ({after})",
         )
+        require(is_row_major(target), f"C3: {self.name} has a row-major result, not {target}")
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         (x,) = arrays

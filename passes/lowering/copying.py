@@ -18,7 +18,8 @@ def copy(value: SSAValue, target: Placement, layer: Operation, lowering: Lowerin
     sizes, element = dims(value.type), element_of(value.type)
     if element_count(value.type) == 0:
         return
-    nest = collapse(Nest.of(sizes, [Affine(value, source.strides), Affine(value, target.strides)]))
+    operands = [Affine(value, source.strides), Affine(value, target.strides)]
+    nest = collapse(Nest.of(sizes, operands).ordered(1))
     k = lowering.kernel("copy")
     reader = k.memory(source.buffer, element, source.offset)
     writer = k.memory(target.buffer, element, target.offset)

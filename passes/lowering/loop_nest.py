@@ -17,6 +17,7 @@ from mlirt.dialects.symbolic import Dim, coefficient_of, substitute
 from mlirt.dialects.tensor_types import element_of
 from mlirt.passes.lowering.kernel_builder import KernelBuilder, Stride
 from mlirt.passes.lowering.placement import Placement
+from mlirt.passes.lowering.typical_sizes import typical
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,21 @@ class Nest:
     @staticmethod
     def of(extents: Sequence[Dim], operands: Sequence[Affine]) -> Nest:
         return Nest(tuple(extents), tuple(operands), tuple((axis,) for axis in range(len(extents))))
+
+    def ordered(self, operand: int, first: int = 0, last: int | None = None) -> Nest:
+        """The nest with the dimensions from `first` to `last` in the order in which an operand lies in memory.
+
+        Where dimensions are symbolic, typical sizes decide; they concern speed alone.
+        """
+        steps = self.operands[operand].steps
+        last = len(steps) if last is None else last
+        moved = sorted(range(first, last), key=lambda axis: -typical(steps[axis], {}))
+        order = [*range(first), *moved, *range(last, len(steps))]
+        if order == list(range(len(steps))):
+            return self
+        operands = tuple(replace(one, steps=tuple(one.steps[axis] for axis in order)) for one in self.operands)
+        extents, groups = zip(*((self.extents[axis], self.groups[axis]) for axis in order), strict=True)
+        return Nest(extents, operands, groups)
 
     def without(self, axis: int) -> Nest:
         """The nest without a dimension of length 1."""

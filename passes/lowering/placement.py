@@ -25,6 +25,7 @@ from mlirt.dialects.tensor_types import (
 )
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightsAttr
+from mlirt.passes.lowering.reshaped_strides import reshaped_strides
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -89,10 +90,19 @@ class Placements:
         if value in self._concat_of:
             op, position = self._concat_of[value]
             return self.part(op, position)
-        if isinstance(owner, ViewOp) and self.is_dense(owner.input):
-            source = self[owner.input]
-            return Placement(source.buffer, source.offset, strides(value.type)[0])
+        if isinstance(owner, ViewOp):
+            shown = self.shown(owner)
+            if shown is not None:
+                return shown
         return self._fresh(value)
+
+    def shown(self, op: ViewOp) -> Placement | None:
+        """Where a view's result lies in its input; None where only a copy has the result's order."""
+        if halo(op.input.type):
+            return None
+        source = self[op.input]
+        steps = reshaped_strides(dims(op.input.type), source.strides, dims(op.output.type))
+        return None if steps is None else Placement(source.buffer, source.offset, steps)
 
     def part(self, op: ConcatOp, position: int) -> Placement:
         """Where an input of a concatenation lies in the result."""

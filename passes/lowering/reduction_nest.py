@@ -41,8 +41,11 @@ def lower_accumulation(op: Operation, job: Accumulation, family: str, lowering: 
     needed = job.indices_in_body | indices_in(job.epilogue)
     operands = [*job.inputs, *(_stretched(one, len(job.reduced)) for one in (*job.extras, job.result))]
     space = [*kept, *job.reduced]
-    nest = collapse(Nest.of(space, operands), frozenset(needed | lane_axes(output.type)), frozenset({border}))
     k = lowering.kernel(family)
+    nest = Nest.of(space, operands).ordered(-1, 0, border)
+    if k.is_cuda:  # neighbouring threads take neighbouring elements
+        nest = nest.ordered(0, border)
+    nest = collapse(nest, frozenset(needed | lane_axes(output.type)), frozenset({border}))
     code = NestCode(k, nest)
     accumulator = job.epilogue.block.args[0].type
     init = number(k, neutral(job.kind, element_name(accumulator)), accumulator)

@@ -37,4 +37,4 @@ def rows(k: KernelBuilder, space: Sequence[Dim], axis: int, operands: Sequence[A
 
     border = len(space) - 1
     turned = [Affine(one.value, last(one.steps), one.offset) for one in operands]
-    return NestCode(k, collapse(Nest.of(last(space), turned), frozenset({border}))), border
+    return NestCode(k, collapse(Nest.of(last(space), turned).ordered(-1, 0, border), frozenset({border}))), border

@@ -14,6 +14,7 @@ from mlirt.dialects.symbolic import parse, sym
 from mlirt.dialects.tensor_types import (
     byte_width,
     channels,
+    channels_last,
     compatible,
     dims,
     element_count,
@@ -21,8 +22,10 @@ from mlirt.dialects.tensor_types import (
     element_type,
     is_bool,
     is_float,
+    is_row_major,
     is_unknown,
     is_unsigned,
+    memory_order,
     numpy_dtype,
     stored_bytes,
     stored_dims,
@@ -30,6 +33,7 @@ from mlirt.dialects.tensor_types import (
     tensor,
     with_dims,
     with_element,
+    with_order,
 )
 
 INTEGERS = [f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)]
@@ -61,6 +65,7 @@ def test_unknown_element_type() -> None:
         'tensor<?x3xf32, #trt.dims<["n", "3"]>>',
         "tensor<?xui8>",
         'tensor<1x2x8x8x16xf32, #trt.dims<["1", "2", "8", "8", "16"], channels = "30", halo = [1, 1]>>',
+        'tensor<?x3x8x8xf16, #trt.dims<["n", "3", "8", "8"], order = [0, 2, 3, 1], row = 8>>',
     ],
 )
 def test_text_reads_back(text: str) -> None:
@@ -125,3 +130,32 @@ def test_memory_of_a_blocked_tensor() -> None:
     assert offset == 14 * 16 + 2 * 16
     assert stored_bytes(type_) == 4 * 2 * 10 * 14 * 16
     assert channels(type_) == 30
+
+
+def test_memory_of_channels_last() -> None:
+    type_ = with_order(tensor(f32, [sym("n"), 3, sym("h"), 10]), channels_last(4))
+    assert memory_order(type_) == (0, 2, 3, 1)
+    assert strides(type_) == ((parse("30*h"), 1, 30, 3), 0)
+    assert stored_bytes(type_) == parse("120*n*h")
+    longer = with_order(type_, channels_last(4), 4)
+    assert strides(longer) == ((parse("40*h"), 1, 40, 4), 0)
+    assert stored_bytes(longer) == parse("160*n*h")
+    assert not is_row_major(longer)
+    assert with_order(longer) == tensor(f32, dims(type_))
+    assert tensor(f32, [2, 3], order=(0, 1)) == tensor(f32, [2, 3])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('["2", "3"], order = [0, 2]', "C1: order"),
+        ('["2", "3"], row = 2', "C2: rows of 2 elements cannot hold 3"),
+        ('["2", "3"], channels = "3", order = [1, 0]', "C3: a tensor with blocks"),
+        ('["2", "3"], rows = 4', "trt.dims has channels, halo, order and row, not rows"),
+    ],
+)
+def test_what_memory_cannot_look_like(text: str, message: str) -> None:
+    context = RtContext()
+    register_dialects(context)
+    with pytest.raises(Exception, match=message):
+        Parser(context, f"tensor<2x3xf32, #trt.dims<{text}>>").parse_type()

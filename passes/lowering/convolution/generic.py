@@ -28,10 +28,11 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     accumulator = accumulator_of(op.epilogue)
     k = lowering.kernel("convolution")
     extras = [affine(value, places[value], one, len(space)) for value, one in zip(op.extras, op.access, strict=True)]
-    code = NestCode(k, Nest.of(space, [*extras, whole(op.output, lowering)]))
+    code = NestCode(k, Nest.of(space, [*extras, whole(op.output, lowering)]).ordered(-1))
     source = ConvolutionOperands(k, op)
     zero = number(k, 0, accumulator)
-    with k.parallel(code.extents()) as loops:
+    with k.parallel(code.extents()) as here:
+        loops = [code.original(axis, here) for axis in range(len(space))]
         channel, exists = source.channel(loops)
         first, _ = source.group(channel)
         starts = source.starts(loops)
@@ -50,9 +51,9 @@ def lower(op: Operation, lowering: Lowering) -> bool:
             return k.guarded(k.both(exists, inside), product, zero)
 
         total = k.reduce(ReduceKind.ADD, [source.depth, *(axis.taps for axis in source.axes)], zero, element)
-        scalars = [total, *(code.load(position, loops) for position in range(len(extras)))]
+        scalars = [total, *(code.load(position, here) for position in range(len(extras)))]
         (value,) = k.inline(op.epilogue, scalars, loops)
         mask = LaneMask(k, op.output.type, lambda axis: loops[axis])
-        code.store(mask.apply(value), len(extras), loops)
+        code.store(mask.apply(value), len(extras), here)
     k.finish(op)
     return True

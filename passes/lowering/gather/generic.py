@@ -28,7 +28,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     depth = op.depth if op.mode.data is GatherMode.ND else None
     picks = coordinate_operands(op.indices, indices, index_steps, depth)
     result = direct(op.output, lowering.placements[op.output])
-    nest = Nest.of(dims(op.output.type), [*picks, Affine(op.data, data_steps), result])
+    nest = Nest.of(dims(op.output.type), [*picks, Affine(op.data, data_steps), result]).ordered(-1)
     k = lowering.kernel("gather")
     code = NestCode(k, collapse(nest))
     sizes, strides = dims(op.data.type), k.strides(op.data)

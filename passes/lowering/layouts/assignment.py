@@ -13,7 +13,7 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.reformat import ReformatOp
 from mlirt.dialects.locations import fuse
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import Tensor, dims, element_of, halo, rank, tensor
+from mlirt.dialects.tensor_types import Tensor, dims, element_of, halo, is_row_major, rank, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
 
@@ -123,9 +123,9 @@ class Assignment:
 
 
 def is_tensor_with_layout(value: SSAValue) -> bool:
-    """Whether a value has blocks or a halo."""
+    """Whether a value lies in memory in another way than row by row: in blocks, with a halo, in another order."""
     of = value.type
-    return of.name == TensorType.name and (is_blocked(of) or bool(halo(of)))
+    return of.name == TensorType.name and (is_blocked(of) or bool(halo(of)) or not is_row_major(of))
 
 
 def is_plain_image(value: SSAValue) -> bool:

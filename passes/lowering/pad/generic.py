@@ -29,7 +29,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     ]
     k = lowering.kernel("pad")
     operands = [whole(op.input, lowering), whole(op.output, lowering)]
-    code = NestCode(k, collapse(Nest.of(results, operands), frozenset(moved)))
+    code = NestCode(k, collapse(Nest.of(results, operands).ordered(1), frozenset(moved)))
     pads = {axis: k.size(op.pre.dims()[axis]) for axis in moved}
     strides = {axis: k.stride(op.strides()[axis]) for axis in moved}
     lengths = {axis: k.size(sizes[axis]) for axis in moved}

@@ -25,7 +25,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     results = [direct(value, places[value]) for value in op.outputs]
     needed = {inner.dim.value.data for inner in op.body.block.ops if isinstance(inner, IndexOp)}
     masked = lane_axes(op.outputs[0].type)
-    nest = collapse(Nest.of(space, [*operands, *results]), frozenset(needed | masked))
+    nest = collapse(Nest.of(space, [*operands, *results]).ordered(-1), frozenset(needed | masked))
     k = lowering.kernel("pointwise")
     code = NestCode(k, nest)
     numbers = [splat(k, value, lowering) for value in op.inputs]

@@ -1,4 +1,4 @@
-"""Copies between plain and blocked layouts as one parallel loop nest."""
+"""Copies between memory layouts as one parallel loop nest."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from xdsl.ir import Operation
 from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.fused.reformat import ReformatOp
 from mlirt.dialects.symbolic import ceil_div
-from mlirt.dialects.tensor_types import channels, dims, element_of
+from mlirt.dialects.tensor_types import channels, dims, element_of, is_row_major, memory_order, row_length
 from mlirt.passes.lowering.block_lanes import zero
+from mlirt.passes.lowering.copying import copy
+from mlirt.passes.lowering.loop_nest import Nest, NestCode, collapse
 from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
+from mlirt.passes.lowering.rows import whole
 
 OPS = (ReformatOp,)
 TARGETS = frozenset({"cpu", "cuda"})
@@ -17,8 +20,13 @@ PRIORITY = 0
 
 
 def lower(op: Operation, lowering: Lowering) -> bool:
-    """Copy each element of the result; lanes beyond the last channel become zero."""
+    """Copy each element of the result; lanes beyond the last channel and the ends of longer rows become zero."""
     assert isinstance(op, ReformatOp)
+    if row_length(op.output.type):
+        return _to_longer_rows(op, lowering)
+    if not is_row_major(op.input.type) or not is_row_major(op.output.type):
+        copy(op.input, lowering.placements[op.output], op, lowering)
+        return True
     k = lowering.kernel("reformat")
     if is_blocked(op.input.type) and not is_blocked(op.output.type):
         _to_plain(k, op)
@@ -27,6 +35,21 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     else:
         with k.parallel(dims(op.output.type)) as indices:
             k.store(k.load(op.input, indices), op.output, indices)
+    k.finish(op)
+    return True
+
+
+def _to_longer_rows(op: ReformatOp, lowering: Lowering) -> bool:
+    """`y[.., i] = x[.., i]`, zero from the length of the innermost dimension to that of its rows."""
+    inner, space = memory_order(op.output.type)[-1], list(dims(op.output.type))
+    length, space[inner] = space[inner], row_length(op.output.type)
+    k = lowering.kernel("reformat")
+    nest = Nest.of(space, [whole(op.input, lowering), whole(op.output, lowering)]).ordered(1)
+    code = NestCode(k, collapse(nest, frozenset({inner})))
+    with k.parallel(code.extents()) as loops:
+        inside = k.compare("slt", code.original(inner, loops), k.size(length))
+        value = k.guarded(inside, lambda: code.load(0, loops), zero(k, element_of(op.output.type)))
+        code.store(value, 1, loops)
     k.finish(op)
     return True
 

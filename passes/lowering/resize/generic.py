@@ -31,7 +31,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     k = lowering.kernel("resize")
     source = whole(op.input, lowering)
     fixed = Affine(op.input, tuple(0 if axis in axes else step for axis, step in enumerate(source.steps)))
-    nest = collapse(Nest.of(dims(op.output.type), [fixed, whole(op.output, lowering)]), frozenset(axes))
+    nest = collapse(Nest.of(dims(op.output.type), [fixed, whole(op.output, lowering)]).ordered(1), frozenset(axes))
     code = NestCode(k, nest)
     taps = [_taps(k, op, axis, wide) for axis in axes]
     strides = [k.strides(op.input)[axis] for axis in axes]

@@ -1,4 +1,4 @@
-"""A view: nothing happens where the input lies densely, else it is copied."""
+"""A view: nothing happens where strides allow it, else the input is copied."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ PRIORITY = 0
 
 def lower(op: Operation, lowering: Lowering) -> bool:
     assert isinstance(op, ViewOp)
-    if not lowering.placements.is_dense(op.input):
+    if lowering.placements.shown(op) is None:
         copy(op.input, dense(lowering.placements[op.output].buffer, dims(op.input.type)), op, lowering)
     return True

@@ -37,7 +37,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     operands = [Affine(op.input, kept), *extras, whole(op.output, lowering)]
     needed = indices_in(op.epilogue) | set(op.axes()) | lane_axes(op.output.type)
     k = lowering.kernel("window")
-    code = NestCode(k, collapse(Nest.of(space, operands), frozenset(needed)))
+    code = NestCode(k, collapse(Nest.of(space, operands).ordered(-1), frozenset(needed)))
     axes = [AxisCode(k, axis) for axis in window_axes(op)]
     input_steps = [k.strides(op.input)[axis] for axis in op.axes()]
     posts = [k.size(post) for post in op.post_padding.dims()] if op.includes_padding else [None] * len(axes)

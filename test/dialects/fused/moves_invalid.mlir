@@ -128,6 +128,14 @@ func.func @view_c2(%x: tensor<5xf32>) {
 
 // -----
 
+func.func @view_c3(%x: tensor<6xf32>) {
+  // expected-error@+1 {{C3: fused.view has a row-major result, not tensor<2x3xf32, #trt.dims<["2", "3"], order = [1, 0]>>}}
+  %z = fused.view %x : (tensor<6xf32>) -> tensor<2x3xf32, #trt.dims<["2", "3"], order = [1, 0]>>
+  func.return
+}
+
+// -----
+
 func.func @resize_c1(%x: tensor<5xf32>) {
   // expected-error@+1 {{C1: fused.resize of tensor<5xf32> is not tensor<1x5xf32>}}
   %z = fused.resize nearest %x : (tensor<5xf32>) -> tensor<1x5xf32>
