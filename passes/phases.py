@@ -95,6 +95,11 @@ PHASES = (
                 "blocked channels and halos suit vectors; last, as fusion must not see them",
                 "cpu",
             ),
+            Step(
+                "assign-layouts{target=cuda}",
+                "convolutions read their channels in 16-byte vectors; last, as fusion must not see memory orders",
+                "cuda",
+            ),
         ),
         FUSED,
     ),
