@@ -19,8 +19,15 @@ class ConvolutionalWriter(GraphWriter):
     """Adds convolutions with their normalization, and the head."""
 
     def convolution(
-        self, x: str, channels: tuple[int, int], names: tuple[str, str], kernel: int = 1, stride: int = 1,
-        groups: int = 1, activation: str = "", gain: float = 1.0,
+        self,
+        x: str,
+        channels: tuple[int, int],
+        names: tuple[str, str],
+        kernel: int = 1,
+        stride: int = 1,
+        groups: int = 1,
+        activation: str = "",
+        gain: float = 1.0,
     ) -> str:
         """Convolution, batch normalization, activation; `names` are those of the first two."""
         inputs, outputs = channels
@@ -28,7 +35,12 @@ class ConvolutionalWriter(GraphWriter):
         deviation = math.sqrt((2.0 if activation else 1.0) / fan_in)
         weight = self.normal(f"{names[0]}.weight", (outputs, inputs // groups, kernel, kernel), deviation)
         x = self.node(
-            "Conv", [x, weight], names[0], kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[kernel // 2] * 4,
+            "Conv",
+            [x, weight],
+            names[0],
+            kernel_shape=[kernel] * 2,
+            strides=[stride] * 2,
+            pads=[kernel // 2] * 4,
             group=groups,
         )
         x = self._normalization(x, outputs, names[1], gain)
@@ -83,7 +95,13 @@ def _bottleneck(write: ConvolutionalWriter, x: str, channels: tuple[int, int], n
 
 # Expansion, channels, blocks, stride of the first: table 2 of the paper.
 MOBILENET_STAGES = (
-    (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1),
+    (1, 16, 1, 1),
+    (6, 24, 2, 2),
+    (6, 32, 3, 2),
+    (6, 64, 4, 2),
+    (6, 96, 3, 1),
+    (6, 160, 3, 2),
+    (6, 320, 1, 1),
 )
 
 

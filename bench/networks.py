@@ -47,11 +47,15 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     for name in arguments.only.split(","):
-        for batch in map(int, filter(None, arguments.batch.split(","))) if arguments.batch else ("batch",):
+        for batch in _batches(arguments.batch):
             suffix = f"_b{batch}" if isinstance(batch, int) else ""
             path = arguments.folder / f"{name}{suffix}.onnx"
-            onnx.save(NETWORKS[name](batch), path)
+            path.write_bytes(NETWORKS[name](batch).SerializeToString())
             print(f"{path}  {path.stat().st_size / 2**20:.1f} MiB")
+
+
+def _batches(text: str) -> list[int | str]:
+    return [int(part) for part in text.split(",")] if text else ["batch"]
 
 
 if __name__ == "__main__":

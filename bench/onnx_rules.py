@@ -7,7 +7,7 @@ or makes one from numbers of the host: such a call cannot be captured in a CUDA 
 # PyTorch is not among the packages that are checked here: what comes from it has no type.
 # pyright: reportMissingImports=false, reportMissingTypeStubs=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
-# pyright: reportUnknownParameterType=false
+# pyright: reportUnknownParameterType=false, reportOptionalMemberAccess=false, reportArgumentType=false
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class OnnxModule(torch.nn.Module):
         for step in self._steps:
             given = [values[one] if isinstance(one, str) else one for one in step.given]
             results = step.rule(step.node, given)
-            values.update(zip(step.node.outputs, results if isinstance(results, list | tuple) else [results]))  # noqa: B905
+            values.update(zip(step.node.outputs, results if isinstance(results, list | tuple) else [results]))
         return [values[name] for name in self.outputs]
 
     def _first(self, inputs: Sequence[Tensor]) -> list[Tensor]:

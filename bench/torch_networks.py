@@ -90,7 +90,9 @@ class ResNet50(nn.Module):
         inputs = 64
         for stage, blocks in enumerate((3, 4, 6, 3)):
             width = 64 << stage
-            parts = [Bottleneck(inputs if not n else 4 * width, width, 2 if stage and not n else 1) for n in range(blocks)]
+            parts = [
+                Bottleneck(inputs if not n else 4 * width, width, 2 if stage and not n else 1) for n in range(blocks)
+            ]
             setattr(self, f"layer{stage + 1}", nn.Sequential(*parts))
             inputs = 4 * width
         self.fc = nn.Linear(2048, CLASSES)
