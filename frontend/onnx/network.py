@@ -140,14 +140,16 @@ class Network:
         if isinstance(results, int):
             probe = op_class.build_inferred(stand_ins, attributes, results=results)
         else:
-            probe = op_class.build(operands=stand_ins, properties=attributes, result_types=results)
+            probe = op_class.build(operands=stand_ins, properties=attributes, result_types=op_class.grouped(results))
             probe.verify_()
         types = [_sensible(result.type) for result in probe.results]
         folded = self._folded(probe, flat, types)
         if folded is not None:
             return [self.constant(array) for array in folded]
         made = op_class.build(
-            operands=[_substituted(group, self.ssa) for group in operands], properties=attributes, result_types=types
+            operands=[_substituted(group, self.ssa) for group in operands],
+            properties=attributes,
+            result_types=op_class.grouped(types),
         )
         made.location = self.location
         self.append(made)
