@@ -1,7 +1,7 @@
 """Turns the source of CUDA kernels into cubins, by numba-cuda, libNVVM and nvJitLink; no GPU is needed.
 
-The front end runs once per kernel, for the oldest architecture asked for; nvJitLink makes a cubin for each
-from that PTX.
+The front end runs once per kernel, for the oldest architecture there is code for, whichever are asked for: so a cubin
+does not depend on what it was made together with. nvJitLink makes a cubin for each from that PTX.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from mlirt.errors import CompileError
 if TYPE_CHECKING:
     from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 
+OLDEST = "sm_80"
+
 
 def compile_kernel(source: KernelSource, architectures: Sequence[str]) -> dict[str, Cubin]:
     """The machine code of one kernel by architecture; its symbol is the kernel's name."""
-    text = ptx_text(source, min(architectures, key=_version))
+    text = ptx_text(source, min([OLDEST, *architectures], key=_version))
     return {arch: link(text, arch, source.name) for arch in architectures}
 
 
