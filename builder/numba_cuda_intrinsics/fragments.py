@@ -74,7 +74,7 @@ class _Places:
     def __init__(self, type_name: str, offsets: Sequence[int], wide: bool) -> None:
         self.type, self.size = SCALARS[type_name], SIZES[type_name]
         self.element = llvm_type(self.type)
-        group = _WIDE // self.size if wide else 1
+        group = min(_WIDE // self.size, len(offsets)) if wide else 1
         starts = range(0, len(offsets), group)
         contiguous = all(
             offsets[start + k] == offsets[start] + k
@@ -142,7 +142,8 @@ def _signature(places: _Places, strided: bool, guarded: bool) -> list[Any]:
 def _load(builder: Any, address: Any, places: _Places) -> list[Any]:
     if places.group == 1:
         return [builder.load(builder.bitcast(address, ir.PointerType(places.element)))]
-    vector = builder.load(builder.bitcast(address, ir.PointerType(ir.VectorType(I32, 4))), align=_WIDE)
+    moved, size = _moved(places)
+    vector = builder.load(builder.bitcast(address, ir.PointerType(moved)), align=size)
     elements = builder.bitcast(vector, ir.VectorType(places.element, places.group))
     return [builder.extract_element(elements, I32(k)) for k in range(places.group)]
 
@@ -154,8 +155,14 @@ def _store(builder: Any, address: Any, values: Sequence[Any], places: _Places) -
     elements = ir.Constant(ir.VectorType(places.element, places.group), ir.Undefined)
     for k, value in enumerate(values):
         elements = builder.insert_element(elements, value, I32(k))
-    vector = builder.bitcast(elements, ir.VectorType(I32, 4))
-    builder.store(vector, builder.bitcast(address, ir.PointerType(ir.VectorType(I32, 4))), align=_WIDE)
+    moved, size = _moved(places)
+    builder.store(builder.bitcast(elements, moved), builder.bitcast(address, ir.PointerType(moved)), align=size)
+
+
+def _moved(places: _Places) -> tuple[Any, int]:
+    """What one instruction moves, as words where it is more than one, and its bytes."""
+    size = places.group * places.size
+    return (ir.VectorType(I32, size // 4), size) if size > 4 else (ir.IntType(8 * size), size)
 
 
 # The predicated load of an element by its size: what it loads, how it becomes the element.

@@ -108,7 +108,7 @@ class _FragmentAccess(IRDLOperation):
     """An access of one element per entry of `offsets`: at `index + offset * stride`, stride 1 where none is given.
 
     With `valid`, only the first so many elements are accessed. `wide` says that groups of consecutive offsets that
-    fill 16 bytes are 16-byte aligned in memory, and become one access each.
+    fill 16 bytes, or all of them where they fill less, are aligned in memory like that, and become one access each.
     """
 
     offsets = prop_def(DenseArrayBase.constr(i64))
