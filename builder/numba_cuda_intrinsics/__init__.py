@@ -2,7 +2,15 @@
 
 from typing import Any
 
-from mlirt.builder.numba_cuda_intrinsics import async_copy, fragments, functions, matrix_unit, scalars, threads
+from mlirt.builder.numba_cuda_intrinsics import (
+    accumulators,
+    async_copy,
+    fragments,
+    functions,
+    matrix_unit,
+    scalars,
+    threads,
+)
 from mlirt.builder.numba_cuda_intrinsics.untyped import types
 
 _CONVERSIONS = {
@@ -16,6 +24,8 @@ _MAKERS: dict[str, Any] = {
     for maker in (
         *(fragments.fill_fragment, fragments.fragment, fragments.outer_product),
         *(fragments.load_fragment, fragments.store_fragment, matrix_unit.mma, matrix_unit.load_matrix),
+        *(accumulators.reduce_rows, accumulators.scale_rows, accumulators.exponential_rows),
+        *(accumulators.limit_columns, accumulators.pack_accumulators),
         *(async_copy.copy_async, async_copy.wait_async, threads.shuffle, threads.shared),
     )
 }

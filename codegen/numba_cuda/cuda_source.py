@@ -25,6 +25,15 @@ from mlirt.codegen.numba_cuda.cuda_expressions import (
 from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import Expression, type_name
 from mlirt.codegen.python_source import PythonSource
+from mlirt.dialects.kernel.accumulators import (
+    ExponentialRowsOp,
+    LimitColumnsOp,
+    PackAccumulatorsOp,
+    ReduceRowsOp,
+    ScaleRowsOp,
+    columns_of,
+    rows_of,
+)
 from mlirt.dialects.kernel.async_copy import CommitAsyncOp, CopyAsyncOp, WaitAsyncOp
 from mlirt.dialects.kernel.buffers import fragment, length, memory
 from mlirt.dialects.kernel.core import FuncOp, LoadOp, StoreOp, stride_values
@@ -180,6 +189,32 @@ class CudaSource(PythonSource):
     def kernel_mma(self, op: MmaOp) -> None:
         make = self.word("multiply", f'mma("{op.kind.data}", {op.rows.value.data}, {op.columns.value.data})')
         self._update(op, make)
+
+    # --- rows of accumulators
+
+    def kernel_reduce_rows(self, op: ReduceRowsOp) -> None:
+        count = length(op.accumulators)
+        make = self.word("over_rows", f'reduce_rows("{op.kind.data}", {count}, {rows_of(count, op.row_count)})')
+        self.define(op.result, f"{make}({self.text(op.accumulators)})")
+
+    def kernel_scale_rows(self, op: ScaleRowsOp) -> None:
+        self._per_row(op, "scale_rows")
+
+    def kernel_exponential_rows(self, op: ExponentialRowsOp) -> None:
+        self._per_row(op, "exponential_rows")
+
+    def kernel_limit_columns(self, op: LimitColumnsOp) -> None:
+        self._per_row(op, "limit_columns", f", {columns_of(length(op.accumulators), op.row_count)}")
+
+    def _per_row(self, op: ScaleRowsOp | ExponentialRowsOp | LimitColumnsOp, maker: str, more: str = "") -> None:
+        count = length(op.accumulators)
+        make = self.word(maker.partition("_")[0], f"{maker}({count}, {rows_of(count, op.row_count)}{more})")
+        self.define(op.result, f"{make}({', '.join(self.texts(op.operands))})")
+
+    def kernel_pack_accumulators(self, op: PackAccumulatorsOp) -> None:
+        count = length(op.accumulators)
+        make = self.word("pack", f'pack_accumulators("{op.kind.data}", {count}, {op.positions()})')
+        self.define(op.result, f"{make}({self.text(op.accumulators)})")
 
     # --- asynchronous copies
 
