@@ -47,7 +47,7 @@ def compile(
     """Build an engine for an ONNX model given as a path, bytes or a ModelProto.
 
     target: "cuda", "cpu", "reference" (NumPy), or "auto": cuda where there is a GPU, else cpu.
-    precision: "fp32", or "fp16" where the target computes in half precision.
+    precision: "fp32", or "fp16", which permits half precision: a GPU uses it, a CPU computes in float32 all the same.
     profiles: for inputs with dynamic dimensions, (min, opt, max) shapes; dimensions without a choice become constants.
     input_shapes: other dimensions for inputs: numbers, or names and expressions for dynamic ones.
     constants: values for inputs that then are built in.

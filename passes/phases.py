@@ -43,7 +43,11 @@ PHASES = (
         "the same network with less in it",
         (
             Step("unify-dimensions", "sizes that must be equal are one before anything is decided about them"),
-            Step("convert-precision{to=f32}", "a CPU computes half precision by way of float32 anyway", "cpu"),
+            Step(
+                "convert-precision{to=f32}",
+                "a CPU computes half precision by way of float32, so it does so whichever precision is asked for",
+                "cpu",
+            ),
             Step("name-dimensions", "sizes of the inputs have names before shapes are computed with them"),
             Step("canonicalize", "identities and no-ops go first, so that later patterns need not look through them"),
             Step("fold-constants", "what only depends on weights is computed once, here"),
@@ -68,7 +72,8 @@ PHASES = (
             Step(
                 "convert-precision{to=f16}",
                 "half precision once the weights are final, and before layers lose their types to scalar bodies",
-                precision="fp16",
+                "cuda",
+                "fp16",
             ),
             Step("convert-trt-to-fused", "every layer becomes a family with a scalar body"),
             Step("eliminate-dead-layers", "views that undo each other go before they hide a producer"),
@@ -94,6 +99,11 @@ PHASES = (
                 "assign-layouts{target=cpu lanes={lanes}}",
                 "blocked channels and halos suit vectors; last, as fusion must not see them",
                 "cpu",
+            ),
+            Step(
+                "assign-layouts{target=cuda}",
+                "convolutions read their channels in 16-byte vectors; last, as fusion must not see memory orders",
+                "cuda",
             ),
         ),
         FUSED,

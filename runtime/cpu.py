@@ -13,7 +13,7 @@ from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, OutputMemory, addres
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.object_linker import LinkedCode
 from mlirt.runtime.plan_file import Plan
-from mlirt.runtime.shape_binding import Address, BoundArgument, ShapeBinding
+from mlirt.runtime.shape_binding import Address, BoundArgument, ShapeBinding, TensorMap
 from mlirt.runtime.worker_pool import SYMBOLS, WorkerPool, shared_pool
 
 _ROW_WORDS = 3
@@ -155,6 +155,8 @@ class CpuProgram:
             return argument
         if isinstance(argument, float):
             return int(struct.unpack("<q", struct.pack("<d", argument))[0])
+        if isinstance(argument, TensorMap):
+            raise PlanError("the plan is damaged: only kernels of CUDA devices take maps of tensors")
         kind = self._device.manifest.buffers[argument.root].kind
         if kind == "arena":
             return self._arena.address + self._binding.offsets[argument.root] + argument.offset

@@ -15,7 +15,7 @@ from mlirt.runtime.host_memory import address_of
 from mlirt.runtime.manifest import Kernel, Manifest
 from mlirt.runtime.memory_planning import aligned
 from mlirt.runtime.plan_file import Plan
-from mlirt.runtime.shape_binding import Address, BoundArgument, BoundLaunch, ShapeBinding
+from mlirt.runtime.shape_binding import Address, BoundArgument, BoundLaunch, ShapeBinding, TensorMap
 
 _ARCH = re.compile(r"^sm_(\d{2,3})([af]?)$")
 _CTYPES: dict[str, Callable[[Any], Any]] = {
@@ -187,18 +187,22 @@ class CudaProgram:
     def _frozen(self, launch: BoundLaunch) -> tuple[Any, list[Any]]:
         """The array of pointers that a launch takes, and the values it points to, which must live as long."""
         kinds = self._manifest.kernels[self._manifest.launches[launch.index].kernel].args
-        values = [_CTYPES[kind](self._number(arg)) for kind, arg in zip(kinds, launch.args, strict=True)]
+        values = [self._argument(kind, arg) for kind, arg in zip(kinds, launch.args, strict=True)]
         pointers = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(value) for value in values])
         return pointers, values
 
-    def _number(self, argument: BoundArgument) -> int | float:
-        return self._address(argument) if isinstance(argument, Address) else argument
+    def _argument(self, kind: str, argument: BoundArgument) -> Any:
+        """The value that a kernel is passed."""
+        if isinstance(argument, TensorMap):
+            return self._driver.encode_map(argument.layout, self._address(argument.address))
+        return _CTYPES[kind](self._address(argument) if isinstance(argument, Address) else argument)
 
     def _launch(self, launch: BoundLaunch, pointers: Any) -> None:
         kernel_index = self._manifest.launches[launch.index].kernel
         kernel = self._manifest.kernels[kernel_index]
         function, stream = self._session.device.functions[kernel_index], self._session.stream
-        self._driver.launch(function, launch.grid, kernel.block, kernel.shared_bytes, stream, pointers)
+        dependent = kernel.dependent_launch
+        self._driver.launch(function, launch.grid, kernel.block, kernel.shared_bytes, stream, pointers, dependent)
 
     def _capture(self) -> Handle:
         if not self._launches:

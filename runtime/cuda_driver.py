@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, Protocol
 
 from mlirt.errors import MlirtError, PlanError
+from mlirt.runtime.tensor_maps import EncodedMap, MapLayout, declare, encode
 
 _SUCCESS = 0
 _PROCESSORS, _MAJOR, _MINOR = 16, 75, 76
@@ -14,12 +15,27 @@ _MAX_DYNAMIC_SHARED = 8
 _PORTABLE_HOST_MEMORY = 1
 _NON_BLOCKING = 1
 _THREAD_LOCAL_CAPTURE = 1
+_PROGRAMMATIC_SERIALIZATION = 6
 Handle = int
 Size3 = tuple[int, int, int]
 
 
 class DeviceError(MlirtError):
     """The CUDA driver refused a call."""
+
+
+class _LaunchAttribute(ctypes.Structure):
+    _fields_ = [("id", c_int), ("padding", c_int), ("value", c_uint * 16)]
+
+
+class _LaunchConfig(ctypes.Structure):
+    _fields_ = [
+        *[(f"{what}_{axis}", c_uint) for what in ("grid", "block") for axis in "xyz"],
+        ("shared_bytes", c_uint),
+        ("stream", c_void_p),
+        ("attributes", POINTER(_LaunchAttribute)),
+        ("attribute_count", c_uint),
+    ]
 
 
 class Driver(Protocol):
@@ -44,8 +60,21 @@ class Driver(Protocol):
     def copy_to_device(self, device: int, host: int, size: int, stream: Handle) -> None: ...
     def copy_to_host(self, host: int, device: int, size: int, stream: Handle) -> None: ...
     def zero(self, device: int, size: int, stream: Handle) -> None: ...
-    def launch(self, function: Handle, grid: Size3, block: Size3, shared_bytes: int, stream: Handle, args: Any) -> None:
-        """Launch with `args`, a ctypes array of pointers to the argument values."""
+    def encode_map(self, layout: MapLayout, address: int) -> EncodedMap: ...
+    def launch(
+        self,
+        function: Handle,
+        grid: Size3,
+        block: Size3,
+        shared_bytes: int,
+        stream: Handle,
+        args: Any,
+        dependent: bool = False,
+    ) -> None:
+        """Launch with `args`, a ctypes array of pointers to the argument values.
+
+        A `dependent` launch may begin while the one before it on the stream ends.
+        """
         ...
 
     def begin_capture(self, stream: Handle) -> None: ...
@@ -165,10 +194,30 @@ class CudaDriver:
         """Queue the writing of zeros."""
         self._check("cuMemsetD8Async", self._cuda.cuMemsetD8Async(device, 0, size, stream))
 
-    def launch(self, function: Handle, grid: Size3, block: Size3, shared_bytes: int, stream: Handle, args: Any) -> None:
+    def encode_map(self, layout: MapLayout, address: int) -> EncodedMap:
+        """The argument that describes a tensor at a device address to a kernel."""
+        call, status, encoded = encode(self._cuda, layout, address)
+        self._check(f"{call} of {layout}", status)
+        return encoded
+
+    def launch(
+        self,
+        function: Handle,
+        grid: Size3,
+        block: Size3,
+        shared_bytes: int,
+        stream: Handle,
+        args: Any,
+        dependent: bool = False,
+    ) -> None:
         """Queue a kernel."""
-        status = self._cuda.cuLaunchKernel(function, *grid, *block, shared_bytes, stream, args, None)
-        self._check("cuLaunchKernel", status)
+        if not dependent:
+            status = self._cuda.cuLaunchKernel(function, *grid, *block, shared_bytes, stream, args, None)
+            self._check("cuLaunchKernel", status)
+            return
+        attribute = _LaunchAttribute(_PROGRAMMATIC_SERIALIZATION, 0, (1,))
+        config = _LaunchConfig(*grid, *block, shared_bytes, stream, ctypes.pointer(attribute), 1)
+        self._check("cuLaunchKernelEx", self._cuda.cuLaunchKernelEx(byref(config), function, args, None))
 
     def begin_capture(self, stream: Handle) -> None:
         """Note what is put on the stream instead of running it."""
@@ -232,6 +281,7 @@ def _declare(library: Any) -> None:
         "cuMemcpyHtoDAsync_v2": [address, any_pointer, c_size_t, any_pointer],
         "cuMemcpyDtoHAsync_v2": [any_pointer, address, c_size_t, any_pointer],
         "cuMemsetD8Async": [address, ctypes.c_ubyte, c_size_t, any_pointer],
+        "cuLaunchKernelEx": [POINTER(_LaunchConfig), any_pointer, POINTER(c_void_p), POINTER(c_void_p)],
         "cuLaunchKernel": [any_pointer, *[c_uint] * 7, any_pointer, POINTER(c_void_p), POINTER(c_void_p)],
         "cuStreamBeginCapture_v2": [any_pointer, c_int],
         "cuStreamEndCapture": [any_pointer, POINTER(c_void_p)],
@@ -246,6 +296,7 @@ def _declare(library: Any) -> None:
     for name, argument_types in signatures.items():
         function = getattr(library, name)
         function.argtypes, function.restype = argument_types, c_int
+    declare(library)
 
 
 @cache

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mlirt.runtime.expressions import Expression
+from mlirt.runtime.tensor_maps import MapLayout
 
 FORMAT = 1
-ARGUMENT_TYPES = ("ptr", "i64", "i32", "f32", "f64")
+ARGUMENT_TYPES = ("ptr", "map", "i64", "i32", "f32", "f64")
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,11 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A compiled function; `objects` maps an architecture ("" on the CPU) to the section with its code."""
+    """A compiled function; `objects` maps an architecture ("" on the CPU) to the section with its code.
+
+    Blocks along x form clusters of `cluster`. A `dependent_launch` may begin before the launch before it has ended: the
+    kernel waits for that itself.
+    """
 
     name: str
     symbol: str
@@ -69,6 +74,8 @@ class Kernel:
     block: tuple[int, int, int]
     shared_bytes: int
     args: tuple[str, ...]
+    cluster: int
+    dependent_launch: bool
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,20 @@ class BufferArgument:
     buffer: int
     offset: Expression
     extent: Expression | None
+
+
+@dataclass(frozen=True)
+class MapArgument:
+    """A description of a tensor that starts `offset` bytes into a buffer: sizes and steps (in bytes) by formulas.
+
+    `fixed` has what does not depend on the shapes of a run.
+    """
+
+    buffer: int
+    offset: Expression
+    sizes: tuple[Expression, ...]
+    steps: tuple[Expression, ...]
+    fixed: MapLayout
 
 
 @dataclass(frozen=True)
@@ -94,7 +115,7 @@ class FloatArgument:
     value: float
 
 
-Argument = BufferArgument | IntArgument | FloatArgument
+Argument = BufferArgument | MapArgument | IntArgument | FloatArgument
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from mlirt.runtime.manifest import (
     Target,
     Tensor,
 )
+from mlirt.runtime.manifest_maps import map_argument
 from mlirt.runtime.manifest_rules import check_lifetimes, check_tensors, check_weights, roots
 
 _MANY = 1 << 20
@@ -34,6 +35,7 @@ _MAX_RANK = 64
 _MAX_ALIGNMENT = 4096
 _MAX_THREADS_PER_BLOCK = 1024
 _MAX_SHARED_BYTES = 1 << 20
+_MAX_CLUSTER = 16
 _NON_FINITE = {"inf": inf, "-inf": -inf, "nan": nan}
 _TOP_FIELDS = (
     *("format", "mlirt", "name", "target", "symbols", "inputs", "outputs"),
@@ -158,7 +160,7 @@ def _buffer(raw: object, where: str, count: int, launches: int, names: Collectio
     )
 
 
-_KERNEL_FIELDS = ("name", "symbol", "object", "block", "shared_bytes", "args")
+_KERNEL_FIELDS = ("name", "symbol", "object", "block", "shared_bytes", "args", "cluster", "dependent_launch")
 
 
 def _kernel(raw: object, where: str, target: Target, sections: Collection[str]) -> Kernel:
@@ -185,6 +187,8 @@ def _kernel(raw: object, where: str, target: Target, sections: Collection[str]) 
         block=block,
         shared_bytes=record.integer("shared_bytes", 0, _MAX_SHARED_BYTES, 0),
         args=args,
+        cluster=record.integer("cluster", 1, _MAX_CLUSTER, 1),
+        dependent_launch=record.flag("dependent_launch"),
     )
 
 
@@ -223,6 +227,9 @@ def _argument(raw: object, where: str, kind: str, buffer_count: int, names: Coll
             offset=record.formula("offset", names, 0),
             extent=None if record.get("bytes", None) is None else record.formula("bytes", names),
         )
+    if kind == "map":
+        table = JsonRecord(raw, where, ("map",)).table("map")
+        return map_argument(table, f"{where}.map", buffer_count, names)
     if kind in ("i64", "i32"):
         return IntArgument(JsonRecord(raw, where, ("int",)).formula("int", names))
     record = JsonRecord(raw, where, ("float",))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from mlirt.errors import PlanError
-from mlirt.runtime.manifest import Buffer, BufferArgument, Manifest
+from mlirt.runtime.manifest import Buffer, BufferArgument, Manifest, MapArgument
 
 
 def roots(buffers: tuple[Buffer, ...]) -> tuple[int, ...]:
@@ -60,7 +60,7 @@ def check_lifetimes(manifest: Manifest) -> None:
     """Every use of arena memory, through views too, lies within the lifetime of the buffer that owns it."""
     for step, launch in enumerate(manifest.launches):
         for argument in launch.args:
-            if not isinstance(argument, BufferArgument):
+            if not isinstance(argument, BufferArgument | MapArgument):
                 continue
             root = manifest.roots[argument.buffer]
             owner = manifest.buffers[root]

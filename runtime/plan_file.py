@@ -19,9 +19,12 @@ The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - 
                   "view_of": index | null, "view_offset": Expr in bytes, "weight": key, "offset": Expr | null,
                   "align": bytes}]
      "kernels": [{"name", "symbol", "object": section | {arch: section}, "block": [x, y, z], "shared_bytes",
-                  "args": ["ptr" | "i64" | "i32" | "f32" | "f64"]}]
+                  "args": ["ptr" | "map" | "i64" | "i32" | "f32" | "f64"], "cluster": int, "dependent_launch": bool}]
      "launches": [{"kernel": index, "layer": str, "grid": [Expr, Expr, Expr], "no_barrier": bool, "serial": bool,
-                   "args": [{"buffer", "offset": Expr in bytes, "bytes": Expr} | {"int": Expr} | {"float": x}]}]
+                   "args": [{"buffer", "offset": Expr in bytes, "bytes": Expr} | {"int": Expr} | {"float": x} |
+                            {"map": {"buffer", "offset": Expr in bytes, "element": NumPy name, "sizes": [Expr],
+                                     "steps": [Expr in bytes], "box": [int], "swizzle": 0 | 32 | 64 | 128,
+                                     "lower", "upper", "stride": [int]}}]}]
      "main": section, "profiles": [{input: {"min", "opt", "max": [int]}}], "layers": [{...}], "info": {...}}
 What the fields leave open is settled so:
   * Unknown fields are refused, except in `layers` (the inspector's records) and `info` (free for the builder).
@@ -36,6 +39,11 @@ What the fields leave open is settled so:
   * `align` (default 64) is the alignment that kernels need of the buffer's address. Arena and weights have at least 64;
     an array of the caller with less is copied.
   * A pointer argument must satisfy 0 <= offset <= bytes of the buffer, and offset + `bytes` (optional) <= that too.
+  * A map describes a tensor that a CUDA kernel copies boxes from, outermost dimension first; with `stride` a window
+    walks over its dimensions but the first and the last, from `lower` to the sizes plus `upper`. Its last element lies
+    in the buffer.
+  * `cluster` blocks along x start together and see each other's shared memory. A kernel with `dependent_launch` may
+    start before the launch before it has ended, and waits for it itself.
   * `grid` counts on CUDA only (a launch whose grid has a 0 is skipped); `no_barrier` and `serial` on the CPU only: the
     next launch need not wait for this one (buffers of both then count as alive together); one thread alone runs it.
   * A float that is not finite is spelt "inf", "-inf" or "nan" (`write_plan` does so by itself).

@@ -5,13 +5,23 @@ plan whose formulas make no sense for legal shapes is a PlanError.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.expressions import Expression, ExpressionError, evaluate, to_text
-from mlirt.runtime.manifest import Argument, BufferArgument, IntArgument, Launch, Manifest, ShapeRange, Tensor
+from mlirt.runtime.manifest import (
+    Argument,
+    BufferArgument,
+    IntArgument,
+    Launch,
+    Manifest,
+    MapArgument,
+    ShapeRange,
+    Tensor,
+)
 from mlirt.runtime.memory_planning import MemoryPlanError, Request, plan, verify
+from mlirt.runtime.tensor_maps import MapLayout
 
 Shape = tuple[int, ...]
 _MAX_BYTES = 1 << 46
@@ -25,7 +35,15 @@ class Address:
     offset: int
 
 
-BoundArgument = Address | int | float
+@dataclass(frozen=True)
+class TensorMap:
+    """A tensor at a place in memory that the device copies boxes from."""
+
+    address: Address
+    layout: MapLayout
+
+
+BoundArgument = Address | TensorMap | int | float
 
 
 @dataclass(frozen=True)
@@ -211,12 +229,27 @@ class _Binder:
             if offset + extent > self.sizes[argument.buffer]:
                 raise ExpressionError(f"{where}: reaches beyond the {self.sizes[argument.buffer]} bytes of its buffer")
             return Address(self.manifest.roots[argument.buffer], self.starts[argument.buffer] + offset)
+        if isinstance(argument, MapArgument):
+            return self._tensor_map(argument, where)
         if isinstance(argument, IntArgument):
             value = evaluate(argument.value, self.values)
             if kind == "i32" and not -(2**31) <= value < 2**31:
                 raise ExpressionError(f"{where}: {value} does not fit 32 bits")
             return value
         return argument.value
+
+    def _tensor_map(self, argument: MapArgument, where: str) -> TensorMap:
+        sizes, steps = (
+            tuple(self._natural(one, f"{where}: {what}") for one in given)
+            for given, what in ((argument.sizes, "a size"), (argument.steps, "a step"))
+        )
+        layout = replace(argument.fixed, sizes=sizes, steps=steps)
+        offset = self._natural(argument.offset, f"{where}: offset")
+        if 0 in sizes or offset + layout.extent() > self.sizes[argument.buffer]:
+            raise ExpressionError(
+                f"{where}: {sizes} is no tensor in the {self.sizes[argument.buffer]} bytes of its buffer"
+            )
+        return TensorMap(Address(self.manifest.roots[argument.buffer], self.starts[argument.buffer] + offset), layout)
 
     def _grid(self, launch: Launch) -> tuple[int, int, int]:
         x, y, z = (self._natural(size, f"grid of {launch.layer[:80]}") for size in launch.grid)

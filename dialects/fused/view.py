@@ -11,8 +11,9 @@ from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, operand_def, resu
 from xdsl.traits import Pure
 
 from mlirt.dialects.fused.fused_op import FusedOp, bind_dims, numbers_of
+from mlirt.dialects.reshaped_strides import reshaped_strides
 from mlirt.dialects.tensor_op import require
-from mlirt.dialects.tensor_types import dims, element_count, element_of, is_row_major
+from mlirt.dialects.tensor_types import dims, element_count, element_of, is_row_major, strides
 from mlirt.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 class ViewOp(FusedOp):
     """The input's elements in row-major order under other dimensions; costs nothing where the input's strides allow it.
 
+    The result lies where the input lies, if there are strides for that, whatever order its type has.
+
     C1: the element types are equal. C2: where both counts are numbers, both sides have equally many elements. C3: the
-    result's type is row-major; in memory it lies where the input lies, if there are strides for that.
+    result's type is row-major or has the order in which the input's elements lie.
 
     Example: `%y = fused.view %x : (tensor<2x3xf32>) -> tensor<6xf32>`
     """
@@ -50,7 +53,10 @@ class ViewOp(FusedOp):
             not is_known or before == after,
             f"C2: {self.name} of {source} ({before} elements) is not {target} ({after})",
         )
-        require(is_row_major(target), f"C3: {self.name} has a row-major result, not {target}")
+        lies_so = is_row_major(target) or strides(target)[0] == reshaped_strides(
+            dims(source), strides(source)[0], dims(target)
+        )
+        require(lies_so, f"C3: the elements of {source} do not lie like {target}")
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         (x,) = arrays

@@ -12,6 +12,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.symbolic import Dim, parse
 
 
@@ -84,8 +85,8 @@ class PointerAttr(ParametrizedAttribute):
             return [IntAttr(operand), StringAttr(parser.parse_str_literal())]
 
 
-# A pointer into an operand, a whole number, or a constant.
-Argument: TypeAlias = "PointerAttr | ExpressionAttr | FloatAttr[AnyFloat]"
+# A pointer into an operand, a map of one, a whole number, or a constant.
+Argument: TypeAlias = "PointerAttr | TensorMapAttr | ExpressionAttr | FloatAttr[AnyFloat]"
 
 
 def expression_or(attribute: Attribute | None, default: Dim) -> Dim:

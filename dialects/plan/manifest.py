@@ -25,11 +25,13 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.interpreter import entry_function, input_names, output_names
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
+from mlirt.dialects.kernel.tensor_map import TensorMapType
 from mlirt.dialects.locations import names
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
 from mlirt.dialects.plan.ops import BufferKind, BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
+from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.symbolic import sym, symbols, to_json
-from mlirt.dialects.tensor_types import dims, element_name, element_of, stored_bytes
+from mlirt.dialects.tensor_types import byte_width, dims, element_name, element_of, stored_bytes
 from mlirt.errors import CompileError, UnsupportedError
 from mlirt.version import __version__
 
@@ -113,13 +115,18 @@ class _Writer:
         }
 
     def kernel(self, op: KernelOp) -> Record:
-        return {
+        record: Record = {
             "name": op.sym_name.data,
             "symbol": op.sym_name.data,
             "block": block_shape(op),
             "shared_bytes": _number(op.attributes.get("shared_bytes"), 0),
             "args": [_argument_type(arg.type) for arg in op.body.block.args],
         }
+        if "cluster" in op.attributes:
+            record["cluster"] = _number(op.attributes["cluster"], 1)
+        if "dependent_launch" in op.attributes:
+            record["dependent_launch"] = True
+        return record
 
     def launch(self, op: LaunchOp) -> Record:
         record: Record = {
@@ -137,7 +144,24 @@ class _Writer:
             return {"int": to_json(given.value())}
         if isinstance(given, FloatAttr):
             return {"float": given.value.data}
+        if isinstance(given, TensorMapAttr):
+            return {"map": self.tensor_map(given, self.buffers[op.buffers[given.operand.data]])}
         return {"buffer": self.buffers[op.buffers[given.operand.data]], "offset": to_json(given.value())}
+
+    def tensor_map(self, given: TensorMapAttr, buffer: int) -> Record:
+        size = byte_width(given.element)
+        record: Record = {
+            "buffer": buffer,
+            "offset": to_json(given.value()),
+            "element": element_name(given.element),
+            "sizes": [to_json(dim) for dim in given.size_list()],
+            "steps": [to_json(step * size) for step in given.step_list()],
+            "box": [length.data for length in given.box],
+            "swizzle": given.swizzle.data,
+        }
+        if (walk := given.walk()) is not None:
+            record.update(lower=list(walk.lower), upper=list(walk.upper), stride=list(walk.stride))
+        return record
 
     def layer_name(self, op: LaunchOp) -> str:
         return " + ".join(names(op.location)) or self.family(op)
@@ -199,6 +223,8 @@ def _described(of: Attribute) -> Record:
 
 
 def _argument_type(of: Attribute) -> str:
+    if isinstance(of, TensorMapType):
+        return "map"
     if isinstance(of, MemRefType):
         return "ptr"
     if isinstance(of, Float32Type | Float64Type):
@@ -220,7 +246,7 @@ def _symbols_in(value: object) -> Iterator[str]:
             yield from _symbols_in(item)
 
 
-_EXPRESSIONS = ("bytes", "offset", "view_offset", "int", "shape", "grid")
+_EXPRESSIONS = ("bytes", "offset", "view_offset", "int", "shape", "grid", "sizes", "steps")
 _OPERATORS = ("+", "-", "*", "//", "%", "max", "min")
 
 

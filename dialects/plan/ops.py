@@ -25,6 +25,7 @@ from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect, 
 from xdsl.utils.str_enum import StrEnum
 
 from mlirt.dialects.plan.expression import Argument, BufferType, ExpressionAttr, PointerAttr
+from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.weights import WeightsAttr
@@ -158,7 +159,8 @@ class ViewOp(IRDLOperation):
 class LaunchOp(IRDLOperation):
     """Run a kernel; its location names the layers that the launch stands for.
 
-    `args` has one entry per kernel argument: `#plan.pointer<operand, "bytes">`, `#plan.expression<"n">` or a float.
+    `args` has one entry per kernel argument: `#plan.pointer<operand, "bytes">`, `#plan.tensor_map<operand, ..>`,
+    `#plan.expression<"n">` or a float.
     `grid` has the numbers of blocks on a GPU, `signature` the tensor types of the op that the launch came from. C1:
     pointers name operands. C2: the grid has three entries.
 
@@ -203,9 +205,9 @@ class LaunchOp(IRDLOperation):
         return self.kernel.root_reference.data
 
     def verify_(self) -> None:
-        legal = all(isinstance(arg, PointerAttr | ExpressionAttr | FloatAttr) for arg in self.args)
-        require(legal, f"{self.name}: an argument is a pointer, an expression or a float")
+        legal = all(isinstance(arg, PointerAttr | TensorMapAttr | ExpressionAttr | FloatAttr) for arg in self.args)
+        require(legal, f"{self.name}: an argument is a pointer, a tensor map, an expression or a float")
         for arg in self.arguments():
-            known = not isinstance(arg, PointerAttr) or arg.operand.data < len(self.buffers)
+            known = not isinstance(arg, PointerAttr | TensorMapAttr) or arg.operand.data < len(self.buffers)
             require(known, f"C1: {self.name} has {len(self.buffers)} buffers, but an argument names {arg}")
         require(self.grid is None or len(self.grid) == 3, f"C2: the grid of {self.name} has three entries")

@@ -20,7 +20,7 @@ from xdsl.traits import Pure
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, rank, tensor
-from mlirt.dialects.trt.operand_checks import constant_dims, lengths_agree, numbers, same_elements, shape_text
+from mlirt.dialects.trt.operand_checks import constant_dims, lengths_agree, numbers, same_elements_but_bias, shape_text
 from mlirt.dialects.trt.windowed_op import WindowedOp
 
 if TYPE_CHECKING:
@@ -34,8 +34,9 @@ class ConvolutionOp(WindowedOp):
     The kernel is K x C/groups x R, x S or x R x S or x T x R x S: its rank says how many spatial axes there are.
     Dimensions of the input before its channels form the batch. Absent stride and dilation are 1, absent pads 0.
 
-    C1: all operands have one element type, not boolean. C2: the kernel has rank 3, 4 or 5 and constant dimensions. C3:
-    the input has at least the kernel's rank. C4: stride, dilation and pads have one entry per spatial axis, stride and
+    C1: all operands have one element type, not boolean; only the bias of half-precision ones
+    may be float32. C2: the kernel has rank 3, 4 or 5 and constant dimensions. C3: the input has
+    at least the kernel's rank. C4: stride, dilation and pads have one entry per spatial axis, stride and
     dilation are positive. C5: num_groups is positive and divides the kernel count. C6: the input has C/groups *
     num_groups channels. C7: the bias is 1-D with one value per kernel. C8: the window fits into the padded input.
 
@@ -63,7 +64,7 @@ class ConvolutionOp(WindowedOp):
         return self.num_groups.value.data
 
     def check(self) -> None:
-        same_elements(self, "C1")
+        same_elements_but_bias(self, "C1", self.bias)
         numbers(self, "C1", self.input.type)
         kernels, depth, *_ = (*constant_dims(self, "C2", self.kernel.type, "the kernel"), 0, 0)
         kernel_rank = rank(self.kernel.type)

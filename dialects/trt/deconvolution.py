@@ -22,7 +22,7 @@ from mlirt.dialects.integer_list import integers, integers_or
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, rank, tensor
-from mlirt.dialects.trt.operand_checks import constant_dims, lengths_agree, numbers, same_elements, shape_text
+from mlirt.dialects.trt.operand_checks import constant_dims, lengths_agree, numbers, same_elements_but_bias, shape_text
 from mlirt.dialects.trt.windowed_op import WindowedOp
 from mlirt.dialects.window_arithmetic import TransposedWindow
 
@@ -37,8 +37,9 @@ class DeconvolutionOp(WindowedOp):
     An output axis has (I - 1) * stride + extent - pre - post + output_padding elements, where extent is
     1 + dilation * (size - 1). The kernel is C x M/groups x R (x S (x T)).
 
-    C1: all operands have one element type, not boolean. C2: the kernel has rank 3, 4 or 5 and constant dimensions. C3:
-    the input has at least the kernel's rank. C4: stride, dilation, pads and output_padding have one entry per spatial
+    C1: all operands have one element type, not boolean; only the bias of half-precision ones
+    may be float32. C2: the kernel has rank 3, 4 or 5 and constant dimensions. C3: the input has
+    at least the kernel's rank. C4: stride, dilation, pads and output_padding have one entry per spatial
     axis; stride and dilation are positive, output_padding is not negative. C5: num_groups is positive and divides the
     channel count. C6: the input has as many channels as the kernel. C7: the bias is 1-D with one value per output
     channel. C8: the pads leave some output.
@@ -78,7 +79,7 @@ class DeconvolutionOp(WindowedOp):
         return tuple(window.padding() for window in self.transposed_windows())
 
     def check(self) -> None:
-        same_elements(self, "C1")
+        same_elements_but_bias(self, "C1", self.bias)
         numbers(self, "C1", self.input.type)
         depth, kernels, *_ = (*constant_dims(self, "C2", self.kernel.type, "the kernel"), 0, 0)
         kernel_rank = rank(self.kernel.type)

@@ -13,7 +13,7 @@ from xdsl.traits import Pure
 from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, rank, with_dims
-from mlirt.dialects.trt.operand_checks import lengths_agree, numbers, same_elements, shape_text
+from mlirt.dialects.trt.operand_checks import lengths_agree, numbers, same_elements_but_bias, shape_text
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 class FullyConnectedOp(TensorOp):
     """y[.., k, 0, 0] = bias[k] + sum over j of kernel[k, j] x[.., j], the last three axes flat (feature 1.12).
 
-    C1: all operands have one element type, not boolean. C2: the input has rank 3 or more. C3: the kernel is 2-D, its
-    rows are as long as the last three axes together. C4: the bias is 1-D with one value per row.
+    C1: all operands have one element type, not boolean; only the bias of half-precision ones may be float32. C2: the
+    input has rank 3 or more. C3: the kernel is 2-D, its rows are as long as the last three axes together. C4: the bias
+    is 1-D with one value per row.
 
     Example: `%y = trt.fully_connected %x, %w : (tensor<2x3x4x4xf32>, tensor<10x48xf32>) -> tensor<2x10x1x1xf32>`
     """
@@ -40,7 +41,7 @@ class FullyConnectedOp(TensorOp):
     assembly_format = "$input `,` $kernel (`,` $bias^)? attr-dict `:` functional-type(operands, results)"
 
     def check(self) -> None:
-        same_elements(self, "C1")
+        same_elements_but_bias(self, "C1", self.bias)
         numbers(self, "C1", self.input.type)
         found = rank(self.input.type)
         require(found >= 3, f"C2: the input of {self.name} has rank {found}, expected 3 or more")

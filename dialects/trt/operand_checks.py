@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import NoneType, TensorType
+from xdsl.dialects.builtin import NoneType, TensorType, bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.symbolic import Dim
@@ -22,6 +22,14 @@ def same_elements(op: TensorOp, constraint: str, operands: Sequence[SSAValue] | 
         len(elements) <= 1,
         f"{constraint}: {op.name} needs operands of one element type, but they are {' and '.join(map(str, elements))}",
     )
+
+
+def same_elements_but_bias(op: TensorOp, constraint: str, bias: SSAValue | None) -> None:
+    """As `same_elements`; a bias of half-precision operands may be float32, as it is added to a float32 sum."""
+    others = [operand for operand in op.operands if operand is not bias]
+    wide = bias is not None and element_of(bias.type) == f32
+    halves = all(element_of(operand.type) in (f16, bf16) for operand in others)
+    same_elements(op, constraint, others if wide and halves else None)
 
 
 def numbers(op: TensorOp, constraint: str, of: Attribute) -> None:

@@ -12,6 +12,7 @@ from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.plan.ops import BufferOp, InputOp, WeightOp
+from mlirt.dialects.reshaped_strides import reshaped_strides
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import (
     byte_width,
@@ -25,7 +26,6 @@ from mlirt.dialects.tensor_types import (
 )
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightsAttr
-from mlirt.passes.lowering.reshaped_strides import reshaped_strides
 
 if TYPE_CHECKING:
     from xdsl.context import Context

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -15,28 +14,34 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_op import TensorOp
-from mlirt.dialects.tensor_types import element_of, element_type, numpy_dtype, with_element
+from mlirt.dialects.tensor_types import element_of, element_type, with_element
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
+from mlirt.passes.precision.float32_layers import POINTWISE, float32_layers
+from mlirt.passes.precision.half_constants import converted, in_range, is_exact
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 _NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
-# The largest finite and the smallest positive number.
-_RANGE = {"float16": (65504.0, 2.0**-24), "bfloat16": (float.fromhex("0x1.fep127"), 2.0**-133)}
 
 
 @dataclass(frozen=True)
 class ConvertPrecisionPass(ModulePass):
-    """Store every float32 tensor inside of the network in half precision, or with `to=f32` the other way round.
+    """Store the float32 tensors inside of the network in half precision, or with `to=f32` the other way round.
 
     The inputs and outputs of the network keep their type. Inputs are converted where they are first read, outputs at
-    the end, constants here. Sums, softmax and normalizations of half-precision numbers are still accumulated in
-    float32, which is how fused ops treat them. Scales of quantization stay float32. Finite constants beyond the range
-    are clamped to it, with a warning; a single number that would vanish becomes the smallest one that does not, as it
-    may be a divisor's epsilon.
+    the end, constants here. What half precision holds badly stays float32:
+
+    - results of powers, exponentials, logarithms, reciprocals and of sums along an axis, until a layer joins them with
+      other numbers: so the statistics of a normalization stay float32;
+    - the signal of which a logarithm is taken, back to the first activation, as in a spectrogram;
+    - products with weights that overflow in half precision, or that are so small that it holds them only coarsely;
+    - biases, the constants of pointwise layers, and scales of quantization.
+
+    Sums of products are accumulated in float32 in any case. A finite constant beyond the range in a pointwise layer,
+    such as the bias of a mask, is clamped, with a warning.
 
     Before:
 
@@ -63,29 +68,52 @@ class ConvertPrecisionPass(ModulePass):
 
 
 class _Conversion:
-    """The conversion of one block; `new` has the version in the other format of each value that had one."""
+    """The conversion of one block.
+
+    `new` has the version in the other format of each value that has one, `wide` the float32 version of such a version.
+    Ops in `replaced` have new ones; those in `rounded` compute in float32, but their readers see half precision.
+    """
 
     def __init__(self, ctx: Context, block: Block, element: Attribute) -> None:
         self.ctx = ctx
         self.block = block
         self.element = element
-        self.sources = (f16, bf16) if element == f32 else (f32,)
+        self.to_half = element != f32
+        self.sources = (f32,) if self.to_half else (f16, bf16)
         self.new: dict[SSAValue, SSAValue] = {}
-        self.old: list[Operation] = []
+        self.wide: dict[SSAValue, SSAValue] = {}
+        self.replaced: dict[Operation, None] = {}
+        self.rounded: set[Operation] = set()
 
     def run(self) -> None:
+        kept = float32_layers(self.block, self._weight, self.element) if self.to_half else set[Operation]()
         for op in list(self.block.ops):
             if isinstance(op, ReturnOp):
                 op.operands = [self._output(value, op) for value in op.operands]
-            elif isinstance(op, TensorOp) and not isinstance(op, ConstantOp) and self._concerns(op):
-                self._convert(op)
-        for op in reversed(self.old):
+            elif not isinstance(op, TensorOp) or isinstance(op, ConstantOp) or not self._concerns(op):
+                continue
+            elif op in kept:
+                op.operands = [self._in_float32(value, op) for value in op.operands]
+            elif self.to_half and isinstance(op, POINTWISE) and self._has_fine_constants(op):
+                op.operands = [self._in_float32(value, op) for value in op.operands]
+                self.rounded.add(op)
+            elif not (self.to_half and isinstance(op, DequantizeOp)):
+                self._replace(op)
+        for op in reversed(list(self.replaced)):
             if all(result.first_use is None for result in op.results):
                 self.block.erase_op(op)
 
-    def _convert(self, op: TensorOp) -> None:
-        if isinstance(op, DequantizeOp) and self.element != f32:
-            return
+    def _weight(self, constant: ConstantOp) -> Array:
+        return constant.array(weights_of(self.ctx))
+
+    def _has_fine_constants(self, op: Operation) -> bool:
+        """Whether half precision would round a constant operand, none of them being out of its range."""
+        owners = [value.owner for value in op.operands if element_of(value.type) in self.sources]
+        arrays = [self._weight(owner) for owner in owners if isinstance(owner, ConstantOp)]
+        exact = all(is_exact(array, self.element) for array in arrays)
+        return not exact and all(in_range(array, self.element) for array in arrays)
+
+    def _replace(self, op: TensorOp) -> None:
         operands = [self._operand(op, position, value) for position, value in enumerate(op.operands)]
         types = [self._type(result.type) for result in op.results]
         new = type(op).create(operands=operands, properties=dict(op.properties), result_types=types)
@@ -97,34 +125,58 @@ class _Conversion:
                 before.replace_all_uses_with(after)
             else:
                 self.new[before] = after
-        self.old.append(op)
+        self.replaced[op] = None
 
     def _operand(self, op: TensorOp, position: int, value: SSAValue) -> SSAValue:
         if element_of(value.type) not in self.sources or (isinstance(op, QuantizeOp) and position > 0):
             return value
+        if self.to_half and value is getattr(op, "bias", None):
+            return self._in_float32(value, op)
+        return self._narrow(value, op)
+
+    def _narrow(self, value: SSAValue, reader: Operation) -> SSAValue:
+        """The version in the other format, made where it is first read."""
         if value not in self.new:
-            self.new[value] = self._converted(value, op)
+            self.new[value] = self._converted(value, reader)
         return self.new[value]
 
     def _converted(self, value: SSAValue, reader: Operation) -> SSAValue:
         owner = value.owner
         if isinstance(owner, ConstantOp):
-            array = converted(owner.array(weights_of(self.ctx)), self.element, name_of(reader))
+            array = converted(self._weight(owner), self.element, name_of(reader))
             new: TensorOp = ConstantOp.from_array(array, weights_of(self.ctx), name_of(reader))
         else:
             new = IdentityOp.cast(
                 value, self.element, owner.location if isinstance(owner, Operation) else reader.location
             )
+        self._put(new, owner, reader)
+        return new.results[0]
+
+    def _in_float32(self, value: SSAValue, reader: Operation) -> SSAValue:
+        """The value itself, or what is left of it where only its half-precision version is stored."""
+        if element_of(value.type) not in self.sources or not self._is_narrow(value.owner):
+            return value
+        narrow = self._narrow(value, reader)
+        if narrow not in self.wide:
+            cast = IdentityOp.cast(narrow, element_of(value.type), reader.location)
+            self._put(cast, narrow.owner, reader)
+            self.wide[narrow] = cast.output
+        return self.wide[narrow]
+
+    def _is_narrow(self, owner: Operation | Block) -> bool:
+        return isinstance(owner, Operation) and (owner in self.rounded or owner in self.replaced)
+
+    def _put(self, new: Operation, owner: Operation | Block, reader: Operation) -> None:
+        """Insert an op behind what it reads, so that all later readers may use it."""
         if isinstance(owner, Operation):
             self.block.insert_op_after(new, owner)
         else:
             self.block.insert_op_before(new, reader)
-        return new.results[0]
 
     def _output(self, value: SSAValue, last: Operation) -> SSAValue:
         """An output in the format that it had."""
         new = self.new.get(value)
-        if new is None or isinstance(value.owner, Block) or value.owner not in self.old:
+        if new is None or isinstance(value.owner, Block) or value.owner not in self.replaced:
             return value
         cast = IdentityOp.cast(new, element_of(value.type), value.owner.location)
         self.block.insert_op_before(cast, last)
@@ -136,23 +188,3 @@ class _Conversion:
 
     def _concerns(self, op: TensorOp) -> bool:
         return any(element_of(value.type) in self.sources for value in (*op.operands, *op.results))
-
-
-def converted(array: Array, element: Attribute, layer: str) -> Array:
-    """An array in another format; warns where numbers are clamped to the range of half precision."""
-    import numpy as np
-
-    target = numpy_dtype(element)
-    if target.name not in _RANGE:
-        return array.astype(target)
-    largest, smallest = _RANGE[target.name]
-    beyond = np.isfinite(array) & (np.abs(array) > largest)
-    if beyond.any():
-        text = f"layer {layer}: {int(beyond.sum())} of {array.size} constants are beyond the range of {target.name}"
-        warnings.warn(f"{text}; they become {largest:g} in magnitude", stacklevel=2)
-        array = np.where(beyond, np.copysign(array.dtype.type(largest), array), array)
-    with np.errstate(over="ignore", under="ignore"):
-        result = array.astype(target)
-    if array.size == 1 and np.all(array != 0) and np.all(result.astype(array.dtype) == 0):
-        result = np.copysign(np.full(array.shape, smallest, array.dtype), array).astype(target)
-    return result

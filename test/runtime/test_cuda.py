@@ -13,6 +13,7 @@ from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.cuda import CudaDevice, choose_architecture
 from mlirt.runtime.cuda_driver import CudaDriver, DeviceError, open_driver
 from mlirt.runtime.plan_file import Plan, make_plan
+from mlirt.runtime.tensor_maps import EncodedMap, MapLayout
 
 Maker = Callable[[], Any]
 
@@ -46,6 +47,8 @@ class FakeDriver:
     captured: list[Callable[[], object]] | None = None
     graphs: dict[int, list[Callable[[], object]]] = field(default_factory=dict[int, list[Callable[[], object]]])
     launches: list[tuple[str, Any, Any, int]] = field(default_factory=list[tuple[str, Any, Any, int]])
+    maps: list[tuple[MapLayout, int]] = field(default_factory=list[tuple[MapLayout, int]])
+    dependent: list[bool] = field(default_factory=list[bool])
     time: int = 0
     stamps: dict[int, int] = field(default_factory=dict[int, int])
     handles: int = 100
@@ -98,8 +101,22 @@ class FakeDriver:
     def zero(self, device: int, size: int, stream: int) -> None:
         self._queue(lambda: ctypes.memset(device, 0, size))
 
-    def launch(self, function: int, grid: Any, block: Any, shared_bytes: int, stream: int, args: Any) -> None:
+    def encode_map(self, layout: MapLayout, address: int) -> EncodedMap:
+        self.maps.append((layout, address))
+        return EncodedMap((address,))
+
+    def launch(
+        self,
+        function: int,
+        grid: Any,
+        block: Any,
+        shared_bytes: int,
+        stream: int,
+        args: Any,
+        dependent: bool = False,
+    ) -> None:
         name = self.functions[function]
+        self.dependent.append(dependent)
         work, types = KERNELS[name]
         values = [kind.from_address(args[i]).value for i, kind in enumerate(types)]
         self.launches.append((name, grid, block, shared_bytes))
@@ -214,6 +231,38 @@ def test_times_and_profile(tiny: Maker) -> None:
     resident = context.run_resident(feeds).execute()
     assert resident.end_compute - resident.start_compute == 3
     assert context.profile(feeds) == [("double", 1.0), ("turn", 1.0), ("weigh", 1.0)]
+
+
+def test_kernels_are_passed_maps_of_tensors(tiny: Maker) -> None:
+    def with_map(manifest: dict[str, Any]) -> None:
+        kernel, launch = manifest["kernels"][1], manifest["launches"][1]
+        kernel |= {"args": ["map", "ptr", "i32"], "dependent_launch": True, "cluster": 2}
+        launch["args"][0] = {
+            "map": {
+                **{"buffer": launch["args"][0]["buffer"], "element": "float32", "sizes": ["n", 4], "steps": [16, 4]},
+                **{"box": [8, 4], "swizzle": 0},
+            }
+        }
+
+    driver = FakeDriver()
+    context = context_of(cuda_plan(tiny, with_map), driver)
+    x = np.ones((5, 4), np.float32)
+    assert context.run({"x": x})["y"].shape == (5, 4)
+    ((layout, address),) = driver.maps
+    assert layout == MapLayout("float32", (5, 4), (16, 4), (8, 4), 0)
+    assert address % 16 == 0
+    assert driver.dependent.count(True) == 1
+
+
+def test_a_map_beyond_its_buffer_is_refused(tiny: Maker) -> None:
+    def with_map(manifest: dict[str, Any]) -> None:
+        manifest["kernels"][1] |= {"args": ["map", "ptr", "i32"]}
+        shape = {"sizes": ["n", 4], "steps": [32, 4], "box": [8, 4], "element": "float32"}
+        manifest["launches"][1]["args"][0] = {"map": {"buffer": 1, **shape}}
+
+    context = context_of(cuda_plan(tiny, with_map), FakeDriver())
+    with pytest.raises(PlanError, match=r"argument 0: \(5, 4\) is no tensor in the 80 bytes of its buffer"):
+        context.run({"x": np.ones((5, 4), np.float32)})
 
 
 @pytest.mark.parametrize(

@@ -111,3 +111,27 @@ def test_a_view_beyond_its_buffer_is_refused(tiny: Maker) -> None:
     parts.manifest["buffers"].append({"kind": "arena", "bytes": 8, "view_of": 4, "view_offset": 25})
     with pytest.raises(PlanError, match="buffer 5 reaches beyond buffer 4"):
         bind_shapes(make_plan(parts.manifest, parts.sections, parts.weights).manifest, [(2, 4)])
+
+
+BROKEN_MAPS: list[tuple[dict[str, object], str]] = [
+    ({"element": "complex"}, "element: 'complex' is no element"),
+    ({"swizzle": 48}, "swizzle: expected one of"),
+    ({"steps": [4]}, "steps: 1 steps for 2 sizes"),
+    ({"box": [8]}, "box: 1 lengths do not fit 2 dimensions"),
+    ({"box": [8, 5000]}, "box: expected whole numbers in [1, 1024]"),
+    ({"buffer": 77}, "buffer: 77 is no index"),
+    ({"lower": [0]}, "stride: a window over 2 dimensions has 0 strides"),
+    ({"colour": 1}, "colour: is no field"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BROKEN_MAPS)
+def test_what_breaks_a_rule_of_maps_is_refused(tiny: Maker, change: dict[str, object], message: str) -> None:
+    parts = tiny()
+    fine = {"buffer": 0, "element": "float32", "sizes": ["n", 4], "steps": [16, 4], "box": [8, 4]}
+    parts.manifest["kernels"][1]["args"][0] = "map"
+    parts.manifest["launches"][1]["args"][0] = {"map": {**fine, **change}}
+    with pytest.raises(PlanError) as caught:
+        make_plan(parts.manifest, parts.sections, parts.weights)
+    assert "launches[1].args[0].map." in str(caught.value)
+    assert message in str(caught.value)

@@ -129,7 +129,7 @@ func.func @view_c2(%x: tensor<5xf32>) {
 // -----
 
 func.func @view_c3(%x: tensor<6xf32>) {
-  // expected-error@+1 {{C3: fused.view has a row-major result, not tensor<2x3xf32, #trt.dims<["2", "3"], order = [1, 0]>>}}
+  // expected-error@+1 {{C3: the elements of tensor<6xf32> do not lie like tensor<2x3xf32, #trt.dims<["2", "3"], order = [1, 0]>>}}
   %z = fused.view %x : (tensor<6xf32>) -> tensor<2x3xf32, #trt.dims<["2", "3"], order = [1, 0]>>
   func.return
 }

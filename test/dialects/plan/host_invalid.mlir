@@ -18,7 +18,7 @@ func.func @launch_c2() {
 // -----
 
 func.func @launch_arguments() {
-  // expected-error@+1 {{an argument is a pointer, an expression or a float}}
+  // expected-error@+1 {{an argument is a pointer, a tensor map, an expression or a float}}
   plan.launch {kernel = @k, args = ["n"]}
   func.return
 }

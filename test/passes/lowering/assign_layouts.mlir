@@ -1,10 +1,4 @@
 // RUN: rt-opt %s -p 'assign-layouts' --split-input-file | filecheck %s
-// RUN: rt-opt %s -p 'assign-layouts{target=cuda}' --split-input-file | filecheck %s --check-prefix=CUDA
-
-// On a GPU tensors stay plain.
-// CUDA-NOT: fused.reformat
-// CUDA: @padded
-// CUDA-NOT: fused.reformat
 
 // A padded convolution reads blocks with a halo and gives blocks; both borders are converted.
 // CHECK-LABEL: @padded

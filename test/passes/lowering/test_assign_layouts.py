@@ -1,4 +1,4 @@
-"""Blocked layouts change where elements lie and never what they are."""
+"""Layouts change where elements lie and never what they are."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import interpret
+from mlirt.dialects.plan.interpreter import run_plan
 from mlirt.frontend.onnx.importer import import_model
 from mlirt.passes.pipeline import PipelineOptions, run_passes
 
@@ -73,10 +75,8 @@ def concatenation() -> Nodes:
     return nodes, [weights("k0", 16, 3, 3, 3), weights("k1", 32, 3, 1, 1)]
 
 
-@pytest.mark.parametrize("lanes", [4, 8, 16])
-@pytest.mark.parametrize("network", [residual, squeeze_and_excite, concatenation])
-def test_results_stay(network: Callable[[], Nodes], lanes: int) -> None:
-    nodes, initializers = network()
+def imported(nodes: list[onnx.NodeProto], initializers: list[onnx.TensorProto], ctx: RtContext) -> ModuleOp:
+    """The network of these nodes from images `x` to `y`."""
     graph = helper.make_graph(
         nodes,
         "network",
@@ -84,12 +84,36 @@ def test_results_stay(network: Callable[[], Nodes], lanes: int) -> None:
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
         initializers,
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+    return import_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), ctx)
+
+
+IMAGES = {"x": np.random.default_rng(0).standard_normal((2, 3, 12, 10)).astype(np.float32)}
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+@pytest.mark.parametrize("network", [residual, squeeze_and_excite, concatenation])
+def test_results_stay(network: Callable[[], Nodes], lanes: int) -> None:
     ctx = RtContext()
-    module = import_model(model, ctx)
-    feeds = {"x": np.random.default_rng(0).standard_normal((2, 3, 12, 10)).astype(np.float32)}
-    expected = interpret(module, ctx, feeds)["y"]
+    module = imported(*network(), ctx)
+    expected = interpret(module, ctx, IMAGES)["y"]
     passes = f"convert-trt-to-fused,fuse-pointwise,assign-layouts{{lanes={lanes}}}"
     run_passes(module, ctx, passes, PipelineOptions(verify_each=True))
     assert "channels" in str(module)
-    np.testing.assert_allclose(interpret(module, ctx, feeds)["y"], expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(interpret(module, ctx, IMAGES)["y"], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("tactic", ["", " tactic=generic"])
+@pytest.mark.parametrize("network", [residual, squeeze_and_excite, concatenation])
+def test_kernels_for_channels_last(network: Callable[[], Nodes], tactic: str) -> None:
+    """Half precision: dynamic images count as large ones, so that channels last are worth it; here run small ones."""
+    ctx = RtContext()
+    module = imported(*network(), ctx)
+    expected = interpret(module, ctx, IMAGES)["y"]
+    fusion = "convert-precision{to=f16},convert-trt-to-fused,fuse-pointwise,eliminate-concatenation"
+    run_passes(module, ctx, f"{fusion},assign-layouts{{target=cuda}}", PipelineOptions(verify_each=True))
+    assert "order = [0, 2, 3, 1]" in str(module)
+    np.testing.assert_allclose(interpret(module, ctx, IMAGES)["y"], expected, rtol=1e-2, atol=1e-2)
+    lowering = f"convert-fused-to-kernel{{target=cuda{tactic}}},map-parallel-to-threads"
+    run_passes(module, ctx, lowering, PipelineOptions(verify_each=True))
+    (found,) = run_plan(module, ctx, IMAGES).values()
+    np.testing.assert_allclose(found, expected, rtol=1e-2, atol=1e-2)

@@ -24,8 +24,8 @@ from mlirt.dialects.fused.reformat import ReformatOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.fused.window import WindowKind, WindowOp
+from mlirt.dialects.reshaped_strides import reshaped_strides
 from mlirt.dialects.tensor_types import Tensor, channels_last, rank, with_order
-from mlirt.passes.lowering.reshaped_strides import reshaped_strides
 
 RNG = np.random.default_rng(0)
 X = t("float32", "n", 6, "h", 5)

@@ -53,6 +53,86 @@ func.func @other_types(%x: tensor<4xf32>, %i: tensor<4xi32>, %d: tensor<4xf64>) 
 
 // -----
 
+// Biases, and constants of pointwise layers that half precision would round, stay float32.
+// CHECK-LABEL: @fine_constants
+// CHECK-DAG: [[B:%.*]] = trt.constant {{.*}} : tensor<2xf32>
+// CHECK-DAG: [[K:%.*]] = trt.constant {{.*}} : tensor<2x1x1x1xf16>
+// CHECK-DAG: [[S:%.*]] = trt.constant {{.*}} : tensor<1x1x1x1xf32>
+// CHECK: [[C:%.*]] = trt.convolution {{%.*}}, [[K]], [[B]] : (tensor<1x1x2x2xf16>, tensor<2x1x1x1xf16>, tensor<2xf32>) -> tensor<1x2x2x2xf16>
+// CHECK: [[W:%.*]] = trt.identity [[C]] : {{.*}} -> tensor<1x2x2x2xf32>
+// CHECK: [[P:%.*]] = trt.elementwise prod [[W]], [[S]] : {{.*}} -> tensor<1x2x2x2xf32>
+// CHECK: [[H:%.*]] = trt.identity [[P]] : {{.*}} -> tensor<1x2x2x2xf16>
+// CHECK: trt.pooling max [[H]]
+func.func @fine_constants(%x: tensor<1x1x2x2xf32>) -> tensor<1x2x1x1xf32> {
+  %k = trt.constant {value = dense<0.1> : tensor<2x1x1x1xf32>} : tensor<2x1x1x1xf32>
+  %b = trt.constant {value = dense<0.1> : tensor<2xf32>} : tensor<2xf32>
+  %s = trt.constant {value = dense<1.7> : tensor<1x1x1x1xf32>} : tensor<1x1x1x1xf32>
+  %c = trt.convolution %x, %k, %b : (tensor<1x1x2x2xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>) -> tensor<1x2x2x2xf32>
+  %p = trt.elementwise prod %c, %s : (tensor<1x2x2x2xf32>, tensor<1x1x1x1xf32>) -> tensor<1x2x2x2xf32>
+  %y = trt.pooling max %p {window = array<i64: 2, 2>} : (tensor<1x2x2x2xf32>) -> tensor<1x2x1x1xf32>
+  func.return %y : tensor<1x2x1x1xf32>
+}
+
+// -----
+
+// The statistics of a normalization are float32; what they are applied to is stored in half precision.
+// CHECK-LABEL: @statistics
+// CHECK: [[C:%.*]] = trt.elementwise sub {{.*}} -> tensor<2x8xf16>
+// CHECK: [[W:%.*]] = trt.identity [[C]] : (tensor<2x8xf16>) -> tensor<2x8xf32>
+// CHECK: [[Q:%.*]] = trt.elementwise prod [[W]], [[W]] : {{.*}} -> tensor<2x8xf32>
+// CHECK: [[V:%.*]] = trt.reduce avg [[Q]] {{.*}} -> tensor<2x1xf32>
+// CHECK: [[D:%.*]] = trt.unary sqrt [[V]] : {{.*}} -> tensor<2x1xf32>
+// CHECK: [[R:%.*]] = trt.unary recip [[D]] : {{.*}} -> tensor<2x1xf32>
+// CHECK: trt.elementwise prod [[C]], {{.*}} -> tensor<2x8xf16>
+func.func @statistics(%x: tensor<2x8xf32>, %m: tensor<2x1xf32>) -> tensor<2x8xf32> {
+  %c = trt.elementwise sub %x, %m : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
+  %q = trt.elementwise prod %c, %c : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+  %v = trt.reduce avg %q {axes = array<i64: 1>} : (tensor<2x8xf32>) -> tensor<2x1xf32>
+  %d = trt.unary sqrt %v : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  %r = trt.unary recip %d : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  %y = trt.elementwise prod %c, %r : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
+  func.return %y : tensor<2x8xf32>
+}
+
+// -----
+
+// A logarithm keeps its whole signal, back to the activation and to the product of two results.
+// CHECK-LABEL: @spectrogram
+// CHECK: [[A:%.*]] = trt.activation relu {{.*}} -> tensor<4x4xf32>
+// CHECK: [[M:%.*]] = trt.matrix_multiply [[A]], {{.*}} -> tensor<4x4xf32>
+// CHECK: [[S:%.*]] = trt.elementwise prod [[M]], [[M]] : {{.*}} -> tensor<4x4xf32>
+// CHECK: [[L:%.*]] = trt.unary log [[S]] : {{.*}} -> tensor<4x4xf32>
+// CHECK: [[H:%.*]] = trt.identity [[L]] : {{.*}} -> tensor<4x4xf16>
+// CHECK: trt.matrix_multiply [[H]], {{.*}} -> tensor<4x4xf16>
+func.func @spectrogram(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %w = trt.constant {value = dense<0.5> : tensor<4x4xf32>} : tensor<4x4xf32>
+  %a = trt.activation relu %x : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %m = trt.matrix_multiply %a, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %s = trt.elementwise prod %m, %m : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %l = trt.unary log %s : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %y = trt.matrix_multiply %l, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  func.return %y : tensor<4x4xf32>
+}
+
+// -----
+
+// Weights that overflow, or that are tiny all together, are multiplied in float32.
+// CHECK-LABEL: @coarse_weights
+// CHECK: trt.matrix_multiply {{.*}} -> tensor<4x4xf32>
+// CHECK: trt.matrix_multiply {{.*}} -> tensor<4x4xf32>
+// CHECK: trt.matrix_multiply {{.*}} -> tensor<4x4xf16>
+func.func @coarse_weights(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %large = trt.constant {value = dense<1.0e6> : tensor<4x4xf32>} : tensor<4x4xf32>
+  %tiny = trt.constant {value = dense<1.1e-7> : tensor<4x4xf32>} : tensor<4x4xf32>
+  %w = trt.constant {value = dense<0.1> : tensor<4x4xf32>} : tensor<4x4xf32>
+  %a = trt.matrix_multiply %x, %large : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %b = trt.matrix_multiply %a, %tiny : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %y = trt.matrix_multiply %b, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  func.return %y : tensor<4x4xf32>
+}
+
+// -----
+
 // For a machine that computes half precision slowly: a network in float16 becomes one in float32.
 // F32-LABEL: @half_precision_network
 // F32-SAME: -> tensor<4xf16>

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mlirt.dialects.tensor_types import element_type
-from mlirt.passes.precision.convert_precision import converted
+from mlirt.passes.precision.half_constants import converted, is_exact, loses_weight
 
 HALF = element_type("float16")
 
@@ -48,3 +48,20 @@ def test_bfloat16_has_the_range_of_float32() -> None:
 
 def test_float32_takes_everything() -> None:
     assert converted(np.array([65504.0], np.float16), element_type("float32"), "conv1").dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("largest", "lost"), [(1.0, False), (1e-3, False), (3e-7, True), (1e6, True), (0.0, False), (6e4, False)]
+)
+def test_weights_that_overflow_or_are_tiny_all_together_are_lost(largest: float, lost: bool) -> None:
+    weights = (largest * np.linspace(-1, 1, 101)).astype(np.float32)
+    assert loses_weight(weights, HALF) is lost
+
+
+def test_a_channel_that_is_all_but_zero_is_no_loss() -> None:
+    assert not loses_weight(np.array([[1.0, 0.3], [1e-9, 3e-10]], np.float32), HALF)
+
+
+def test_exact_numbers() -> None:
+    assert is_exact(np.array([0.5, 3.0, np.nan, -np.inf], np.float32), HALF)
+    assert not is_exact(np.array([0.1], np.float32), HALF)

@@ -1,0 +1,128 @@
+"""Chooses for all ops of a function together in which memory order they work, and rewrites them.
+
+The choice is a minimum cut: ops on the source's side work with their channels last, the others on plain tensors. An
+edge from the source to an op costs what the op takes on plain tensors, one to the sink what it takes with channels
+last, and a tensor that is wanted in another order than it is made in costs a copy, once for all of its readers.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from mlirt.dialects.fused.concat import ConcatOp
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.reformat import ReformatOp
+from mlirt.dialects.locations import fuse
+from mlirt.dialects.tensor_types import (
+    byte_width,
+    channels_last,
+    dims,
+    element_of,
+    memory_order,
+    rank,
+    with_order,
+)
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.passes.lowering.layouts.minimum_cut import MinimumCut
+from mlirt.passes.lowering.layouts.order_costs import WIDE, Costs
+from mlirt.passes.lowering.layouts.order_wishes import Choice, Order, Wish, choice_of, has_orders, ordered
+from mlirt.passes.lowering.typical_sizes import typical_values
+
+_SOURCE, _SINK = "channels last", "plain"
+
+
+class OrderAssignment:
+    """The choice for one function."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.costs = Costs(typical_values(block))
+        self.choices: dict[Operation, Choice] = {
+            op: choice_of(op, self.costs) for op in block.ops if not isinstance(op, ConstantOp)
+        }
+        self._conversions: dict[tuple[SSAValue, Attribute], SSAValue] = {}
+
+    def run(self) -> None:
+        """Give results their orders and copy operands where that was found to be worth it."""
+        chosen = self._cut()
+        for op in self.choices:
+            if op in chosen:
+                for result in filter(lambda one: has_orders(one.type), op.results):
+                    Rewriter.replace_value_with_new_type(result, ordered(result.type, Order.LAST))
+        for op, choice in self.choices.items():
+            own = Order.LAST if op in chosen else Order.PLAIN
+            for wish in choice.wishes:
+                if wish.price is None:
+                    self._grant(op, wish, wish.order or own)
+
+    def _cut(self) -> set[Operation]:
+        """The ops that work with channels last."""
+        graph = MinimumCut(_SOURCE, _SINK)
+        readers: dict[SSAValue, list[tuple[object, float | None]]] = {}
+        for op, choice in self.choices.items():
+            graph.edge(_SOURCE, op, choice.plain)
+            graph.edge(op, _SINK, choice.last)
+            for wish in choice.wishes:
+                value = op.operands[wish.operand]
+                if not isinstance(value.owner, ConstantOp):
+                    side = {None: op, Order.PLAIN: _SINK, Order.LAST: _SOURCE}[wish.order]
+                    readers.setdefault(value, []).append((side, wish.price))
+        for value, sides in readers.items():
+            maker = value.owner if isinstance(value.owner, Operation) else _SINK
+            self._add_readers(graph, value, maker, sides)
+        return {node for node in graph.source_side() if isinstance(node, Operation)}
+
+    def _add_readers(
+        self, graph: MinimumCut, value: SSAValue, maker: object, sides: list[tuple[object, float | None]]
+    ) -> None:
+        copy = self.costs.reformat(value.type)
+        to_last, to_plain = (value, Order.LAST), (value, Order.PLAIN)
+        for side, price in sides:
+            if price is not None:
+                graph.edge(maker, side, price)
+                graph.edge(side, maker, price)
+            else:
+                graph.edge(side, to_last, inf)
+                graph.edge(to_plain, side, inf)
+        graph.edge(to_last, maker, copy)
+        graph.edge(maker, to_plain, copy)
+
+    def _grant(self, op: Operation, wish: Wish, order: Order) -> None:
+        value = op.operands[wish.operand]
+        wanted = ordered(value.type, order)
+        if isinstance(value.owner, ConstantOp) or not has_orders(value.type) or _lies_like(value.type, wanted):
+            return
+        if isinstance(op, ConvolutionOp) and order is Order.LAST:
+            wanted = _in_whole_vectors(wanted)
+        op.operands[wish.operand] = self._converted(value, wanted, op)
+        if isinstance(op, ConcatOp):  # the copy is written straight into the result
+            op.in_place = [flag or k == wish.operand for k, flag in enumerate(op.in_place)]
+
+    def _converted(self, value: SSAValue, wanted: Attribute, before: Operation) -> SSAValue:
+        """The value in another order, copied once in front of its first reader."""
+        key = (value, wanted)
+        if key not in self._conversions:
+            op = ReformatOp(value, wanted)
+            op.location = fuse(value.owner) if isinstance(value.owner, Operation) else before.location
+            op.output.name_hint = value.name_hint
+            self.block.insert_op_before(op, before)
+            self._conversions[key] = op.output
+        return self._conversions[key]
+
+
+def _lies_like(of: Attribute, wanted: Attribute) -> bool:
+    return memory_order(of) == memory_order(wanted)
+
+
+def _in_whole_vectors(of: Attribute) -> Attribute:
+    """The type with rows of channels that start at multiples of the widest access, so that no row needs single ones."""
+    count, lanes = dims(of)[1], WIDE // byte_width(element_of(of))
+    if not isinstance(count, int) or count % lanes == 0:
+        return of
+    return with_order(of, channels_last(rank(of)), -(-count // lanes) * lanes)
+
+
+__all__ = ["OrderAssignment"]

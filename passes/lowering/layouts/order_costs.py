@@ -1,0 +1,68 @@
+"""What ops cost in one memory order or the other, in microseconds of a GPU of the Hopper generation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute, SSAValue
+
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, stored_bytes
+from mlirt.passes.lowering.typical_sizes import typical
+
+LAUNCH = 1.5
+WIDE = 16  # bytes of the widest access of a thread
+_BYTES = 3.5e6  # moved in a microsecond by accesses along memory
+_ACROSS = 3.0  # times as long: each thread fetches a sector for one element
+_TURNED = 0.4  # of a copy: what it costs more to turn a tile around in shared memory
+_RATES = {2: (3.0e8, 0.8e8), 4: (0.4e8, 0.3e8)}  # operations by width of the elements: channels last, plain
+_SLOWEST = (0.3e8, 0.2e8)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Estimates for typical sizes of the dynamic dimensions."""
+
+    values: Mapping[str, int]
+
+    def number(self, dim: Dim) -> int:
+        return typical(dim, self.values)
+
+    def moved(self, *types: Attribute) -> float:
+        """Reading or writing tensors along memory."""
+        return sum(self.number(stored_bytes(of)) for of in types) / _BYTES
+
+    def across(self, of: Attribute) -> float:
+        """Reading or writing a tensor against the order in which it lies."""
+        return _ACROSS * self.moved(of)
+
+    def turned(self, of: Attribute) -> float:
+        """What an op pays on top for an operand whose tiles it turns around in shared memory."""
+        return _TURNED * self.moved(of)
+
+    def reformat(self, of: Attribute) -> float:
+        """A launch that copies a tensor into the other order."""
+        return LAUNCH + (2 + _TURNED) * self.moved(of)
+
+    def convolution(self, op: ConvolutionOp) -> tuple[float, float]:
+        """A convolution on plain tensors, and with channels last."""
+        element = byte_width(element_of(op.input.type))
+        traffic = self.moved(op.input.type, op.output.type, op.kernel.type)
+        kernel = dims(op.kernel.type)
+        work = 2.0 * self.number(product(dims(op.output.type))) * self.number(product(kernel[1:]))
+        last, plain = _RATES.get(element, _SLOWEST)
+        depth = self.number(dims(op.input.type)[1])
+        filled = depth / (-(-depth // (WIDE // element)) * (WIDE // element)) if op.groups.value.data == 1 else 1.0
+        is_depthwise = op.groups.value.data > 1 and kernel[1] == 1
+        if is_depthwise:  # vectors along the channels, or single elements along the rows
+            return 2 * traffic, 1.2 * traffic
+        return traffic + work / plain, traffic + work / (last * filled)
+
+
+def is_constant_like(value: SSAValue) -> bool:
+    """Whether a value is known before the run."""
+    from mlirt.dialects.trt.constant import ConstantOp
+
+    return isinstance(value.owner, ConstantOp)

@@ -1,0 +1,101 @@
+"""Encodes the descriptions of tensors from which a device copies boxes to shared memory by itself (TMA)."""
+
+import ctypes
+from collections.abc import Sequence
+from ctypes import POINTER, c_int, c_uint32, c_uint64, c_void_p
+from dataclasses import dataclass
+from typing import Any
+
+from mlirt.runtime.data_types import numpy_dtype
+
+_ALIGNMENT = 64
+# As the CUDA driver numbers them.
+_ELEMENTS = {
+    "uint8": 0,
+    "int8": 0,
+    "bool": 0,
+    "uint16": 1,
+    "uint32": 2,
+    "int32": 3,
+    "uint64": 4,
+    "int64": 5,
+    "float16": 6,
+    "float32": 7,
+    "float64": 8,
+    "bfloat16": 9,
+}
+_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
+_L2_256_BYTES = 3
+ELEMENTS = tuple(_ELEMENTS)
+SWIZZLES = tuple(_SWIZZLES)
+
+
+class EncodedMap(ctypes.Structure):
+    """What a kernel is passed: 128 bytes that only the device understands."""
+
+    _fields_ = [("words", c_uint64 * 16)]
+
+
+@dataclass(frozen=True)
+class MapLayout:
+    """A tensor in memory, dimensions outermost first, `steps` in bytes, and what a copy brings of it.
+
+    With `stride` a window walks over it: from `lower` to the sizes plus `upper`, spatial dimensions outermost first.
+    """
+
+    element: str
+    sizes: tuple[int, ...]
+    steps: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int
+    lower: tuple[int, ...] = ()
+    upper: tuple[int, ...] = ()
+    stride: tuple[int, ...] = ()
+
+    def extent(self) -> int:
+        """Bytes from the first element to the end of the last one."""
+        width = numpy_dtype(self.element).itemsize
+        return sum((size - 1) * step for size, step in zip(self.sizes, self.steps, strict=True)) + width
+
+
+def encode(library: Any, layout: MapLayout, address: int) -> tuple[str, int, EncodedMap]:
+    """The call, its status and the map of a tensor at a device address."""
+    memory = (ctypes.c_uint8 * (ctypes.sizeof(EncodedMap) + _ALIGNMENT))()
+    encoded = EncodedMap.from_buffer(memory, -ctypes.addressof(memory) % _ALIGNMENT)
+    rank = len(layout.sizes)
+    sizes = _numbers(c_uint64, layout.sizes)
+    steps = _numbers(c_uint64, layout.steps[:-1])
+    head = [ctypes.byref(encoded), _ELEMENTS[layout.element], rank, address, sizes, steps]
+    tail = [0, _SWIZZLES[layout.swizzle], _L2_256_BYTES, 0]
+    if layout.stride:
+        pixels, channels = layout.box
+        corners = [_numbers(c_int, layout.lower), _numbers(c_int, layout.upper)]
+        strides = _numbers(c_uint32, (1, *layout.stride, 1))
+        call = "cuTensorMapEncodeIm2col"
+        status = library.cuTensorMapEncodeIm2col(*head, *corners, channels, pixels, strides, *tail)
+    else:
+        ones = _numbers(c_uint32, (1,) * rank)
+        call = "cuTensorMapEncodeTiled"
+        status = library.cuTensorMapEncodeTiled(*head, _numbers(c_uint32, layout.box), ones, *tail)
+    return call, status, encoded
+
+
+def _numbers(kind: Any, values: Sequence[int]) -> Any:
+    """An array for the driver, which has the innermost dimension first."""
+    return (kind * max(len(values), 1))(*reversed(values))
+
+
+def declare(library: Any) -> None:
+    """Give the entries their argument types, where the driver has them (CUDA 12 on)."""
+    anything, integers = c_void_p, POINTER(c_uint32)
+    head = [anything, c_int, c_uint32, c_uint64, POINTER(c_uint64), POINTER(c_uint64)]
+    tail = [c_int, c_int, c_int, c_int]
+    corners = [POINTER(c_int), POINTER(c_int)]
+    signatures = {
+        "cuTensorMapEncodeTiled": [*head, integers, integers, *tail],
+        "cuTensorMapEncodeIm2col": [*head, *corners, c_uint32, c_uint32, integers, *tail],
+    }
+    for name, types in signatures.items():
+        function = getattr(library, name, None)
+        if function is not None:
+            function.argtypes, function.restype = types, c_int

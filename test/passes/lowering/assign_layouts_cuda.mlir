@@ -1,0 +1,131 @@
+// RUN: rt-opt %s -p 'assign-layouts{target=cuda}' --split-input-file | filecheck %s
+
+// Large images are copied to channels last in front of convolutions, and back at the end; what stands between follows.
+// CHECK-LABEL: @between
+func.func @between(%x: tensor<8x64x56x56xf16>) -> tensor<8x64x56x56xf16> {
+  // CHECK: [[IN:%.*]] = fused.reformat %x : (tensor<8x64x56x56xf16>) -> tensor<8x64x56x56xf16, #trt.dims<["8", "64", "56", "56"], order = [0, 2, 3, 1]>>
+  // CHECK: [[A:%.*]] = fused.convolution [[IN]], %k {{.*}} -> tensor<8x64x56x56xf16, #trt.dims<["8", "64", "56", "56"], order = [0, 2, 3, 1]>>
+  // CHECK: [[B:%.*]] = fused.pointwise [[A]] {{.*}} -> tensor<8x64x56x56xf16, #trt.dims<["8", "64", "56", "56"], order = [0, 2, 3, 1]>>
+  // CHECK: [[C:%.*]] = fused.convolution [[B]], %k {{.*}} -> tensor<8x64x56x56xf16, #trt.dims<["8", "64", "56", "56"], order = [0, 2, 3, 1]>>
+  // CHECK: [[OUT:%.*]] = fused.reformat [[C]] : {{.*}} -> tensor<8x64x56x56xf16>
+  // CHECK: func.return [[OUT]]
+  %k = trt.constant {value = dense<0.5> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<8x64x56x56xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  %b = fused.pointwise %a {access = [#fused.access<["d0", "d1", "d2", "d3"]>]} : (tensor<8x64x56x56xf16>) -> tensor<8x64x56x56xf16> {
+  ^bb0(%0: f16):
+    %1 = arith.negf %0 : f16
+    fused.yield %1 : f16
+  }
+  %c = fused.convolution %b, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<8x64x56x56xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  func.return %c : tensor<8x64x56x56xf16>
+}
+
+// -----
+
+// Three channels fill no vector: the copy has rows of eight.
+// CHECK-LABEL: @stem
+func.func @stem(%x: tensor<8x3x224x224xf16>) -> tensor<8x64x1x1xf16> {
+  // CHECK: fused.reformat %x : (tensor<8x3x224x224xf16>) -> tensor<8x3x224x224xf16, #trt.dims<["8", "3", "224", "224"], order = [0, 2, 3, 1], row = 8>>
+  %k = trt.constant {value = dense<0.5> : tensor<64x3x3x3xf16>} : tensor<64x3x3x3xf16>
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x3x224x224xf16>, tensor<64x3x3x3xf16>) -> tensor<8x64x224x224xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  %k2 = trt.constant {value = dense<0.5> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>
+  %b = fused.convolution %a, %k2 {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x64x224x224xf16>, tensor<64x64x3x3xf16>) -> tensor<8x64x224x224xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  // CHECK: fused.reduction
+  // CHECK-NOT: fused.reformat
+  %m = fused.reduction max(%b) {access = [#fused.access<["d0", "d1", "d4", "d5"]>], reduced = #trt.dims<["224", "224"]>} : (tensor<8x64x224x224xf16>) -> tensor<8x64x1x1xf16> {
+  ^bb0(%e: f16):
+    fused.yield %e : f16
+  } {
+  ^bb0(%e: f16):
+    fused.yield %e : f16
+  }
+  func.return %m : tensor<8x64x1x1xf16>
+}
+
+// -----
+
+// Parts are joined along the channels where they lie; the part that comes from elsewhere is copied into the result.
+// CHECK-LABEL: @joined
+func.func @joined(%x: tensor<8x64x56x56xf16>) -> tensor<8x64x1x1xf16> {
+  // CHECK: [[IN:%.*]] = fused.reformat %x
+  // CHECK: [[A:%.*]] = fused.convolution [[IN]], %k
+  // CHECK: fused.concat [[A]], [[IN]] {{.*}} -> tensor<8x128x56x56xf16, #trt.dims<["8", "128", "56", "56"], order = [0, 2, 3, 1]>>
+  // CHECK-NOT: fused.reformat
+  %k = trt.constant {value = dense<0.5> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<8x64x56x56xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  %j = fused.concat %a, %x {axis = 1 : i64, fused.in_place = [true, false]} : (tensor<8x64x56x56xf16>, tensor<8x64x56x56xf16>) -> tensor<8x128x56x56xf16>
+  %k2 = trt.constant {value = dense<0.5> : tensor<64x128x3x3xf16>} : tensor<64x128x3x3xf16>
+  %b = fused.convolution %j, %k2 {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x128x56x56xf16>, tensor<64x128x3x3xf16>) -> tensor<8x64x56x56xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  %m = fused.reduction max(%b) {access = [#fused.access<["d0", "d1", "d4", "d5"]>], reduced = #trt.dims<["56", "56"]>} : (tensor<8x64x56x56xf16>) -> tensor<8x64x1x1xf16> {
+  ^bb0(%e: f16):
+    fused.yield %e : f16
+  } {
+  ^bb0(%e: f16):
+    fused.yield %e : f16
+  }
+  func.return %m : tensor<8x64x1x1xf16>
+}
+
+// -----
+
+// A transposing read of the input is the copy.
+// CHECK-LABEL: @transposed
+func.func @transposed(%x: tensor<8x56x56x64xf16>) -> tensor<8x56x56x64xf16> {
+  // CHECK: [[IN:%.*]] = fused.pointwise %x {{.*}} -> tensor<8x64x56x56xf16, #trt.dims<["8", "64", "56", "56"], order = [0, 2, 3, 1]>>
+  // CHECK-NOT: fused.reformat
+  // CHECK: [[A:%.*]] = fused.convolution [[IN]], %k {{.*}} -> tensor<8x64x56x56xf16, #trt.dims<["8", "64", "56", "56"], order = [0, 2, 3, 1]>>
+  // CHECK: fused.pointwise [[A]] {{.*}} -> tensor<8x56x56x64xf16>
+  %k = trt.constant {value = dense<0.5> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>
+  %t = fused.pointwise %x {access = [#fused.access<["d0", "d2", "d3", "d1"]>]} : (tensor<8x56x56x64xf16>) -> tensor<8x64x56x56xf16> {
+  ^bb0(%0: f16):
+    fused.yield %0 : f16
+  }
+  %a = fused.convolution %t, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<8x64x56x56xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  %u = fused.pointwise %a {access = [#fused.access<["d0", "d3", "d1", "d2"]>]} : (tensor<8x64x56x56xf16>) -> tensor<8x56x56x64xf16> {
+  ^bb0(%0: f16):
+    fused.yield %0 : f16
+  }
+  func.return %u : tensor<8x56x56x64xf16>
+}
+
+// -----
+
+// Without a convolution nothing is worth a copy.
+// CHECK-LABEL: @elementwise
+// CHECK-NOT: order =
+func.func @elementwise(%x: tensor<1x32x8x8xf32>) -> tensor<1x32x8x8xf32> {
+  %y = fused.pointwise %x {access = [#fused.access<["d0", "d1", "d2", "d3"]>]} : (tensor<1x32x8x8xf32>) -> tensor<1x32x8x8xf32> {
+  ^bb0(%a: f32):
+    %b = arith.addf %a, %a : f32
+    fused.yield %b : f32
+  }
+  func.return %y : tensor<1x32x8x8xf32>
+}
