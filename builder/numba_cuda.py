@@ -115,7 +115,7 @@ def _compile(
         except Exception as error:
             stops.append(error)
 
-    count = min(usable_cores(), -(-len(sources) // _KERNELS_PER_PROCESS))
+    count = min(compilers_side_by_side(), -(-len(sources) // _KERNELS_PER_PROCESS))
     others = [threading.Thread(target=work, name=f"compile-{number}") for number in range(1, count)]
     for other in others:
         other.start()
@@ -127,8 +127,11 @@ def _compile(
     return done
 
 
-def usable_cores() -> int:
-    """How many compilers to run side by side: the cores that this process may use."""
+def compilers_side_by_side() -> int:
+    """How many compilers to run side by side: MLIRT_JOBS, or the cores that this process may use."""
+    wish = os.environ.get("MLIRT_JOBS", "")
+    if wish.isdecimal() and int(wish):
+        return int(wish)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Protocol
 
 from mlirt.errors import PlanError
 from mlirt.runtime.cuda import CudaDevice, CudaProgram
 from mlirt.runtime.cuda_driver import DeviceError, Handle
+from mlirt.runtime.file_lock import locked
 from mlirt.runtime.shape_binding import bind_shapes
 
 if TYPE_CHECKING:
@@ -51,7 +55,16 @@ class DeviceTimer:
     def times(
         self, plans: Sequence[Plan], shapes: Sequence[Sequence[Shape]], feeds: Sequence[Sequence[Array]]
     ) -> list[float]:
-        """Medians of several rounds; who is far behind after the first one is not measured again."""
+        """Medians of several rounds; who is far behind after the first one is not measured again.
+
+        Other builds on this machine wait meanwhile.
+        """
+        with locked(_lock_file()):
+            return self._times(plans, shapes, feeds)
+
+    def _times(
+        self, plans: Sequence[Plan], shapes: Sequence[Sequence[Shape]], feeds: Sequence[Sequence[Array]]
+    ) -> list[float]:
         runs = [_Run.of(self._driver, plan, of, arrays) for plan, of, arrays in zip(plans, shapes, feeds, strict=True)]
         self._warm_up(runs)
         found: list[list[float]] = [[] for _ in runs]
@@ -69,6 +82,12 @@ class DeviceTimer:
         while alive and not self._is_warm and spent < _WARM_UP_MS * 1e3:
             spent += alive[0].microseconds()
         self._is_warm = True
+
+
+def _lock_file() -> Path:
+    """One for each user: a file of another user could not be opened."""
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    return Path(tempfile.gettempdir()) / f"mlirt-{user}-timing.lock"
 
 
 class _Run:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Self, cast
 
 from mlirt.errors import InvalidInputError
 from mlirt.runtime.atomic_file import write_atomically
+from mlirt.runtime.file_lock import locked
 
 _FORMAT = 1
 _WHAT = "mlirt timing cache"
@@ -85,7 +85,7 @@ class TimingCache:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Add these times to those in a file, which other builds may be writing too."""
         target = Path(path)
-        with _locked(target):
+        with locked(target.with_name(f"{target.name}.lock")):
             whole = type(self).load(target)
             whole.combine(self, ignore_mismatch=True)
             write_atomically(target, [whole.serialize()])
@@ -124,16 +124,3 @@ def _times_of(stored: dict[str, dict[str, dict[str, float | None]]]) -> dict[str
         place: {op: {name: inf if time is None else time for name, time in times.items()} for op, times in of.items()}
         for place, of in stored.items()
     }
-
-
-@contextmanager
-def _locked(path: Path) -> Generator[None]:
-    """Keep other processes from writing the file until this is left; where the system has no such locks, just go on."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    with open(path.with_name(f"{path.name}.lock"), "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
