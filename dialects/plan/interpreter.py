@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.context import weights_of
-from mlirt.dialects.interpreter import entry_function, input_names, output_names
+from mlirt.dialects.interpreter import entry_function, input_names, named_outputs
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.core import element_of_buffer
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
@@ -36,7 +36,7 @@ def run_plan(module: ModuleOp, ctx: Context, inputs: Mapping[str, Array], *, che
     for name, value in zip(input_names(func), func.body.block.args, strict=True):
         bind(value.type, inputs[name].shape, run.symbols, f"input {name!r}")
         run.tensors[value] = inputs[name]
-    return dict(zip(output_names(func), run.block(func), strict=True))
+    return named_outputs(func, run.block(func))
 
 
 class _Run:

@@ -21,7 +21,7 @@ from mlirt.dialects.tensor_types import Tensor, dims, element_name, element_of, 
 from mlirt.dialects.trt import Trt
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
-from mlirt.errors import InvalidModelError
+from mlirt.errors import InvalidModelError, UnsupportedError
 from mlirt.frontend.onnx.dimension_names import identifier
 from mlirt.frontend.onnx.number_arrays import Array, Numbers, as_numbers
 from mlirt.frontend.onnx.properties import properties_of
@@ -99,6 +99,7 @@ class Network:
         self.store = store
         self.run_time_shapes = run_time_shapes
         self.input_names: list[str] = []
+        self.squeezed: list[tuple[Value, UnsupportedError]] = []
         self.nodes_read = 0
         self.location: LocationAttr = UnknownLoc()
         self._fresh = 0

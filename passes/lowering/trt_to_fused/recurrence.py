@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from mlirt.dialects.fused.access import iteration
 from mlirt.dialects.fused.rnn import RnnOp as FusedRnnOp
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.tensor_types import dims, element_of, numpy_dtype
+from mlirt.dialects.tensor_types import dims, element_of, numpy_dtype, tensor
 from mlirt.dialects.trt.rnn import RnnCell, RnnOp
 from mlirt.passes.lowering.trt_to_fused.activations import FORMULAS
 from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Conversions
@@ -63,11 +64,15 @@ def _by_depth(at: Conversion, recurrent: SSAValue, gates: int, size: int) -> SSA
 
 
 def _state(at: Conversion, state: SSAValue | None, like: SSAValue, shape: Sequence[Dim]) -> SSAValue:
-    """An initial state; zeros where none is given."""
+    """An initial state; zeros where none is given, and the one state of all sequences for each of them."""
     if state is not None:
-        return state
-    from mlirt.dialects.tensor_types import tensor
-
+        if dims(state.type) == tuple(shape):
+            return state
+        if dims(state.type)[0] != 1:
+            raise at.unsupported(
+                f"its state has {dims(state.type)[0]} sequences and its input {shape[0]}; give both one name or number"
+            )
+        return at.moved(state, shape, [0, iteration(1)])
     element = element_of(like.type)
     if all(isinstance(size, int) for size in shape):
         import numpy as np
@@ -78,8 +83,6 @@ def _state(at: Conversion, state: SSAValue | None, like: SSAValue, shape: Sequen
 
 def _part(at: Conversion, vector: SSAValue, number: int, size: int) -> SSAValue:
     """One of the vectors of length `size` that lie behind one another."""
-    from mlirt.dialects.fused.access import iteration
-
     array = at.array_of(vector)
     if array is not None:
         return at.constant(array[number * size : (number + 1) * size].copy(), "peepholes")
