@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlirt.builder.numba_cpu_intrinsics.lane_types import Vector
@@ -61,6 +61,20 @@ def _nonzero(b: Value) -> Value:
 
 truncated_div = binary(lambda a, b: a / _nonzero(b))
 truncated_rem = binary(lambda a, b: a % _nonzero(b))
+
+
+def _as_unsigned(operator: Callable[[Value, Value], Value]) -> Any:
+    """An operator on the bits of integers, read as unsigned numbers."""
+
+    def formula(a: Value, b: Value) -> Value:
+        kind = getattr(types, f"uint{a.width}")
+        return a.like(operator(a.like(a.llvm, kind), _nonzero(b.like(b.llvm, kind))).llvm)
+
+    return binary(formula)
+
+
+unsigned_div = _as_unsigned(lambda a, b: a / b)
+unsigned_rem = _as_unsigned(lambda a, b: a % b)
 
 
 @binary

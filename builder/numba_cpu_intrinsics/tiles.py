@@ -131,6 +131,94 @@ def tile_load_transposed_first(context: Any, x: Any, at: Any, row_step: Any, row
     return Tile(size, 1, size)(x, number, number, number, number, lanes), codegen
 
 
+def _patch(tile: Tile, memory: Memory, at: Any, steps: Sequence[Any], limits: Sequence[Any]) -> Any:
+    """The vectors of a patch; those beyond the limits are zero, and the first one is read in their place."""
+    builder, vectors = memory.builder, list[Value]()
+    for number in range(tile.rows * tile.columns):
+        i, j = divmod(number, tile.columns)
+        place = _offset(builder, _offset(builder, at, steps[0], i), steps[1], j)
+        if not limits or number == 0:
+            vectors.append(memory.read(place, tile.lanes).to(types.float32))
+            continue
+        bounds = [builder.icmp_signed("<", _I64(at), limit) for at, limit in zip((i, j), limits, strict=True)]
+        inside = builder.and_(*bounds)
+        found = memory.read(builder.select(inside, place, at), tile.lanes).to(types.float32)
+        vectors.append(found.like(builder.select(inside, found.llvm, found.number(0.0).llvm)))
+    return _pack(builder, vectors)
+
+
+@intrinsic(prefer_literal=True)
+def tile_load_patch(
+    context: Any, x: Any, at: Any, row_step: Any, column_step: Any, rows: Any, columns: Any, lanes: Any
+) -> Any:
+    """`tile[i, j] = x[at + i * row_step + j * column_step ..]`."""
+    tile, number = Tile(rows.literal_value, columns.literal_value, lanes.literal_value), types.int64
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+        return _patch(tile, Memory(builder, x, operands[0]), operands[1], operands[2:4], ())
+
+    return tile(x, number, number, number, rows, columns, lanes), codegen
+
+
+@intrinsic(prefer_literal=True)
+def tile_load_patch_first(
+    context: Any,
+    x: Any,
+    at: Any,
+    row_step: Any,
+    column_step: Any,
+    row_limit: Any,
+    column_limit: Any,
+    rows: Any,
+    columns: Any,
+    lanes: Any,
+) -> Any:
+    """As `tile_load_patch`, zeros from row `row_limit` and from column `column_limit` on, which are not read."""
+    tile, number = Tile(rows.literal_value, columns.literal_value, lanes.literal_value), types.int64
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+        return _patch(tile, Memory(builder, x, operands[0]), operands[1], operands[2:4], operands[4:6])
+
+    return tile(x, number, number, number, number, number, rows, columns, lanes), codegen
+
+
+def _combined_by(matrix: Sequence[Sequence[int]], vectors: Sequence[Value]) -> list[Value]:
+    """The product of a matrix of whole numbers with a column of vectors."""
+    results: list[Value] = []
+    for row in matrix:
+        total: Value | None = None
+        # Larger factors first: a product starts the sum, the others are added to it in one step each.
+        for factor, vector in sorted(zip(row, vectors, strict=True), key=lambda pair: -abs(pair[0])):
+            if factor:
+                total = _added(total, factor, vector)
+        results.append(vectors[0].number(0.0) if total is None else total)
+    return results
+
+
+def _added(total: Value | None, factor: int, vector: Value) -> Value:
+    if total is None:
+        return {1: vector, -1: -vector}.get(factor) or vector * float(factor)
+    if abs(factor) == 1:
+        return total + vector if factor > 0 else total - vector
+    return vector.multiply_add(vector.number(float(factor)), total)
+
+
+@intrinsic(prefer_literal=True)
+def tile_transform(context: Any, tile: Any, matrix: Any) -> Any:
+    """`M * tile * transpose(M)` in each lane; `matrix` has the rows of M, such as "1 1, 0 1"."""
+    rows = [[int(number) for number in row.split()] for row in matrix.literal_value.split(",")]
+    size = len(rows)
+    result = Tile(size, size, tile.lanes)
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+        vectors, width = _unpack(builder, tile, operands[0]), tile.columns
+        columns = [_combined_by(rows, vectors[j::width]) for j in range(width)]
+        lines = [_combined_by(rows, [column[i] for column in columns]) for i in range(size)]
+        return _pack(builder, [vector for line in lines for vector in line])
+
+    return result(tile, matrix), codegen
+
+
 class _Rows:
     """Where the rows of a tile lie: `row_step` apart; from number `count` on all where the last one before lies."""
 

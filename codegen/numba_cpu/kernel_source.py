@@ -21,9 +21,11 @@ from mlirt.dialects.kernel.tile import (
     TileFillOp,
     TileForEachOp,
     TileLoadOp,
+    TileLoadPatchOp,
     TileLoadTransposedOp,
     TileMultiplyAddLanesOp,
     TileMultiplyAddOp,
+    TileTransformOp,
     WorkerShareOp,
     tile_shape,
 )
@@ -106,6 +108,14 @@ class KernelSource(LaneSource):
             return
         limits = [str(lanes) if limit is None else self.text(limit) for limit in (op.rows, op.valid)]
         self.define(op.result, f"tile_load_transposed_first({', '.join([*self.texts(place), *limits, str(lanes)])})")
+
+    def kernel_tile_load_patch(self, op: TileLoadPatchOp) -> None:
+        word = "tile_load_patch" if op.rows is None else "tile_load_patch_first"
+        self._tile_step(op.result, word, op.operands, None, *map(str, tile_shape(op.result.type)))
+
+    def kernel_tile_transform(self, op: TileTransformOp) -> None:
+        matrix = ", ".join(" ".join(map(str, row)) for row in op.matrix_rows())
+        self._tile_step(op.result, "tile_transform", [op.tile], None, f'"{matrix}"')
 
     def kernel_tile_multiply_add(self, op: TileMultiplyAddOp) -> None:
         operands = [op.tile, op.x, op.x_at, op.row_step, op.step, op.w, op.w_at]

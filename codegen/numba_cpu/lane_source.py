@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -10,7 +10,17 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.codegen.numba_cpu.vocabulary import VOCABULARY
-from mlirt.codegen.python_expressions import PRODUCT, SUM, Expression, constant_text, type_name
+from mlirt.codegen.python_expressions import (
+    EXPRESSIONS,
+    PRODUCT,
+    SUM,
+    Expression,
+    Rule,
+    call,
+    constant_text,
+    narrowed,
+    type_name,
+)
 from mlirt.codegen.python_source import PythonSource
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, StoreOp, stride_values
 from mlirt.dialects.kernel.varying import varying_values
@@ -48,10 +58,19 @@ _ACROSS = {
 }
 
 
+def _unsigned(word: str) -> Rule:
+    """Division of integers of one width by the words that read their bits as unsigned numbers."""
+    return narrowed(call(f"unsigned_{word}"))
+
+
+_RULES: Mapping[str, Rule] = {**EXPRESSIONS, "arith.divui": _unsigned("div"), "arith.remui": _unsigned("rem")}
+
+
 class LaneSource(PythonSource):
     """Parallel loops and reductions with and without lanes, and memory as seen from inside of them."""
 
     vocabulary = VOCABULARY
+    rules = _RULES
 
     def __init__(self) -> None:
         super().__init__()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, VectorType, i64
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, MemRefType, VectorType, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -174,6 +176,93 @@ class TileLoadTransposedOp(IRDLOperation):
         _check_tile(self, self.result.type)
         rows, columns, lanes = tile_shape(self.result.type)
         require(rows == lanes and columns == 1, f"{self.name}: the tile is lanes x 1 x lanes, not {self.result.type}")
+
+
+@irdl_op_definition
+class TileLoadPatchOp(IRDLOperation):
+    """`tile[i, j, :] = x[x_at + i * row_step + j * column_step + :]` for `i < rows` and `j < columns`.
+
+    Elsewhere it is zero, and nothing is read. Both limits are at least 1; without them there is none.
+
+    Example: `%t = kernel.tile_load_patch %x[%i] rows %s columns %c : memref<?xf32> -> vector<6x6x16xf32>`
+    """
+
+    name = "kernel.tile_load_patch"
+
+    x = operand_def(MemRefType)
+    x_at = operand_def(IndexType())
+    row_step = operand_def(IndexType())
+    column_step = operand_def(IndexType())
+    rows = opt_operand_def(IndexType())
+    columns = opt_operand_def(IndexType())
+    result = result_def(VectorType)
+
+    traits = traits_def(MemoryReadEffect())
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    assembly_format = (
+        "$x `[` $x_at `]` `rows` $row_step `columns` $column_step (`only` $rows^)? (`by` $columns^)? attr-dict "
+        "`:` type($x) `->` type($result)"
+    )
+
+    def __init__(
+        self,
+        x: SSAValue,
+        x_at: SSAValue,
+        steps: tuple[SSAValue, SSAValue],
+        shape: tuple[int, int, int],
+        limits: tuple[SSAValue, SSAValue] | None = None,
+    ) -> None:
+        result = tile_type(element_of_buffer(x), *shape)
+        super().__init__(operands=[x, x_at, *steps, *(limits or (None, None))], result_types=[result])
+
+    def verify_(self) -> None:
+        _check_tile(self, self.result.type)
+        require((self.rows is None) == (self.columns is None), f"{self.name} has only one of its limits")
+
+
+@irdl_op_definition
+class TileTransformOp(IRDLOperation):
+    """`M * tile * transpose(M)` in each lane, for a matrix `M` of whole numbers, given row by row.
+
+    The transforms around the products of a fast convolution.
+
+    Example: `%d = kernel.tile_transform %t {matrix = array<i64: 1, 1, 0, 1>}
+    : vector<2x2x16xf32> -> vector<2x2x16xf32>`
+    """
+
+    name = "kernel.tile_transform"
+
+    tile = operand_def(VectorType)
+    matrix = prop_def(DenseArrayBase.constr(i64))
+    result = result_def(VectorType)
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$tile attr-dict `:` type($tile) `->` type($result)"
+
+    def __init__(self, tile: SSAValue, matrix: Sequence[Sequence[int]]) -> None:
+        lanes = tile_shape(tile.type)[2]
+        result = tile_type(fragment(tile).element_type, len(matrix), len(matrix), lanes)
+        flat = [number for row in matrix for number in row]
+        super().__init__(
+            operands=[tile], properties={"matrix": DenseArrayBase.from_list(i64, flat)}, result_types=[result]
+        )
+
+    def matrix_rows(self) -> list[list[int]]:
+        """The rows of the matrix."""
+        flat, width = [int(number) for number in self.matrix.iter_values()], tile_shape(self.tile.type)[0]
+        return [flat[start : start + width] for start in range(0, len(flat), width)]
+
+    def verify_(self) -> None:
+        _check_tile(self, self.tile.type)
+        _check_tile(self, self.result.type)
+        rows, columns, lanes = tile_shape(self.tile.type)
+        size = tile_shape(self.result.type)[0]
+        fits = rows == columns and tile_shape(self.result.type) == (size, size, lanes)
+        require(
+            fits, f"{self.name}: squares are transformed into squares, not {self.tile.type} into {self.result.type}"
+        )
+        require(len(list(self.matrix.iter_values())) == size * rows, f"{self.name}: the matrix is {size} x {rows}")
 
 
 @irdl_op_definition

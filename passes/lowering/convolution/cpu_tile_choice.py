@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mlirt.dialects.symbolic import Dim
 
@@ -22,6 +23,7 @@ class TileShape:
     blocks: int
 
 
+@lru_cache(maxsize=4096)
 def choose_tile(length: Dim, blocks: int, vector_bits: int) -> TileShape:
     """The tile with the least cycles for `length` pixels of a row and `blocks` blocks of channels."""
     registers = _REGISTERS[vector_bits]

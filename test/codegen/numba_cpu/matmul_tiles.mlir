@@ -9,7 +9,7 @@
 // CHECK-NEXT:      store(y, k * n_1 + l, maximum(v + v_1, float32(0.0)))
 // CHECK:       def [[K]](params, worker, workers):
 // CHECK:           first, last = share(tasks, worker, workers)
-// CHECK-NEXT:      for pair in range(int64(truncated_div(uint64(first), uint64(blocks))), ceil_div(last, blocks)):
+// CHECK-NEXT:      for pair in range(unsigned_div(first, blocks), ceil_div(last, blocks)):
 // CHECK-NEXT:          column = pair * 32
 // CHECK-NEXT:          w_at = pair * panel_size
 // CHECK:               for tile in range(low, minimum(high, whole_tiles)):
@@ -41,8 +41,8 @@ func.func @main(%a: tensor<32x8xf32>, %bias: tensor<64xf32>) -> tensor<32x64xf32
 // CHECK:       def [[K]](params, worker, workers):
 // CHECK:           if first < last:
 // CHECK-NEXT:          for pair in range(
-// CHECK-NEXT:              panel = int64(truncated_rem(uint64(pair), uint64(panel_count)))
-// CHECK-NEXT:              batch = int64(truncated_div(uint64(pair), uint64(panel_count)))
+// CHECK-NEXT:              panel = unsigned_rem(pair, panel_count)
+// CHECK-NEXT:              batch = unsigned_div(pair, panel_count)
 // CHECK-NEXT:              column = panel * 64
 // CHECK-NEXT:              slot = first * panel_size
 // CHECK:                   for vector in range(4):

@@ -67,3 +67,29 @@ kernel.func @window(%x: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) {
   }
   kernel.return
 }
+
+// Squares of vectors and their transforms.
+// CHECK-LABEL: def patches(params, worker, workers):
+// CHECK:           t = tile_load_patch_first(x, 3, n, 16, rows, columns, 4, 4, 16)
+// CHECK-NEXT:      u = tile_load_patch(x, 3, n, 16, 4, 4, 16)
+// CHECK-NEXT:      v = tile_transform(t, "1 0 -1 0, 0 1 1 0")
+// CHECK-NEXT:      tile_for_each(v, patches_finish, (y,))
+// CHECK-NEXT:      tile_for_each(u, patches_finish_1, (y,))
+kernel.func @patches(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %rows: index, %columns: index) {
+  %c3 = arith.constant 3 : index
+  %c16 = arith.constant 16 : index
+  %t = kernel.tile_load_patch %x[%c3] rows %n columns %c16 only %rows by %columns : memref<?xf32> -> vector<4x4x16xf32>
+  %u = kernel.tile_load_patch %x[%c3] rows %n columns %c16 : memref<?xf32> -> vector<4x4x16xf32>
+  %v = kernel.tile_transform %t {matrix = array<i64: 1, 0, -1, 0, 0, 1, 1, 0>} : vector<4x4x16xf32> -> vector<2x2x16xf32>
+  kernel.tile_for_each %v : vector<2x2x16xf32> {
+  ^bb0(%e: f32, %i: index, %j: index, %lane: index):
+    kernel.store %e, %y [%i, %j, %lane] strides [] {static_strides = array<i64: 32, 16, 1>} : f32, memref<?xf32>
+    kernel.yield
+  }
+  kernel.tile_for_each %u : vector<4x4x16xf32> {
+  ^bb0(%e: f32, %i: index, %j: index, %lane: index):
+    kernel.store %e, %y [%i, %j, %lane] strides [] {static_strides = array<i64: 64, 16, 1>} : f32, memref<?xf32>
+    kernel.yield
+  }
+  kernel.return
+}

@@ -1,0 +1,68 @@
+"""Winograd's 3 x 3 convolutions of blocked tensors: transform patches, multiply them by channel, transform back.
+
+It takes the convolutions for which a model of cycles says that fewer products make up for the transforms.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.tensor_types import dims
+from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of
+from mlirt.passes.lowering.convolution.cpu_winograd_choice import LEAST_GAIN, Image, choose_cut
+from mlirt.passes.lowering.convolution.cpu_winograd_kernel import WinogradKernel
+from mlirt.passes.lowering.convolution.cpu_winograd_plan import Plan
+from mlirt.passes.lowering.convolution.cpu_winograd_transforms import WINDOW, pack_transformed, transform_kernel
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.tactics import TACTIC
+from mlirt.passes.lowering.tile_code import TileCode
+
+OPS = (ConvolutionOp,)
+TARGETS = frozenset({"cpu"})
+PRIORITY = 30
+
+# With fewer there is little to gain.
+_LEAST_CHANNELS = 32
+
+
+def lower(op: Operation, lowering: Lowering) -> bool:
+    assert isinstance(op, ConvolutionOp)
+    geometry, weights = geometry_of(op, lowering), lowering.constant_array(op.kernel)
+    image = None if geometry is None else _image(op, geometry)
+    if geometry is None or weights is None or image is None:
+        return False
+    # Asked for by name, it is taken wherever it is possible.
+    least_gain = 0.0 if TACTIC in op.attributes else LEAST_GAIN
+    cut = choose_cut(image, lowering.target.vector_bits, lowering.target.threads, least_gain)
+    if cut is None:
+        return False
+    transformed = transform_kernel(weights, cut.scheme)
+    packed = pack_transformed(transformed, cut.panels_per_group, cut.shape.blocks, geometry.lanes)
+    plan = Plan(image, cut)
+    memory = lowering.placements.scratch(plan.memory_size * 4)
+    if cut.is_shared:
+        _kernel("winograd_input", op, geometry, plan, memory, lowering).write_transform()
+    _kernel("winograd", op, geometry, plan, memory, lowering).write(packed)
+    return True
+
+
+def _kernel(
+    family: str, op: ConvolutionOp, geometry: Geometry, plan: Plan, memory: SSAValue, lowering: Lowering
+) -> WinogradKernel:
+    k = lowering.kernel(family)
+    return WinogradKernel(TileCode(k, op, lowering, geometry.lanes), geometry, plan, k.memory(memory, f32))
+
+
+def _image(op: ConvolutionOp, geometry: Geometry) -> Image | None:
+    """The sizes of a convolution that can be computed in this way."""
+    batch, _, rows, length, _ = dims(op.output.type)
+    if not isinstance(batch, int) or not isinstance(rows, int) or not isinstance(length, int):
+        return None
+    is_plain = geometry.groups == 1 and not geometry.is_depthwise and geometry.depth == geometry.lanes
+    fits = geometry.window == (WINDOW, WINDOW) and geometry.stride == geometry.dilation == (1, 1)
+    least = _LEAST_CHANNELS // geometry.lanes
+    if not is_plain or not fits or min(geometry.blocks_in, geometry.blocks_out) < least:
+        return None
+    return Image(batch, rows, length, geometry.blocks_in, geometry.blocks_out, geometry.lanes)

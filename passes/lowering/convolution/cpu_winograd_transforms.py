@@ -1,0 +1,89 @@
+"""The transforms of Winograd's 3 x 3 convolutions: `y = A' ((G g G') * (B' d B)) A` for patches d and kernels g.
+
+Results of 4 x 4 pixels take 36 / 16 products a pixel for each pair of channels, those of 2 x 2 pixels 4, and not 9.
+Source: Lavin, Gray: Fast Algorithms for Convolutional Neural Networks, 2015, F(2x2, 3x3) and F(4x4, 3x3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+WINDOW = 3
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """Results of `result` x `result` pixels, from patches that are larger by the reach of the window.
+
+    `input_matrix` is B' and `output_matrix` A': what stands to the left of a square; transposed, to its right.
+    """
+
+    result: int
+    input_matrix: tuple[tuple[int, ...], ...]
+    output_matrix: tuple[tuple[int, ...], ...]
+    kernel_matrix: tuple[tuple[float, ...], ...]
+
+    @property
+    def patch(self) -> int:
+        return self.result + WINDOW - 1
+
+    @property
+    def points(self) -> int:
+        """Products in a patch for each pair of channels."""
+        return self.patch * self.patch
+
+
+SCHEMES = (
+    Scheme(
+        result=2,
+        input_matrix=((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
+        output_matrix=((1, 1, 1, 0), (0, 1, -1, -1)),
+        kernel_matrix=((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
+    ),
+    Scheme(
+        result=4,
+        input_matrix=(
+            (4, 0, -5, 0, 1, 0),
+            (0, -4, -4, 1, 1, 0),
+            (0, 4, -4, -1, 1, 0),
+            (0, -2, -1, 2, 1, 0),
+            (0, 2, -1, -2, 1, 0),
+            (0, 4, 0, -5, 0, 1),
+        ),
+        output_matrix=((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1)),
+        kernel_matrix=(
+            (1 / 4, 0, 0),
+            (-1 / 6, -1 / 6, -1 / 6),
+            (-1 / 6, 1 / 6, -1 / 6),
+            (1 / 24, 1 / 12, 1 / 6),
+            (1 / 24, -1 / 12, 1 / 6),
+            (0, 0, 1),
+        ),
+    ),
+)
+
+
+def transform_kernel(kernel: Array, scheme: Scheme) -> Array:
+    """`[k, c, 3, 3]` as `[points, k, c]`, computed in double precision."""
+    import numpy as np
+
+    matrix = np.array(scheme.kernel_matrix)
+    wide = np.einsum("ar,kcrs,bs->abkc", matrix, kernel.astype(np.float64), matrix, optimize=True)
+    return wide.reshape(scheme.points, *kernel.shape[:2]).astype(kernel.dtype)
+
+
+def pack_transformed(transformed: Array, panels_per_group: int, columns: int, lanes: int) -> Array:
+    """`[points, k, c]` as `[group, points, panel, c, columns * lanes]`, channels padded with zeros to whole groups."""
+    import numpy as np
+
+    points, outputs, inputs = transformed.shape
+    width = columns * lanes
+    groups, depth = -(-outputs // (panels_per_group * width)), -(-inputs // lanes) * lanes
+    padded = np.zeros((points, groups * panels_per_group * width, depth), transformed.dtype)
+    padded[:, :outputs, :inputs] = transformed
+    split = padded.reshape(points, groups, panels_per_group, width, depth)
+    return np.ascontiguousarray(split.transpose(1, 0, 2, 4, 3))

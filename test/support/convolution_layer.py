@@ -1,0 +1,155 @@
+"""One convolution as a network of fused ops, with a 1 x 1 convolution before it that makes its input blocked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from fused_network import Network, context, network_of, t
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, StringAttr, f32
+from xdsl.ir import Region, SSAValue
+
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.fused_op import YieldOp, scalar_region
+from mlirt.dialects.symbolic import Dim, sym
+from mlirt.dialects.tensor_types import dims
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.passes.lowering.tactics import TACTIC
+
+
+@dataclass(frozen=True)
+class Case:
+    """A convolution between a 1 x 1 convolution before it, which makes its input blocked, and none."""
+
+    channels: int
+    outputs: int
+    height: int
+    width: int
+    kernel: tuple[int, int] = (3, 3)
+    stride: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+    pre: tuple[int, int] = (1, 1)
+    post: tuple[int, int] = (1, 1)
+    groups: int = 1
+    batch: int = 1
+    is_first: bool = False
+    is_symbolic: bool = False
+    has_residual: bool = False
+    has_scale: bool = False
+
+    def lengths(self) -> tuple[int, int]:
+        height, width = (
+            (size + pre + post - dilation * (taps - 1) - 1) // stride + 1
+            for size, pre, post, dilation, taps, stride in zip(
+                (self.height, self.width), self.pre, self.post, self.dilation, self.kernel, self.stride, strict=True
+            )
+        )
+        return height, width
+
+
+def _epilogue(case: Case) -> Region:
+    """Nothing below zero of the sum with the bias, times the scale, and the residual."""
+    region = scalar_region([f32] * (2 + case.has_scale + case.has_residual))
+    block = region.block
+    total = _result(block.add_op, arith.AddfOp(block.args[0], block.args[1]))
+    if case.has_scale:
+        total = _result(block.add_op, arith.MulfOp(total, block.args[2]))
+    if case.has_residual:
+        total = _result(block.add_op, arith.AddfOp(total, block.args[-1]))
+    zero = _result(block.add_op, arith.ConstantOp(FloatAttr(0.0, f32)))
+    block.add_op(YieldOp(operands=[[_result(block.add_op, arith.MaximumfOp(total, zero))]]))
+    return region
+
+
+def _result(add: object, op: arith.AddfOp | arith.MulfOp | arith.MaximumfOp | arith.ConstantOp) -> SSAValue:
+    assert callable(add)
+    add(op)
+    return op.results[0]
+
+
+def _identity() -> Region:
+    region = scalar_region([f32])
+    region.block.add_op(YieldOp(operands=[[region.block.args[0]]]))
+    return region
+
+
+class Layer:
+    """The module of a case, and inputs for it."""
+
+    def __init__(self, case: Case) -> None:
+        self.ctx: RtContext = context()
+        self.rng = np.random.default_rng(sum(map(ord, repr(case))))
+        self.case = case
+        spatial: list[int | str] = ["h", "w"] if case.is_symbolic else [case.height, case.width]
+        batch: int | str = "n" if case.is_symbolic else case.batch
+        height, width = self._lengths()
+        self.result = t("float32", batch, case.outputs, str(height), str(width))
+        types = [t("float32", batch, case.channels, *spatial)]
+        shapes = [(case.batch, case.channels, case.height, case.width)]
+        if case.has_scale:
+            types.append(t("float32", batch, case.outputs, 1, 1))
+            shapes.append((case.batch, case.outputs, 1, 1))
+        if case.has_residual:
+            types.append(self.result)
+            shapes.append((case.batch, case.outputs, *case.lengths()))
+        self.module = network_of(types, self._build)
+        arrays = [self.rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+        self.inputs = {f"input{position}": array for position, array in enumerate(arrays)}
+
+    def use(self, tactic: str) -> None:
+        """Have the convolutions with a window lowered by a certain tactic, whether or not it seems the fastest."""
+        for op in self.module.walk():
+            if isinstance(op, ConvolutionOp) and dims(op.kernel.type)[2:] == self.case.kernel:
+                op.attributes[TACTIC] = StringAttr(tactic)
+
+    def _lengths(self) -> tuple[Dim, Dim]:
+        case = self.case
+        if not case.is_symbolic:
+            return case.lengths()
+        height, width = (
+            (sym(name) + pre + post - dilation * (taps - 1) - 1) // stride + 1
+            for name, pre, post, dilation, taps, stride in zip(
+                "hw", case.pre, case.post, case.dilation, case.kernel, case.stride, strict=True
+            )
+        )
+        return height, width
+
+    def _constant(self, network: Network, shape: Sequence[int], hint: str) -> SSAValue:
+        array = self.rng.standard_normal(shape).astype(np.float32) / np.float32(np.prod(shape[1:]) ** 0.5)
+        return network.add(ConstantOp.from_array(array, self.ctx.weights, hint))
+
+    def _build(self, network: Network) -> Sequence[SSAValue]:
+        case = self.case
+        x, *extras = network.inputs
+        if not case.is_first:
+            weights = self._constant(network, (case.channels, case.channels, 1, 1), "before")
+            one, none = (1, 1), (0, 0)
+            op = ConvolutionOp(
+                x, weights, x.type, _identity(), stride=one, dilation=one, pre_padding=none, post_padding=none
+            )
+            x = network.add(op)
+        weights = self._constant(network, (case.outputs, case.channels // case.groups, *case.kernel), "weights")
+        bias = self._constant(network, (case.outputs,), "bias")
+        accesses = [["d1"]]
+        if case.has_scale:
+            accesses.append(["d0", "d1", "0", "0"])
+        if case.has_residual:
+            accesses.append(["d0", "d1", "d2", "d3"])
+        op = ConvolutionOp(
+            x,
+            weights,
+            self.result,
+            _epilogue(case),
+            stride=case.stride,
+            dilation=case.dilation,
+            pre_padding=case.pre,
+            post_padding=case.post,
+            groups=case.groups,
+            extras=[bias, *extras],
+            access=[AccessAttr.of([sym(name) if name != "0" else 0 for name in one]) for one in accesses],
+        )
+        return [network.add(op)]
