@@ -102,7 +102,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="IDS", help="networks of the corpus (default: all)")
     parser.add_argument("--plans", default="", metavar="DIR", help="keep plans and expected outputs here")
     parser.add_argument("--build-only", action="store_true")
-    parser.add_argument("--build", default="{}", metavar="JSON", help="more arguments for mlirt.compile")
+    parser.add_argument(
+        "--build", default="{}", metavar="JSON", help='for mlirt.compile: {"heuristic": true}, {"timing_cache": FILE}'
+    )
     parser.add_argument("--jobs", type=int, default=0, help="networks built at a time (default: by the cores)")
     parser.add_argument("--rounds", type=int, default=15, help="trains per contestant (default: %(default)s)")
     parser.add_argument("--compile", default="none", choices=("none", "default", "reduce-overhead", "max-autotune"))

@@ -54,7 +54,7 @@ def prepare(cases: Sequence[Case], folder: Path, jobs: int, options: Mapping[str
     """Build what the cases need; returns why, by the case's name, for each that failed."""
     failures: dict[str, str] = {}
     # A process that was forked from one that uses CUDA could not use it.
-    with ProcessPoolExecutor(jobs or _jobs(), multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(jobs or _jobs(options), multiprocessing.get_context("spawn")) as pool:
         running: dict[Future[str], str] = {}
         data: set[str] = set()
         for case in cases:
@@ -72,6 +72,10 @@ def prepare(cases: Sequence[Case], folder: Path, jobs: int, options: Mapping[str
     return failures
 
 
-def _jobs() -> int:
-    """A build keeps about two cores busy."""
+def _jobs(options: Mapping[str, Any]) -> int:
+    """A build keeps about two cores busy; builds that measure on the GPU must have it for themselves."""
+    from mlirt.builder.compile import gpu_is_here
+
+    if gpu_is_here() and not options.get("heuristic"):
+        return 1
     return max(1, min(8, (os.cpu_count() or 2) // 2))
