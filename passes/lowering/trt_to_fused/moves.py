@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
 from mlirt.dialects.fused.access import iteration
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.pad import PadMode as FusedPadMode
 from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.slicing import SliceMode
-from mlirt.dialects.tensor_types import dims
+from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.padding import PaddingOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Conversions, require_known
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars
 
 _SLICE_PADS = {
     SliceMode.FILL: FusedPadMode.CONSTANT,
@@ -74,18 +79,23 @@ def convert_concatenation(at: Conversion) -> None:
 
 
 def convert_shape(at: Conversion) -> None:
-    """`trt.shape` of constant dimensions becomes a constant."""
+    """`trt.shape` of constant dimensions becomes a constant, of dynamic ones a pointwise op that names the sizes."""
     import numpy as np
 
     op = at.op
     assert isinstance(op, ShapeOp)
-    lengths = [length for length in dims(op.input.type) if isinstance(length, int)]
-    if len(lengths) != len(dims(op.input.type)):
-        text = ", ".join(map(str, dims(op.input.type)))
-        raise at.unsupported(
-            f"the dynamic dimensions [{text}] are used as data; fix them, or use them only to make shapes"
-        )
-    at.replace(at.constant(np.array(lengths, np.int64)))
+    shape = dims(op.input.type)
+    lengths = [length for length in shape if isinstance(length, int)]
+    if len(lengths) == len(shape):
+        return at.replace(at.constant(np.array(lengths, np.int64)))
+
+    def formula(s: Scalars, x: Sequence[SSAValue]) -> SSAValue:
+        position, found = s.index(0), s.size(shape[0])
+        for axis, length in enumerate(shape[1:], 1):
+            found = s.select(s.compare("eq", position, s.constant(axis)), s.size(length), found)
+        return found
+
+    at.replace(at.pointwise([], op.output.type, element_of(op.output.type), formula, access=[]))
 
 
 CONVERSIONS: Conversions = {

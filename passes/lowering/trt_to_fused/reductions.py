@@ -5,7 +5,6 @@ from __future__ import annotations
 from xdsl.ir import Attribute, Block, Region
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
-from mlirt.dialects.fused.fused_op import SizeOp
 from mlirt.dialects.fused.reduction import ReductionKind, ReductionOp
 from mlirt.dialects.fused.softmax import SoftmaxOp as FusedSoftmaxOp
 from mlirt.dialects.integer_list import integers
@@ -64,7 +63,7 @@ def mean_region(accumulator: Attribute, element: Attribute, count: Dim) -> Regio
     block = Block()
     (total,) = arguments_of(block, [accumulator])
     scalars = Scalars(block, accumulator)
-    divisor = scalars.constant(count) if isinstance(count, int) else scalars.from_index(scalars.add_op(SizeOp(count)))
+    divisor = scalars.size(count)
     yield_as(scalars, scalars.div(total, divisor), element)
     return Region(block)
 

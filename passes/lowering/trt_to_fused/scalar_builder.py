@@ -21,7 +21,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from mlirt.dialects.fused.fused_op import IndexOp, YieldOp
+from mlirt.dialects.fused.fused_op import IndexOp, SizeOp, YieldOp
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import is_bool, is_float, is_unsigned
 
 
@@ -104,6 +105,10 @@ class Scalars:
         """The position along an iteration dimension, as a number of this type."""
         position = self.add_op(IndexOp(axis))
         return self.from_index(position)
+
+    def size(self, length: Dim) -> SSAValue:
+        """A length, which may be settled only by the shapes of a run, as a number of this type."""
+        return self.constant(length) if isinstance(length, int) else self.from_index(self.add_op(SizeOp(length)))
 
     def from_index(self, position: SSAValue) -> SSAValue:
         """An `index` value as a number of this type."""

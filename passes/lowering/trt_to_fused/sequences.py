@@ -10,8 +10,6 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.cumulative import CumulativeKind as FusedCumulativeKind
 from mlirt.dialects.fused.cumulative import CumulativeOp as FusedCumulativeOp
-from mlirt.dialects.fused.fused_op import SizeOp
-from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, rank
 from mlirt.dialects.trt.cumulative import CumulativeOp
 from mlirt.dialects.trt.fill import FillOp
@@ -65,16 +63,12 @@ def convert_one_hot(at: Conversion) -> None:
     def formula(s: Scalars, x: Sequence[SSAValue]) -> SSAValue:
         whole = s.on(i64)
         index = whole.cast(x[0], source)
-        wrapped = whole.add(index, _size(whole, shape[axis]))
+        wrapped = whole.add(index, whole.size(shape[axis]))
         index = whole.select(whole.compare("lt", index, whole.constant(0)), wrapped, index)
         return s.select(whole.compare("eq", index, whole.index(axis)), x[2], x[1])
 
     operands = [op.indices, op.values, op.values]
     at.replace(at.pointwise(operands, op.output.type, None, formula, element_of(op.output.type), access))
-
-
-def _size(s: Scalars, length: Dim) -> SSAValue:
-    return s.constant(length) if isinstance(length, int) else s.from_index(s.add_op(SizeOp(length)))
 
 
 CONVERSIONS: Conversions = {

@@ -78,3 +78,16 @@ func.func @moves(%x: tensor<2x3xf32>) -> tensor<3xf32> {
   %y = trt.slice %t {start = #trt.dims<["5"]>, size = #trt.dims<["3"]>, stride = array<i64: -2>} : (tensor<6xf32>) -> tensor<3xf32>
   func.return %y : tensor<3xf32>
 }
+
+// -----
+
+// Dynamic dimensions that are read as data are sizes of the run.
+// CHECK-LABEL: @shape
+// CHECK: fused.pointwise {access = []} : () -> tensor<2xi64>
+// CHECK: fused.index
+// CHECK: fused.size {value = "n"}
+// CHECK: arith.select
+func.func @shape(%x: tensor<?x6xf32, #trt.dims<["n", "6"]>>) -> tensor<2xi64> {
+  %y = trt.shape %x : (tensor<?x6xf32, #trt.dims<["n", "6"]>>) -> tensor<2xi64>
+  func.return %y : tensor<2xi64>
+}

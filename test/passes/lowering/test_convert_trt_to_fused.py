@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import DenseArrayBase, f64
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.dims_attr import DimsAttr
+from mlirt.dialects.grid_sampling import SampleMode
 from mlirt.dialects.interpolation import Coordinate, ResizeKind
 from mlirt.dialects.slicing import SliceMode
 from mlirt.dialects.tensor_op import TensorOp
@@ -26,6 +27,7 @@ from mlirt.dialects.trt.elementwise import INTEGER_ONLY, LOGICAL, ElementwiseKin
 from mlirt.dialects.trt.fill import FillKind, FillOp
 from mlirt.dialects.trt.fully_connected import FullyConnectedOp
 from mlirt.dialects.trt.gather import GatherMode, GatherOp
+from mlirt.dialects.trt.grid_sample import GridSampleOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.lrn import LrnOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
@@ -419,6 +421,23 @@ def test_one_hot() -> None:
 
 def test_shape() -> None:
     check(ShapeOp, [numbers([3, 8])])
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("mode", list(SampleMode))
+@pytest.mark.parametrize("kind", list(ResizeKind))
+def test_grid_sample(kind: ResizeKind, mode: SampleMode, align_corners: bool) -> None:
+    def build(net: NetworkBuilder) -> list[SSAValue]:
+        grid = np.linspace(-1.7, 1.6, 2 * 3 * 4 * 2).reshape(2, 3, 4, 2).astype(np.float32)
+        operands = [net.input(numbers([2, 3, 5, 1])), net.input(grid)]
+        return net.layer(GridSampleOp, operands, kind=kind, mode=mode, align_corners=align_corners)
+
+    compare(build, PASS, 1e-4, 1e-4)  # positions are float32, in the reference float64
+
+
+def test_a_line_and_a_volume_are_sampled() -> None:
+    check(GridSampleOp, [numbers([1, 2, 7]), numbers([1, 4, 1])], kind=ResizeKind.LINEAR)
+    check(GridSampleOp, [numbers([1, 2, 3, 4, 2]), numbers([1, 2, 2, 2, 3])], kind=ResizeKind.LINEAR)
 
 
 def test_what_cannot_be_converted_is_named() -> None:
