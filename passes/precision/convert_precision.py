@@ -38,7 +38,7 @@ class ConvertPrecisionPass(ModulePass):
       other numbers: so the statistics of a normalization stay float32;
     - the signal of which a logarithm is taken, back to the first activation, as in a spectrogram;
     - products with weights that overflow in half precision, or that are so small that it holds them only coarsely;
-    - biases, the constants of pointwise layers, and scales of quantization.
+    - biases, the constants of pointwise layers, positions in images, and scales of quantization.
 
     Sums of products are accumulated in float32 in any case. A finite constant beyond the range in a pointwise layer,
     such as the bias of a mask, is clamped, with a warning.
@@ -130,7 +130,7 @@ class _Conversion:
     def _operand(self, op: TensorOp, position: int, value: SSAValue) -> SSAValue:
         if element_of(value.type) not in self.sources or (isinstance(op, QuantizeOp) and position > 0):
             return value
-        if self.to_half and value is getattr(op, "bias", None):
+        if self.to_half and value in (getattr(op, "bias", None), getattr(op, "grid", None)):
             return self._in_float32(value, op)
         return self._narrow(value, op)
 
