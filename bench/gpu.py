@@ -46,28 +46,43 @@ def main() -> None:
     if options.build_only:
         return
     from gpu_measure import Bench
-    from gpu_table import lines
 
     bench = Bench(folder, options.rounds, options.profile)
     print(bench.device, flush=True)
     rows: list[Row] = []
-    for case in cases:
-        why = failures.get(case.name) or failures.get(case.data_name)
-        rows.append(bench.failed(case, why) if why else bench.measure(case))
-        _print_row(rows[-1])
-    for row in rows if options.compile != "none" else ():
-        if time.perf_counter() - start > options.budget:
-            print("no time is left for PyTorch's compiler", flush=True)
-            break
-        bench.measure_compiled(row, options.compile)
-        _print_row({key: row.get(key) for key in ("name", "times", "why")})
+
+    def time_is_left() -> bool:
+        return time.perf_counter() - start < options.budget
+
+    try:
+        for case in cases:
+            why = (
+                failures.get(case.name)
+                or failures.get(case.data_name)
+                or ("" if time_is_left() else "no time was left")
+            )
+            rows.append(bench.failed(case, why) if why else bench.measure(case))
+            _print_row(rows[-1])
+        for row in rows if options.compile != "none" else ():
+            if time_is_left() and not row["why"]:
+                bench.measure_compiled(row, options.compile)
+                _print_row({key: row.get(key) for key in ("name", "times", "peers that failed")})
+    finally:  # whoever interrupts a long run sees what was measured
+        _report(options, bench.device, rows)
+
+
+def _report(options: argparse.Namespace, device: str, rows: Sequence[Row]) -> None:
+    from gpu_table import layer_lines, lines
+
     if options.json:
-        Path(options.json).write_text(json.dumps({"device": bench.device, "rows": rows}, indent=1))
+        Path(options.json).write_text(json.dumps({"device": device, "rows": rows}, indent=1))
     if options.pictures:
         from plot import draw
 
-        draw({"device": bench.device, "rows": rows}, Path(options.pictures))
-    print("\n".join(lines(rows)))
+        draw({"device": device, "rows": rows}, Path(options.pictures))
+    for row in rows:
+        print("\n".join(layer_lines(row)))
+    print("\n".join(lines(rows)), flush=True)
 
 
 def _print_row(row: Row) -> None:
@@ -78,8 +93,8 @@ def _cases(options: argparse.Namespace) -> list[Case]:
     precisions = _listed(options.precisions)
     cases = [
         Case(network, int(batch), precision)
-        for network in _listed(options.networks)
-        for batch in _listed(options.batches)
+        for network, *own in (part.split(":") for part in _listed(options.networks))
+        for batch in own or _listed(options.batches)
         for precision in precisions
     ]
     if options.corpus:
@@ -95,7 +110,9 @@ def _listed(text: str) -> Sequence[str]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--networks", default=",".join(NETWORKS))
+    parser.add_argument(
+        "--networks", default=",".join(NETWORKS), help="perhaps with batches of their own: bert_base:1:8"
+    )
     parser.add_argument("--batches", default="1,8,32,128")
     parser.add_argument("--precisions", default="fp16,fp32")
     parser.add_argument("--corpus", default="", metavar="DIR")
@@ -108,7 +125,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=0, help="networks built at a time (default: by the cores)")
     parser.add_argument("--rounds", type=int, default=15, help="trains per contestant (default: %(default)s)")
     parser.add_argument("--compile", default="none", choices=("none", "default", "reduce-overhead", "max-autotune"))
-    parser.add_argument("--budget", type=float, default=1e9, help="seconds after which no compilation is begun")
+    parser.add_argument("--budget", type=float, default=1e9, help="seconds after which nothing new is begun")
     parser.add_argument("--profile", action="store_true", help="time each layer against the roofline")
     parser.add_argument("--json", default="", metavar="FILE")
     parser.add_argument("--pictures", default="", metavar="DIR", help="a roofline and the layers of each network, SVG")

@@ -53,8 +53,10 @@ def prepare_data(case: Case, folder: Path) -> str:
 def prepare(cases: Sequence[Case], folder: Path, jobs: int, options: Mapping[str, Any]) -> dict[str, str]:
     """Build what the cases need; returns why, by the case's name, for each that failed."""
     failures: dict[str, str] = {}
+    builds = jobs or _jobs(options)
+    os.environ.setdefault("MLIRT_JOBS", str(max(1, (os.cpu_count() or 1) // min(builds, max(1, len(cases))))))
     # A process that was forked from one that uses CUDA could not use it.
-    with ProcessPoolExecutor(jobs or _jobs(options), multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(builds, multiprocessing.get_context("spawn")) as pool:
         running: dict[Future[str], str] = {}
         data: set[str] = set()
         for case in cases:

@@ -15,6 +15,21 @@ def lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return ["", *table, *(_line(_cells(row)) for row in rows)]
 
 
+def layer_lines(row: Mapping[str, Any], count: int = 8) -> list[str]:
+    """The layers that take the most time, with the part of the roof that each reaches."""
+    layers: Sequence[Mapping[str, Any]] = row.get("layers") or []
+    if not layers or isinstance(layers, str):
+        return []
+    whole = sum(one["microseconds"] for one in layers)
+    roof = sum(one["roof"] for one in layers)
+    lines = [f"\n{row['name']}: kernels {whole:.1f} us {row['profile']}, roof {roof:.1f} us, {len(layers)} layers"]
+    for one in sorted(layers, key=lambda one: -one["microseconds"])[:count]:
+        time, share = one["microseconds"], one["share"]
+        part = f"{time:8.1f} us {100 * time / whole:5.1f} %  roof {100 * share:4.0f} %  {one['launches']} launches"
+        lines.append(f"  {part}  {one['kernel'][:40]:40s}  {one['name'][:60]}")
+    return lines
+
+
 def fastest(row: Mapping[str, Any], tf32: bool) -> tuple[str, float] | None:
     """The name and milliseconds of the fastest peer, among those that round to TF32 or among the others."""
     times: Mapping[str, float] = row["times"]

@@ -1,7 +1,7 @@
 """What PyTorch calls for each ONNX operator: a table of functions from a node and its inputs to its outputs.
 
-Inputs that say sizes (HOST_INPUTS) are NumPy arrays; all others are tensors on one device. No rule reads a tensor back
-or makes one from numbers of the host: such a call cannot be captured in a CUDA graph.
+Inputs that say sizes (HOST_INPUTS) are lists and numbers of Python, all others are tensors on one device. No rule reads
+a tensor back or makes one from numbers of the host: such a call cannot be captured in a CUDA graph.
 """
 
 # PyTorch is not among the packages that are checked here: what comes from it has no type.
@@ -88,6 +88,15 @@ HOST_INPUTS: dict[str, tuple[int, ...]] = {
     "GRU": (1, 2, 3, 4),
     "LSTM": (1, 2, 3, 4),
 }
+
+
+def _number(value: Any) -> float:
+    """A number, or the only one of a list."""
+    while isinstance(value, list):
+        if len(value) != 1:
+            raise Unsupported("an array where a number is expected")
+        value = value[0]
+    return float(value)
 
 
 def _pads(node: Node, x: Tensor, window: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -189,7 +198,7 @@ def _gemm(node: Node, given: list[Any]) -> Tensor:
 
 def _reshape(node: Node, given: list[Any]) -> Tensor:
     keep = not node.get("allowzero", 0)
-    return given[0].reshape([given[0].shape[k] if n == 0 and keep else n for k, n in enumerate(given[1].tolist())])
+    return given[0].reshape([given[0].shape[k] if n == 0 and keep else n for k, n in enumerate(given[1])])
 
 
 def _flatten(node: Node, given: list[Any]) -> Tensor:
@@ -204,7 +213,7 @@ def _matrix(x: Tensor, axis: int) -> Tensor:
 
 def _axes(node: Node, given: list[Any]) -> list[int] | None:
     if len(given) > 1 and given[1] is not None:
-        return given[1].tolist()
+        return given[1]
     axes = node.get("axes")
     return None if axes is None else list(axes)
 
@@ -225,9 +234,9 @@ def _unsqueeze(node: Node, given: list[Any]) -> Tensor:
 def _slice(node: Node, given: list[Any]) -> Tensor:
     x = given[0]
     if len(given) > 1:
-        starts, ends = given[1].tolist(), given[2].tolist()
-        axes = given[3].tolist() if len(given) > 3 and given[3] is not None else range(len(starts))
-        steps = given[4].tolist() if len(given) > 4 and given[4] is not None else [1] * len(starts)
+        starts, ends = given[1], given[2]
+        axes = given[3] if len(given) > 3 and given[3] is not None else range(len(starts))
+        steps = given[4] if len(given) > 4 and given[4] is not None else [1] * len(starts)
     else:
         starts, ends = node.get("starts"), node.get("ends")
         axes, steps = node.get("axes", range(len(starts))), [1] * len(starts)
@@ -272,7 +281,7 @@ def _resize(node: Node, given: list[Any]) -> Tensor:
     x = given[0]
     sizes = given[3] if len(given) > 3 and given[3] is not None else None
     scales = given[1] if node.kind == "Upsample" or len(given) == 2 else (*given, None)[2]
-    target = sizes.tolist() if sizes is not None else [int(n * s) for n, s in zip(x.shape, scales, strict=True)]
+    target = sizes if sizes is not None else [int(n * s) for n, s in zip(x.shape, scales, strict=True)]
     mode = node.get("mode", "nearest")
     place = "asymmetric" if node.kind == "Upsample" else node.get("coordinate_transformation_mode", "half_pixel")
     if mode == "nearest":
@@ -290,8 +299,8 @@ def _resize(node: Node, given: list[Any]) -> Tensor:
 
 def _pad(node: Node, given: list[Any]) -> Tensor:
     x = given[0]
-    pads = given[1].tolist() if len(given) > 1 else node.get("pads")
-    value = float(given[2]) if len(given) > 2 and given[2] is not None else node.get("value", 0.0)
+    pads = given[1] if len(given) > 1 else node.get("pads")
+    value = _number(given[2]) if len(given) > 2 and given[2] is not None else node.get("value", 0.0)
     mode = node.get("mode", "constant")
     turned = [n for k in reversed(range(x.dim())) for n in (pads[k], pads[x.dim() + k])]
     if mode == "constant":
@@ -319,7 +328,7 @@ def _product(x: Tensor, axes: list[int], keep: bool) -> Tensor:
 
 def _split(node: Node, given: list[Any]) -> list[Tensor]:
     axis = node.get("axis", 0)
-    sizes = given[1].tolist() if len(given) > 1 and given[1] is not None else node.get("split")
+    sizes = given[1] if len(given) > 1 and given[1] is not None else node.get("split")
     return list(torch.split(given[0], sizes or -(-given[0].shape[axis] // len(node.outputs)), axis))
 
 
@@ -335,9 +344,9 @@ def _clip(node: Node, given: list[Any]) -> Tensor:
     x = given[0]
     if isinstance(low, torch.Tensor) or isinstance(high, torch.Tensor):
         for bound, limited in ((low, torch.clamp_min), (high, torch.clamp_max)):
-            x = x if bound is None else limited(x, bound if isinstance(bound, torch.Tensor) else float(bound))
+            x = x if bound is None else limited(x, bound if isinstance(bound, torch.Tensor) else _number(bound))
         return x
-    return torch.clamp(x, None if low is None else float(low), None if high is None else float(high))
+    return torch.clamp(x, None if low is None else _number(low), None if high is None else _number(high))
 
 
 def _hard_sigmoid(node: Node, given: list[Any]) -> Tensor:
@@ -362,16 +371,19 @@ def _folded(function: Callable[[Tensor, Tensor], Tensor]) -> Rule:
 def _constant_of_shape(node: Node, given: list[Any]) -> Tensor:
     value = node.get("value")
     filled = np.zeros(1, np.float32) if value is None else numpy_helper.to_array(value)
-    return torch.from_numpy(np.full(given[0].tolist(), filled.reshape(-1)[0]))
+    return torch.from_numpy(np.full(given[0], filled.reshape(-1)[0]))
+
+
+def _range(node: Node, given: list[Any]) -> Tensor:
+    whole = all(isinstance(one, int) for one in given)
+    return torch.from_numpy(np.arange(*given, dtype=np.int64 if whole else np.float32))
 
 
 def _power(node: Node, given: list[Any]) -> Tensor:
     x, exponent = given
     if isinstance(exponent, torch.Tensor):
         return torch.pow(x, exponent)
-    if exponent.size != 1:
-        raise Unsupported("Pow with an array of exponents")
-    return torch.pow(x, float(exponent.reshape(-1)[0]))
+    return torch.pow(x, _number(exponent))
 
 
 def _divide(node: Node, given: list[Any]) -> Tensor:
@@ -380,7 +392,7 @@ def _divide(node: Node, given: list[Any]) -> Tensor:
 
 
 def _expand(node: Node, given: list[Any]) -> Tensor:
-    return given[0].expand(torch.broadcast_shapes(given[0].shape, tuple(given[1].tolist())))
+    return given[0].expand(torch.broadcast_shapes(given[0].shape, tuple(given[1])))
 
 
 def _permute(node: Node, given: list[Any]) -> Tensor:
@@ -456,7 +468,7 @@ RULES: dict[str, Rule] = {
     "Resize": _resize,
     "Upsample": _resize,
     "Pad": _pad,
-    "Range": lambda node, given: torch.from_numpy(np.arange(*given)),
+    "Range": _range,
     "Expand": _expand,
     "Where": lambda node, given: torch.where(given[0], given[1], given[2]),
     "ReduceMean": _reduce(lambda x, axes, keep: x.mean(axes, keep)),

@@ -100,11 +100,11 @@ class OnnxModule(torch.nn.Module):
         return [self._known.get(name, values[name]) for name in self.outputs]
 
     def _argument(self, node: Node, place: int, value: Any, on_host: bool, uploads: dict[str, Tensor]) -> Any:
-        """What the rule gets: host inputs stay arrays, the rest becomes tensors on one device."""
+        """What the rule gets: host inputs as lists and numbers, the rest as tensors on one device."""
         if place in HOST_INPUTS.get(node.kind, ()):
             if isinstance(value, torch.Tensor) and node.kind not in ("Pow", "Clip"):
                 raise Unsupported(f"{node.kind} {node.outputs[0]}: a size that depends on the data")
-            return value
+            return value.tolist() if isinstance(value, np.ndarray) else value
         if value is None or isinstance(value, torch.Tensor):
             return value
         return torch.from_numpy(np.array(value)) if on_host else self._uploaded(node.inputs[place], value, uploads)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.builder.host import cpu_target, cuda_target
+from mlirt.builder.tactics.selection import Tuning, select_tactics
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.plan.manifest import manifest_of, weight_keys
@@ -34,9 +35,10 @@ def build(
     progress: Progress | None = None,
     dump_phases: Path | None = None,
     name: str = "network",
+    tuning: Tuning | None = None,
 ) -> Engine:
     """The engine of a network for `cpu` or `cuda`, on a device of this machine; the module is rewritten in place."""
-    return Engine(build_plan(module, ctx, target, precision, progress, dump_phases, name))
+    return Engine(build_plan(module, ctx, target, precision, progress, dump_phases, name, tuning))
 
 
 def build_plan(
@@ -47,13 +49,20 @@ def build_plan(
     progress: Progress | None = None,
     dump_phases: Path | None = None,
     name: str = "network",
+    tuning: Tuning | None = None,
 ) -> Plan:
-    """The plan of a network; needs no device of its target."""
+    """The plan of a network; needs no device of its target. `tuning` says how tactics are chosen for GPUs."""
     machine = cpu_target() if target == "cpu" else cuda_target()
     report = progress or _silent
     report("optimising the network", 0, 1)
     options = PipelineOptions(target, precision, machine.vector_bits, dump_folder=dump_phases)
-    run_phases(module, ctx, options=options)
+    if target == "cuda":
+        run_phases(module, ctx, last="layout", options=options)
+        select_tactics(module, ctx, machine, tuning or Tuning(), report)
+        report("lowering the network", 0, 1)
+        run_phases(module, ctx, first="lowering", options=options)
+    else:
+        run_phases(module, ctx, options=options)
     code, kernels = (_cpu_code if target == "cpu" else _cuda_code)(module, machine, report)
     manifest = manifest_of(module, name)
     manifest.update(mlirt=__version__, target=_target_record(machine))
@@ -106,14 +115,8 @@ def _cpu_code(module: ModuleOp, machine: Target, report: Callable[[str, int, int
 
 
 def _cuda_code(module: ModuleOp, machine: Target, report: Callable[[str, int, int], None]) -> Code:
+    from mlirt.builder.cubin import stored
     from mlirt.builder.numba_cuda import compile_kernels
     from mlirt.codegen.numba_cuda.kernel_source import sources_of
 
-    cubins = compile_kernels(sources_of(module), report)
-    sections: dict[str, bytes] = {}
-    records: dict[str, dict[str, object]] = {}
-    for kernel, by_architecture in cubins.items():
-        names = {architecture: f"{kernel}.{architecture}.cubin" for architecture in by_architecture}
-        sections |= {names[architecture]: cubin.code for architecture, cubin in by_architecture.items()}
-        records[kernel] = {"symbol": kernel, "object": names}
-    return sections, records
+    return stored(compile_kernels(sources_of(module), report))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.builder.profiles import Profiles, pinned_shapes, read_profiles
+from mlirt.builder.usual_sizes import name_usual_sizes
 from mlirt.dialects.context import RtContext
 from mlirt.errors import InvalidInputError, MlirtError
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     import onnx
     from xdsl.dialects.builtin import ModuleOp
 
+    from mlirt.builder.tactics.algorithm_selector import AlgorithmSelector
+    from mlirt.builder.tactics.timing_cache import TimingCache
     from mlirt.runtime.engine import EngineLike
 
     ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | onnx.ModelProto"
@@ -37,6 +40,9 @@ def compile(
     constants: Mapping[str, Array] | None = None,
     progress: Progress | None = None,
     dump_phases: str | os.PathLike[str] | None = None,
+    timing_cache: TimingCache | str | os.PathLike[str] | None = None,
+    heuristic: bool = False,
+    algorithm_selector: AlgorithmSelector | None = None,
 ) -> EngineLike:
     """Build an engine for an ONNX model given as a path, bytes or a ModelProto.
 
@@ -47,6 +53,9 @@ def compile(
     constants: values for inputs that then are built in.
     progress: called with a text, the steps done and the steps in all.
     dump_phases: a folder for the IR after each phase, one text file a phase.
+    timing_cache: measured times of tactics, or a file of them: read, and written with the new ones. For "cuda".
+    heuristic: do not measure tactics on the GPU, believe the estimates of their times.
+    algorithm_selector: asked which tactics each layer may have, and told which it got. For "cuda".
 
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet,
     `InvalidInputError` for arguments that do not fit, `CompileError` where a pass or a back end fails.
@@ -56,6 +65,7 @@ def compile(
         raise InvalidInputError(f"precision {precision!r} is not known; expected one of {', '.join(PRECISIONS)}")
     ctx = RtContext()
     module = _import(model, ctx, profiles, input_shapes or {}, constants, chosen == "reference")
+    name_usual_sizes(module, read_profiles(profiles))
     if chosen == "reference":
         from mlirt.builder.reference_engine import ReferenceEngine
 
@@ -63,7 +73,12 @@ def compile(
     from mlirt.builder.build import build
 
     folder = None if dump_phases is None else Path(dump_phases)
-    return build(module, ctx, chosen, precision, progress, folder, _name_of(model))
+    if chosen != "cuda":
+        return build(module, ctx, chosen, precision, progress, folder, _name_of(model))
+    from mlirt.builder.tactics.tuning import tuning
+
+    with tuning(timing_cache, algorithm_selector, heuristic=heuristic) as choice:
+        return build(module, ctx, chosen, precision, progress, folder, _name_of(model), choice)
 
 
 def _name_of(model: ModelSource) -> str:

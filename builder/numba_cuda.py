@@ -1,4 +1,4 @@
-"""Source of CUDA kernels to cubins: from the cache where they are known, else by numba-cuda in up to two processes."""
+"""Source of CUDA kernels to cubins: from the cache where they are known, else by numba-cuda, a process per core."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from mlirt.builder.compiler_process import CompilerProcess
 from mlirt.builder.cubin import Cubin
 from mlirt.builder.kernel_cache import KernelCache, key_of, sources_digest, versions
+from mlirt.errors import CompileError
 
 if TYPE_CHECKING:
     from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 
 ARCHITECTURES = ("sm_80", "sm_90a")
 _HERE = Path(__file__).parent
-_MOST_PROCESSES = 2
 _KERNELS_PER_PROCESS = 3  # starting a process costs as much as compiling some
 
 Report: TypeAlias = "Callable[[str, int, int], None]"
@@ -27,94 +27,117 @@ Cubins: TypeAlias = "dict[str, Cubin]"
 
 
 def compile_kernels(
-    sources: Mapping[str, KernelSource], report: Report | None = None, architectures: Sequence[str] = ARCHITECTURES
+    sources: Mapping[str, KernelSource],
+    report: Report | None = None,
+    architectures: Sequence[str] = ARCHITECTURES,
+    failures: dict[str, CompileError] | None = None,
 ) -> dict[str, Cubins]:
-    """The machine code of each kernel by its name and by architecture; raises `CompileError` that names the kernel.
+    """The machine code of each kernel by its name and by architecture.
 
+    Raises `CompileError` that names the kernel; with `failures`, the errors are put there and the rest is compiled.
     `report` is called with a text, the kernels done and the kernels in all.
     """
     cache, done = KernelCache(), dict[str, Cubins]()
-    keys = {name: _key(source, architectures) for name, source in sources.items()}
-    for name, key in keys.items():
-        found = cache.get(key)
-        if found is not None:
-            done[name] = _unpacked(found)
-    missing = {name: source for name, source in sources.items() if name not in done}
+    missing: dict[str, list[str]] = {}
+    for name, source in sources.items():
+        found = {arch: cache.get(_key(source, arch)) for arch in architectures}
+        done[name] = {arch: _unpacked(entry) for arch, entry in found.items() if entry is not None}
+        if len(done[name]) < len(architectures):
+            missing[name] = [arch for arch, entry in found.items() if entry is None]
     if missing:
-        _compile(missing, done, report, len(sources), architectures)
-        for name in missing:
-            cache.put(keys[name], _packed(done[name]))
-    return {name: done[name] for name in sources}
+        progress = _Progress(report, len(sources) - len(missing), len(sources))
+        for name, cubins in _compile({name: sources[name] for name in missing}, missing, progress, failures).items():
+            for arch, cubin in cubins.items():
+                cache.put(_key(sources[name], arch), _packed(cubin))
+            done[name] |= cubins
+    complete = {name: cubins for name, cubins in done.items() if len(cubins) == len(architectures)}
+    return {name: {arch: cubins[arch] for arch in architectures} for name, cubins in complete.items()}
 
 
-def _offered(source: KernelSource, architectures: Sequence[str]) -> Sequence[str]:
-    """The architectures that a kernel is compiled for."""
-    return (source.architecture,) if source.architecture else architectures
-
-
-def _key(source: KernelSource, architectures: Sequence[str]) -> str:
+def _key(source: KernelSource, architecture: str) -> str:
     library = sources_digest(_HERE / "numba_cuda_intrinsics", _HERE / "numba_cuda_compiler.py")
     packages = versions("numba", "numba-cuda", "llvmlite", "nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-nvjitlink")
-    shape = f"{source.threads} {source.cluster}"
-    return key_of("cuda", source.text, shape, ",".join(_offered(source, architectures)), library, packages)
+    return key_of("cuda", source.text, str(source.threads), architecture, library, packages)
 
 
-def _packed(cubins: Cubins) -> bytes:
-    """An entry of the cache: a line of JSON, then the code of each architecture."""
-    header = [(arch, len(one.code), one.registers, one.spilled_bytes) for arch, one in cubins.items()]
-    return json.dumps(header).encode() + b"\n" + b"".join(one.code for one in cubins.values())
+def _packed(cubin: Cubin) -> bytes:
+    """An entry of the cache: a line of JSON, then the code."""
+    return json.dumps([cubin.registers, cubin.spilled_bytes]).encode() + b"\n" + cubin.code
 
 
-def _unpacked(entry: bytes) -> Cubins:
+def _unpacked(entry: bytes) -> Cubin:
     header, _, code = entry.partition(b"\n")
-    cubins: Cubins = {}
-    for architecture, size, registers, spilled in json.loads(header):
-        cubins[architecture] = Cubin(code[:size], registers, spilled)
-        code = code[size:]
-    return cubins
+    registers, spilled = json.loads(header)
+    return Cubin(code, registers, spilled)
+
+
+class _Progress:
+    """Counts kernels for whoever watches."""
+
+    def __init__(self, report: Report | None, done: int, total: int) -> None:
+        self._report, self._done, self._total = report, done, total
+        self.tell("compiling kernels", 0)
+
+    def tell(self, text: str, more: int) -> None:
+        self._done += more
+        if self._report is not None:
+            self._report(text, self._done, self._total)
 
 
 def _compile(
     sources: Mapping[str, KernelSource],
-    done: dict[str, Cubins],
-    report: Report | None,
-    total: int,
-    architectures: Sequence[str],
-) -> None:
+    architectures: Mapping[str, Sequence[str]],
+    progress: _Progress,
+    failures: dict[str, CompileError] | None,
+) -> dict[str, Cubins]:
     """Let processes take kernels from one list, the longest first, until it is empty or one fails."""
     names = sorted(sources, key=lambda name: len(sources[name].text))
-    lock, failures = threading.Lock(), list[Exception]()
-    if report is not None:
-        report("compiling kernels", len(done), total)
+    lock, stops, done = threading.Lock(), list[Exception](), dict[str, Cubins]()
 
     def work() -> None:
         try:
             with CompilerProcess("mlirt.builder.numba_cuda_worker") as process:
-                while not failures:
+                while not stops:
                     with lock:
                         if not names:
                             return
                         name = names.pop()
-                    cubins = _ask(process, sources[name], architectures)
+                    try:
+                        cubins = _ask(process, sources[name], architectures[name])
+                    except CompileError as error:
+                        if failures is None:
+                            raise
+                        failures[name] = error
+                        continue
                     with lock:
                         done[name] = cubins
-                        if report is not None:
-                            report(f"compiling kernels ({name})", len(done), total)
+                        progress.tell(f"compiling kernels ({name})", 1)
         except Exception as error:
-            failures.append(error)
+            stops.append(error)
 
-    count = min(_MOST_PROCESSES, os.cpu_count() or 1, -(-len(sources) // _KERNELS_PER_PROCESS))
+    count = min(compilers_side_by_side(), -(-len(sources) // _KERNELS_PER_PROCESS))
     others = [threading.Thread(target=work, name=f"compile-{number}") for number in range(1, count)]
     for other in others:
         other.start()
     work()
     for other in others:
         other.join()
-    if failures:
-        raise failures[0]
+    if stops:
+        raise stops[0]
+    return done
+
+
+def compilers_side_by_side() -> int:
+    """How many compilers to run side by side: MLIRT_JOBS, or the cores that this process may use."""
+    wish = os.environ.get("MLIRT_JOBS", "")
+    if wish.isdecimal() and int(wish):
+        return int(wish)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _ask(process: CompilerProcess, source: KernelSource, architectures: Sequence[str]) -> Cubins:
-    answer, code = process.ask({"source": asdict(source), "architectures": list(_offered(source, architectures))})
+    answer, code = process.ask({"source": asdict(source), "architectures": list(architectures)})
     pairs = zip(answer["made"], code, strict=True)
     return {architecture: Cubin(data, registers, spilled) for (architecture, registers, spilled), data in pairs}

@@ -41,7 +41,7 @@ def interpret(
     arguments, values = _bind_inputs(func, inputs)
     with symbol_values(values):
         results = _Interpreter(weights_of(ctx), values, observe).run(func.body.block, arguments)
-    return dict(zip(output_names(func), results, strict=True))
+    return named_outputs(func, results)
 
 
 def entry_function(module: ModuleOp, function: str = "main") -> FuncOp:
@@ -62,6 +62,20 @@ def input_names(func: FuncOp) -> list[str]:
 def output_names(func: FuncOp) -> list[str]:
     """The public names of a function's results: `trt.name`, else `output0`, .."""
     return _names(func.res_attrs, [f"output{k}" for k in range(len(func.function_type.outputs))])
+
+
+def squeezed_outputs(func: FuncOp) -> list[bool]:
+    """For each result whether its caller gets it without dimensions of length 1: `trt.squeezed`."""
+    if func.res_attrs is None:
+        return [False] * len(func.function_type.outputs)
+    return ["trt.squeezed" in entry.data for entry in func.res_attrs]
+
+
+def named_outputs(func: FuncOp, results: Sequence[Array]) -> dict[str, Array]:
+    """A function's results as its caller gets them, by name."""
+    squeezed = squeezed_outputs(func)
+    given = [result.squeeze() if bare else result for result, bare in zip(results, squeezed, strict=True)]
+    return dict(zip(output_names(func), given, strict=True))
 
 
 def _names(attributes: ArrayAttr[DictionaryAttr] | None, defaults: Sequence[str]) -> list[str]:

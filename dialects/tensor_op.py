@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation
+from xdsl.irdl import IRDLOperation, VarResultDef
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.tensor_types import Tensor, compatible
@@ -40,6 +40,12 @@ class TensorOp(IRDLOperation, ABC):
                 raise VerifyException(f"{self.name}: the result type should be {expected}, but it is {result.type}")
 
     @classmethod
+    def grouped(cls, types: Sequence[Attribute]) -> list[Attribute | Sequence[Attribute]]:
+        """Result types as `build` takes them: an op with a variable number of results has them in a list of its own."""
+        is_variadic = any(isinstance(one, VarResultDef) for _, one in cls.get_irdl_definition().results)
+        return [list(types)] if is_variadic else list(types)
+
+    @classmethod
     def build_inferred(
         cls,
         operands: Sequence[SSAValue | Sequence[SSAValue] | None],
@@ -50,9 +56,10 @@ class TensorOp(IRDLOperation, ABC):
         """Make the op with the result types that `infer` gives; raises `VerifyException` where `check` fails."""
         from xdsl.dialects.builtin import NoneType
 
-        op = cls.build(operands=operands, properties=properties, result_types=[NoneType()] * results)
+        unknown = cls.grouped([NoneType()] * results)
+        op = cls.build(operands=operands, properties=properties, result_types=unknown)
         op.check()
-        typed = cls.build(operands=operands, properties=properties, result_types=list(op.infer()))
+        typed = cls.build(operands=operands, properties=properties, result_types=cls.grouped(op.infer()))
         op.erase(safe_erase=False)
         if location is not None:
             typed.location = location

@@ -10,7 +10,7 @@ from mlirt.errors import MlirtError, PlanError
 from mlirt.runtime.tensor_maps import EncodedMap, MapLayout, declare, encode
 
 _SUCCESS = 0
-_MAJOR, _MINOR = 75, 76
+_PROCESSORS, _MAJOR, _MINOR = 16, 75, 76
 _MAX_DYNAMIC_SHARED = 8
 _PORTABLE_HOST_MEMORY = 1
 _NON_BLOCKING = 1
@@ -43,6 +43,10 @@ class Driver(Protocol):
 
     def activate(self) -> None:
         """Make the device's context current in this thread."""
+        ...
+
+    def describe(self) -> str:
+        """What times measured on the device depend on: its model and size, and the driver's version."""
         ...
 
     def compute_capability(self) -> tuple[int, int]: ...
@@ -115,14 +119,21 @@ class CudaDriver:
         """Make the device's context current in this thread."""
         self._check("cuCtxSetCurrent", self._cuda.cuCtxSetCurrent(self._context))
 
+    def describe(self) -> str:
+        """Such as `NVIDIA H200, 132 processors, driver 13000`."""
+        name, version = ctypes.create_string_buffer(256), c_int()
+        self._check("cuDeviceGetName", self._cuda.cuDeviceGetName(name, len(name), self._device))
+        self._check("cuDriverGetVersion", self._cuda.cuDriverGetVersion(byref(version)))
+        return f"{name.value.decode()}, {self._attribute(_PROCESSORS)} processors, driver {version.value}"
+
     def compute_capability(self) -> tuple[int, int]:
         """(major, minor), such as (9, 0)."""
-        found: list[int] = []
-        for attribute in (_MAJOR, _MINOR):
-            value = c_int()
-            self._check("cuDeviceGetAttribute", self._cuda.cuDeviceGetAttribute(byref(value), attribute, self._device))
-            found.append(value.value)
-        return found[0], found[1]
+        return self._attribute(_MAJOR), self._attribute(_MINOR)
+
+    def _attribute(self, number: int) -> int:
+        value = c_int()
+        self._check("cuDeviceGetAttribute", self._cuda.cuDeviceGetAttribute(byref(value), number, self._device))
+        return value.value
 
     def allocate(self, size: int) -> int:
         """Device memory, aligned to at least 256 bytes."""
@@ -253,6 +264,8 @@ def _declare(library: Any) -> None:
         "cuGetErrorString": [c_int, POINTER(c_char_p)],
         "cuDeviceGetCount": [POINTER(c_int)],
         "cuDeviceGet": [POINTER(c_int), c_int],
+        "cuDeviceGetName": [c_char_p, c_int, c_int],
+        "cuDriverGetVersion": [POINTER(c_int)],
         "cuDeviceGetAttribute": [POINTER(c_int), c_int, c_int],
         "cuDevicePrimaryCtxRetain": [POINTER(c_void_p), c_int],
         "cuCtxSetCurrent": [any_pointer],

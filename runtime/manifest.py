@@ -36,12 +36,13 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A public input or output."""
+    """A public input or output; a `squeezed` output is given without its dimensions of length 1."""
 
     name: str
     dtype: str
     shape: tuple[Expression, ...]
     buffer: int
+    squeezed: bool = False
 
 
 @dataclass(frozen=True)

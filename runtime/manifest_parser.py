@@ -122,12 +122,13 @@ def _symbols(top: JsonRecord, names: Collection[str], inputs: tuple[Tensor, ...]
 def _tensors(top: JsonRecord, key: str, names: Collection[str], buffer_count: int) -> tuple[Tensor, ...]:
     found: list[Tensor] = []
     for i, raw in enumerate(top.items(key, _MANY)):
-        record = JsonRecord(raw, f"{key}[{i}]", ("name", "dtype", "shape", "buffer"))
+        record = JsonRecord(raw, f"{key}[{i}]", ("name", "dtype", "shape", "buffer", "squeezed"))
         dtype = record.text("dtype")
         if dtype not in SAFETENSORS_NAMES:
             raise record.error("dtype", f"unknown data type {dtype[:40]!r}")
         shape = tuple(record.formulas("shape", names, _MAX_RANK))
-        found.append(Tensor(record.text("name"), dtype, shape, record.index("buffer", buffer_count, "buffers")))
+        buffer, squeezed = record.index("buffer", buffer_count, "buffers"), record.flag("squeezed")
+        found.append(Tensor(record.text("name"), dtype, shape, buffer, squeezed))
     if len({tensor.name for tensor in found}) != len(found):
         raise top.error(key, "two of them have one name")
     return tuple(found)

@@ -186,7 +186,8 @@ class _Binder:
         )
 
     def _shape(self, tensor: Tensor) -> Shape:
-        return tuple(self._natural(dim, f"a dimension of {tensor.name!r}") for dim in tensor.shape)
+        lengths = (self._natural(dim, f"a dimension of {tensor.name!r}") for dim in tensor.shape)
+        return tuple(length for length in lengths if length != 1 or not tensor.squeezed)
 
     def _check_dense(self, tensor: Tensor, shape: Shape) -> None:
         """The buffer of a caller's array is exactly its dense tensor; another that is copied out may be larger."""

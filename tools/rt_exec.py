@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.errors import InvalidInputError, MlirtError
+from mlirt.tools.phase_times import PhaseTimes
 from mlirt.tools.progress import ProgressBar
 from mlirt.tools.rt_exec_arguments import Shape, parse_arguments
 from mlirt.version import __version__
@@ -111,13 +112,24 @@ def _build(arguments: Namespace) -> EngineLike:
         raise InvalidInputError(f"--onnx={arguments.onnx}: there is no such file")
     start = time.perf_counter()
     bar = ProgressBar()
-    progress = _logged(bar) if arguments.verbose else bar
+    progress = PhaseTimes(_logged(bar) if arguments.verbose else bar)
     precision = "fp16" if arguments.fp16 else "fp32"
     try:
-        engine = build(arguments.onnx, arguments.target, precision, _profiles(arguments) or None, progress=progress)
+        engine = build(
+            arguments.onnx,
+            arguments.target,
+            precision,
+            _profiles(arguments) or None,
+            progress=progress,
+            timing_cache=arguments.timingCacheFile,
+            heuristic=arguments.heuristic,
+        )
+        progress.close()
     finally:
         bar.close()
     log("I", f"Engine built in {time.perf_counter() - start:g} sec.")
+    if arguments.verbose:
+        log("V", f"Phases of the build: {progress.line()}")
     return engine
 
 

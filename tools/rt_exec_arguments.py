@@ -13,7 +13,7 @@ Shape = tuple[int, ...]
 _NOT_YET = frozenset(
     """
     uff deploy model output batch maxBatch plugins int8 best noTF32 calib sparsity workspace memPoolSize
-    minShapesCalib optShapesCalib maxShapesCalib timingCacheFile noBuilderCache heuristic avgTiming minTiming
+    minShapesCalib optShapesCalib maxShapesCalib avgTiming minTiming
     precisionConstraints layerPrecisions layerOutputTypes layerDeviceTypes inputIOFormats outputIOFormats directIO
     tacticSources preview restricted safe consistency refit dumpRefit device useDLACore allowGPUFallback
     idleTime streams exposeDMA useManagedMemory threads timeDeserialize timeRefit persistentCacheRatio
@@ -40,10 +40,16 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
 def _check(arguments: argparse.Namespace) -> None:
     if bool(arguments.onnx) == bool(arguments.loadEngine):
         raise InvalidInputError("give either --onnx=FILE or --loadEngine=FILE")
-    building = [flag for flag in ("saveEngine", "minShapes", "optShapes", "maxShapes") if getattr(arguments, flag)]
+    building = [
+        flag
+        for flag in ("saveEngine", "timingCacheFile", "heuristic", "minShapes", "optShapes", "maxShapes")
+        if getattr(arguments, flag)
+    ]
     if arguments.loadEngine and (building or arguments.fp16 or arguments.target != "auto"):
         which = building[0] if building else "fp16" if arguments.fp16 else "target"
         raise InvalidInputError(f"--{which} is for building, but --loadEngine loads an engine that is built")
+    if arguments.timingCacheFile and arguments.noBuilderCache:
+        raise InvalidInputError("--timingCacheFile and --noBuilderCache contradict each other: give one of them")
     given = [bool(arguments.minShapes), bool(arguments.maxShapes)]
     if any(given) and not all(given):
         raise InvalidInputError(
@@ -80,6 +86,13 @@ def _parser() -> argparse.ArgumentParser:
         )
     build.add_argument("--saveEngine", metavar="FILE", help="write the plan")
     build.add_argument("--loadEngine", metavar="FILE", help="read a plan in place of building")
+    build.add_argument(
+        "--timingCacheFile", metavar="FILE", help="read measured times of tactics, and add the new ones (CUDA)"
+    )
+    build.add_argument(
+        "--noBuilderCache", action="store_true", help="leave measured times out: do not read or write any"
+    )
+    build.add_argument("--heuristic", action="store_true", help="choose tactics by estimates, measure none (CUDA)")
     build.add_argument("--buildOnly", action="store_true", help="do not run")
     build.add_argument(
         "--profilingVerbosity",

@@ -14,14 +14,26 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 
 from mlirt.codegen.numba_cuda.cuda_expressions import (
+    CUDA_EXPRESSIONS,
+    NARROW_EXPRESSIONS,
     Narrow,
     from_stored,
     stored_name,
     to_stored,
     widest,
 )
-from mlirt.codegen.numba_cuda.hopper_source import HopperSource
+from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import Expression, type_name
+from mlirt.codegen.python_source import PythonSource
+from mlirt.dialects.kernel.accumulators import (
+    ExponentialRowsOp,
+    LimitColumnsOp,
+    PackAccumulatorsOp,
+    ReduceRowsOp,
+    ScaleRowsOp,
+    columns_of,
+    rows_of,
+)
 from mlirt.dialects.kernel.async_copy import CommitAsyncOp, CopyAsyncOp, WaitAsyncOp
 from mlirt.dialects.kernel.buffers import fragment, length, memory
 from mlirt.dialects.kernel.core import FuncOp, LoadOp, StoreOp, stride_values
@@ -46,12 +58,28 @@ from mlirt.dialects.kernel.simt import (
 )
 
 
-class CudaSource(HopperSource):
+class CudaSource(PythonSource):
     """The lines of one kernel. With `narrow`, indices are 32 bits wide."""
 
+    vocabulary = VOCABULARY
+
     def __init__(self, func: FuncOp, narrow: bool) -> None:
-        super().__init__(narrow)
+        super().__init__()
         self.shared, self.shared_bytes = shared_offsets(func)
+        self.narrow = narrow
+        self.rules = NARROW_EXPRESSIONS if narrow else CUDA_EXPRESSIONS
+        self.definitions: dict[str, str] = {}
+        """The names of words with parameters, by the text that makes them."""
+
+    def index(self, text: str) -> str:
+        """An expression of type int32 as an index."""
+        return text if self.narrow else f"int64({text})"
+
+    def word(self, hint: str, text: str) -> str:
+        """The name of a word with parameters."""
+        if text not in self.definitions:
+            self.definitions[text] = self.names.fresh(hint)
+        return self.definitions[text]
 
     # --- addresses and loops
 
@@ -162,6 +190,32 @@ class CudaSource(HopperSource):
         make = self.word("multiply", f'mma("{op.kind.data}", {op.rows.value.data}, {op.columns.value.data})')
         self._update(op, make)
 
+    # --- rows of accumulators
+
+    def kernel_reduce_rows(self, op: ReduceRowsOp) -> None:
+        count = length(op.accumulators)
+        make = self.word("over_rows", f'reduce_rows("{op.kind.data}", {count}, {rows_of(count, op.row_count)})')
+        self.define(op.result, f"{make}({self.text(op.accumulators)})")
+
+    def kernel_scale_rows(self, op: ScaleRowsOp) -> None:
+        self._per_row(op, "scale_rows")
+
+    def kernel_exponential_rows(self, op: ExponentialRowsOp) -> None:
+        self._per_row(op, "exponential_rows")
+
+    def kernel_limit_columns(self, op: LimitColumnsOp) -> None:
+        self._per_row(op, "limit_columns", f", {columns_of(length(op.accumulators), op.row_count)}")
+
+    def _per_row(self, op: ScaleRowsOp | ExponentialRowsOp | LimitColumnsOp, maker: str, more: str = "") -> None:
+        count = length(op.accumulators)
+        make = self.word(maker.partition("_")[0], f"{maker}({count}, {rows_of(count, op.row_count)}{more})")
+        self.define(op.result, f"{make}({', '.join(self.texts(op.operands))})")
+
+    def kernel_pack_accumulators(self, op: PackAccumulatorsOp) -> None:
+        count = length(op.accumulators)
+        make = self.word("pack", f'pack_accumulators("{op.kind.data}", {count}, {op.positions()})')
+        self.define(op.result, f"{make}({self.text(op.accumulators)})")
+
     # --- asynchronous copies
 
     def kernel_copy_async(self, op: CopyAsyncOp) -> None:
@@ -183,9 +237,8 @@ def _given(*values: SSAValue | None) -> list[SSAValue]:
 
 
 def _access(maker: str, op: LoadFragmentOp | StoreFragmentOp, value: SSAValue) -> str:
-    flags = {"strided": op.stride is not None, "guarded": op.valid is not None}
+    flags = {"strided": op.stride is not None, "guarded": op.valid is not None, "wide": op.wide.value.data}
     chosen = "".join(f", {name}=True" for name, flag in flags.items() if flag)
-    chosen += f", group={group}" if (group := op.group(op.buffer)) > 1 else ""
     return f'{maker}("{stored_name(fragment(value).get_element_type())}", {_numbers(op.offset_list())}{chosen})'
 
 

@@ -7,15 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class KernelSource:
-    """A kernel as Python source; `arguments` are its types as the text names them: `float32*`, `tensor_map`, `int64`.
-
-    Blocks form clusters of `cluster`; a kernel that needs one `architecture` is compiled for no other.
-    """
+    """A kernel as Python source; `arguments` are its types as the text names them: `float32*`, `int64`."""
 
     name: str
     text: str
     arguments: tuple[str, ...]
     threads: int
     shared_bytes: int
-    cluster: int = 1
-    architecture: str = ""

@@ -11,12 +11,11 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.context import weights_of
-from mlirt.dialects.interpreter import entry_function, input_names, output_names
+from mlirt.dialects.interpreter import entry_function, input_names, named_outputs
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.core import element_of_buffer
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
 from mlirt.dialects.plan.ops import BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
-from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.symbol_values import bind
 from mlirt.dialects.symbolic import evaluate
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, numpy_dtype
@@ -37,7 +36,7 @@ def run_plan(module: ModuleOp, ctx: Context, inputs: Mapping[str, Array], *, che
     for name, value in zip(input_names(func), func.body.block.args, strict=True):
         bind(value.type, inputs[name].shape, run.symbols, f"input {name!r}")
         run.tensors[value] = inputs[name]
-    return dict(zip(output_names(func), run.block(func), strict=True))
+    return named_outputs(func, run.block(func))
 
 
 class _Run:
@@ -107,27 +106,15 @@ class _Run:
             return evaluate(given.value(), self.symbols)
         if isinstance(given, FloatAttr):
             return given.value.data
-        if isinstance(given, TensorMapAttr):
-            return self._tensor_map(op, given)
         element = element_of_buffer(name)
         data = self.memory[op.buffers[given.operand.data]]
         start = evaluate(given.value(), self.symbols)
         return OffsetBuffer(data.view(numpy_dtype(element)), start // byte_width(element))
 
-    def _tensor_map(self, op: LaunchOp, given: TensorMapAttr) -> KernelArgument:
-        from mlirt.dialects.kernel.interpreter import TensorMap
-
-        data = self.memory[op.buffers[given.operand.data]].view(numpy_dtype(given.element))
-        start = evaluate(given.value(), self.symbols)
-        sizes, steps = (
-            tuple(evaluate(one, self.symbols) for one in some) for some in (given.size_list(), given.step_list())
-        )
-        return TensorMap(data, start // byte_width(given.element), sizes, steps, given.walk())
-
     def _address_of(self, given: KernelArgument) -> int | None:
-        from mlirt.dialects.kernel.interpreter import OffsetBuffer, TensorMap
+        from mlirt.dialects.kernel.interpreter import OffsetBuffer
 
-        return _address(given.array) if isinstance(given, OffsetBuffer | TensorMap) else None
+        return _address(given.array) if isinstance(given, OffsetBuffer) else None
 
 
 def _address(array: Array) -> int:

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, SSAValue
 
-from mlirt.dialects.interpreter import entry_function, input_names, output_names
+from mlirt.dialects.interpreter import entry_function, input_names, output_names, squeezed_outputs
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.tensor_map import TensorMapType
 from mlirt.dialects.locations import names
@@ -88,11 +88,13 @@ class _Writer:
     def outputs(self) -> Iterator[Record]:
         terminator = self.host[-1]
         assert isinstance(terminator, ReturnOp)
-        for label, value in zip(output_names(self.function), terminator.operands, strict=True):
+        squeezed = squeezed_outputs(self.function)
+        for label, value, bare in zip(output_names(self.function), terminator.operands, squeezed, strict=True):
             owner = value.owner
             if not isinstance(owner, OutputOp):
                 raise CompileError(f"output {label!r} is not in a buffer: run convert-fused-to-kernel first")
-            yield _tensor(label, value.type, self.buffers[owner.buffer])
+            record = _tensor(label, value.type, self.buffers[owner.buffer])
+            yield record | {"squeezed": True} if bare else record
 
     def buffer(self, op: object) -> Record:
         if isinstance(op, InputOp):

@@ -126,5 +126,10 @@ class ActivationOp(TensorOp):
 
         (x,) = arrays
         wide = x.astype(np.float64) if x.dtype.kind in "fV" else x
-        formula = _formulas()[self.kind.data]
-        return [np.asarray(formula(wide, self.alpha.value.data, self.beta.value.data)).astype(x.dtype)]
+        y = apply_activation(self.kind.data, wide, self.alpha.value.data, self.beta.value.data)
+        return [np.asarray(y).astype(x.dtype)]
+
+
+def apply_activation(kind: ActivationKind, x: Array, alpha: float, beta: float) -> Array:
+    """The activation of each element of an array, in the array's own precision."""
+    return _formulas()[kind](x, alpha, beta)

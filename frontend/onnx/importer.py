@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import onnx
 from onnx import GraphProto, ModelProto, ValueInfoProto
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Region
+from xdsl.ir import Attribute, Region
 
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.registry import register_dialects
@@ -22,6 +22,7 @@ from mlirt.frontend.onnx.model_reader import ModelSource, opsets, read_model
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.number_arrays import Array
 from mlirt.frontend.onnx.refusals import not_supported
+from mlirt.frontend.onnx.squeezed_outputs import squeezed_results
 from mlirt.frontend.onnx.tensor_reader import element
 
 LARGEST_LENGTH = 1 << 40
@@ -139,9 +140,17 @@ def _module(proto: ModelProto, net: Network, outputs: Sequence[Value]) -> Module
         ([arg.type for arg in net.block.args], [result.type for result in results]),
         Region(net.block),
         arg_attrs=_tensor_names(net.input_names),
-        res_attrs=_tensor_names(names),
+        res_attrs=_result_attributes(names, squeezed_results(net)),
     )
     return ModuleOp([function])
+
+
+def _result_attributes(names: Sequence[str], squeezed: Collection[int]) -> ArrayAttr[DictionaryAttr]:
+    squeeze: dict[str, Attribute] = {"trt.squeezed": UnitAttr()}
+    return ArrayAttr(
+        DictionaryAttr({"trt.name": StringAttr(name)} | (squeeze if k in squeezed else {}))
+        for k, name in enumerate(names)
+    )
 
 
 def _tensor_names(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:

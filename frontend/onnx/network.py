@@ -21,7 +21,7 @@ from mlirt.dialects.tensor_types import Tensor, dims, element_name, element_of, 
 from mlirt.dialects.trt import Trt
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
-from mlirt.errors import InvalidModelError
+from mlirt.errors import InvalidModelError, UnsupportedError
 from mlirt.frontend.onnx.dimension_names import identifier
 from mlirt.frontend.onnx.number_arrays import Array, Numbers, as_numbers
 from mlirt.frontend.onnx.properties import properties_of
@@ -99,6 +99,7 @@ class Network:
         self.store = store
         self.run_time_shapes = run_time_shapes
         self.input_names: list[str] = []
+        self.squeezed: list[tuple[Value, UnsupportedError]] = []
         self.nodes_read = 0
         self.location: LocationAttr = UnknownLoc()
         self._fresh = 0
@@ -140,14 +141,16 @@ class Network:
         if isinstance(results, int):
             probe = op_class.build_inferred(stand_ins, attributes, results=results)
         else:
-            probe = op_class.build(operands=stand_ins, properties=attributes, result_types=results)
+            probe = op_class.build(operands=stand_ins, properties=attributes, result_types=op_class.grouped(results))
             probe.verify_()
         types = [_sensible(result.type) for result in probe.results]
         folded = self._folded(probe, flat, types)
         if folded is not None:
             return [self.constant(array) for array in folded]
         made = op_class.build(
-            operands=[_substituted(group, self.ssa) for group in operands], properties=attributes, result_types=types
+            operands=[_substituted(group, self.ssa) for group in operands],
+            properties=attributes,
+            result_types=op_class.grouped(types),
         )
         made.location = self.location
         self.append(made)

@@ -79,12 +79,14 @@ def squeeze(net: Network, node: Node) -> Value:
     x = node.input(0)
     given = node.integers("axes") if node.has("axes") else node.known_integers(1, "the axes")
     if given is None:
+        given = [axis for axis, dim in enumerate(x.dims) if dim == 1]
         unsure = [str(dim) for dim in x.dims if not isinstance(dim, int)]
         if unsure:
-            raise node.unsupported(
-                f"without axes it cannot be said whether the dimensions {unsure} are 1; give the axes"
-            )
-        given = [axis for axis, dim in enumerate(x.dims) if dim == 1]
+            # Only the run knows the rank: the engine's caller may get an array of any rank, a layer may not.
+            result = layers.squeeze(net, x, given)
+            why = f"without axes it cannot be said whether the dimensions {unsure} are 1; give the axes"
+            net.squeezed.append((result, node.unsupported(why)))
+            return result
     axes = [node.from_front(axis, x.rank) for axis in given]
     for axis in axes:
         if isinstance(x.dims[axis], int) and x.dims[axis] != 1:

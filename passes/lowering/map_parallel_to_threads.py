@@ -19,7 +19,7 @@ from mlirt.passes.lowering.threads.mapping import is_structured, map_kernel
 class MapParallelToThreadsPass(ModulePass):
     """Map every kernel that is not yet written for threads.
 
-    Without inner loops each thread takes an iteration, or a 16-byte vector of them. With reductions or inner parallel
+    Each thread takes an iteration, or a vector of up to 16 bytes of them. With reductions or inner parallel
     loops a warp or a block takes an iteration: its threads share out the inner iterations and combine results by
     shuffles and shared memory, always in the same order. Indices are 32 bits wide where no buffer has 2**31 bytes.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i64
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
 from mlirt.dialects.symbolic import Dim, evaluate, symbols
@@ -13,14 +15,34 @@ _BATCH = 1
 _LENGTH = 256  # along other dimensions of inputs
 
 
+# The attribute of a function that says how long its symbols usually are: `{n = 8 : i64}`.
+TYPICAL = "trt.typical_sizes"
+
+
 def typical_values(block: Block) -> dict[str, int]:
-    """A value for each symbol in the inputs of a function: one for batches, a few hundred for lengths."""
-    values: dict[str, int] = {}
+    """A value for each symbol in the inputs of a function: the one that the function names, else one for batches, a
+    few hundred for lengths.
+    """
+    values = _named(block)
     for argument in block.args:
         for axis, dim in enumerate(dims(argument.type)):
             for name in sorted(symbols(dim)):
                 values.setdefault(name, _LENGTH if axis else _BATCH)
     return values
+
+
+def _named(block: Block) -> dict[str, int]:
+    function = block.parent_op()
+    named = function.attributes.get(TYPICAL) if function is not None else None
+    given = named.data.items() if isinstance(named, DictionaryAttr) else ()
+    return {name: size.value.data for name, size in given if isinstance(size, IntegerAttr)}
+
+
+def name_typical_values(function: FuncOp, values: Mapping[str, int]) -> None:
+    """Let a function say how long these symbols usually are."""
+    if values:
+        sizes = {name: IntegerAttr(size, i64) for name, size in sorted(values.items())}
+        function.attributes[TYPICAL] = DictionaryAttr({**sizes})
 
 
 def typical(dim: Dim, values: Mapping[str, int]) -> int:

@@ -55,6 +55,9 @@ class FakeDriver:
 
     def activate(self) -> None: ...
 
+    def describe(self) -> str:
+        return "fake device"
+
     def compute_capability(self) -> tuple[int, int]:
         return self.capability
 

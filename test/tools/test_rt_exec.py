@@ -141,6 +141,8 @@ def failure(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ([], "give either --onnx=FILE or --loadEngine=FILE"),
         (["--onnx=a", "--loadEngine=b"], "give either"),
         (["--colour=red"], "unrecognized arguments: --colour=red"),
+        (["--timingCacheFile=t", "--noBuilderCache", "--onnx=a"], "contradict each other"),
+        (["--timingCacheFile=t", "--loadEngine=a"], "--timingCacheFile is for building"),
         (["--int8", "--onnx=a"], "--int8 is not supported yet; leave it out"),
         (["--calib=c", "--onnx=a"], "--calib is not supported yet"),
         (["--streams=2", "--onnx=a"], "--streams is not supported yet"),
@@ -209,9 +211,11 @@ def builder(monkeypatch: pytest.MonkeyPatch) -> Callable[[Builder], None]:
 
 def test_building(builder: Callable[[Builder], None], plan: str, tmp_path: Path) -> None:
     asked: list[Any] = []
+    tactics: list[Any] = []
 
-    def build(*arguments: Any, progress: Callable[[str, int, int], None]) -> Any:
+    def build(*arguments: Any, progress: Callable[[str, int, int], None], **choice: Any) -> Any:
         asked.append(arguments)
+        tactics.append(choice)
         progress("kernels", 1, 2)
         return load(plan)
 
@@ -224,7 +228,12 @@ def test_building(builder: Callable[[Builder], None], plan: str, tmp_path: Path)
         == 0
     )
     assert run(f"--onnx={model}", "--shapes=x:2x4", "--buildOnly", "--verbose") == 0
-    assert run(f"--onnx={model}", "--buildOnly") == 0
+    assert run(f"--onnx={model}", "--buildOnly", "--timingCacheFile=t", "--heuristic") == 0
+    assert tactics == [
+        {"timing_cache": None, "heuristic": False},
+        {"timing_cache": None, "heuristic": False},
+        {"timing_cache": "t", "heuristic": True},
+    ]
     assert asked == [
         (model, "cpu", "fp16", {"x": ((1, 4), (2, 4), (8, 4))}),
         (model, "auto", "fp32", {"x": ((2, 4), (2, 4), (2, 4))}),

@@ -15,7 +15,8 @@ from mlirt.passes.lowering.threads.code_writer import CodeWriter
 from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
 from mlirt.passes.lowering.threads.team_body import TeamBody
 from mlirt.passes.lowering.threads.thread_body import ThreadBody
-from mlirt.passes.lowering.threads.vector_body import VectorBody, vector_width
+from mlirt.passes.lowering.threads.vector_body import VectorBody
+from mlirt.passes.lowering.threads.vector_width import vector_width
 
 _INDEX_LIMIT = 2**31
 _PROCESSORS = 132  # of an H100: what a launch should at least keep busy
@@ -99,8 +100,8 @@ def _choose(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> Shape:
     """How to spread the loop, by how much there is of it and inside of it."""
     rows = launches[0].guess(outer.extents) if launches else _MOST_THREADS
     inner = [op for op in outer.body.block.ops if isinstance(op, ReduceOp | ParallelOp)]
-    if not any(isinstance(op, ReduceOp | ParallelOp) for op in outer.body.block.walk()):
-        vector = vector_width(outer, launches)
+    vector = vector_width(outer, launches)
+    if vector > 1 or not any(isinstance(op, ReduceOp | ParallelOp) for op in outer.body.block.walk()):
         return Shape(vector=vector, block=_block_for(rows, vector))
     length = max((launches[0].guess(op.extents) if launches else _MOST_THREADS for op in inner), default=0)
     if length <= _SHORT_ROW or rows >= _FEW_ROWS or (rows >= _SOME_ROWS and length <= 2 * WARP):

@@ -1,129 +1,125 @@
-"""What one thread does for several neighbouring iterations, with 16-byte accesses where memory is contiguous."""
+"""What one thread does for several neighbouring iterations, with wide accesses where memory is contiguous.
+
+A load gives a fragment; every op that differs from element to element is done once for each, and the others once. So
+a reduction becomes a loop that carries one total per element:
+
+    %t = kernel.reduce max (%k) in (%n) { load x[%k, %c] }    for %k { fragment of x[%k, 8 * %c ..]; 8 maxima }
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, Region, SSAValue
 
-from mlirt.dialects.kernel.buffers import memory
-from mlirt.dialects.kernel.core import LoadOp, ParallelOp, StoreOp, stride_values
+from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp, stride_values
 from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
-from mlirt.dialects.tensor_types import byte_width
-from mlirt.passes.lowering.index_arithmetic import known
 from mlirt.passes.lowering.threads.code_writer import CodeWriter
-from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
-from mlirt.passes.lowering.threads.thread_body import ThreadBody
-
-_WIDE = 16  # bytes of the widest access
-_FEWEST = 8 * 1024  # iterations below which there is nothing to gain
-_LONGEST = 160  # ops after unrolling
-
-
-def vector_width(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> int:
-    """How many neighbouring iterations one thread may do; 1 where nothing is gained by more than one."""
-    ops = list(outer.body.block.ops)
-    accesses = [op for op in ops if isinstance(op, LoadOp | StoreOp)]
-    if not outer.extents or not accesses or any(op.regions for op in ops):
-        return 1
-    contiguous = [op for op in accesses if is_contiguous(op, outer)]
-    if not contiguous or not all(isinstance(op, LoadOp) or op in contiguous for op in accesses):
-        return 1
-    if any(op in contiguous and not _is_loop_index(op, outer) for op in accesses):
-        return 1
-    width = _WIDE // max(byte_width(memory(op.buffer).get_element_type()) for op in contiguous)
-    length = known(outer.extents[-1])
-    if width <= 1 or length is None or length % width or width * len(ops) > _LONGEST:
-        return 1
-    if not all(_has_aligned_rows(op, width) for op in contiguous):
-        return 1
-    for sizes in launches:
-        count = sizes.count(outer.extents)
-        if not isinstance(count, int) or count < _FEWEST or not _is_aligned(sizes, contiguous, width):
-            return 1
-    return width
-
-
-def _is_aligned(sizes: LaunchSizes, accesses: Sequence[LoadOp | StoreOp], width: int) -> bool:
-    return all(sizes.is_aligned(op.buffer, width * byte_width(memory(op.buffer).get_element_type())) for op in accesses)
-
-
-def _has_aligned_rows(op: LoadOp | StoreOp, width: int) -> bool:
-    """Whether every row starts at a multiple of the width."""
-    return all(isinstance(stride, int) and stride % width == 0 for stride in stride_values(op)[:-1])
-
-
-def is_contiguous(op: LoadOp | StoreOp, outer: ParallelOp) -> bool:
-    """Whether neighbouring iterations access neighbouring elements."""
-    strides = stride_values(op)
-    return bool(strides) and strides[-1] == 1 and op.indices[-1] is outer.body.block.args[-1]
-
-
-def _is_loop_index(op: LoadOp | StoreOp, outer: ParallelOp) -> bool:
-    """Whether the other indices stay the same from one of the iterations to the next."""
-    last = outer.body.block.args[-1]
-    return all(index is not last and _is_plain(index, outer) for index in list(op.indices)[:-1])
-
-
-def _is_plain(index: SSAValue, outer: ParallelOp) -> bool:
-    return (
-        index in outer.body.block.args
-        or not isinstance(index.owner, Operation)
-        or index.owner.parent is not (outer.body.block)
-    )
+from mlirt.passes.lowering.threads.thread_body import ThreadBody, combine
+from mlirt.passes.lowering.threads.vector_width import VectorLoop
 
 
 class VectorBody(ThreadBody):
-    """Loads come first as fragments, then every op once per element, then the stores."""
+    """`elements[k]` has the copies of values that differ, for the k-th iteration of a vector."""
 
     def __init__(self, code: CodeWriter, mapping: dict[SSAValue, SSAValue], outer: ParallelOp, width: int) -> None:
         super().__init__(code, mapping)
-        self.outer, self.width = outer, width
+        self.loop, self.width = VectorLoop.of(outer), width
+        self.elements: list[dict[SSAValue, SSAValue]] = [{} for _ in range(width)]
 
     def ops(self, block: Block) -> list[SSAValue]:
-        code, last = self.code, self.outer.body.block.args[-1]
+        if block is self.loop.outer.body.block:
+            self._start()
+        return super().ops(block)
+
+    def _start(self) -> None:
+        code, last = self.code, self.loop.last
         start = code.mul(self.of(last), self.width)
         start.name_hint = last.name_hint or "start"
         self.mapping[last] = start
-        elements: list[dict[SSAValue, SSAValue]] = [{} for _ in range(self.width)]
-        positions: list[SSAValue] = []
-        for op in block.ops:
-            if op is block.last_op:
-                break
-            if isinstance(op, LoadOp | StoreOp) and is_contiguous(op, self.outer):
-                self._access(op, elements)
-            elif self._varies(op, elements[0]):
-                positions = positions or [code.add(start, k) for k in range(self.width)]
-                self._each(op, elements, positions)
-            else:
-                self.op(op)
-        return []
+        ops = self.loop.outer.body.block.walk()
+        if any(last in op.operands for op in ops if not self.loop.is_contiguous(op)):
+            for k, own in enumerate(self.elements):
+                own[last] = code.add(start, k)
 
-    def _access(self, op: LoadOp | StoreOp, elements: list[dict[SSAValue, SSAValue]]) -> None:
+    def op(self, op: Operation) -> None:
+        """Copy an op, once for each element where that makes a difference."""
+        if isinstance(op, LoadOp | StoreOp) and self.loop.is_contiguous(op):
+            self._access(op)
+        elif not self.loop.differs(op):
+            super().op(op)
+        elif isinstance(op, ReduceOp):
+            self._reduce(op)
+        elif isinstance(op, scf.IfOp):
+            self._choose(op)
+        else:
+            for own in self.elements:
+                copy = self.code.insert(op.clone({**self.mapping, **own}))
+                own.update(zip(op.results, copy.results, strict=True))
+
+    def each(self, value: SSAValue) -> list[SSAValue]:
+        """The copies of a value."""
+        return [own.get(value, self.of(value)) for own in self.elements]
+
+    def _give(self, value: SSAValue, copies: Sequence[SSAValue]) -> None:
+        for own, copy in zip(self.elements, copies, strict=True):
+            own[value] = copy
+
+    def _access(self, op: LoadOp | StoreOp) -> None:
         code, offsets = self.code, range(self.width)
         index = code.constant(0)
         for at, stride in zip(op.indices, stride_values(op), strict=True):
             index = code.add(index, code.mul(self.of(at), self.of(stride) if isinstance(stride, SSAValue) else stride))
         buffer = self.of(op.buffer)
-        wide = self.width * byte_width(memory(buffer).get_element_type()) == _WIDE
         if isinstance(op, LoadOp):
-            loaded = code.value(LoadFragmentOp(buffer, index, offsets, wide=wide))
+            loaded = code.value(LoadFragmentOp(buffer, index, offsets, wide=True))
             loaded.name_hint = op.result.name_hint
-            for position, own in enumerate(elements):
-                own[op.result] = code.value(FragmentElementOp(loaded, position))
+            self._give(op.result, [code.value(FragmentElementOp(loaded, k)) for k in offsets])
         else:
-            values = [own.get(op.value, self.of(op.value)) for own in elements]
-            code.insert(StoreFragmentOp(code.value(FragmentOp(values)), buffer, index, offsets, wide=wide))
+            values = code.value(FragmentOp(self.each(op.value)))
+            code.insert(StoreFragmentOp(values, buffer, index, offsets, wide=True))
 
-    def _varies(self, op: Operation, own: dict[SSAValue, SSAValue]) -> bool:
-        last = self.outer.body.block.args[-1]
-        operands = list(op.operands)
-        if isinstance(op, LoadOp):
-            operands = [index for index, stride in zip(op.indices, stride_values(op), strict=True) if stride != 0]
-        return any(operand in own or operand is last for operand in operands)
+    def _reduce(self, op: ReduceOp) -> None:
+        """One total per element."""
+        body = op.body.block
+        end = body.last_op
+        assert end is not None
 
-    def _each(self, op: Operation, elements: list[dict[SSAValue, SSAValue]], positions: list[SSAValue]) -> None:
-        last = self.outer.body.block.args[-1]
-        for own, position in zip(elements, positions, strict=True):
-            copy = self.code.insert(op.clone({**self.mapping, **own, last: position}))
-            own.update(zip(op.results, copy.results, strict=True))
+        def step(carried: list[SSAValue]) -> list[SSAValue]:
+            self.ops(body)
+            found = zip(carried, self.each(end.operands[0]), strict=True)
+            return [combine(self.code, op.kind.data, total, value) for total, value in found]
+
+        self._give(op.result, self._loops(self.all_of(op.extents), list(body.args), self.each(op.init), step))
+
+    def _choose(self, op: scf.IfOp) -> None:
+        """A condition that all elements share; results that differ become one per element."""
+        regions: list[Region] = []
+        types = [
+            result.type
+            for result in op.results
+            for _ in (range(self.width) if result in self.loop.varying else range(1))
+        ]
+        for region in op.regions:
+            new = Block()
+            end = region.block.last_op if region.blocks else None
+            with self.code.inside(new):
+                if end is not None:
+                    self.ops(region.block)
+                    self.code.insert(scf.YieldOp(*self._spread(op.results, end.operands)))
+            regions.append(Region(new) if end is not None else Region())
+        made = self.code.insert(scf.IfOp(self.of(op.cond), types, regions[0], regions[1]))
+        results = list(made.results)
+        for result in op.results:
+            if result in self.loop.varying:
+                self._give(result, results[: self.width])
+                results = results[self.width :]
+            else:
+                self.mapping[result] = results.pop(0)
+
+    def _spread(self, results: Sequence[SSAValue], values: Sequence[SSAValue]) -> list[SSAValue]:
+        spread: list[SSAValue] = []
+        for result, value in zip(results, values, strict=True):
+            spread += self.each(value) if result in self.loop.varying else [self.of(value)]
+        return spread

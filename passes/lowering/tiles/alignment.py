@@ -20,7 +20,12 @@ def widest_access(value: SSAValue, other_steps: Sequence[Dim], lowering: Lowerin
     wide = most // size
     while wide > 1:
         offsets = [place.offset, *(step * size for step in other_steps)]
-        if all(isinstance(offset, int) and offset % (wide * size) == 0 for offset in offsets):
+        if all(is_multiple(offset, wide * size) for offset in offsets):
             return wide
         wide //= 2
     return 1
+
+
+def is_multiple(length: Dim, of: int) -> bool:
+    """Whether a length is known to be a multiple of a number, whatever its symbols stand for."""
+    return length % of == 0 if isinstance(length, int) else length // of * of == length

@@ -1,28 +1,28 @@
 // RUN: rt-opt %s -p "convert-fused-to-kernel{target=cuda},map-parallel-to-threads" --split-input-file -t numba-cuda | filecheck %s
 
 // One thread takes four neighbours, read and written by one instruction each; what they share is read once.
-// CHECK:       load = load_fragment("float32", range(4), group=4)
+// CHECK:       load = load_fragment("float32", range(4), wide=True)
 // CHECK-NEXT:  join = fragment("float32", 4)
-// CHECK-NEXT:  store = store_fragment("float32", range(4), group=4)
-// CHECK:       # 64 threads per block, 0 bytes of shared memory
+// CHECK-NEXT:  store = store_fragment("float32", range(4), wide=True)
+// CHECK:       # 128 threads per block, 0 bytes of shared memory
 // CHECK-NEXT:  def pointwise_{{.*}}(buffer: "float32*", buffer_1: "float32*", buffer_2: "float32*"):
 // CHECK-NEXT:      thread = thread_id()
 // CHECK-NEXT:      block = block_id_0()
-// CHECK-NEXT:      number = int32(block * 64 + thread)
-// CHECK-NEXT:      if number < int32(4096):
+// CHECK-NEXT:      number = int32(block * 128 + thread)
+// CHECK-NEXT:      if number < int32(16384):
 // CHECK-NEXT:          i = int32(truncated_div(uint32(number), uint32(128)))
 // CHECK-NEXT:          start = int32(truncated_rem(uint32(number), uint32(128)) * 4)
 // CHECK-NEXT:          v = load(buffer, int32(i * 512 + start))
 // CHECK-NEXT:          v_1 = buffer_1[i]
 // CHECK-NEXT:          v_2 = join(v[0] + v_1, v[1] + v_1, v[2] + v_1, v[3] + v_1)
 // CHECK-NEXT:          store(v_2, buffer_2, int32(i * 512 + start))
-func.func @main(%x: tensor<32x512xf32>, %b: tensor<32xf32>) -> tensor<32x512xf32> {
-  %y = fused.pointwise %x, %b {access = [#fused.access<["d0", "d1"]>, #fused.access<["d0"]>]} : (tensor<32x512xf32>, tensor<32xf32>) -> tensor<32x512xf32> {
+func.func @main(%x: tensor<128x512xf32>, %b: tensor<128xf32>) -> tensor<128x512xf32> {
+  %y = fused.pointwise %x, %b {access = [#fused.access<["d0", "d1"]>, #fused.access<["d0"]>]} : (tensor<128x512xf32>, tensor<128xf32>) -> tensor<128x512xf32> {
   ^bb0(%0: f32, %1: f32):
     %2 = arith.addf %0, %1 : f32
     fused.yield %2 : f32
   }
-  func.return %y : tensor<32x512xf32>
+  func.return %y : tensor<128x512xf32>
 }
 
 // -----

@@ -5,10 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper
-from onnx_models import assert_agrees, check_node, imported_text, model_of, numbers, one_node, small_integers
+from onnx_models import (
+    assert_agrees,
+    check_node,
+    imported_text,
+    model_of,
+    numbers,
+    one_node,
+    run_onnxruntime,
+    small_integers,
+)
 
+import mlirt
 from mlirt.errors import InvalidModelError, UnsupportedError
 
 
@@ -40,10 +51,26 @@ def test_squeeze_and_unsqueeze_by_attribute_and_by_input() -> None:
     check_node("Unsqueeze", [numbers(3, 4), np.array([-1, 1])], opset=13, constants=[1])
 
 
-def test_squeeze_of_unknown_lengths_is_refused() -> None:
-    model = model_of([helper.make_node("Squeeze", ["x"], ["y"], name="q")], {"x": ("float32", [1, "n"])}, ["y"])
+def squeezing(*after: onnx.NodeProto) -> onnx.ModelProto:
+    nodes = [helper.make_node("Squeeze", ["x"], ["s"], name="q"), *after]
+    return model_of(nodes, {"x": ("float32", [1, "n"])}, ["y"])
+
+
+def test_squeeze_of_unknown_lengths_inside_a_network_is_refused() -> None:
     with pytest.raises(UnsupportedError, match=r"node 'q'.*\['n'\] are 1; give the axes"):
-        imported_text(model)
+        imported_text(squeezing(helper.make_node("Softmax", ["s"], ["y"], axis=0)))
+
+
+@pytest.mark.parametrize("target", ["reference", "cpu"])
+@pytest.mark.parametrize("length", [1, 3])
+def test_squeeze_of_unknown_lengths_on_the_way_out(target: str, length: int) -> None:
+    scaled = helper.make_node("Constant", [], ["four"], value_float=4.0), helper.make_node("Mul", ["s", "four"], ["m"])
+    model = squeezing(*scaled, helper.make_node("Sigmoid", ["m"], ["y"]))
+    x = numbers(1, length)
+    (want,) = run_onnxruntime(model, {"x": x})
+    found = mlirt.compile(model, target=target).run({"x": x})["y"]
+    assert found.shape == want.shape == (() if length == 1 else (3,))
+    np.testing.assert_allclose(found, want, rtol=1e-5)
 
 
 def test_transpose() -> None:

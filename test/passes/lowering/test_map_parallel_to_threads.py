@@ -62,7 +62,7 @@ def has(module: ModuleOp, kind: type) -> bool:
 
 @pytest.mark.parametrize("element", DTYPES)
 def test_contiguous_elements_move_16_bytes_at_a_time(element: str) -> None:
-    module = sum_of_two((4, 8, 1024), '"d0", "d1", "d2"', (4, 8, 1024), element)
+    module = sum_of_two((4, 64, 1024), '"d0", "d1", "d2"', (4, 64, 1024), element)
     accesses = [op for op in kernel(module).walk() if isinstance(op, LoadFragmentOp | StoreFragmentOp)]
     assert len(accesses) == 3
     assert all(op.wide.value.data for op in accesses)
@@ -70,9 +70,16 @@ def test_contiguous_elements_move_16_bytes_at_a_time(element: str) -> None:
 
 
 def test_transposed_operands_are_read_one_by_one() -> None:
-    module = sum_of_two((64, 256), '"d1", "d0"', (256, 64), "f32")
+    module = sum_of_two((512, 256), '"d1", "d0"', (256, 512), "f32")
     accesses = [op for op in kernel(module).walk() if isinstance(op, LoadFragmentOp)]
     assert len(accesses) == 1
+
+
+@pytest.mark.parametrize(("element", "width"), [("f32", 2), ("f16", 2), ("i8", 4)])
+def test_with_little_to_do_vectors_are_narrower(element: str, width: int) -> None:
+    module = sum_of_two((33, 1024), '"d0", "d1"', (33, 1024), element)
+    accesses = [op for op in kernel(module).walk() if isinstance(op, LoadFragmentOp | StoreFragmentOp)]
+    assert {len(op.offsets) for op in accesses} == {width}
 
 
 @pytest.mark.parametrize("shape", [(64, 129), (3, 5), (2, 3, 4097)])
@@ -80,6 +87,34 @@ def test_odd_rows_are_not_vectors(shape: tuple[int, ...]) -> None:
     other = (*shape[:-1], 1)
     access = ", ".join([*(f'"d{axis}"' for axis in range(len(shape) - 1)), '"0"'])
     assert not has(sum_of_two(shape, access, other, "f32"), LoadFragmentOp)
+
+
+LAST = '#trt.dims<["2", "64", "24", "24"], order = [0, 2, 3, 1]>'
+
+
+@pytest.mark.parametrize("kind", ["max", "average"])
+@pytest.mark.parametrize("element", ["f32", "f16"])
+def test_pooling_with_channels_last_is_done_in_vectors(kind: str, element: str) -> None:
+    """Every tap is one wide load; the taps that lie outside are left out for all channels at once."""
+    x = f"tensor<2x64x24x24x{element}, {LAST}>"
+    text = f"""
+    func.func @main(%x: tensor<2x64x24x24x{element}> {{trt.name = "x"}})
+        -> (tensor<2x64x24x24x{element}> {{trt.name = "y"}}) {{
+      %a = fused.reformat %x : (tensor<2x64x24x24x{element}>) -> {x}
+      %b = fused.window {kind} %a {{window = array<i64: 3, 3>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>,
+          pre_padding = #trt.dims<["1", "1"]>, post_padding = #trt.dims<["1", "1"]>}} : ({x}) -> {x} {{
+      ^bb0(%acc: {element if kind == "max" else "f32"}):
+        {"%r = arith.truncf %acc : f32 to f16" if kind == "average" and element == "f16" else ""}
+        fused.yield {"%r" if kind == "average" and element == "f16" else "%acc"} : {element}
+      }}
+      %y = fused.reformat %b : ({x}) -> tensor<2x64x24x24x{element}>
+      func.return %y : tensor<2x64x24x24x{element}>
+    }}"""
+    values = np.random.default_rng(0).integers(-9, 9, (2, 64, 24, 24)).astype(DTYPES[element])
+    module = check_on_threads(text, {"x": values}, tolerance=1e-3)
+    (window,) = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data.startswith("window")]
+    (load,) = [op for op in window.walk() if isinstance(op, LoadFragmentOp)]
+    assert len(load.offsets) == 4
 
 
 def reduction(rows: int, length: int, kind: str, element: str) -> ModuleOp:

@@ -1,0 +1,122 @@
+"""Measures plans on the CUDA device, in turns, so that what slows the device down hits all of them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Protocol
+
+from mlirt.errors import PlanError
+from mlirt.runtime.cuda import CudaDevice, CudaProgram
+from mlirt.runtime.cuda_driver import DeviceError, Handle
+from mlirt.runtime.file_lock import locked
+from mlirt.runtime.shape_binding import bind_shapes
+
+if TYPE_CHECKING:
+    from mlirt.builder.tactics.trial import Shape
+    from mlirt.dialects.tensor_op import Array
+    from mlirt.runtime.cuda_driver import Driver
+    from mlirt.runtime.plan_file import Plan
+
+_ROUNDS = 7
+_HOPELESS = 3.0  # times the best of the first round
+_WARM_UP_MS = 30.0
+FAILED = float("inf")
+
+
+class Timer(Protocol):
+    """Something that measures plans."""
+
+    device: str
+    """What is measured on: times of one device say nothing about another."""
+
+    architecture: str
+    """The name of the code that it runs, such as `sm_90a`."""
+
+    def times(
+        self, plans: Sequence[Plan], shapes: Sequence[Sequence[Shape]], feeds: Sequence[Sequence[Array]]
+    ) -> list[float]:
+        """The microseconds of one run of each plan at these shapes; infinity for one that does not run."""
+        ...
+
+
+class DeviceTimer:
+    """The device of a driver."""
+
+    def __init__(self, driver: Driver, architecture: str) -> None:
+        self._driver = driver
+        self.device = driver.describe()
+        self.architecture = architecture
+        self._is_warm = False
+
+    def times(
+        self, plans: Sequence[Plan], shapes: Sequence[Sequence[Shape]], feeds: Sequence[Sequence[Array]]
+    ) -> list[float]:
+        """Medians of several rounds; who is far behind after the first one is not measured again.
+
+        Other builds on this machine wait meanwhile.
+        """
+        with locked(_lock_file()):
+            return self._times(plans, shapes, feeds)
+
+    def _times(
+        self, plans: Sequence[Plan], shapes: Sequence[Sequence[Shape]], feeds: Sequence[Sequence[Array]]
+    ) -> list[float]:
+        runs = [_Run.of(self._driver, plan, of, arrays) for plan, of, arrays in zip(plans, shapes, feeds, strict=True)]
+        self._warm_up(runs)
+        found: list[list[float]] = [[] for _ in runs]
+        for number in range(_ROUNDS):
+            limit = _HOPELESS * min((times[0] for times in found if times), default=FAILED)
+            for run, times in zip(runs, found, strict=True):
+                if run is not None and (number == 0 or times[0] <= limit):
+                    times.append(run.microseconds())
+        return [median(times) if times else FAILED for times in found]
+
+    def _warm_up(self, runs: Sequence[_Run | None]) -> None:
+        """Let the clocks rise, and every kernel run once."""
+        alive = [run for run in runs if run is not None]
+        spent = sum(run.microseconds() for run in alive)
+        while alive and not self._is_warm and spent < _WARM_UP_MS * 1e3:
+            spent += alive[0].microseconds()
+        self._is_warm = True
+
+
+def _lock_file() -> Path:
+    """One for each user: a file of another user could not be opened."""
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    return Path(tempfile.gettempdir()) / f"mlirt-{user}-timing.lock"
+
+
+class _Run:
+    """A plan with its memory on the device."""
+
+    def __init__(self, driver: Driver, program: CudaProgram, stream: Handle) -> None:
+        self._driver = driver
+        self._program = program
+        self._stream = stream
+        self._events = [driver.new_event(), driver.new_event()]
+
+    @staticmethod
+    def of(driver: Driver, plan: Plan, shapes: Sequence[Shape], feeds: Sequence[Array]) -> _Run | None:
+        """None for a plan that the device refuses, for example because its kernels want too much shared memory."""
+        try:
+            session = CudaDevice(plan, driver).session()
+            program = session.prepare(bind_shapes(plan.manifest, tuple(shapes)))
+            program.upload(feeds)
+            program.execute()
+            program.wait()
+        except (PlanError, DeviceError):
+            return None
+        return _Run(driver, program, session.stream)
+
+    def microseconds(self) -> float:
+        """The time of one run."""
+        start, end = self._events
+        self._driver.record(start, self._stream)
+        self._program.execute()
+        self._driver.record(end, self._stream)
+        self._driver.synchronize(self._stream)
+        return self._driver.elapsed_ms(start, end) * 1e3

@@ -1,0 +1,95 @@
+"""The times of all candidates of a network: known ones from a cache, the others from the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlirt.builder.kernel_cache import sources_digest, versions
+from mlirt.builder.numba_cuda import compile_kernels
+from mlirt.builder.tactics.sites import Site
+from mlirt.builder.tactics.timing_cache import Times, TimingCache
+from mlirt.builder.tactics.trial import Trial, feeds, trials
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.target import Target
+from mlirt.passes.lowering.tactics import Candidate
+from mlirt.version import __version__
+
+if TYPE_CHECKING:
+    from mlirt.builder.tactics.device_timer import Timer
+
+Report = Callable[[str, int, int], None]
+
+_MOST_TRIALS = 8  # of one op, the best by estimate
+_CALLS = 10  # in one measurement, so that the time between two measurements does not count
+_FEW_CALLS = 2
+_LITTLE, _LONG = 20.0, 500.0  # microseconds
+_NEVER = float("inf")
+
+
+def times_of(
+    sites: Sequence[Site],
+    ctx: RtContext,
+    target: Target,
+    known: Mapping[str, int],
+    timer: Timer,
+    cache: TimingCache,
+    report: Report,
+) -> list[Times]:
+    """The times of the candidates of each site: from the cache, and where it lacks some, from the device."""
+    place = f"{timer.device}; {_compiler()}"
+    wanted = [[one.name for one in _worth_measuring(site.candidates)] for site in sites]
+    found = [cache.get(place, site.text) for site in sites]
+    made: list[list[Trial]] = []
+    for number, (site, names, times) in enumerate(zip(sites, wanted, found, strict=True)):
+        report("lowering candidates", number, len(sites))
+        missing = [name for name in names if name not in times]
+        made.append(trials(site.ops[0], missing, ctx, target, known) if missing else [])
+    if any(made):
+        for site, times, new in zip(sites, found, _times(sites, made, target, timer, report), strict=True):
+            times.update(new)
+            if new:
+                cache.put(place, site.text, new)
+    return [{name: times[name] for name in names if name in times} for names, times in zip(wanted, found, strict=True)]
+
+
+def _worth_measuring(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The best by estimate. Those without one may be very slow: they are measured only where there is little to do."""
+    estimated = [one for one in candidates if one.cost is not None][:_MOST_TRIALS]
+    if estimated and (estimated[0].cost or 0) > _LITTLE:
+        return estimated
+    return [*estimated, *[one for one in candidates if one.cost is None]]
+
+
+def _times(
+    sites: Sequence[Site], made: Sequence[Sequence[Trial]], target: Target, timer: Timer, report: Report
+) -> list[Times]:
+    """Compile all trials, measure those of one site together."""
+    sources = {name: source for group in made for trial in group for name, source in trial.sources.items()}
+    cubins = compile_kernels(sources, report, [timer.architecture], failures={})
+    record: dict[str, object] = {"kind": target.kind, "arch": target.arch}
+    results: list[Times] = []
+    for number, (site, group) in enumerate(zip(sites, made, strict=True)):
+        report("timing tactics", number, len(sites))
+        times = {trial.candidate: _NEVER for trial in group}
+        ready = [trial for trial in group if all(kernel in cubins for kernel in trial.sources)]
+        calls = _CALLS if (site.candidates[0].cost or 0.0) < _LONG else _FEW_CALLS
+        plans = [trial.plan(calls, record, {kernel: cubins[kernel] for kernel in trial.sources}) for trial in ready]
+        inputs = [feeds(plan, trial.shapes) for plan, trial in zip(plans, ready, strict=True)]
+        measured = timer.times(plans, [trial.shapes for trial in ready], inputs) if ready else []
+        times.update({trial.candidate: time / calls for trial, time in zip(ready, measured, strict=True)})
+        results.append(times)
+    return results
+
+
+@cache
+def _compiler() -> str:
+    """What makes kernels of ops: measured times of another one do not count."""
+    rooms = [Path(str(import_module(name).__file__)).parent for name in ("mlirt.passes.lowering", "mlirt.codegen")]
+    rooms.append(Path(__file__).parent.parent / "numba_cuda_intrinsics")
+    sources = sorted(file for room in rooms for file in room.rglob("*.py"))
+    packages = versions("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvcc")
+    return f"mlirt {__version__} {sources_digest(*sources)}, {packages}"

@@ -1,0 +1,79 @@
+"""A network that consists of one fused op of another network, and the text that tells such networks apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import FunctionType, IntegerType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from mlirt.dialects.symbolic import evaluate, sym, symbols
+from mlirt.dialects.tensor_types import dims, tensor
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.xdsl_compat import module_text
+from mlirt.passes.lowering.tactics import TACTIC
+from mlirt.passes.lowering.typical_sizes import name_typical_values, typical, typical_values
+
+Shape = tuple[int, ...]
+
+
+def network_of(op: Operation, known: Mapping[str, int]) -> ModuleOp:
+    """A function of the operands of `op` that are not constant. It returns nothing: the results stay where they are.
+
+    Symbols in the types, typically of the `known` sizes, are bound by further inputs: for each a vector of bytes.
+    """
+    given = [value for value in dict.fromkeys(op.operands) if not isinstance(value.owner, ConstantOp)]
+    names = sorted({name for value in (*op.operands, *op.results) for name in _symbols(value.type)})
+    types: list[Attribute] = [value.type for value in given]
+    types += [tensor(IntegerType(8), [sym(name)]) for name in names]
+    block = Block(arg_types=types)
+    mapping: dict[SSAValue, SSAValue] = dict(zip(given, block.args, strict=False))
+    for value in dict.fromkeys(op.operands):
+        if isinstance(value.owner, ConstantOp):
+            block.add_op(constant := value.owner.clone())
+            mapping[value] = constant.results[0]
+    block.add_op(copy := op.clone(value_mapper=mapping))
+    copy.attributes.pop(TACTIC, None)
+    block.add_op(ReturnOp())
+    function = FuncOp("main", FunctionType.from_lists(types, []), Region(block))
+    name_typical_values(function, {name: typical(sym(name), known) for name in names})
+    return ModuleOp([function])
+
+
+def op_of(network: ModuleOp) -> Operation:
+    """The op that such a network consists of."""
+    (function,) = [op for op in network.body.block.ops if isinstance(op, FuncOp)]
+    last = function.body.block.last_op
+    assert last is not None
+    assert last.prev_op is not None
+    return last.prev_op
+
+
+def input_shapes(network: ModuleOp) -> list[Shape]:
+    """The shapes of the inputs where the symbols have their typical sizes."""
+    (function,) = [op for op in network.body.block.ops if isinstance(op, FuncOp)]
+    known = typical_values(function.body.block)
+    return [tuple(evaluate(dim, known) for dim in dims(arg.type)) for arg in function.body.block.args]
+
+
+def identity(op: Operation, known: Mapping[str, int]) -> str:
+    """A text that equal ops have in common, whatever the values of their constants; with the sizes they run at."""
+    network = network_of(op, known)
+    block, only = op_of(network).parent, op_of(network)
+    assert block is not None
+    constants = [one for one in block.ops if isinstance(one, ConstantOp)]
+    places = [place for place, value in enumerate(only.operands) if value.owner in constants]
+    for constant in constants:
+        constant.output.replace_all_uses_with(block.insert_arg(constant.output.type, len(block.args)))
+        block.erase_op(constant)
+    for inner in only.walk():
+        for value in (*inner.results, *(arg for region in inner.regions for arg in region.block.args)):
+            value.name_hint = None
+    for arg in block.args:
+        arg.name_hint = None
+    return f"{module_text(network)}// constants: {places}"
+
+
+def _symbols(type_: Attribute) -> set[str]:
+    return {name for dim in dims(type_) for name in symbols(dim)}

@@ -1,0 +1,67 @@
+"""The fused ops of a network that can be lowered in more than one way, equal ones together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
+
+from mlirt.builder.tactics.network_of_one_op import identity
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.fused.fused_op import FusedOp
+from mlirt.dialects.target import Target
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.tactics import TACTIC, Candidate, candidates
+from mlirt.passes.lowering.typical_sizes import typical_values
+
+
+@dataclass(frozen=True)
+class Site:
+    """Ops that are equal but for the values of their constants, the ways to lower them, and what tells them apart."""
+
+    text: str
+    ops: tuple[Operation, ...]
+    candidates: tuple[Candidate, ...]
+
+
+def find_sites(module: ModuleOp, ctx: RtContext, target: Target) -> list[Site]:
+    """The sites of a network after the phase `layout`, in its order; ops that name their tactic are left out."""
+    ops: dict[str, list[Operation]] = {}
+    ways: dict[str, tuple[Candidate, ...]] = {}
+    for function, copy in _functions(module):
+        originals = list(function.ops)
+        lowering = Lowering(target, ctx, copy.module, copy.block)
+        for op, twin in zip(originals, copy.ops, strict=True):
+            if not isinstance(op, FusedOp) or TACTIC in op.attributes:
+                continue
+            text = f"{identity(op, typical_values(function))}; memory: {_memory(twin, lowering)}"
+            if text not in ways:
+                lowering.placements.anchor = twin
+                ways[text] = tuple(candidates(twin, lowering))
+            ops.setdefault(text, []).append(op)
+    return [Site(text, tuple(ops[text]), ways[text]) for text in ops if len(ways[text]) > 1]
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """A function of a copy of the module: looking for candidates places tensors, which adds ops."""
+
+    module: ModuleOp
+    block: Block
+    ops: tuple[Operation, ...]
+
+
+def _functions(module: ModuleOp) -> Iterator[tuple[Block, _Copy]]:
+    copy = module.clone()
+    for one, other in zip(module.body.block.ops, copy.body.block.ops, strict=True):
+        if isinstance(one, FuncOp) and isinstance(other, FuncOp) and not one.is_declaration:
+            yield one.body.block, _Copy(copy, other.body.block, tuple(other.body.block.ops))
+
+
+def _memory(op: Operation, lowering: Lowering) -> str:
+    """How the operands and results lie in memory, as far as the network around the op decides it."""
+    places = [lowering.placements[value] for value in (*op.operands, *op.results)]
+    return "; ".join(f"{place.offset}: {', '.join(map(str, place.strides))}" for place in places)

@@ -1,0 +1,126 @@
+"""Measured times of tactics, kept between builds: in memory, as bytes, or in a file that builds share."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from math import inf, isfinite
+from pathlib import Path
+from typing import Any, Self, cast
+
+from mlirt.errors import InvalidInputError
+from mlirt.runtime.atomic_file import write_atomically
+from mlirt.runtime.file_lock import locked
+
+_FORMAT = 1
+_WHAT = "mlirt timing cache"
+
+Times = dict[str, float]
+
+
+class TimingCache:
+    """For a place (device, driver, compiler) and an op, the microseconds of each tactic; TensorRT's ITimingCache."""
+
+    def __init__(self, blob: bytes = b"", source: str = "the timing cache") -> None:
+        """Empty, or what `serialize` gave; raises `InvalidInputError` for anything else."""
+        self._times: dict[str, dict[str, Times]] = _parsed(blob, source) if blob else {}
+
+    def get(self, place: str, op: str) -> Times:
+        """The microseconds by tactic that are known for an op, given by its text."""
+        return dict(self._times.get(place, {}).get(_key(op), {}))
+
+    def put(self, place: str, op: str, times: Mapping[str, float]) -> None:
+        """Keep times; those of the same tactics are replaced."""
+        self._times.setdefault(place, {}).setdefault(_key(op), {}).update(times)
+
+    def places(self) -> tuple[str, ...]:
+        """Where the times were measured."""
+        return tuple(sorted(self._times))
+
+    def __len__(self) -> int:
+        return sum(len(ops) for ops in self._times.values())
+
+    def serialize(self) -> bytes:
+        """The same cache as bytes; equal caches give equal bytes."""
+        finite = {
+            place: {
+                op: {name: time if isfinite(time) else None for name, time in times.items()} for op, times in of.items()
+            }
+            for place, of in self._times.items()
+        }
+        body = json.dumps(finite, sort_keys=True, separators=(",", ":"))
+        head = {"what": _WHAT, "format": _FORMAT, "digest": _digest(body)}
+        return (json.dumps(head, sort_keys=True) + "\n" + body + "\n").encode()
+
+    def combine(self, other: TimingCache, ignore_mismatch: bool = False) -> bool:
+        """Take over what only the other cache knows.
+
+        False, and nothing changes, where both have times and none of the other's were measured at a place of this one;
+        `ignore_mismatch` takes them nevertheless. They are kept apart and used at their own place alone.
+        """
+        strange = bool(self._times) and not set(self._times) & set(other._times)
+        if other._times and strange and not ignore_mismatch:
+            return False
+        for place, ops in other._times.items():
+            for op, times in ops.items():
+                own = self._times.setdefault(place, {}).setdefault(op, {})
+                own.update({name: time for name, time in times.items() if name not in own})
+        return True
+
+    def reset(self) -> bool:
+        """Forget everything."""
+        self._times.clear()
+        return True
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The cache in a file; an empty one where there is no file or it is empty."""
+        try:
+            return cls(Path(path).read_bytes(), str(path))
+        except FileNotFoundError:
+            return cls()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Add these times to those in a file, which other builds may be writing too."""
+        target = Path(path)
+        with locked(target.with_name(f"{target.name}.lock")):
+            whole = type(self).load(target)
+            whole.combine(self, ignore_mismatch=True)
+            write_atomically(target, [whole.serialize()])
+
+
+def _key(op: str) -> str:
+    return hashlib.blake2b(op.encode(), digest_size=16).hexdigest()
+
+
+def _digest(body: str) -> str:
+    return hashlib.blake2b(body.encode(), digest_size=16).hexdigest()
+
+
+def _parsed(blob: bytes, source: str) -> dict[str, dict[str, Times]]:
+    wrong = f"{source} is damaged, or is no timing cache of mlirt; delete it, or give another file"
+    head, _, body = blob.partition(b"\n")
+    try:
+        about, text = json.loads(head), body.decode().removesuffix("\n")
+    except ValueError as error:
+        raise InvalidInputError(wrong) from error
+    if not isinstance(about, dict) or cast("dict[str, Any]", about).get("what") != _WHAT:
+        raise InvalidInputError(wrong)
+    fields = cast("dict[str, Any]", about)
+    if fields.get("format") != _FORMAT:
+        raise InvalidInputError(
+            f"{source} has format {str(fields.get('format'))[:20]}, this mlirt reads format {_FORMAT}; delete it"
+        )
+    if fields.get("digest") != _digest(text):
+        raise InvalidInputError(wrong)
+    return _times_of(json.loads(text))
+
+
+def _times_of(stored: dict[str, dict[str, dict[str, float | None]]]) -> dict[str, dict[str, Times]]:
+    """A candidate that did not run has null in the file."""
+    return {
+        place: {op: {name: inf if time is None else time for name, time in times.items()} for op, times in of.items()}
+        for place, of in stored.items()
+    }

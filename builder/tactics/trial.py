@@ -1,0 +1,122 @@
+"""One way to lower one op, ready to be measured: a plan that runs the op several times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from mlirt.builder.cubin import stored
+from mlirt.builder.tactics.network_of_one_op import Shape, input_shapes, network_of, op_of
+from mlirt.codegen.numba_cuda.kernel_source import sources_of
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.plan.manifest import manifest_of, weight_keys
+from mlirt.dialects.target import Target
+from mlirt.errors import CompileError
+from mlirt.passes.lowering.tactics import TACTIC
+from mlirt.passes.phases import find_phase, specs_of
+from mlirt.passes.pipeline_text import parse_pipeline
+from mlirt.runtime.data_types import numpy_dtype
+from mlirt.runtime.plan_file import Plan, make_plan
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
+    from mlirt.builder.cubin import Cubin
+    from mlirt.codegen.numba_cuda.kernel_text import KernelSource
+    from mlirt.dialects.tensor_op import Array
+
+_SAMPLE = 1 << 20  # bytes of a constant that are kept; longer ones are measured with repetitions of these
+_NOISE = 1 << 16  # elements
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The start of an array, and the shape of the whole."""
+
+    values: Array
+    shape: Shape
+
+    @staticmethod
+    def of(array: Array) -> Sample:
+        return Sample(array.reshape(-1)[: max(1, _SAMPLE // array.dtype.itemsize)].copy(), array.shape)
+
+    def array(self) -> Array:
+        """An array of that shape with values as in the sample."""
+        return np.resize(self.values, self.shape)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The kernels of one candidate, the launches of one run, and the shapes that it is measured at."""
+
+    candidate: str
+    manifest: Mapping[str, Any]
+    sources: Mapping[str, KernelSource]
+    weights: Mapping[str, Sample]
+    shapes: tuple[Shape, ...]
+
+    @property
+    def workspace(self) -> int:
+        """Bytes between the launches of a run that are neither an input nor a constant."""
+        sizes = [buffer["bytes"] for buffer in self.manifest["buffers"] if buffer["kind"] == "arena"]
+        return sum(size for size in sizes if isinstance(size, int))
+
+    def plan(self, calls: int, target: Mapping[str, object], cubins: Mapping[str, Mapping[str, Cubin]]) -> Plan:
+        """So many runs, one after the other."""
+        sections, records = stored(cubins)
+        launches = list(self.manifest["launches"]) * calls
+        buffers = [{**buffer, "first": 0, "last": len(launches) - 1} for buffer in self.manifest["buffers"]]
+        kernels = [{**kernel, **records[kernel["name"]]} for kernel in self.manifest["kernels"]]
+        changed = {"launches": launches, "buffers": buffers, "kernels": kernels, "layers": [], "target": target}
+        weights = {key: sample.array() for key, sample in self.weights.items()}
+        return make_plan({**self.manifest, **changed}, sections, weights)
+
+
+def trials(
+    op: Operation, names: Sequence[str], ctx: RtContext, target: Target, known: Mapping[str, int]
+) -> list[Trial]:
+    """A trial for each of the candidates that lowers the op alone; the others are left out."""
+    network, own = network_of(op, known), RtContext()
+    needed = {key for key in _constant_keys(network)}
+    for key, array in ctx.weights.items():
+        if key in needed:
+            own.weights.add(key, array)
+    made = [_trial(network.clone(), name, own, target) for name in names]
+    return [trial for trial in made if trial is not None]
+
+
+def _constant_keys(network: ModuleOp) -> list[str]:
+    from mlirt.dialects.trt.constant import ConstantOp
+    from mlirt.dialects.weights import WeightsAttr
+
+    values = [op.value for op in network.walk() if isinstance(op, ConstantOp)]
+    return [value.key.data for value in values if isinstance(value, WeightsAttr)]
+
+
+def _trial(network: ModuleOp, name: str, ctx: RtContext, target: Target) -> Trial | None:
+    op_of(network).attributes[TACTIC] = StringAttr(name)
+    shapes = tuple(input_shapes(network))
+    specs = [spec for phase in ("lowering", "memory") for spec in specs_of(find_phase(phase), target.kind)]
+    try:
+        for pass_ in parse_pipeline(",".join(specs)):
+            pass_.apply(ctx, network)
+    except CompileError:
+        return None
+    manifest, keys = cast("dict[str, Any]", manifest_of(network)), set(weight_keys(network))
+    samples = {key: Sample.of(array) for key, array in ctx.weights.items() if key in keys}
+    return Trial(name, manifest, sources_of(network), samples, shapes)
+
+
+def feeds(plan: Plan, shapes: Sequence[Shape]) -> list[Array]:
+    """Inputs to measure with: floats are noise, integers zero, which is a legal index."""
+    noise = np.random.default_rng(0).standard_normal(_NOISE)
+    made: list[Array] = []
+    for tensor, shape in zip(plan.manifest.inputs, shapes, strict=True):
+        dtype = numpy_dtype(tensor.dtype)
+        is_float = dtype.kind in "fV"
+        made.append(np.resize(noise.astype(dtype), shape) if is_float else np.zeros(shape, dtype))
+    return made

@@ -1,0 +1,50 @@
+"""What a build needs to choose tactics on this machine: its device, if there is one, and the file of known times."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from mlirt.builder.tactics.selection import Tuning
+from mlirt.builder.tactics.timing_cache import TimingCache
+from mlirt.errors import MlirtError
+
+if TYPE_CHECKING:
+    from mlirt.builder.tactics.algorithm_selector import AlgorithmSelector
+    from mlirt.builder.tactics.device_timer import Timer
+
+
+@contextmanager
+def tuning(
+    cache: TimingCache | str | os.PathLike[str] | None = None,
+    selector: AlgorithmSelector | None = None,
+    *,
+    heuristic: bool = False,
+) -> Generator[Tuning]:
+    """The choice of tactics for one build; a cache that is a file is written, with what is new, when the build is over.
+
+    With `heuristic`, or without a device, nothing is measured.
+    """
+    own = TimingCache() if cache is None else cache if isinstance(cache, TimingCache) else TimingCache.load(cache)
+    before = own.serialize()
+    yield Tuning(None if heuristic else device_timer(), own, selector)
+    if isinstance(cache, str | os.PathLike) and own.serialize() != before:
+        own.save(cache)
+
+
+def device_timer() -> Timer | None:
+    """Measures on the CUDA device of this machine; None where there is none that runs our code."""
+    from mlirt.builder.numba_cuda import ARCHITECTURES
+    from mlirt.builder.tactics.device_timer import DeviceTimer
+    from mlirt.runtime.cuda import choose_architecture
+    from mlirt.runtime.cuda_driver import open_driver
+
+    try:
+        driver = open_driver()
+        driver.activate()
+        architecture = choose_architecture(ARCHITECTURES, driver.compute_capability())
+    except MlirtError:
+        return None
+    return None if architecture is None else DeviceTimer(driver, architecture)

@@ -1,0 +1,135 @@
+"""RNN, LSTM and GRU: one `trt.rnn` for each direction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr
+
+from mlirt.dialects.trt.activation import ActivationKind, ActivationKindAttr
+from mlirt.frontend.onnx import layers
+from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.node import Node
+
+_CELLS = {"RNN": "simple", "LSTM": "lstm", "GRU": "gru"}
+_GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}
+_DEFAULTS = {"RNN": ["tanh"], "LSTM": ["sigmoid", "tanh", "tanh"], "GRU": ["sigmoid", "tanh"]}
+# Our name of an activation, and alpha and beta where the model gives none; None: the function has no such number.
+_ACTIVATIONS: dict[str, tuple[str, float | None, float | None]] = {
+    "relu": ("relu", None, None),
+    "tanh": ("tanh", None, None),
+    "sigmoid": ("sigmoid", None, None),
+    "softsign": ("softsign", None, None),
+    "leakyrelu": ("leaky_relu", 0.01, None),
+    "thresholdedrelu": ("thresholded_relu", 1.0, None),
+    "scaledtanh": ("scaled_tanh", 1.0, 1.0),
+    "hardsigmoid": ("hard_sigmoid", 0.2, 0.5),
+    "elu": ("elu", 1.0, None),
+}
+_DIRECTIONS = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}
+
+
+@onnx_op("RNN", "LSTM", "GRU")
+def recurrent(net: Network, node: Node) -> Sequence[Value]:
+    """Outputs [T, D, N, H] and the last states [D, N, H]; with `layout` 1 the batch comes first in all of them."""
+    batch_first = bool(node.integer("layout", 0))
+    x = node.input(0)
+    if x.rank != 3:
+        raise node.invalid(f"expected an input of 3 dimensions, but it has {x.rank}")
+    if node.opset < 7:
+        raise node.unsupported("before opset 7 its biases and sequence lengths mean something else; convert the model")
+    directions = _DIRECTIONS.get(node.text("direction", "forward"))
+    if directions is None:
+        raise node.invalid(f"there is no direction {node.text('direction')!r}")
+    if batch_first:
+        x = layers.transpose(net, x, [1, 0, 2])
+    results = [_direction(net, node, x, k, backwards, batch_first) for k, backwards in enumerate(directions)]
+    first, *states = (layers.concatenate(net, list(parts), axis) for parts, axis in _stacked(net, results))
+    if batch_first:
+        first = layers.transpose(net, first, [2, 0, 1, 3])
+        states = [layers.transpose(net, state, [1, 0, 2]) for state in states]
+    return [first, *states]
+
+
+def _stacked(net: Network, results: Sequence[Sequence[Value]]) -> list[tuple[list[Value], int]]:
+    """For each result the parts of all directions, and the axis along which they are joined."""
+    groups: list[tuple[list[Value], int]] = []
+    for number, parts in enumerate(zip(*results, strict=True)):
+        axis = 1 if number == 0 else 0
+        groups.append(([layers.unsqueeze(net, part, [axis]) for part in parts], axis))
+    return groups
+
+
+def _direction(net: Network, node: Node, x: Value, number: int, backwards: bool, batch_first: bool) -> Sequence[Value]:
+    kind = node.op_type
+    weights, hidden_weights = (_of_direction(net, node.input(k), number) for k in (1, 2))
+    size = node.integer("hidden_size", 0) or hidden_weights.dims[-1]
+    rows = _GATES[kind] * size if isinstance(size, int) else 0
+    if hidden_weights.dims != (rows, size):
+        raise node.invalid(f"expected recurrent weights [{rows}, {size}], but they are {list(hidden_weights.dims)}")
+    bias = recurrent_bias = None
+    if node.optional(3) is not None:
+        both = _of_direction(net, node.input(3), number)
+        bias, recurrent_bias = (layers.along(net, both, 0, start, rows) for start in (0, rows))
+    lengths = node.optional(4)
+    if lengths is not None:
+        lengths = layers.cast(net, lengths, "int32")
+    states = [_state(net, node, k, number, batch_first) for k in (5, 6)]
+    peepholes = node.optional(7) if kind == "LSTM" else None
+    kinds, alphas, betas = _functions(node, number)
+    results = net.emit_many(
+        "rnn",
+        [
+            *(x, weights, hidden_weights, bias, recurrent_bias, states[0], states[1] if kind == "LSTM" else None),
+            *(lengths, None if peepholes is None else _of_direction(net, peepholes, number)),
+        ],
+        3 if kind == "LSTM" else 2,
+        cell=_CELLS[kind],
+        activations=ArrayAttr([ActivationKindAttr(ActivationKind(one)) for one in kinds]),
+        alphas=alphas,
+        betas=betas,
+        reverse=backwards,
+        linear_before_reset=bool(node.integer("linear_before_reset", 0)),
+        input_forget=bool(node.integer("input_forget", 0)),
+        **({"clip": node.real("clip")} if node.has("clip") else {}),
+    )
+    return results
+
+
+def _of_direction(net: Network, value: Value, number: int) -> Value:
+    """The part of a weight that belongs to a direction, its first dimension."""
+    return layers.squeeze(net, layers.along(net, value, 0, number, 1), [0])
+
+
+def _state(net: Network, node: Node, k: int, number: int, batch_first: bool) -> Value | None:
+    state = node.optional(k)
+    if state is None:
+        return None
+    if batch_first:
+        state = layers.transpose(net, state, [1, 0, 2])
+    return _of_direction(net, state, number)
+
+
+def _functions(node: Node, number: int) -> tuple[list[str], list[float], list[float]]:
+    """Kinds, alphas and betas of a direction's activations."""
+    default = _DEFAULTS[node.op_type]
+    count = len(default)
+    attribute = node.attributes.get("activations")
+    names = [text.decode("utf-8", "replace") for text in attribute.strings] if attribute is not None else []
+    names = names or default * (number + 1)
+    given_alphas, given_betas = (iter(node.reals(name, [])) for name in ("activation_alpha", "activation_beta"))
+    found: list[tuple[str, float, float]] = []
+    for name in names:
+        known = _ACTIVATIONS.get(name.lower().replace("_", ""))
+        if known is None:
+            raise node.unsupported(f"it has the activation {name!r}; known are {', '.join(sorted(_ACTIVATIONS))}")
+        kind, alpha, beta = known
+        alpha = 0.0 if alpha is None else next(given_alphas, alpha)
+        beta = 0.0 if beta is None else next(given_betas, beta)
+        found.append((kind, float(np.float32(alpha)), float(np.float32(beta))))
+    mine = found[number * count : (number + 1) * count]
+    if len(mine) != count:
+        raise node.invalid(f"expected {count} activations for each direction, but it names {len(names)} in all")
+    return [kind for kind, _, _ in mine], [alpha for _, alpha, _ in mine], [beta for _, _, beta in mine]

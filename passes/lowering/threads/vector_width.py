@@ -1,0 +1,129 @@
+"""How many neighbouring iterations a thread may do at once: where memory is contiguous and aligned for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.kernel.buffers import memory
+from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp, YieldOp, stride_values
+from mlirt.dialects.kernel.varying import varying_values
+from mlirt.dialects.tensor_types import byte_width
+from mlirt.passes.lowering.index_arithmetic import known
+from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
+
+WIDE = 16  # bytes of the widest access
+_FEWEST = 8 * 1024  # iterations below which there is nothing to gain
+_THREADS = 16 * 1024  # that a GPU should have to do; with fewer, each does less
+_LONGEST = 400  # ops after unrolling
+_SCALAR_DIALECTS = frozenset({"arith", "math"})
+
+
+@dataclass(frozen=True)
+class VectorLoop:
+    """A parallel loop whose last dimension becomes vectors; `varying` is what differs from element to element."""
+
+    outer: ParallelOp
+    varying: frozenset[SSAValue]
+
+    @staticmethod
+    def of(outer: ParallelOp) -> VectorLoop:
+        block = outer.body.block
+        return VectorLoop(outer, frozenset(varying_values(block, [block.args[-1]] if block.args else [])))
+
+    @property
+    def last(self) -> SSAValue:
+        return self.outer.body.block.args[-1]
+
+    def is_contiguous(self, op: Operation) -> bool:
+        """Whether neighbouring iterations access neighbouring elements."""
+        if not isinstance(op, LoadOp | StoreOp):
+            return False
+        moving = [
+            (index, stride)
+            for index, stride in zip(op.indices, stride_values(op), strict=True)
+            if index in self.varying and stride != 0
+        ]
+        return len(moving) == 1 and moving[0][0] is self.last and moving[0][1] == 1
+
+    def differs(self, op: Operation) -> bool:
+        """Whether an op has to be done for each element."""
+        return any(result in self.varying for result in op.results) or any(
+            isinstance(inner, StoreOp) for inner in op.walk()
+        )
+
+    def accesses(self) -> Iterator[LoadOp | StoreOp]:
+        """The contiguous accesses."""
+        for op in self.outer.body.block.walk():
+            if isinstance(op, LoadOp | StoreOp) and self.is_contiguous(op):
+                yield op
+
+    def allows_vectors(self) -> bool:
+        """Whether every op can be done for several elements in turn."""
+        return all(self._is_allowed(op) for op in self.outer.body.block.walk())
+
+    def _is_allowed(self, op: Operation) -> bool:
+        if isinstance(op, StoreOp):
+            return self.is_contiguous(op)
+        if isinstance(op, ReduceOp):
+            return not any(extent in self.varying for extent in op.extents)
+        if isinstance(op, scf.IfOp):
+            return op.cond not in self.varying
+        if isinstance(op, scf.ForOp):
+            return not any(self.differs(inner) for inner in op.walk())
+        scalar = op.dialect_name() in _SCALAR_DIALECTS or isinstance(op, LoadOp | YieldOp | scf.YieldOp)
+        return scalar and not op.regions
+
+    def length(self, width: int) -> int:
+        """Ops after unrolling."""
+        return sum(width if self.differs(op) else 1 for op in self.outer.body.block.walk())
+
+
+def vector_width(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> int:
+    """How many neighbouring iterations one thread may do; 1 where nothing is gained by more than one."""
+    loop = VectorLoop.of(outer)
+    if not outer.extents or not loop.allows_vectors():
+        return 1
+    accesses = list(loop.accesses())
+    if not any(isinstance(op, StoreOp) for op in accesses):
+        return 1
+    narrowest = min(_width(op) for op in accesses)
+    width = WIDE // narrowest
+    while width > 1:
+        if _fits(loop, accesses, launches, width, is_least=width * narrowest <= 4):
+            return width
+        width //= 2
+    return 1
+
+
+def _width(op: LoadOp | StoreOp) -> int:
+    return byte_width(memory(op.buffer).get_element_type())
+
+
+def _fits(
+    loop: VectorLoop, accesses: Sequence[LoadOp | StoreOp], launches: Sequence[LaunchSizes], width: int, is_least: bool
+) -> bool:
+    length = known(loop.outer.extents[-1])
+    if length is None or length % width or loop.length(width) > _LONGEST:
+        return False
+    if not all(_has_aligned_rows(loop, op, width) for op in accesses):
+        return False
+    for sizes in launches:
+        count = sizes.count(loop.outer.extents)
+        if not isinstance(count, int) or count < _FEWEST or (count < width * _THREADS and not is_least):
+            return False
+        if not all(sizes.is_aligned(op.buffer, min(WIDE, width * _width(op))) for op in accesses):
+            return False
+    return True
+
+
+def _has_aligned_rows(loop: VectorLoop, op: LoadOp | StoreOp, width: int) -> bool:
+    """Whether every row starts at a multiple of the width, or of as much as an access moves."""
+    step = min(width, WIDE // _width(op))
+    return all(
+        index is loop.last or (isinstance(stride, int) and stride % step == 0)
+        for index, stride in zip(op.indices, stride_values(op), strict=True)
+    )

@@ -1,1 +1,0 @@
-"""Products in tiles that the device copies to shared memory by itself and that warpgroups multiply (Hopper GPUs)."""

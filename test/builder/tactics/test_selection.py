@@ -1,0 +1,147 @@
+"""Tactics are chosen by measured times, by a cache of them, or by a caller; without a device, as they are estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from contractions import product_text
+from fake_timer import FakeTimer, without_compiler
+from lowered_network import parse_module
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from mlirt.builder.tactics.algorithm_selector import Algorithm, AlgorithmContext
+from mlirt.builder.tactics.selection import Tuning, select_tactics
+from mlirt.builder.tactics.timing_cache import TimingCache
+from mlirt.dialects.fused.contraction import MatmulOp
+from mlirt.dialects.target import Target
+from mlirt.errors import InvalidInputError
+
+_SIZES = ((1024, 512), (512, 1024), (1024, 1024))
+_DYNAMIC = """
+func.func @main(%x: tensor<?x64xf16, #trt.dims<["2*n", "64"]>>, %y: tensor<?xf16, #trt.dims<["n"]>>)
+    -> tensor<?x96xf16, #trt.dims<["2*n", "96"]>> attributes {trt.typical_sizes = {n = 40 : i64}} {
+  %w = trt.constant {value = dense<1.0> : tensor<64x96xf16>} : tensor<64x96xf16>
+  %z = fused.matmul %x, %w : (tensor<?x64xf16, #trt.dims<["2*n", "64"]>>, tensor<64x96xf16>)
+      -> tensor<?x96xf16, #trt.dims<["2*n", "96"]>> {
+  ^bb0(%acc: f32):
+    %s = arith.truncf %acc : f32 to f16
+    fused.yield %s : f16
+  }
+  func.return %z : tensor<?x96xf16, #trt.dims<["2*n", "96"]>>
+}
+"""
+
+
+def choose(tuning: Tuning, text: str = product_text(*_SIZES, "f16", (False, False))) -> list[str]:
+    """The tactics that the products of a network get; empty for one that gets none."""
+    module, context = parse_module(text)
+    select_tactics(module, context, Target("cuda"), tuning, _silent)
+    return [_tactic(op) for op in _products(module)]
+
+
+def _silent(text: str, done: int, total: int) -> None: ...
+
+
+def _products(module: ModuleOp) -> list[MatmulOp]:
+    return [op for op in module.walk() if isinstance(op, MatmulOp)]
+
+
+def _tactic(op: MatmulOp) -> str:
+    name = op.attributes.get("fused.tactic")
+    return name.data if isinstance(name, StringAttr) else ""
+
+
+@pytest.fixture(autouse=True)
+def _compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_compiler(monkeypatch)
+
+
+def test_without_a_device_lowering_follows_the_estimates() -> None:
+    assert choose(Tuning()) == [""]
+
+
+def most_shared(shared_bytes: int) -> float:
+    """Times that are best for kernels with large tiles."""
+    return 1e6 - shared_bytes
+
+
+def test_the_fastest_one_is_taken() -> None:
+    assert choose(Tuning(FakeTimer())) != choose(Tuning(FakeTimer(most_shared)))
+    assert choose(Tuning(FakeTimer(most_shared)))[0].startswith("cuda_tiles:128x128")
+
+
+def test_a_kernel_that_does_not_compile_is_no_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_compiler(monkeypatch, lambda source: source.threads == 256)
+    assert choose(Tuning(FakeTimer(most_shared)))[0].startswith("cuda_tiles:64x64")
+
+
+def test_known_times_are_not_measured_again() -> None:
+    cache, first, second = TimingCache(), FakeTimer(), FakeTimer()
+    chosen = choose(Tuning(first, cache))
+    again = TimingCache(cache.serialize())
+    assert choose(Tuning(second, again)) == chosen
+    assert first.plans
+    assert not second.plans
+    assert again.serialize() == cache.serialize()
+
+
+def test_times_of_another_device_do_not_count() -> None:
+    cache, other = TimingCache(), FakeTimer()
+    choose(Tuning(FakeTimer(), cache))
+    other.device = "another device"
+    choose(Tuning(other, cache))
+    assert other.plans
+    assert len(cache.places()) == 2
+
+
+def test_equal_ops_are_measured_once() -> None:
+    text = product_text((64, 64), (64, 64), (64, 64), "f16", (False, False))
+    start, end = text.index("%y = fused"), text.index("func.return")
+    second = text[start:end].replace("%y =", "%z =").replace("%x, %w", "%y, %w")
+    doubled = text[:end] + second + text[end:].replace("%y", "%z")
+    once, twice = FakeTimer(), FakeTimer()
+    (tactic,) = choose(Tuning(once), text)
+    assert choose(Tuning(twice), doubled) == [tactic, tactic]
+    assert len(once.plans) == len(twice.plans)
+
+
+def test_dynamic_sizes_are_measured_at_their_typical_value() -> None:
+    timer = FakeTimer()
+    assert choose(Tuning(timer), _DYNAMIC)[0]
+    assert list(timer.shapes[0]) == [(80, 64), (40,)]
+
+
+class Selector:
+    """Allows what it is told to, and remembers what it hears."""
+
+    def __init__(self, wanted: Sequence[int]) -> None:
+        self.wanted = wanted
+        self.offered: list[Algorithm] = []
+        self.taken: list[tuple[AlgorithmContext, Algorithm]] = []
+
+    def select_algorithms(self, context: AlgorithmContext, choices: Sequence[Algorithm]) -> Sequence[int]:
+        self.offered = list(choices)
+        return self.wanted
+
+    def report_algorithms(self, contexts: Sequence[AlgorithmContext], choices: Sequence[Algorithm]) -> None:
+        self.taken = list(zip(contexts, choices, strict=True))
+
+
+@pytest.mark.parametrize("timer", [None, FakeTimer()], ids=["estimated", "measured"])
+def test_a_selector_decides(timer: FakeTimer | None) -> None:
+    selector = Selector([2])
+    (tactic,) = choose(Tuning(timer, selector=selector))
+    assert tactic == selector.offered[2].name
+    ((context, algorithm),) = selector.taken
+    assert algorithm.name == tactic
+    assert context.outputs == ("tensor<1024x1024xf16>",)
+    split = next(one for one in selector.offered if "p" in one.name.partition(":")[2])
+    assert split.workspace_size > 0
+    assert all(one.timing_msec > 0 for one in selector.offered if one.name != "generic")
+
+
+def test_an_empty_selection_allows_all_and_a_wrong_one_is_an_error() -> None:
+    assert choose(Tuning(FakeTimer(), selector=Selector([]))) == choose(Tuning(FakeTimer()))
+    with pytest.raises(InvalidInputError, match=r"the algorithm selector chose number 99 of \d+ algorithms"):
+        choose(Tuning(FakeTimer(), selector=Selector([99])))

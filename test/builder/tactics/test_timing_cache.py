@@ -1,0 +1,92 @@
+"""The timing cache: bytes and back, two caches into one, files that builds share, and files that are no cache."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from mlirt.builder.tactics.timing_cache import TimingCache
+from mlirt.errors import InvalidInputError
+
+
+def cache(place: str = "gpu", op: str = "matmul", **times: float) -> TimingCache:
+    made = TimingCache()
+    made.put(place, op, times or {"a": 1.5, "b": 2.0})
+    return made
+
+
+def test_bytes_and_back() -> None:
+    first = cache(a=1.5, never=float("inf"))
+    again = TimingCache(first.serialize())
+    assert again.get("gpu", "matmul") == {"a": 1.5, "never": float("inf")}
+    assert again.serialize() == first.serialize()
+    assert b"Infinity" not in first.serialize()
+    assert TimingCache().get("gpu", "matmul") == {}
+
+
+def test_the_order_of_entries_leaves_no_trace() -> None:
+    one, other = TimingCache(), TimingCache()
+    for made, order in ((one, "xy"), (other, "yx")):
+        for op in order:
+            made.put("gpu", op, {"a": 1.0})
+    assert one.serialize() == other.serialize()
+
+
+def test_combining_keeps_what_is_known() -> None:
+    first, second = cache(a=1.0), cache(a=9.0, b=2.0)
+    assert first.combine(second)
+    assert first.get("gpu", "matmul") == {"a": 1.0, "b": 2.0}
+
+
+def test_a_cache_of_another_device_is_combined_only_on_demand() -> None:
+    first, other = cache("gpu"), cache("other gpu")
+    assert not first.combine(other)
+    assert first.places() == ("gpu",)
+    assert first.combine(other, ignore_mismatch=True)
+    assert first.places() == ("gpu", "other gpu")
+    assert TimingCache().combine(other)
+
+
+def test_reset_forgets() -> None:
+    made = cache()
+    assert made.reset()
+    assert len(made) == 0
+
+
+def test_a_file_is_read_and_added_to(tmp_path: Path) -> None:
+    path = tmp_path / "times"
+    assert len(TimingCache.load(path)) == 0
+    cache(op="x").save(path)
+    cache(op="y").save(path)
+    assert len(TimingCache.load(path)) == 2
+
+
+def test_many_writers_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "times"
+
+    def write(number: int) -> None:
+        cache(op=f"op {number}").save(path)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(24)))
+    assert len(TimingCache.load(path)) == 24
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b"2.0", b"", "damaged"),
+        (b"1.5", b"0.5", "damaged"),
+        (b"{", b"\xff{", "damaged"),
+        (b"mlirt timing cache", b"something else", "no timing cache of mlirt"),
+        (b'"format": 1', b'"format": 99', "has format 99, this mlirt reads format 1"),
+    ],
+)
+def test_other_files_are_refused(old: bytes, new: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "times"
+    path.write_bytes(cache().serialize().replace(old, new))
+    with pytest.raises(InvalidInputError, match=message) as caught:
+        TimingCache.load(path)
+    assert str(path) in str(caught.value)

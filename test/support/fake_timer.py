@@ -1,0 +1,54 @@
+"""Stands for a device that measures tactics: kernels are not compiled, and times are what a test says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mlirt.builder.cubin import Cubin
+from mlirt.builder.tactics import measurement
+from mlirt.codegen.numba_cuda.kernel_text import KernelSource
+from mlirt.runtime.plan_file import Plan
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+Shape = tuple[int, ...]
+
+
+class FakeTimer:
+    """The time of a launch is `time` of the kernel's shared bytes, by default the fewer the faster."""
+
+    device = "fake device"
+    architecture = "sm_90a"
+
+    def __init__(self, time: Callable[[int], float] = float) -> None:
+        self.time = time
+        self.plans: list[Plan] = []
+        self.shapes: list[Sequence[Shape]] = []
+
+    def times(
+        self, plans: Sequence[Plan], shapes: Sequence[Sequence[Shape]], feeds: Sequence[Sequence[Array]]
+    ) -> list[float]:
+        for plan, of, arrays in zip(plans, shapes, feeds, strict=True):
+            assert [array.shape for array in arrays] == list(of)
+            self.plans.append(plan)
+            self.shapes.append(of)
+        return [len(plan.manifest.launches) * self.time(plan.manifest.kernels[0].shared_bytes) for plan in plans]
+
+
+def without_compiler(monkeypatch: pytest.MonkeyPatch, refused: Callable[[KernelSource], bool] | None = None) -> None:
+    """Let measurements take empty code for kernels; those that are `refused` fail to compile."""
+
+    def compile_kernels(
+        sources: Mapping[str, KernelSource], *_: Any, failures: dict[str, Any]
+    ) -> dict[str, dict[str, Cubin]]:
+        failures.update({name: "refused" for name, source in sources.items() if refused and refused(source)})
+        return {name: {"sm_90a": Cubin(b"\x7fELF", 32, 0)} for name in sources if name not in failures}
+
+    monkeypatch.setattr(measurement, "compile_kernels", compile_kernels)
+
+
+__all__ = ["FakeTimer", "without_compiler"]
