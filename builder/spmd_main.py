@@ -1,19 +1,26 @@
 """Builds the one object that drives every CPU engine: its threads take the parts of each kernel as they come.
 
 It is written as LLVM IR and is the same for every network: what differs is the table. Symbols of the object:
-  mlirt_main(table, rows, sync, nt, start, tid)  one thread's share of a run whose first row has the number `start`
-  mlirt_run(control, main, table, rows, sync, nt)    wakes the workers and takes part itself; returns when all is done
+  mlirt_main(table, sync, nt, start, tid)       one thread's share of the run that has the number `start`
+  mlirt_run(control, main, table, rows, sync, nt)    wakes the workers and takes part itself; returns when all is done:
+                                            0, or the number (from 1) of the row that stopped the run
   mlirt_worker(control, tid)                the life of a worker: spin a little, sleep, run, again; returns when stopped
   mlirt_prepare(control, nt)                makes the semaphores of a zeroed control block
   mlirt_spin(n)                             n pauses, to find out how long one takes
-A row is 3 words: address of the kernel, address of its parameters, flags (2: one part alone).
+A row is 3 words: address of the kernel, address of its parameters, flags (2: one part alone). Rows with one of these
+flags are control rows, which have no kernel; who finishes a row carries them out on the way to the next one:
+  4   jump: where the byte at address params[0] is 0 the row with the number params[1] is next
+  8   size: where the word at address params[0] is not params[1] the run stops
+  16  require: where the byte at address params[0] is 0 the run stops
 A row's work is cut into parts, more of them than threads: a thread that the system takes off its core costs the part
 that it holds and no more, and one that comes late finds nothing left to do. A thread takes its own parts first, whose
-data its cache has, then those of others. `sync` (64 words, zeroed once) holds the ticket in word 0 (number of the row
-<< 32, one bit for each part that is left) and the parts done in word 16. Row numbers grow through all runs: who has an
-old number can claim nothing, so the table of a finished run is never read. A kernel has at most 32 parts.
+data its cache has, then those of others. `sync` (64 words, zeroed once) holds the ticket in word 0 (number of the step
+<< 32, one bit for each part that is left), in word 1 the row that the ticket is for (-1: the run is over), in word 2
+the number of the run, in word 3 the row that stopped it, in word 4 the rows of the table, and the parts done in word
+16. Numbers grow through all runs: who comes from an old run sees a new number and leaves, so the table of a finished
+run is never read. A kernel has at most 32 parts.
 `control` is CONTROL_WORDS(nt) words, zeroed once; words that different threads write lie 128 bytes apart. Word 0 is the
-job number, odd while the words 16..22 are being written (main, table, rows, sync, nt, pauses before sleeping, start);
+job number, odd while the words 16..22 are being written (main, table, -, sync, nt, pauses before sleeping, start);
 32 stop; 48+16*tid whether that worker sleeps, and from the 4th word after it its semaphore.
 """
 
@@ -66,45 +73,110 @@ entry:
   ret i64 %parts
 }}
 
-; The ticket for a row: every part is left.
-define internal i64 @ticket(ptr %table, i64 %rows, i64 %i, i64 %nt, i64 %number) {{
+; The first row from row %from on that has a kernel; control rows on the way are carried out. -1 where the run ends.
+define internal i64 @settle(ptr %table, i64 %from, ptr %sync) {{
 entry:
-  %shifted = shl i64 %number, 32
-  %more = icmp slt i64 %i, %rows
-  br i1 %more, label %row, label %end
+  %rows_at = getelementptr i64, ptr %sync, i64 4
+  %rows = load i64, ptr %rows_at, align 8
+  br label %look
+look:
+  %i = phi i64 [ %from, %entry ], [ %next, %pass ], [ %target, %jumps ]
+  %inside = icmp ult i64 %i, %rows
+  br i1 %inside, label %row, label %end
 row:
-  %parts = call i64 @parts(ptr %table, i64 %i, i64 %nt)
-  %bit = shl i64 1, %parts
-  %left = sub i64 %bit, 1
-  %full = or i64 %shifted, %left
-  ret i64 %full
+  %next = add i64 %i, 1
+  %word = mul i64 %i, 3
+  %params_word = add i64 %word, 1
+  %flags_word = add i64 %word, 2
+  %params_at = getelementptr i64, ptr %table, i64 %params_word
+  %flags_at = getelementptr i64, ptr %table, i64 %flags_word
+  %flags = load i64, ptr %flags_at, align 8
+  %control = and i64 %flags, 28
+  %is_kernel = icmp eq i64 %control, 0
+  br i1 %is_kernel, label %found, label %act
+act:
+  %params = load ptr, ptr %params_at, align 8
+  %given_at = getelementptr i64, ptr %params, i64 1
+  %place = load ptr, ptr %params, align 8
+  %given = load i64, ptr %given_at, align 8
+  %size_flag = and i64 %flags, 8
+  %is_size = icmp ne i64 %size_flag, 0
+  br i1 %is_size, label %size, label %byte
+size:
+  %found_size = load i64, ptr %place, align 1
+  %right = icmp eq i64 %found_size, %given
+  br i1 %right, label %pass, label %stop
+byte:
+  %truth = load i8, ptr %place, align 1
+  %holds = icmp ne i8 %truth, 0
+  br i1 %holds, label %pass, label %zero
+zero:
+  %jump_flag = and i64 %flags, 4
+  %is_jump = icmp ne i64 %jump_flag, 0
+  br i1 %is_jump, label %jumps, label %stop
+jumps:
+  %target = add i64 %given, 0
+  br label %look
+pass:
+  br label %look
+stop:
+  %stopped_at = getelementptr i64, ptr %sync, i64 3
+  store i64 %next, ptr %stopped_at, align 8
+  br label %end
 end:
-  ret i64 %shifted
+  ret i64 -1
+found:
+  ret i64 %i
 }}
 
-define void @mlirt_main(ptr %table, i64 %rows, ptr %sync, i64 %nt, i64 %start, i64 %tid) {{
+; Open the first row with a kernel from row %from on to all threads.
+define internal void @publish(ptr %table, i64 %from, ptr %sync, i64 %nt) {{
 entry:
+  %row = call i64 @settle(ptr %table, i64 %from, ptr %sync)
+  %row_at = getelementptr i64, ptr %sync, i64 1
+  store atomic i64 %row, ptr %row_at seq_cst, align 8
+  %old = load atomic i64, ptr %sync monotonic, align 8
+  %number = lshr i64 %old, 32
+  %next_number = add i64 %number, 1
+  %shifted = shl i64 %next_number, 32
+  %more = icmp sge i64 %row, 0
+  br i1 %more, label %open, label %done
+open:
+  %parts = call i64 @parts(ptr %table, i64 %row, i64 %nt)
+  %bit = shl i64 1, %parts
+  %left = sub i64 %bit, 1
+  br label %done
+done:
+  %bits = phi i64 [ 0, %entry ], [ %left, %open ]
+  %ticket = or i64 %shifted, %bits
+  store atomic i64 %ticket, ptr %sync seq_cst, align 8
+  ret void
+}}
+
+define void @mlirt_main(ptr %table, ptr %sync, i64 %nt, i64 %start, i64 %tid) {{
+entry:
+  %row_at = getelementptr i64, ptr %sync, i64 1
+  %run_at = getelementptr i64, ptr %sync, i64 2
   %done_at = getelementptr i64, ptr %sync, i64 16
   %each = call i64 @share(i64 %nt)
   %own = mul i64 %tid, %each
   %first_own = and i64 %own, 31
-  %any = icmp sgt i64 %rows, 0
-  br i1 %any, label %row, label %leave
-row:
-  %i = phi i64 [ 0, %entry ], [ %next, %advance ]
-  %long_number = add i64 %start, %i
-  %number = and i64 %long_number, 4294967295
   br label %look
+; The words beside the ticket belong to it where claiming a part succeeds: nobody writes them while parts are left.
 look:
-  %n = phi i64 [ 0, %row ], [ 0, %work ], [ 0, %lost ], [ %counted, %patient ], [ {resume}, %give_way ]
-  %ticket = load atomic i64, ptr %sync acquire, align 8
-  %current = lshr i64 %ticket, 32
-  %here = icmp eq i64 %current, %number
-  br i1 %here, label %count_parts, label %advance
+  %n = phi i64 [ 0, %entry ], [ 0, %work ], [ 0, %open ], [ 0, %lost ], [ %counted, %patient ], [ {resume}, %give_way ]
+  %ticket = load atomic i64, ptr %sync seq_cst, align 8
+  %run = load atomic i64, ptr %run_at seq_cst, align 8
+  %row = load atomic i64, ptr %row_at seq_cst, align 8
+  %ours = icmp eq i64 %run, %start
+  br i1 %ours, label %count_parts, label %leave
 count_parts:
   %left = and i64 %ticket, 4294967295
   %some = icmp ne i64 %left, 0
-  br i1 %some, label %claim, label %wait
+  br i1 %some, label %claim, label %none
+none:
+  %over = icmp slt i64 %row, 0
+  br i1 %over, label %leave, label %wait
 claim:
   %from_own = lshr i64 %left, %first_own
   %has_own = icmp ne i64 %from_own, 0
@@ -120,12 +192,12 @@ claim:
 lost:
   br label %look
 work:
-  %word = mul i64 %i, 3
+  %word = mul i64 %row, 3
   %code_at = getelementptr i64, ptr %table, i64 %word
   %params_at = getelementptr i64, ptr %code_at, i64 1
   %code = load ptr, ptr %code_at, align 8
   %params = load ptr, ptr %params_at, align 8
-  %parts = call i64 @parts(ptr %table, i64 %i, i64 %nt)
+  %parts = call i64 @parts(ptr %table, i64 %row, i64 %nt)
   call void %code(ptr %params, i64 %part, i64 %parts)
   %before = atomicrmw add ptr %done_at, i64 1 acq_rel
   %finished = add i64 %before, 1
@@ -133,11 +205,9 @@ work:
   br i1 %last, label %open, label %look
 open:
   store atomic i64 0, ptr %done_at monotonic, align 8
-  %following = add i64 %i, 1
-  %following_number = add i64 %number, 1
-  %fresh = call i64 @ticket(ptr %table, i64 %rows, i64 %following, i64 %nt, i64 %following_number)
-  store atomic i64 %fresh, ptr %sync release, align 8
-  br label %advance
+  %following = add i64 %row, 1
+  call void @publish(ptr %table, i64 %following, ptr %sync, i64 %nt)
+  br label %look
 wait:
   {pause}
   %counted = add i64 %n, 1
@@ -148,33 +218,32 @@ patient:
 give_way:
   call i32 @sched_yield()
   br label %look
-advance:
-  %next = add i64 %i, 1
-  %is_last = icmp eq i64 %next, %rows
-  br i1 %is_last, label %leave, label %row
 leave:
   ret void
 }}
 
-define void @mlirt_run(ptr %control, ptr %main, ptr %table, i64 %rows, ptr %sync, i64 %nt) {{
+define i64 @mlirt_run(ptr %control, ptr %main, ptr %table, i64 %rows, ptr %sync, i64 %nt) {{
 entry:
   %main_at = getelementptr i64, ptr %control, i64 16
   %table_at = getelementptr i64, ptr %control, i64 17
-  %rows_at = getelementptr i64, ptr %control, i64 18
   %sync_at = getelementptr i64, ptr %control, i64 19
   %nt_at = getelementptr i64, ptr %control, i64 20
   %start_at = getelementptr i64, ptr %control, i64 22
-  %ticket = load atomic i64, ptr %sync acquire, align 8
-  %start = lshr i64 %ticket, 32
+  %run_at = getelementptr i64, ptr %sync, i64 2
+  %stopped_at = getelementptr i64, ptr %sync, i64 3
+  %rows_at = getelementptr i64, ptr %sync, i64 4
+  %before = load atomic i64, ptr %run_at seq_cst, align 8
+  %start = add i64 %before, 1
   %writing = atomicrmw add ptr %control, i64 1 seq_cst
   store atomic ptr %main, ptr %main_at seq_cst, align 8
   store atomic ptr %table, ptr %table_at seq_cst, align 8
-  store atomic i64 %rows, ptr %rows_at seq_cst, align 8
   store atomic ptr %sync, ptr %sync_at seq_cst, align 8
   store atomic i64 %nt, ptr %nt_at seq_cst, align 8
   store atomic i64 %start, ptr %start_at seq_cst, align 8
-  %first = call i64 @ticket(ptr %table, i64 %rows, i64 0, i64 %nt, i64 %start)
-  store atomic i64 %first, ptr %sync seq_cst, align 8
+  store atomic i64 0, ptr %stopped_at seq_cst, align 8
+  store atomic i64 %rows, ptr %rows_at seq_cst, align 8
+  store atomic i64 %start, ptr %run_at seq_cst, align 8
+  call void @publish(ptr %table, i64 0, ptr %sync, i64 %nt)
   %job = atomicrmw add ptr %control, i64 1 seq_cst
   br label %worker
 worker:
@@ -200,8 +269,9 @@ awake:
   %next = add i64 %tid, 1
   br label %worker
 work:
-  call void %main(ptr %table, i64 %rows, ptr %sync, i64 %nt, i64 %start, i64 0)
-  ret void
+  call void %main(ptr %table, ptr %sync, i64 %nt, i64 %start, i64 0)
+  %stopped = load atomic i64, ptr %stopped_at seq_cst, align 8
+  ret i64 %stopped
 }}
 
 define void @mlirt_worker(ptr %control, i64 %tid) {{
@@ -212,7 +282,6 @@ entry:
   %semaphore = getelementptr i64, ptr %flag, i64 4
   %main_at = getelementptr i64, ptr %control, i64 16
   %table_at = getelementptr i64, ptr %control, i64 17
-  %rows_at = getelementptr i64, ptr %control, i64 18
   %sync_at = getelementptr i64, ptr %control, i64 19
   %nt_at = getelementptr i64, ptr %control, i64 20
   %pauses_at = getelementptr i64, ptr %control, i64 21
@@ -263,7 +332,6 @@ begin:
 read:
   %main = load atomic ptr, ptr %main_at seq_cst, align 8
   %table = load atomic ptr, ptr %table_at seq_cst, align 8
-  %rows = load atomic i64, ptr %rows_at seq_cst, align 8
   %sync = load atomic ptr, ptr %sync_at seq_cst, align 8
   %nt = load atomic i64, ptr %nt_at seq_cst, align 8
   %start = load atomic i64, ptr %start_at seq_cst, align 8
@@ -271,7 +339,7 @@ read:
   %same = icmp eq i64 %now, %number
   br i1 %same, label %work, label %idle
 work:
-  call void %main(ptr %table, i64 %rows, ptr %sync, i64 %nt, i64 %start, i64 %tid)
+  call void %main(ptr %table, ptr %sync, i64 %nt, i64 %start, i64 %tid)
   br label %idle
 leave:
   ret void

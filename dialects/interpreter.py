@@ -13,9 +13,13 @@ from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.diagnostics import OperationError, title
+from mlirt.dialects.region_interpreter import execute, is_structural, restored
+from mlirt.dialects.regions import ControlOp, Terminator
 from mlirt.dialects.symbol_values import bind, symbol_values
-from mlirt.dialects.tensor_types import element_name, element_of
+from mlirt.dialects.symbolic import evaluate, symbols
+from mlirt.dialects.tensor_types import dims, element_name, element_of, is_tensor
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.define_size import DefineSizeOp
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import CompileError, InvalidInputError, MlirtError, UnsupportedError
 
@@ -38,10 +42,39 @@ def interpret(
     that names the layer where an op fails.
     """
     func = entry_function(module, function)
-    arguments, values = _bind_inputs(func, inputs)
-    with symbol_values(values):
-        results = _Interpreter(weights_of(ctx), values, observe).run(func.body.block, arguments)
-    return named_outputs(func, results)
+    guesses = dict.fromkeys(_late_sizes(func), 1)
+    while True:
+        arguments, values = _bind_inputs(func, inputs)
+        values.update(guesses)
+        try:
+            with symbol_values(values):
+                results = _Interpreter(weights_of(ctx), values, guesses, observe).run(func.body.block, arguments)
+        except _WrongGuess as found:
+            guesses[found.symbol] = found.size
+        else:
+            return named_outputs(func, results)
+
+
+class _WrongGuess(Exception):
+    """A size is another than it was taken for."""
+
+    def __init__(self, symbol: str, size: int) -> None:
+        super().__init__(symbol, size)
+        self.symbol, self.size = symbol, size
+
+
+def _late_sizes(func: FuncOp) -> list[str]:
+    """Symbols that tensors have before the op that gives them their value: what a loop collects until it ends."""
+    ops = list(func.walk())
+    defined = {op.symbol.data: place for place, op in enumerate(ops) if isinstance(op, DefineSizeOp)}
+    if not defined:
+        return []
+    late: set[str] = set()
+    for place, op in enumerate(ops):
+        types = [result.type for result in op.results if is_tensor(result.type)]
+        if not isinstance(op, ControlOp):
+            late |= {name for of in types for dim in dims(of) for name in symbols(dim) if place < defined.get(name, -1)}
+    return sorted(late)
 
 
 def entry_function(module: ModuleOp, function: str = "main") -> FuncOp:
@@ -109,20 +142,25 @@ def _check_element(label: str, of: Attribute, array: Array) -> None:
 class _Interpreter:
     """Executes blocks; values are dropped after their last use, so that memory stays that of a run."""
 
-    def __init__(self, store: WeightStore, symbols: dict[str, int], observe: Observer | None):
+    def __init__(
+        self, store: WeightStore, symbols: dict[str, int], guesses: Mapping[str, int], observe: Observer | None
+    ) -> None:
         self.store = store
+        self.guesses = guesses
         self.symbols = symbols
         self.observe = observe
 
-    def run(self, block: Block, arguments: Sequence[Array]) -> list[Array]:
-        """The values that the block's terminator ends with."""
-        known: dict[SSAValue, Array] = dict(zip(block.args, arguments, strict=True))
+    def run(
+        self, block: Block, arguments: Sequence[Array], around: Mapping[SSAValue, Array] | None = None
+    ) -> list[Array]:
+        """The values that the block's terminator ends with; `around` has what the block sees of its surroundings."""
+        known: dict[SSAValue, Array] = {**(around or {}), **dict(zip(block.args, arguments, strict=True))}
         last = _last_uses(block)
         for op in block.ops:
             operands = [known[operand] for operand in op.operands]
-            if isinstance(op, ReturnOp):
+            if isinstance(op, ReturnOp | Terminator):
                 return operands
-            results = self._results(op, operands)
+            results = self._structural(op, operands, known) if is_structural(op) else self._results(op, operands)
             known.update(zip(op.results, results, strict=True))
             if self.observe is not None:
                 self.observe(op, results)
@@ -144,9 +182,40 @@ class _Interpreter:
             raise InvalidInputError(f"{title(op)} cannot be computed for these inputs: {error}") from error
         return results
 
+    def _structural(self, op: Operation, operands: Sequence[Array], known: Mapping[SSAValue, Array]) -> Sequence[Array]:
+        """The results of a branch or a loop: what is learnt about sizes in a region holds for that trip alone."""
+        before = dict(self.symbols)
+
+        def run(block: Block, arguments: Sequence[Array]) -> list[Array]:
+            restored(self.symbols, before)
+            for argument, array in zip(block.args, arguments, strict=True):
+                if is_tensor(argument.type):
+                    bind(argument.type, array.shape, self.symbols, "its value")
+            return self.run(block, arguments, known)
+
+        results = execute(op, operands, run)
+        defined = {name: value for name, value in self.symbols.items() if name not in before}
+        restored(self.symbols, before)
+        for result, array in zip(op.results, results, strict=True):
+            if is_tensor(result.type):
+                bind(result.type, array.shape, self.symbols, "its result")
+        self.symbols.update({name: value for name, value in defined.items() if name not in self.symbols})
+        return results
+
+    def _define(self, op: DefineSizeOp, operands: Sequence[Array]) -> None:
+        dimension = op.dimension()
+        size = int(operands[0]) if dimension is None else evaluate(dimension, self.symbols)
+        if size < 0:
+            raise InvalidInputError(f"the size {op.symbol.data} would be {size}")
+        if self.guesses.get(op.symbol.data, size) != size:
+            raise _WrongGuess(op.symbol.data, size)
+        self.symbols[op.symbol.data] = size
+
     def _execute(self, op: Operation, operands: Sequence[Array]) -> Sequence[Array]:
         if isinstance(op, ConstantOp):
             return [op.array(self.store)]
+        if isinstance(op, DefineSizeOp):
+            self._define(op, operands)
         reference = getattr(op, "reference", None)
         if reference is None:
             raise UnsupportedError("is not known to the interpreter: lower or remove it first")

@@ -121,6 +121,11 @@ def dims(of: Attribute) -> tuple[Dim, ...]:
     )
 
 
+def is_tensor(of: Attribute) -> bool:
+    """Whether values of a type are tensors, not numbers or memory."""
+    return of.name == TensorType.name
+
+
 def element_of(of: Attribute) -> Attribute:
     """The element type of a tensor type."""
     return cast("Tensor", of).get_element_type()

@@ -32,8 +32,10 @@ class Phase:
     legal: frozenset[str]
 
 
-NETWORK = frozenset({"builtin", "func", "check", "trt"})
-FUSED = frozenset({"builtin", "func", "check", "trt.constant", "fused", "arith", "math"})
+BRIDGES = frozenset({"tensor.extract", "tensor.from_elements", "arith.constant", "arith.index_cast"})
+NETWORK = BRIDGES | frozenset({"builtin", "func", "check", "trt", "scf"})
+CHECKS = frozenset({"trt.define_size", "trt.require"})
+FUSED = CHECKS | BRIDGES | frozenset({"builtin", "func", "check", "trt.constant", "fused", "scf", "arith", "math"})
 LOOPS = frozenset({"builtin", "func", "trt.constant", "plan", "kernel", "scf", "arith", "math", "memref"})
 
 PHASES = (
@@ -75,6 +77,7 @@ PHASES = (
                 "cuda",
                 "fp16",
             ),
+            Step("expand-counted-loops", "the counter is a tensor like others, whose arithmetic is compiled as theirs"),
             Step("convert-trt-to-fused", "every layer becomes a family with a scalar body"),
             Step("eliminate-dead-layers", "views that undo each other go before they hide a producer"),
             Step("sink-views", "reshapes let the scalar bodies behind them pass"),

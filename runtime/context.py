@@ -13,9 +13,12 @@ from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import Program, RunTimes, Session
 from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.manifest import Manifest
-from mlirt.runtime.shape_binding import Shape, bind_shapes
+from mlirt.runtime.program import Requirement, SizeCheck, steps
+from mlirt.runtime.shape_binding import GUESS, Shape, bind_shapes
 
 _SHAPES_KEPT = 4
+# How often a run is made again before a size counts as one that changes while the network runs.
+_TRIES_PER_SIZE = 4
 
 
 class ExecutionContext:
@@ -28,8 +31,10 @@ class ExecutionContext:
         self._input_names = [tensor.name for tensor in manifest.inputs]
         self._known_names = set(self._input_names)
         self._output_names = [tensor.name for tensor in manifest.outputs]
-        self._programs: OrderedDict[tuple[Shape, ...], Program] = OrderedDict()
+        self._programs: OrderedDict[tuple[tuple[Shape, ...], tuple[int, ...]], Program] = OrderedDict()
+        self._sizes = dict.fromkeys(manifest.sizes, GUESS)
         self._lock = threading.Lock()
+        self._checks = any(isinstance(step, SizeCheck | Requirement) for step in steps(manifest.program))
         if not manifest.symbols:
             self._prepare(tuple(tuple(evaluate(dim, {}) for dim in tensor.shape) for tensor in manifest.inputs))
 
@@ -37,9 +42,7 @@ class ExecutionContext:
         """The outputs by name, in fresh arrays, for inputs by name; InvalidInputError where an input does not fit."""
         arrays = self._checked(feeds)
         with self._lock:
-            program = self._program(arrays, timed=False)
-            program.upload(arrays)
-            program.execute()
+            program = self._run(arrays)
             return dict(zip(self._output_names, program.download(), strict=True))
 
     def run_positional(self, *arrays: np.ndarray) -> list[np.ndarray]:
@@ -52,7 +55,7 @@ class ExecutionContext:
         """Run once and say when each stage began and ended."""
         arrays = self._checked(feeds)
         with self._lock:
-            program = self._program(arrays)
+            program = self._settled(arrays)
             start = _now()
             program.upload(arrays)
             uploaded = _now()
@@ -70,7 +73,7 @@ class ExecutionContext:
         """Upload once; the returned object repeats the kernels alone (for measuring without data transfers)."""
         arrays = self._checked(feeds)
         with self._lock:
-            program = self._program(arrays)
+            program = self._settled(arrays)
             program.upload(arrays)
         return ResidentRun(program, self._lock)
 
@@ -78,10 +81,33 @@ class ExecutionContext:
         """(layer, milliseconds) of every launch, each run alone; the outputs are thrown away."""
         arrays = self._checked(feeds)
         with self._lock:
-            program = self._program(arrays)
+            program = self._settled(arrays)
             program.upload(arrays)
             times = program.profile()
         return [(launch.layer, ms) for launch, ms in zip(self._manifest.launches, times, strict=True)]
+
+    def _run(self, arrays: Sequence[np.ndarray]) -> Program:
+        """Run with what the run's own sizes were last time, and again where they turn out to be others."""
+        for _ in range(1 + _TRIES_PER_SIZE * len(self._sizes)):
+            program = self._program(arrays, timed=False)
+            program.upload(arrays)
+            program.execute()
+            if not self._checks:
+                return program
+            wrong = program.wrong_size()
+            if wrong is None:
+                return program
+            symbol, size = wrong
+            if size < 0:
+                raise InvalidInputError(f"the inputs give the size {symbol} the value {size}; a size is at least 0")
+            self._sizes[symbol] = size
+        raise InvalidInputError(f"the sizes {', '.join(self._sizes)} do not settle: one changes while the network runs")
+
+    def _settled(self, arrays: Sequence[np.ndarray]) -> Program:
+        """The program for these inputs, whose data may decide about sizes."""
+        if self._sizes:
+            self._run(arrays).wait()
+        return self._program(arrays)
 
     def _checked(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         if set(feeds) != self._known_names:
@@ -100,17 +126,18 @@ class ExecutionContext:
 
     def _program(self, arrays: Sequence[np.ndarray], timed: bool = True) -> Program:
         shapes = cast("tuple[Shape, ...]", tuple([array.shape for array in arrays]))
-        program = self._programs.get(shapes)
+        key = (shapes, tuple(self._sizes.values()))
+        program = self._programs.get(key)
         if program is None:
             program = self._prepare(shapes)
         elif len(self._programs) > 1:
-            self._programs.move_to_end(shapes)
+            self._programs.move_to_end(key)
         program.timed = timed
         return program
 
     def _prepare(self, shapes: tuple[Shape, ...]) -> Program:
-        program = self._session.prepare(bind_shapes(self._manifest, shapes))
-        self._programs[shapes] = program
+        program = self._session.prepare(bind_shapes(self._manifest, shapes, self._sizes))
+        self._programs[shapes, tuple(self._sizes.values())] = program
         if len(self._programs) > _SHAPES_KEPT:
             self._programs.popitem(last=False)
         return program

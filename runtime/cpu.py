@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mlirt.errors import PlanError
+from mlirt.errors import InvalidInputError, PlanError
+from mlirt.runtime.control_rows import JumpRow, KernelRow, RequireRow, Row, SizeRow, rows_of
 from mlirt.runtime.data_types import numpy_dtype
+from mlirt.runtime.device import WrongSize
 from mlirt.runtime.host_cpu import refuse_foreign_code, thread_count
 from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, OutputMemory, address_of, aligned_empty
 from mlirt.runtime.manifest import Manifest
@@ -18,7 +20,7 @@ from mlirt.runtime.worker_pool import SYMBOLS, WorkerPool, shared_pool
 
 _ROW_WORDS = 3
 _PARAMETER_LINE = 8
-_NO_BARRIER, _SERIAL = 1, 2
+_NO_BARRIER, _SERIAL, _JUMP, _SIZE, _REQUIRE = 1, 2, 4, 8, 16
 
 
 class CpuDevice:
@@ -46,11 +48,12 @@ class CpuDevice:
         code = LinkedCode(dict(sorted(objects.items())), needed)
         return code, [code.addresses[home] for home in homes]
 
-    def run(self, table: int, rows: int) -> None:
-        """Run rows of the table at address `table` with all threads."""
-        if self._code is not None:
-            pool: WorkerPool = shared_pool(self._code, self._main_section, self.threads)
-            pool.run(table, rows)
+    def run(self, table: int, rows: int) -> int:
+        """Run rows of the table at address `table` with all threads; the number of the row that stopped it, or 0."""
+        if self._code is None:
+            return 0
+        pool: WorkerPool = shared_pool(self._code, self._main_section, self.threads)
+        return pool.run(table, rows)
 
     def session(self) -> "CpuSession":
         """A new context's memory."""
@@ -111,6 +114,8 @@ class CpuProgram:
         self._bound_outputs = self._choose_bound_outputs()
         self._scratch = self._make_scratch()
         self._patches: dict[int, list[tuple[int, int]]] = {}
+        self._rows = rows_of(manifest.program, binding)
+        self._stopped = 0
         self._table, self._parameters = self._fill()
         self._input_patches = [self._patch_of(tensor.buffer) for tensor in manifest.inputs]
         self._output_patches = {i: self._patch_of(root) for root, i in self._bound_outputs.items()}
@@ -135,19 +140,32 @@ class CpuProgram:
         return {i: HostBlock(self._binding.sizes[i]) for i in loose}
 
     def _fill(self) -> tuple[np.ndarray, np.ndarray]:
-        launches = self._binding.launches
-        lines = [-(-max(len(launch.args), 1) // _PARAMETER_LINE) * _PARAMETER_LINE for launch in launches]
-        parameters = aligned_empty((max(sum(lines), 1),), np.dtype(np.int64))
-        table = aligned_empty((max(len(launches), 1), _ROW_WORDS), np.dtype(np.int64))
+        lines = [-(-max(_parameter_count(row), 1) // _PARAMETER_LINE) * _PARAMETER_LINE for row in self._rows]
+        parameters = aligned_empty((sum(lines) + 1,), np.dtype(np.int64))
+        parameters[-1] = 0  # what an unconditional jump looks at
+        table = aligned_empty((max(len(self._rows), 1), _ROW_WORDS), np.dtype(np.int64))
         base, start = address_of(parameters), 0
-        for row, (launch, line) in enumerate(zip(launches, lines, strict=True)):
-            entry = self._device.manifest.launches[launch.index]
-            flags = _NO_BARRIER * entry.no_barrier + _SERIAL * entry.serial
-            table[row] = self._device.kernel_addresses[entry.kernel], base + start * 8, flags
-            for column, argument in enumerate(launch.args):
-                parameters[start + column] = self._word(argument, start + column)
+        zero = base + (len(parameters) - 1) * 8
+        for number, (row, line) in enumerate(zip(self._rows, lines, strict=True)):
+            code, flags, words = self._row(row, start, zero)
+            table[number] = code, base + start * 8, flags
+            parameters[start : start + len(words)] = words
             start += line
         return table, parameters
+
+    def _row(self, row: Row, start: int, zero: int) -> tuple[int, int, list[int]]:
+        """The kernel, the flags and the parameters of a row; `zero` is the address of a word that is 0."""
+        if isinstance(row, KernelRow):
+            entry = self._device.manifest.launches[row.launch.index]
+            flags = _NO_BARRIER * entry.no_barrier + _SERIAL * entry.serial
+            words = [self._word(argument, start + k) for k, argument in enumerate(row.launch.args)]
+            return self._device.kernel_addresses[entry.kernel], flags, words
+        looked_at = zero if row.place is None else self._word(row.place, start)
+        if isinstance(row, JumpRow):
+            return 0, _JUMP, [looked_at, row.target]
+        if isinstance(row, SizeRow):
+            return 0, _SIZE, [looked_at, row.expected if row.place is not None else -1]
+        return 0, _REQUIRE, [looked_at, 0]
 
     def _word(self, argument: BoundArgument, at: int) -> int:
         """The parameter word of one argument; those in the caller's arrays are noted to be patched."""
@@ -193,9 +211,19 @@ class CpuProgram:
             self._session.tenant = self._tenancy
 
     def execute(self) -> None:
-        """Run all rows; returns when they are done."""
+        """Run all rows; returns when they are done, or when one stopped the run."""
         self._enter()
-        self._device.run(address_of(self._table), len(self._binding.launches))
+        self._stopped = self._device.run(address_of(self._table), len(self._rows))
+
+    def wrong_size(self) -> WrongSize | None:
+        """The size that the last run found to be another than it was taken for; raises where an input is at fault."""
+        if not self._stopped:
+            return None
+        row = self._rows[self._stopped - 1]
+        if isinstance(row, RequireRow):
+            raise InvalidInputError(row.message)
+        assert isinstance(row, SizeRow)
+        return row.symbol, row.expected if row.place is None else int(self._bytes_at(row.place, 8).view(np.int64)[0])
 
     def download(self) -> list[np.ndarray]:
         """Copy the outputs that do not lie in a returned array already; return them all."""
@@ -227,14 +255,29 @@ class CpuProgram:
         """The host's clock counts."""
 
     def profile(self) -> list[float]:
-        """Run row by row."""
+        """Run row by row; a launch in a loop has the time of all its trips."""
         self._enter()
-        times: list[float] = []
-        for row in range(len(self._binding.launches)):
+        times = [0.0] * len(self._binding.launches)
+        number = 0
+        while number < len(self._rows):
+            row = self._rows[number]
             start = time.perf_counter()
-            self._device.run(address_of(self._table) + row * _ROW_WORDS * 8, 1)
-            times.append((time.perf_counter() - start) * 1e3)
+            if isinstance(row, KernelRow):
+                self._device.run(address_of(self._table) + number * _ROW_WORDS * 8, 1)
+                times[row.launch.index] += (time.perf_counter() - start) * 1e3
+            number = self._after(row, number)
         return times
+
+    def _after(self, row: Row, number: int) -> int:
+        """The row that follows a row."""
+        if not isinstance(row, JumpRow):
+            return number + 1
+        holds = row.place is not None and bool(self._bytes_at(row.place, 1)[0])
+        return number + 1 if holds else row.target
+
+
+def _parameter_count(row: Row) -> int:
+    return len(row.launch.args) if isinstance(row, KernelRow) else 2
 
 
 class Patch:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from mlirt.errors import PlanError
+from mlirt.errors import PlanError, UnsupportedError
 from mlirt.runtime.cuda_driver import DeviceError, Driver, Handle, open_driver
 from mlirt.runtime.data_types import numpy_dtype
+from mlirt.runtime.device import WrongSize
 from mlirt.runtime.host_memory import address_of
 from mlirt.runtime.manifest import Kernel, Manifest
 from mlirt.runtime.memory_planning import aligned
@@ -77,6 +78,8 @@ class CudaDevice:
 
     def __init__(self, plan: Plan, driver: Driver | None = None) -> None:
         self.manifest = plan.manifest
+        if list(self.manifest.program) != list(range(len(self.manifest.launches))):
+            raise UnsupportedError("branches and loops run on the CPU only so far; build the engine for 'cpu'")
         self.driver = driver or open_driver()
         self.driver.activate()
         capability = self.driver.compute_capability()
@@ -241,6 +244,9 @@ class CudaProgram:
         if self._graph:
             self._driver.replay(self._graph, self._session.stream)
         self._mark(3)
+
+    def wrong_size(self) -> WrongSize | None:
+        """Sizes that the run tells are not known on this device."""
 
     def download(self) -> list[np.ndarray]:
         """Queue the way back, wait, and return the outputs."""

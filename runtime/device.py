@@ -8,6 +8,9 @@ import numpy as np
 
 from mlirt.runtime.shape_binding import ShapeBinding
 
+WrongSize = tuple[str, int]
+"""A symbol that only the run tells, and what it turned out to be."""
+
 
 @dataclass(frozen=True)
 class RunTimes:
@@ -38,6 +41,13 @@ class Program(Protocol):
 
     def execute(self) -> None:
         """Run the kernels, or put them on the device's queue."""
+        ...
+
+    def wrong_size(self) -> WrongSize | None:
+        """Wait, and return the size that stopped the last run because it was taken for another; None where all held.
+
+        Raises InvalidInputError where a check of the network found an input that makes no sense.
+        """
         ...
 
     def download(self) -> list[np.ndarray]:

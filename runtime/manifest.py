@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mlirt.runtime.expressions import Expression
+from mlirt.runtime.program import Program
 from mlirt.runtime.tensor_maps import MapLayout
 
-FORMAT = 1
+FORMAT = 2
 ARGUMENT_TYPES = ("ptr", "map", "i64", "i32", "f32", "f64")
 
 
@@ -148,11 +149,15 @@ class Manifest:
     name: str
     target: Target
     symbols: tuple[Symbol, ...]
+    sizes: tuple[str, ...]
+    """Symbols that only a run can tell: it is made with guesses, and again where they turn out wrong."""
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     buffers: tuple[Buffer, ...]
     kernels: tuple[Kernel, ...]
     launches: tuple[Launch, ...]
+    program: Program
+    """The order of the launches: one after the other, but for branches and loops."""
     main: str | None
     profiles: tuple[Mapping[str, ShapeRange], ...]
     layers: tuple[Mapping[str, object], ...]

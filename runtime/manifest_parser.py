@@ -29,6 +29,7 @@ from mlirt.runtime.manifest import (
 )
 from mlirt.runtime.manifest_maps import map_argument
 from mlirt.runtime.manifest_rules import check_lifetimes, check_tensors, check_weights, roots
+from mlirt.runtime.program_parser import parse_program
 
 _MANY = 1 << 20
 _MAX_RANK = 64
@@ -39,7 +40,7 @@ _MAX_CLUSTER = 16
 _NON_FINITE = {"inf": inf, "-inf": -inf, "nan": nan}
 _TOP_FIELDS = (
     *("format", "mlirt", "name", "target", "symbols", "inputs", "outputs"),
-    *("buffers", "kernels", "launches", "main", "profiles", "layers", "info"),
+    *("buffers", "kernels", "launches", "program", "sizes", "main", "profiles", "layers", "info"),
 )
 
 
@@ -50,7 +51,10 @@ def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mappi
     if version != FORMAT:
         raise PlanError(f"the plan has format version {version}, this mlirt reads version {FORMAT}; please rebuild it")
     target = _target(top)
-    names = _symbol_names(top)
+    bound, sizes = _symbol_names(top), top.texts("sizes", _MANY, [])
+    names = (*bound, *sizes)
+    if len(set(names)) != len(names):
+        raise top.error("sizes", "two symbols have one name")
     raw_buffers, raw_launches = top.items("buffers", _MANY), top.items("launches", _MANY)
     inputs = _tensors(top, "inputs", names, len(raw_buffers))
     buffers = tuple(
@@ -63,7 +67,8 @@ def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mappi
         mlirt=top.text("mlirt"),
         name=top.text("name"),
         target=target,
-        symbols=_symbols(top, names, inputs),
+        symbols=_symbols(top, bound, inputs),
+        sizes=sizes,
         inputs=inputs,
         outputs=_tensors(top, "outputs", names, len(buffers)),
         buffers=buffers,
@@ -71,6 +76,7 @@ def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mappi
         launches=tuple(
             _launch(raw, f"launches[{i}]", target, kernels, len(buffers), names) for i, raw in enumerate(raw_launches)
         ),
+        program=parse_program(top, len(raw_launches), len(buffers), names, sizes),
         main=top.optional_text("main"),
         profiles=tuple(_profile(raw, i, inputs) for i, raw in enumerate(top.items("profiles", 1024, []))),
         layers=tuple(_layer(raw, i) for i, raw in enumerate(top.items("layers", _MANY, []))),

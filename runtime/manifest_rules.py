@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from mlirt.errors import PlanError
 from mlirt.runtime.manifest import Buffer, BufferArgument, Manifest, MapArgument
+from mlirt.runtime.program import Loop, launches, place_of, steps
 
 
 def roots(buffers: tuple[Buffer, ...]) -> tuple[int, ...]:
@@ -69,8 +70,29 @@ def check_lifetimes(manifest: Manifest) -> None:
                     f"plan manifest: launches[{step}] ({launch.layer[:80]}) uses buffer {root} "
                     f"outside of its lifetime [{owner.first}, {owner.last}]"
                 )
-    steps = len(manifest.launches)
+    for loop in (step for step in steps(manifest.program) if isinstance(step, Loop)):
+        _check_loop(manifest, loop)
+    count = len(manifest.launches)
     for i, tensor in enumerate(manifest.outputs):
         owner = manifest.buffers[manifest.roots[tensor.buffer]]
-        if owner.kind == "arena" and owner.last < steps - 1:
+        if owner.kind == "arena" and owner.last < count - 1:
             raise PlanError(f"plan manifest: outputs[{i}]: its buffer dies at step {owner.last}, before the run ends")
+
+
+def _check_loop(manifest: Manifest, loop: Loop) -> None:
+    """What a loop uses and what lives beyond it lives through all of its trips."""
+    inside = list(launches([loop]))
+    if not inside:
+        return
+    first, last = inside[0], inside[-1]
+    used = {a.buffer for i in inside for a in manifest.launches[i].args if isinstance(a, BufferArgument)}
+    used |= {place.buffer for step in steps([loop]) if (place := place_of(step)) is not None}
+    for root in sorted({manifest.roots[buffer] for buffer in used}):
+        owner = manifest.buffers[root]
+        within = first <= owner.first and owner.last <= last
+        through = owner.first <= first and last <= owner.last
+        if owner.kind == "arena" and not (within or through):
+            raise PlanError(
+                f"plan manifest: buffer {root} is alive in [{owner.first}, {owner.last}], which begins or ends "
+                f"amid the trips of a loop over the launches [{first}, {last}]"
+            )

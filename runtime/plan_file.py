@@ -11,7 +11,7 @@ Layout (all integers little-endian):
 Sections: `manifest` (JSON, below), `weights` (a safetensors stream, mapped and not read), and the object code by name.
 
 The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - * // % max min:
-    {"format": 1, "mlirt": version of the builder, "name": str,
+    {"format": 2, "mlirt": version of the builder, "name": str,
      "target": {"kind": "cpu" | "cuda", "triple": str, "features": [str], "vector_bits": int, "arch": "sm_90a"},
      "symbols": [{"name", "input": index, "axis"}]        that axis of that input's shape is exactly this symbol
      "inputs", "outputs": [{"name", "dtype": NumPy name, "shape": [Expr], "buffer": index}]
@@ -25,6 +25,11 @@ The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - 
                             {"map": {"buffer", "offset": Expr in bytes, "element": NumPy name, "sizes": [Expr],
                                      "steps": [Expr in bytes], "box": [int], "swizzle": 0 | 32 | 64 | 128,
                                      "lower", "upper", "stride": [int]}}]}]
+     "sizes": [symbol]                                    symbols whose value only the run tells
+     "program": [launch index | {"if": Place, "then": [..], "else": [..]}
+                 | {"while": Place, "before": [..], "body": [..]} | {"require": Place, "message"}
+                 | {"size": symbol, "word": Place} | {"size": symbol, "value": Expr}]
+                                                          a Place is {"buffer", "offset": Expr in bytes}
      "main": section, "profiles": [{input: {"min", "opt", "max": [int]}}], "layers": [{...}], "info": {...}}
 What the fields leave open is settled so:
   * Unknown fields are refused, except in `layers` (the inspector's records) and `info` (free for the builder).
@@ -46,6 +51,9 @@ What the fields leave open is settled so:
     start before the launch before it has ended, and waits for it itself.
   * `grid` counts on CUDA only (a launch whose grid has a 0 is skipped); `no_barrier` and `serial` on the CPU only: the
     next launch need not wait for this one (buffers of both then count as alive together); one thread alone runs it.
+  * `program` (default: all launches in order) has every launch once, in order; a loop runs `before`, then while its
+    byte is not 0 `body` and `before`. A run is made with guesses of the `sizes`; where a `size` step meets another
+    value the run is made again with it. A `require` step whose byte is 0 ends the run with an error.
   * A float that is not finite is spelt "inf", "-inf" or "nan" (`write_plan` does so by itself).
 """
 

@@ -21,10 +21,15 @@ from mlirt.runtime.manifest import (
     Tensor,
 )
 from mlirt.runtime.memory_planning import MemoryPlanError, Request, plan, verify
+from mlirt.runtime.program import Place, SizeCheck, place_of, steps
 from mlirt.runtime.tensor_maps import MapLayout
 
 Shape = tuple[int, ...]
 _MAX_BYTES = 1 << 46
+
+NO_SIZES: Mapping[str, int] = {}
+# What a size that only the run tells is taken for at first.
+GUESS = 1
 
 
 @dataclass(frozen=True)
@@ -70,14 +75,19 @@ class ShapeBinding:
     halos: tuple[tuple[int, int], ...]
     """Parts of the arena (offset, bytes) that must be zero before the first run."""
     launches: tuple[BoundLaunch, ...]
+    values: Mapping[str, int]
+    """What each symbol stands for."""
+    places: Mapping[Place, Address]
+    """Where the bytes and words lie that decide how the program goes on."""
 
 
-def bind_symbols(manifest: Manifest, shapes: Sequence[Shape]) -> dict[str, int]:
+def bind_symbols(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str, int]) -> dict[str, int]:
     """Give each symbol its value from the shapes of the inputs, and check every other dimension against its formula."""
     for tensor, shape in zip(manifest.inputs, shapes, strict=True):
         if len(shape) != len(tensor.shape):
             raise _wrong_shape(tensor, shape, f"expected {len(tensor.shape)} dimensions")
     values = {symbol.name: shapes[symbol.input][symbol.axis] for symbol in manifest.symbols}
+    values.update((name, sizes.get(name, GUESS)) for name in manifest.sizes)
     for tensor, shape in zip(manifest.inputs, shapes, strict=True):
         for axis, (dim, length) in enumerate(zip(tensor.shape, shape, strict=True)):
             try:
@@ -118,9 +128,9 @@ def _covers(profile: ShapeRange, shape: Shape) -> bool:
     return all(low <= length <= high for low, length, high in ranges)
 
 
-def bind_shapes(manifest: Manifest, shapes: Sequence[Shape]) -> ShapeBinding:
-    """Compute everything that depends on the shapes of the inputs."""
-    values = bind_symbols(manifest, shapes)
+def bind_shapes(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str, int] = NO_SIZES) -> ShapeBinding:
+    """Compute everything that depends on the shapes of the inputs, and on what the run's own sizes are taken for."""
+    values = bind_symbols(manifest, shapes, sizes)
     try:
         return _Binder(manifest, values).bind(tuple(shapes))
     except (ExpressionError, MemoryPlanError) as error:
@@ -183,6 +193,12 @@ class _Binder:
             arena_bytes=total,
             halos=tuple(sorted(halos)),
             launches=tuple(self._launch(i, launch) for i, launch in enumerate(manifest.launches)),
+            values=self.values,
+            places={
+                place: self._place(place, 1 if not isinstance(step, SizeCheck) else 8)
+                for step in steps(manifest.program)
+                if (place := place_of(step)) is not None
+            },
         )
 
     def _shape(self, tensor: Tensor) -> Shape:
@@ -251,6 +267,12 @@ class _Binder:
                 f"{where}: {sizes} is no tensor in the {self.sizes[argument.buffer]} bytes of its buffer"
             )
         return TensorMap(Address(self.manifest.roots[argument.buffer], self.starts[argument.buffer] + offset), layout)
+
+    def _place(self, place: Place, size: int) -> Address:
+        offset = self._natural(place.offset, "offset of a condition")
+        if offset + size > self.sizes[place.buffer]:
+            raise ExpressionError(f"a condition lies beyond the {self.sizes[place.buffer]} bytes of its buffer")
+        return Address(self.manifest.roots[place.buffer], self.starts[place.buffer] + offset)
 
     def _grid(self, launch: Launch) -> tuple[int, int, int]:
         x, y, z = (self._natural(size, f"grid of {launch.layer[:80]}") for size in launch.grid)

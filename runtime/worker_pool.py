@@ -32,7 +32,7 @@ class WorkerPool:
         address = {symbol: code.addresses[section, symbol] for symbol in SYMBOLS}
         self._main = address["mlirt_main"]
         void, word = None, ctypes.c_int64
-        self._run = ctypes.CFUNCTYPE(void, word, word, word, word, word, word)(address["mlirt_run"])
+        self._run = ctypes.CFUNCTYPE(word, word, word, word, word, word, word)(address["mlirt_run"])
         worker = ctypes.CFUNCTYPE(void, word, word)(address["mlirt_worker"])
         control_words = _WORKERS_WORD + _WORDS_PER_WORKER * (threads + 1)
         self._memory = HostBlock((control_words + _SYNC_WORDS + 16) * _WORD)
@@ -50,15 +50,16 @@ class WorkerPool:
     def _word(self, index: int) -> ctypes.c_int64:
         return ctypes.c_int64.from_address(self._control + index * _WORD)
 
-    def run(self, table: int, rows: int) -> None:
-        """Run `rows` rows of the kernel table at address `table`.
+    def run(self, table: int, rows: int) -> int:
+        """Run `rows` rows of the kernel table at address `table`; the number (from 1) of the row that stopped, or 0.
 
         Always by the pool's own `mlirt_main`: a worker may still be on its way out of it when the caller, who has left
         the last barrier, frees the engine with its code. It has left the kernels by then.
         """
-        if rows:
-            with self.lock:
-                self._run(self._control, self._main, table, rows, self._sync, self.threads)
+        if not rows:
+            return 0
+        with self.lock:
+            return self._run(self._control, self._main, table, rows, self._sync, self.threads)
 
     def stop(self) -> None:
         """End the workers, so that none is in native code when the process takes that code away."""

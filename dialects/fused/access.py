@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, ParametrizedAttribute
@@ -55,4 +56,14 @@ def broadcast_access(operand: Sequence[Dim], space: Sequence[Dim]) -> AccessAttr
             0 if size == 1 and extent != 1 else iteration(axis)
             for axis, (size, extent) in enumerate(zip(operand, space, strict=True))
         ]
+    )
+
+
+@lru_cache(maxsize=8192)
+def is_elementwise(access: AccessAttr, shape: tuple[Dim, ...]) -> bool:
+    """Whether every iteration over `shape` reads the element at its own place; an axis of length 1 has only place 0."""
+    indices = access.indices()
+    places = enumerate(zip(indices, shape, strict=False))
+    return len(indices) == len(shape) and all(
+        index == iteration(axis) or (length == 1 and index == 0) for axis, (index, length) in places
     )

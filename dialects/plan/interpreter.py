@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 from xdsl.context import Context
 from xdsl.dialects.builtin import FloatAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.interpreter import entry_function, input_names, named_outputs
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.core import element_of_buffer
+from mlirt.dialects.plan.control import Control, IfOp, RequireOp, SizeOp, WhileOp, ops_in
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
 from mlirt.dialects.plan.ops import BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
 from mlirt.dialects.symbol_values import bind
 from mlirt.dialects.symbolic import evaluate
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, numpy_dtype
-from mlirt.errors import CompileError
+from mlirt.errors import CompileError, InvalidInputError
 
 if TYPE_CHECKING:
     from mlirt.dialects.kernel.interpreter import Argument as KernelArgument
@@ -32,7 +33,26 @@ _GARBAGE = 0xFF
 def run_plan(module: ModuleOp, ctx: Context, inputs: Mapping[str, Array], *, check: bool = True) -> dict[str, Array]:
     """The outputs of a lowered network by name; with `check` a kernel's races and reads of nothing are errors."""
     func = entry_function(module)
+    sizes = {op.symbol.data: 1 for op in func.walk() if isinstance(op, SizeOp)}
+    while True:
+        try:
+            return _run_once(module, ctx, inputs, check, sizes)
+        except _WrongSize as found:
+            sizes[found.symbol] = found.size
+
+
+class _WrongSize(Exception):
+    def __init__(self, symbol: str, size: int) -> None:
+        super().__init__(symbol, size)
+        self.symbol, self.size = symbol, size
+
+
+def _run_once(
+    module: ModuleOp, ctx: Context, inputs: Mapping[str, Array], check: bool, sizes: Mapping[str, int]
+) -> dict[str, Array]:
+    func = entry_function(module)
     run = _Run(module, ctx, check)
+    run.symbols.update(sizes)
     for name, value in zip(input_names(func), func.body.block.args, strict=True):
         bind(value.type, inputs[name].shape, run.symbols, f"input {name!r}")
         run.tensors[value] = inputs[name]
@@ -75,8 +95,42 @@ class _Run:
             self.tensors[op.result] = self._tensor(op)
         elif isinstance(op, LaunchOp):
             self._launch(op)
+        elif isinstance(op, Control):
+            self._control(op)
         else:
             raise CompileError(f"the host program has {op.name}, which the plan interpreter does not know")
+
+    def _control(self, op: Control) -> None:
+        if isinstance(op, IfOp):
+            self._region(op.then if self._holds(op) else op.otherwise)
+        elif isinstance(op, WhileOp):
+            self._region(op.before)
+            while self._holds(op):
+                self._region(op.body)
+                self._region(op.before)
+        elif isinstance(op, SizeOp):
+            self._settle(op)
+        elif not self._holds(op):
+            raise InvalidInputError(op.message.data)
+
+    def _region(self, region: Region) -> None:
+        for op in ops_in(region):
+            self.execute(op)
+
+    def _holds(self, op: IfOp | WhileOp | RequireOp) -> bool:
+        return bool(self.memory[op.condition][evaluate(op.offset.value(), self.symbols)])
+
+    def _settle(self, op: SizeOp) -> None:
+        """Learn a size; where the run has been made with another one, it has to be made again."""
+        symbol = op.symbol.data
+        if op.word is None:
+            assert op.value is not None
+            size = evaluate(op.value.value(), self.symbols)
+        else:
+            start = evaluate(op.offset.value(), self.symbols)
+            size = int(self.memory[op.word][start : start + 8].view("int64")[0])
+        if size != self.symbols[symbol]:
+            raise _WrongSize(symbol, size)
 
     def _filled(self, array: Array) -> Array:
         data = array.reshape(-1).view("u1").copy()

@@ -5,7 +5,8 @@ What only the builder knows is left out: `target`, `main`, `profiles`, and the `
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import (
@@ -21,14 +22,16 @@ from xdsl.dialects.builtin import (
     ModuleOp,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.interpreter import entry_function, input_names, output_names, squeezed_outputs
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.tensor_map import TensorMapType
 from mlirt.dialects.locations import names
+from mlirt.dialects.plan.control import Control, IfOp, RequireOp, SizeOp, WhileOp, ops_in
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
 from mlirt.dialects.plan.ops import BufferKind, BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
+from mlirt.dialects.plan.step_numbers import regions_of
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.symbolic import sym, symbols, to_json
 from mlirt.dialects.tensor_types import byte_width, dims, element_name, element_of, stored_bytes
@@ -57,7 +60,8 @@ class _Writer:
         self.function = function
         self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
         self.host = list(function.body.block.ops)
-        self.launches = [op for op in self.host if isinstance(op, LaunchOp)]
+        self.launches = [op for op in function.walk() if isinstance(op, LaunchOp)]
+        self.sizes = list(dict.fromkeys(op.symbol.data for op in function.walk() if isinstance(op, SizeOp)))
         self.used = list(dict.fromkeys(op.kernel_name() for op in self.launches))
         self.buffers: dict[SSAValue, int] = {}
         for op in self.host:
@@ -66,10 +70,11 @@ class _Writer:
 
     def manifest(self, name: str) -> Record:
         manifest: Record = {
-            "format": 1,
+            "format": 2,
             "mlirt": __version__,
             "name": name,
             "symbols": [],
+            "sizes": [],
             "inputs": list(self.inputs()),
             "outputs": list(self.outputs()),
             "buffers": [self.buffer(value.owner) for value in self.buffers],
@@ -77,7 +82,12 @@ class _Writer:
             "launches": [self.launch(op) for op in self.launches],
             "layers": [self.layer(op) for op in self.launches],
         }
-        manifest["symbols"] = list(self.symbols(manifest))
+        if any(isinstance(op, Control) for op in self.host):
+            order: dict[Operation, int] = {op: place for place, op in enumerate(self.launches)}
+            manifest["program"] = list(self.program(self.host, order))
+        wanted = set(_symbols_in([manifest.get(key) for key in (*_WITH_SYMBOLS, "program")]))
+        manifest["sizes"] = [name for name in self.sizes if name in wanted]
+        manifest["symbols"] = list(self.symbols(wanted - set(self.sizes)))
         return manifest
 
     def inputs(self) -> Iterator[Record]:
@@ -182,7 +192,39 @@ class _Writer:
             "outputs": [_described(type_) for type_ in types.outputs],
         }
 
-    def symbols(self, manifest: Record) -> Iterator[Record]:
+    def program(self, ops: Iterable[Operation], order: Mapping[Operation, int]) -> Iterator[object]:
+        """The steps of a region; a size that nothing depends on needs no check."""
+        for op in ops:
+            if isinstance(op, LaunchOp):
+                yield order[op]
+            elif isinstance(op, IfOp | WhileOp):
+                yield self.nested(op, order)
+            elif isinstance(op, RequireOp):
+                yield {"require": self.place(op.condition, op.offset), "message": op.message.data}
+            elif isinstance(op, SizeOp) and self.is_used(op.symbol.data):
+                known = op.value is None or to_json(op.value.value())
+                entry = {"word": self.place(op.word, op.offset)} if op.word is not None else {"value": known}
+                yield {"size": op.symbol.data, **entry}
+
+    def nested(self, op: IfOp | WhileOp, order: Mapping[Operation, int]) -> Record:
+        keys = ("if", "then", "else") if isinstance(op, IfOp) else ("while", "before", "body")
+        regions = [list(self.program(ops_in(region), order)) for region in regions_of(op)]
+        return dict(zip(keys, [self.place(op.condition, op.offset), *regions], strict=True))
+
+    def place(self, buffer: SSAValue, offset: ExpressionAttr) -> Record:
+        return {"buffer": self.buffers[buffer], "offset": to_json(offset.value())}
+
+    @cached_property
+    def used_symbols(self) -> frozenset[str]:
+        """The symbols in the types of the outputs, in the sizes of buffers and in the launches."""
+        records = {"outputs": list(self.outputs()), "buffers": [self.buffer(value.owner) for value in self.buffers]}
+        launches = [self.launch(op) for op in self.launches]
+        return frozenset(_symbols_in([records, launches]))
+
+    def is_used(self, symbol: str) -> bool:
+        return symbol in self.used_symbols
+
+    def symbols(self, wanted: Collection[str]) -> Iterator[Record]:
         """Where to read each symbol: the first input dimension that is exactly it."""
         places: dict[str, tuple[int, int]] = {}
         for position, value in enumerate(self.function.body.block.args):
@@ -190,8 +232,7 @@ class _Writer:
                 for name in symbols(dim):
                     if dim == sym(name):
                         places.setdefault(name, (position, axis))
-        wanted = set(_symbols_in([manifest[key] for key in ("inputs", "outputs", "buffers", "launches")]))
-        unknown = sorted(wanted - set(places))
+        unknown = sorted(set(wanted) - set(places))
         if unknown:
             raise UnsupportedError(
                 f"the size {unknown[0]!r} is not the length of an input dimension: it depends on the data, or "
@@ -248,7 +289,8 @@ def _symbols_in(value: object) -> Iterator[str]:
             yield from _symbols_in(item)
 
 
-_EXPRESSIONS = ("bytes", "offset", "view_offset", "int", "shape", "grid", "sizes", "steps")
+_WITH_SYMBOLS = ("inputs", "outputs", "buffers", "launches")
+_EXPRESSIONS = ("bytes", "offset", "view_offset", "int", "shape", "grid", "sizes", "steps", "value")
 _OPERATORS = ("+", "-", "*", "//", "%", "max", "min")
 
 

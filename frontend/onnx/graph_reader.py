@@ -85,10 +85,11 @@ class GraphReader:
         for index, proto in ordered_nodes(nodes, scope.visible(), wanted):
             self._read_node(proto, scope.layer or node_label(proto, index), scope)
 
-    def read_branch(self, graph: GraphProto, node: Node) -> list[Value]:
-        """The outputs of a subgraph that sees the tensors around its node."""
+    def read_branch(self, graph: GraphProto, node: Node, given: Mapping[str, Value] | None = None) -> list[Value]:
+        """The outputs of a subgraph that sees the tensors around its node; `given` has the values of its inputs."""
         outer = node.scope
-        inner = Scope(outer.opsets, outer.functions, {}, outer, outer.folder, outer.depth + 1, outer.layer)
+        values = dict(given or {})
+        inner = Scope(outer.opsets, outer.functions, values, outer, outer.folder, outer.depth + 1, outer.layer)
         return self.read_graph(graph, inner)
 
     def _initializers(self, graph: GraphProto, scope: Scope) -> None:

@@ -188,6 +188,19 @@ def counting(net: Network, element: str, count: Dim, start: Dim = 0, step: int =
     return net.emit("fill", [None, first, beta], kind="linspace", output_dims=[count])
 
 
+def length_of(net: Network, value: Value, axis: int) -> Value:
+    """The length of an axis as a 0-D int64 value."""
+    length = value.dims[axis]
+    if isinstance(length, int):
+        return net.constant(np.array(length, np.int64))
+    shape = net.emit("shape", [value])
+    made = reshape(net, along(net, shape, 0, axis, 1), [])
+    numbers = np.empty((), object)
+    numbers[()] = length
+    made.numbers = numbers
+    return made
+
+
 def pad(net: Network, x: Value, pre: Sequence[Dim], post: Sequence[Dim], mode: str, value: Value | None) -> Value:
     """Cells before and after each dimension; negative numbers crop. A dynamic pad is a slice that starts outside."""
     if all(dim == 0 for dim in (*pre, *post)):

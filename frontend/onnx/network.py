@@ -15,7 +15,7 @@ from xdsl.rewriter import InsertPoint
 from xdsl.utils.test_value import create_ssa_value
 
 from mlirt.dialects.locations import names
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import Dim, symbols
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import Tensor, dims, element_name, element_of, element_type, rank, stored_bytes, tensor
 from mlirt.dialects.trt import Trt
@@ -95,14 +95,15 @@ class Network:
     """Appends ops to a block; handlers of ONNX nodes speak to it through `layers.py`."""
 
     def __init__(self, store: WeightStore, run_time_shapes: bool = True) -> None:
-        self.block = Block()
+        self.root = self.block = Block()
         self.store = store
         self.run_time_shapes = run_time_shapes
         self.input_names: list[str] = []
         self.squeezed: list[tuple[Value, UnsupportedError]] = []
         self.nodes_read = 0
         self.location: LocationAttr = UnknownLoc()
-        self._fresh = 0
+        self.fresh_names: list[str] = []
+        self.moving_names: set[str] = set()
 
     @contextmanager
     def at(self, location: LocationAttr):
@@ -112,6 +113,15 @@ class Network:
             yield
         finally:
             self.location = before
+
+    @contextmanager
+    def inside(self, block: Block):
+        """Append to another block meanwhile: the region of a branch or a loop."""
+        before, self.block = self.block, block
+        try:
+            yield
+        finally:
+            self.block = before
 
     def constant(self, array: Array, hint: str = "") -> Value:
         """A value whose elements are known."""
@@ -158,16 +168,21 @@ class Network:
 
     def promised(self, type_: Tensor, make: Callable[[], SSAValue], numbers: Numbers) -> Value:
         """A value whose elements are known as dimensions; `make` gives the tensor, should somebody read it as data."""
-        location = self.location
+        location, block = self.location, self.block
 
         def make_there() -> SSAValue:
-            with self.at(location):
+            with self.at(location), self.inside(block):
                 return make()
 
         return Value(type_, make=make_there, numbers=numbers)
 
     def append(self, op: Operation) -> None:
         Builder(InsertPoint.at_end(self.block)).insert(op)
+
+    def append_at(self, op: Operation) -> None:
+        """Append an op that bears the name of the node that is being read."""
+        op.location = self.location
+        self.append(op)
 
     def ssa(self, value: Value) -> SSAValue:
         """The SSA value, made now where it was not needed before."""
@@ -182,12 +197,22 @@ class Network:
 
     def fresh_name(self, prefix: str) -> str:
         """A name for a size that only a run can tell."""
-        self._fresh += 1
-        return f"{prefix}{self._fresh}"
+        self.fresh_names.append(f"{prefix}{len(self.fresh_names) + 1}")
+        return self.fresh_names[-1]
+
+    def moving_name(self, prefix: str) -> str:
+        """A name for a number that changes while the network runs."""
+        name = self.fresh_name(prefix)
+        self.moving_names.add(name)
+        return name
+
+    def moves(self, dim: Dim) -> bool:
+        """Whether a dimension depends on a number that changes while the network runs."""
+        return bool(symbols(dim) & self.moving_names)
 
     def needed(self, value: Value, what: str) -> ValueNeededError:
         """The refusal of a node whose `what` is not known before the run."""
-        sources = [self.input_names[index] for index in sorted(_sources(self.ssa(value)))]
+        sources = [self.input_names[index] for index in sorted(_sources(self.ssa(value), self.root))]
         come = (
             f"it comes from the graph input {', '.join(map(repr, sources))}" if sources else "it is computed from data"
         )
@@ -218,7 +243,8 @@ class Network:
             op.location = self.location
         else:
             op = ConstantOp.from_array(array, self.store, hint or "constant", self.location)
-        self.append(op)
+        with self.inside(self.root):  # branches and loops, which stand behind it, may share it
+            self.append(op)
         return op.output
 
 
@@ -257,7 +283,7 @@ def _splat(array: Array, type_: Tensor) -> ConstantOp:
     return ConstantOp.build(properties={"value": value}, result_types=[type_])
 
 
-def _sources(value: SSAValue) -> set[int]:
+def _sources(value: SSAValue, root: Block) -> set[int]:
     """The block arguments that a value is computed from."""
     seen: set[SSAValue] = set()
     found: set[int] = set()
@@ -268,7 +294,11 @@ def _sources(value: SSAValue) -> set[int]:
             continue
         seen.add(current)
         if isinstance(current, BlockArgument):
-            found.add(current.index)
+            around = current.block.parent_op()
+            if current.block.parent is None or around is None:
+                found.update([current.index] if current.block is root else [])
+            else:
+                todo.extend(around.operands)
         elif isinstance(current.owner, Operation):
-            todo.extend(current.owner.operands)
+            todo.extend(value for inner in current.owner.walk() for value in inner.operands)
     return found

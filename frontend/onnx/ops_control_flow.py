@@ -1,19 +1,142 @@
-"""Branches whose condition is known when the engine is built; the others need `trt`'s boundary layers."""
+"""Graphs inside of nodes: If takes one of two, Loop and Scan run one again and again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from onnx import GraphProto
+
+from mlirt.frontend.onnx import layers
+from mlirt.frontend.onnx.branches import branch
 from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.loops import LoopMaker, Trip
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node, scalar
 
 
 @onnx_op("If")
 def if_(net: Network, node: Node) -> Sequence[Value]:
+    """A branch; where the condition is known when the engine is built, the nodes of one side."""
     from mlirt.frontend.onnx.graph_reader import GraphReader
 
-    condition = node.input(0).array
-    if condition is None or condition.size != 1:
-        raise node.unsupported("its condition is known only at run time; make it a constant of the model")
-    return GraphReader(net).read_branch(node.graph("then_branch" if scalar(condition) else "else_branch"), node)
+    reader, condition = GraphReader(net), node.input(0)
+    graphs = [node.graph("then_branch"), node.graph("else_branch")]
+    array = condition.array
+    if array is not None:
+        if array.size != 1:
+            raise node.invalid(f"expected a condition of one element, got the shape {array.shape}")
+        return reader.read_branch(graphs[0] if scalar(array) else graphs[1], node)
+    arms = [lambda graph=graph: reader.read_branch(graph, node) for graph in graphs]
+    return branch(net, node, condition, arms)
+
+
+@onnx_op("Loop")
+def loop(net: Network, node: Node) -> Sequence[Value]:
+    """At most `M` trips, as long as the condition holds; outputs that are no states are the rows of all trips."""
+    from mlirt.frontend.onnx.graph_reader import GraphReader
+
+    body = node.graph("body")
+    states = [node.input(k) for k in range(2, len(node.inputs))]
+    rows = len(body.output) - 1 - len(states)
+    if len(body.input) != len(states) + 2 or rows < 0:
+        raise node.invalid(
+            f"its body has {len(body.input)} inputs and {len(body.output)} outputs for {len(states)} states"
+        )
+
+    def trip(counter: Value, carried: list[Value]) -> Trip:
+        number = _as_declared(net, counter, body, 0)
+        holds = _as_declared(net, net.constant(np.array(True)), body, 1)
+        given = dict(zip([value.name for value in body.input], [number, holds, *carried], strict=True))
+        more, *results = GraphReader(net).read_branch(body, node, given)
+        return Trip(more, results[: len(states)], results[len(states) :])
+
+    finals, collected = LoopMaker(net, node, node.optional(0), node.optional(1), states, trip).make()
+    return [*finals, *collected]
+
+
+def _as_declared(net: Network, value: Value, body: GraphProto, k: int) -> Value:
+    """A number with the rank that the body declares for it: models have both 0-D tensors and lists of one."""
+    declared = body.input[k].type.tensor_type
+    wants_list = declared.HasField("shape") and len(declared.shape.dim) == 1
+    return layers.reshape(net, value, [1]) if wants_list else value
+
+
+@onnx_op("Scan", since=9)
+def scan(net: Network, node: Node) -> Sequence[Value]:
+    """One trip for each position along the scanned axes."""
+    return _scan(net, node, node.present())
+
+
+def _scan(net: Network, node: Node, inputs: Sequence[Value]) -> list[Value]:
+    from mlirt.frontend.onnx.graph_reader import GraphReader
+
+    body, count = node.graph("body"), node.integer("num_scan_inputs")
+    states, scanned = list(inputs[: len(inputs) - count]), list(inputs[len(inputs) - count :])
+    if not scanned or len(body.input) != len(inputs):
+        raise node.invalid(f"its body has {len(body.input)} inputs for {len(inputs)} inputs, {count} of them scanned")
+    rows = len(body.output) - len(states)
+    axes = [value.rank and axis % value.rank for value, axis in zip(scanned, _list(node, "axes", count), strict=True)]
+    backward = _list(node, "directions", count)
+    lengths = [value.dims[axis] for value, axis in zip(scanned, axes, strict=True)]
+    known = {length for length in lengths if isinstance(length, int)}
+    if len(known) > 1:
+        raise node.invalid(f"it scans lengths that differ: {[str(length) for length in lengths]}")
+    limit = layers.length_of(net, scanned[0], axes[0])
+
+    def trip(counter: Value, carried: list[Value]) -> Trip:
+        last = layers.binary(net, "sub", limit, net.constant(np.array(1, np.int64)))
+        parts = [
+            net.emit(
+                "gather",
+                [value, layers.binary(net, "sub", last, counter) if back else counter],
+                axis=axis,
+            )
+            for value, axis, back in zip(scanned, axes, backward, strict=True)
+        ]
+        given = dict(zip([value.name for value in body.input], [*carried, *parts], strict=True))
+        results = GraphReader(net).read_branch(body, node, given)
+        return Trip(None, results[: len(states)], results[len(states) :])
+
+    finals, collected = LoopMaker(net, node, limit, None, states, trip).make()
+    return [*finals, *_turned(net, node, collected, rows)]
+
+
+def _turned(net: Network, node: Node, collected: Sequence[Value], rows: int) -> list[Value]:
+    """What was collected with the trips at the axis and in the direction that the attributes say."""
+    axes, backward = _list(node, "output_axes", rows), _list(node, "output_directions", rows)
+    results: list[Value] = []
+    for value, axis, back in zip(collected, axes, backward, strict=True):
+        turned = layers.reversed_along(net, value, 0) if back else value
+        order = list(range(1, value.rank))
+        order.insert(axis % value.rank, 0)
+        results.append(layers.transpose(net, turned, order))
+    return results
+
+
+def _list(node: Node, name: str, count: int) -> list[int]:
+    """A list attribute `scan_input_axes`, .. with one number for each scanned input or output; zeros if absent."""
+    full = f"scan_{name}" if name.startswith("output") else f"scan_input_{name}"
+    found = node.integers(full, [0] * count)
+    if len(found) != count:
+        raise node.invalid(f"expected {count} numbers in {full}, got {found}")
+    return found
+
+
+@onnx_op("Scan", since=8)
+def scan_of_batches(net: Network, node: Node) -> Sequence[Value]:
+    """Before opset 9 every tensor has the batch first, and each of its entries is scanned alone."""
+    if node.optional(0) is not None:
+        raise node.unsupported("its sequences have lengths of their own (input 0)")
+    inputs = [node.input(k) for k in range(1, len(node.inputs))]
+    batch = inputs[0].dims[0]
+    if not isinstance(batch, int):
+        raise node.unsupported(f"its batch {batch} is known only at run time")
+    entries = [
+        _scan(net, node, [layers.squeeze(net, layers.along(net, value, 0, k, 1), [0]) for value in inputs])
+        for k in range(batch)
+    ]
+    return [
+        layers.concatenate(net, [layers.unsqueeze(net, value, [0]) for value in column], 0)
+        for column in zip(*entries, strict=True)
+    ]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlirt.dialects.symbolic import Dim, Expr, ceil_div
+from mlirt.dialects.trt.require import RequireOp
 from mlirt.frontend.onnx import dim_numbers, layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
@@ -36,11 +37,29 @@ def slice_(net: Network, node: Node) -> Value:
     first: list[Dim] = [0] * x.rank
     size = list(x.dims)
     stride = [1] * x.rank
-    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+    for k, (axis, start, end, step) in enumerate(zip(axes, starts, ends, steps, strict=True)):
         axis = node.from_front(axis, x.rank)
+        if net.moves(start) or net.moves(end):
+            x = _moving_window(net, node, x, axis, (k, end - start, step))
+            size[axis] = x.dims[axis]
+            continue
         first[axis], size[axis] = window(x.dims[axis], start, end, step)
         stride[axis] = step
     return layers.slice_of(net, x, first, size, stride)
+
+
+def _moving_window(net: Network, node: Node, x: Value, axis: int, part: tuple[int, Dim, int]) -> Value:
+    """A window of fixed length whose place changes from trip to trip of a loop; it must lie inside of the axis."""
+    k, size, step = part
+    if not isinstance(size, int) or size < 1 or step != 1:
+        raise node.unsupported(f"the length {size} of a part that moves from trip to trip must be a number")
+    starts = layers.cast(net, node.input(1), "int64")
+    start = layers.reshape(net, layers.along(net, starts, 0, k, 1), [1])
+    ends = layers.binary(net, "sum", layers.reshape(net, start, []), net.constant(np.array(size, np.int64)))
+    fits = layers.binary(net, "less_equal", ends, layers.length_of(net, x, axis))
+    net.append_at(RequireOp(net.ssa(fits), f"{node.label}: a part reaches beyond the end of axis {axis}"))
+    places = layers.binary(net, "sum", start, layers.counting(net, "int64", size))
+    return net.emit("gather", [x, places], axis=axis)
 
 
 def _bounds(node: Node, k: int, what: str) -> list[Dim]:

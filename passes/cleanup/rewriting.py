@@ -8,13 +8,12 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.dialects.locations import fuse_locations
+from mlirt.dialects.regions import tensor_blocks
 
 
 def blocks(module: ModuleOp) -> Iterator[Block]:
-    """The blocks of the functions of a module."""
-    for function in module.ops:
-        for region in function.regions:
-            yield from region.blocks
+    """The blocks of the functions of a module, and of their branches and loops."""
+    return tensor_blocks(module)
 
 
 def insert_before(op: Operation, new: Operation, location: LocationAttr | None = None) -> SSAValue:

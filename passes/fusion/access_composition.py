@@ -29,16 +29,6 @@ def compose(producer: AccessAttr, consumer: AccessAttr) -> AccessAttr:
 
 
 @lru_cache(maxsize=8192)
-def is_elementwise(access: AccessAttr, shape: tuple[Dim, ...]) -> bool:
-    """Whether every iteration over `shape` reads the element at its own place; an axis of length 1 has only place 0."""
-    indices = access.indices()
-    places = enumerate(zip(indices, shape, strict=False))
-    return len(indices) == len(shape) and all(
-        index == iteration(axis) or (length == 1 and index == 0) for axis, (index, length) in places
-    )
-
-
-@lru_cache(maxsize=8192)
 def iteration_dims(access: AccessAttr) -> frozenset[str]:
     """The iteration dimensions that an access depends on, as `d0`, `d1`, .. (network symbols may be among them)."""
     return frozenset(name for index in access.indices() for name in symbols(index))

@@ -9,13 +9,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from mlirt.dialects.fused.access import is_elementwise
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.fused_op import FusedOp, is_identity
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
+from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.passes.fusion.access_composition import is_elementwise
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,11 @@ class EliminateDeadLayersPass(ModulePass):
     name = "eliminate-dead-layers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.ops:
-            for region in function.regions:
-                for block in region.blocks:
-                    _skip_copies(block)
-                    _erase_unread(block)
+        found = list(tensor_blocks(op))
+        for block in found:
+            _skip_copies(block)
+        for block in reversed(found):  # what only an inner block read goes too
+            _erase_unread(block)
 
 
 def _skip_copies(block: Block) -> None:

@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.fused.access import AccessAttr, is_elementwise
 from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.locations import fuse
 from mlirt.dialects.tensor_types import dims
-from mlirt.passes.fusion.access_composition import is_elementwise
 from mlirt.passes.fusion.scalar_bodies import append, tidy
 
 # The operands of each op before its extras, as `build` wants them, and the property that holds the extras' accesses.

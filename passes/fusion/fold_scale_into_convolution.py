@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.locations import fuse, name_of
+from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import element_of, is_float
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
@@ -49,12 +50,10 @@ class FoldScaleIntoConvolutionPass(ModulePass):
     name = "fold-scale-into-convolution"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.ops:
-            for region in function.regions:
-                for block in region.blocks:
-                    for inner in list(block.ops):
-                        if isinstance(inner, ScaleOp | ElementwiseOp):
-                            _fold(inner, ctx)
+        for block in tensor_blocks(op):
+            for inner in list(block.ops):
+                if isinstance(inner, ScaleOp | ElementwiseOp):
+                    _fold(inner, ctx)
 
 
 def _fold(op: ScaleOp | ElementwiseOp, ctx: Context) -> None:

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.passes.fusion.epilogues import extras_of, producer_of, take_epilogue
 
@@ -33,12 +34,10 @@ class FuseConvolutionActivationPass(ModulePass):
     name = "fuse-convolution-activation"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.ops:
-            for region in function.regions:
-                for block in region.blocks:
-                    for inner in list(block.ops):
-                        if isinstance(inner, PointwiseOp):
-                            _fuse(inner)
+        for block in tensor_blocks(op):
+            for inner in list(block.ops):
+                if isinstance(inner, PointwiseOp):
+                    _fuse(inner)
 
 
 def _fuse(consumer: PointwiseOp) -> None:

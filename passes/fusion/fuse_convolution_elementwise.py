@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim
 from mlirt.passes.fusion.epilogues import extras_of, producer_of, take_epilogue
 
@@ -40,14 +41,12 @@ class FuseConvolutionElementwisePass(ModulePass):
     max_extras: int = 6
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.ops:
-            for region in function.regions:
-                for block in region.blocks:
-                    inside = list(block.ops)
-                    order = {inner: place for place, inner in enumerate(inside)}
-                    for inner in inside:
-                        if isinstance(inner, PointwiseOp):
-                            self._fuse(inner, order)
+        for block in tensor_blocks(op):
+            inside = list(block.ops)
+            order = {inner: place for place, inner in enumerate(inside)}
+            for inner in inside:
+                if isinstance(inner, PointwiseOp):
+                    self._fuse(inner, order)
 
     def _fuse(self, consumer: PointwiseOp, order: dict[Operation, int]) -> None:
         found = [producer_of(consumer, value) for value in dict.fromkeys(consumer.inputs)]

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.constant_values import splat_of
 from mlirt.dialects.integer_list import integer_list, integers
 from mlirt.dialects.locations import fuse
+from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.dialects.trt.padding import PaddingOp, PadMode
 from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
@@ -40,12 +41,10 @@ class FusePaddingConvolutionPass(ModulePass):
     name = "fuse-padding-convolution"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.ops:
-            for region in function.regions:
-                for block in region.blocks:
-                    for inner in list(block.ops):
-                        if isinstance(inner, ConvolutionOp | PoolingOp):
-                            _fuse(inner)
+        for block in tensor_blocks(op):
+            for inner in list(block.ops):
+                if isinstance(inner, ConvolutionOp | PoolingOp):
+                    _fuse(inner)
 
 
 _ROUNDS_DOWN = (

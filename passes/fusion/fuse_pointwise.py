@@ -15,6 +15,7 @@ from mlirt.dialects.fused.fused_op import IndexOp, is_identity
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.locations import fuse
+from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.fusion.access_composition import compose, keeps_rows, repeats
@@ -53,12 +54,10 @@ class FusePointwisePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kinds = (PointwiseOp, ReductionOp) if self.into_reductions else (PointwiseOp,)
-        for function in op.ops:
-            for region in function.regions:
-                for block in region.blocks:
-                    for inner in list(block.ops):
-                        if isinstance(inner, kinds):
-                            self._absorb_producers(inner)
+        for block in tensor_blocks(op):
+            for inner in list(block.ops):
+                if isinstance(inner, kinds):
+                    self._absorb_producers(inner)
 
     def _absorb_producers(self, consumer: Consumer) -> None:
         refused: set[Operation] = set()

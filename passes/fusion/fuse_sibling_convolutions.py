@@ -16,6 +16,7 @@ from mlirt.dialects.context import weights_of
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.integer_list import integer_list
 from mlirt.dialects.locations import fuse, name_of
+from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
@@ -51,12 +52,10 @@ class FuseSiblingConvolutionsPass(ModulePass):
     min_work: int = 64
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.ops:
-            for region in function.regions:
-                for block in region.blocks:
-                    for siblings in _families(block):
-                        if self._pays(siblings):
-                            _join(siblings, ctx)
+        for block in tensor_blocks(op):
+            for siblings in _families(block):
+                if self._pays(siblings):
+                    _join(siblings, ctx)
 
     def _pays(self, siblings: Sequence[ConvolutionOp]) -> bool:
         counts = [_channels(op) for op in siblings]

@@ -9,13 +9,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.fused.access import AccessAttr, is_elementwise
 from mlirt.dialects.fused.fused_op import IndexOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
+from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim, substitute
 from mlirt.dialects.tensor_types import dims, with_dims
-from mlirt.passes.fusion.access_composition import identity_access, is_elementwise, iteration_dims, unit_view
+from mlirt.passes.fusion.access_composition import identity_access, iteration_dims, unit_view
 from mlirt.passes.fusion.epilogues import Accumulating
 
 
@@ -42,12 +43,10 @@ class SinkViewsPass(ModulePass):
     name = "sink-views"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.ops:
-            for region in function.regions:
-                for block in region.blocks:
-                    for inner in list(block.ops):
-                        if isinstance(inner, PointwiseOp) and len(inner.outputs) == 1:
-                            _sink(inner)
+        for block in tensor_blocks(op):
+            for inner in list(block.ops):
+                if isinstance(inner, PointwiseOp) and len(inner.outputs) == 1:
+                    _sink(inner)
 
 
 def _sink(op: PointwiseOp) -> None:

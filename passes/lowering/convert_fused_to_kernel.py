@@ -11,13 +11,11 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.context import RtContext
-from mlirt.dialects.diagnostics import OperationError
-from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.plan.ops import OutputOp, ViewOp
 from mlirt.dialects.target import Target, TargetKind
 from mlirt.dialects.tensor_types import byte_width, element_count, element_of
-from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.errors import InvalidInputError
+from mlirt.passes.lowering.control.regions import ControlLowering
 from mlirt.passes.lowering.lowering import Lowering
 
 _KINDS: tuple[TargetKind, ...] = ("cpu", "cuda", "reference")
@@ -61,13 +59,9 @@ def _lower_function(function: FuncOp, target: Target, ctx: RtContext, module: Mo
     block = function.body.block
     tensor_ops = list(block.ops)
     lowering = Lowering(target, ctx, module, block, tactic)
-    for op in tensor_ops:
-        if isinstance(op, FusedOp):
-            lowering.lower(op)
-        elif isinstance(op, ReturnOp):
-            _return_buffers(op, lowering)
-        elif not isinstance(op, ConstantOp):
-            raise OperationError(op, "stands between fused ops, where no kernel can be made of it")
+    ControlLowering(lowering).ops(tensor_ops)
+    if isinstance(block.last_op, ReturnOp):
+        _return_buffers(block.last_op, lowering)
     for op in reversed(tensor_ops):
         if not isinstance(op, ReturnOp):
             op.detach()

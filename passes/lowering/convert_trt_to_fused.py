@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import pkgutil
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from importlib import import_module
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.symbolic import symbols
-from mlirt.dialects.tensor_types import dims
+from mlirt.dialects.tensor_types import dims, is_tensor
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.define_size import DefineSizeOp
+from mlirt.dialects.trt.require import RequireOp
 from mlirt.errors import UnsupportedError
 from mlirt.passes.lowering import trt_to_fused
 from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Convert, require_known
@@ -45,30 +47,30 @@ class ConvertTrtToFusedPass(ModulePass):
     name = "convert-trt-to-fused"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        table = conversions()
-        for layer in [inner for inner in op.walk() if inner.dialect_name() == "trt"]:
-            if isinstance(layer, ConstantOp):
-                continue
-            convert = table.get(type(layer))
-            if convert is None:
-                raise UnsupportedError(f"layer {name_of(layer)}: {layer.name} cannot be compiled for a device yet")
-            at = Conversion(ctx, layer)
-            known = _input_symbols(layer)
-            for result in layer.results:
-                require_known(at, dims(result.type), "shape", known)
-            convert(at)
+        for function in op.ops:
+            _convert(function, ctx)
 
 
-def _input_symbols(layer: Operation) -> frozenset[str]:
-    """The names of dimensions that the inputs of the layer's function settle."""
-    block = layer.parent
-    assert block is not None
-    return _symbols_of(tuple(argument.type for argument in block.args))
+def _convert(function: Operation, ctx: Context) -> None:
+    table = conversions()
+    known = _known_symbols(function)
+    for layer in [inner for inner in function.walk() if inner.dialect_name() == "trt"]:
+        if isinstance(layer, ConstantOp | DefineSizeOp | RequireOp):
+            continue
+        convert = table.get(type(layer))
+        if convert is None:
+            raise UnsupportedError(f"layer {name_of(layer)}: {layer.name} cannot be compiled for a device yet")
+        at = Conversion(ctx, layer)
+        for result in layer.results:
+            require_known(at, dims(result.type), "shape", known)
+        convert(at)
 
 
-@lru_cache(maxsize=8)
-def _symbols_of(types: tuple[Attribute, ...]) -> frozenset[str]:
-    return frozenset(name for of in types for length in dims(of) for name in symbols(length))
+def _known_symbols(function: Operation) -> frozenset[str]:
+    """The names of dimensions that the inputs of a function settle, or that ops in it give a value."""
+    types = [argument.type for region in function.regions for block in region.blocks for argument in block.args]
+    given = {name for of in types if is_tensor(of) for length in dims(of) for name in symbols(length)}
+    return frozenset(given | {op.symbol.data for op in function.walk() if isinstance(op, DefineSizeOp)})
 
 
 @cache

@@ -12,6 +12,7 @@ from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.plan.ops import BufferOp, InputOp, WeightOp
+from mlirt.dialects.regions import inner_blocks
 from mlirt.dialects.reshaped_strides import reshaped_strides
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import (
@@ -53,18 +54,19 @@ class Placements:
         self._concat_of: dict[SSAValue, tuple[ConcatOp, int]] = {}
         self._head: Operation | None = None
         self.anchor: Operation | None = block.first_op
-        """New buffers stand before this op."""
+        """New buffers stand before this op, or before the branch or loop that it is in."""
         for value in block.args:
             buffer = self._insert_first(InputOp(value))
             self._known[value] = Placement(buffer, 0, strides(value.type)[0])
-        for op in block.ops:
-            if isinstance(op, ConcatOp):
-                self._plan_in_place(op)
+        for inner in (block, *inner_blocks(block)):
+            for op in inner.ops:
+                if isinstance(op, ConcatOp):
+                    self._plan_in_place(op)
 
     def _plan_in_place(self, op: ConcatOp) -> None:
         for position, (value, allowed) in enumerate(zip(op.inputs, op.in_place, strict=True)):
             computed = isinstance(value.owner, FusedOp) and not isinstance(value.owner, ViewOp)
-            if allowed and computed and value.has_one_use():
+            if allowed and computed and value.has_one_use() and value.owner.parent is op.parent:
                 self._concat_of[value] = (op, position)
 
     def is_in_place(self, value: SSAValue) -> bool:
@@ -113,6 +115,15 @@ class Placements:
         step = whole.strides[axis] * byte_width(element_of(op.output.type))
         return Placement(whole.buffer, whole.offset + before * step, whole.strides)
 
+    def put(self, value: SSAValue, place: Placement) -> None:
+        """Let a value lie at a place, in row-major order: its producer, or a copy, will write it there."""
+        self._known[value] = Placement(place.buffer, place.offset, strides(value.type)[0])
+
+    def fresh(self, value: SSAValue) -> Placement:
+        """Memory of its own for a value, which it keeps."""
+        place = self._known[value] = self._fresh(value)
+        return place
+
     def _fresh(self, value: SSAValue) -> Placement:
         steps, start = strides(value.type)
         buffer = self.scratch(stored_bytes(value.type), _halo_class(value))
@@ -121,10 +132,13 @@ class Placements:
     def scratch(self, size: Dim, halo_class: str | None = None) -> SSAValue:
         """A new buffer of `size` bytes."""
         op = BufferOp(size, halo_class)
-        if self.anchor is None:
+        anchor = self.anchor
+        while anchor is not None and anchor.parent is not self._block:
+            anchor = anchor.parent_op()
+        if anchor is None:
             self._block.add_op(op)
         else:
-            self._block.insert_op_before(op, self.anchor)
+            self._block.insert_op_before(op, anchor)
         return op.buffer
 
     def weight(self, attr: WeightsAttr) -> SSAValue:

@@ -11,7 +11,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirt.dialects.plan.ops import BufferKind, BufferKindAttr, BufferOp, LaunchOp, OutputOp, ViewOp, WeightOp
+from mlirt.dialects.plan.ops import BufferKind, BufferKindAttr, BufferOp, OutputOp, ViewOp, WeightOp
+from mlirt.dialects.plan.step_numbers import StepNumbers
 from mlirt.dialects.tensor_types import stored_bytes
 
 
@@ -19,7 +20,8 @@ from mlirt.dialects.tensor_types import stored_bytes
 class PlanMemoryPass(ModulePass):
     """Give each `plan.buffer` the launches between which it is alive, and erase memory that nothing uses.
 
-    A use of a view is a use of what it shows. A buffer that is exactly one output, from its first byte to its last,
+    A use of a view is a use of what it shows, and what a loop and something outside of it use lives through all trips.
+    A buffer that is exactly one output, from its first byte to its last,
     gets the kind `output`: the caller's own memory. What else is returned stays alive to the end and is copied out.
 
     Offsets in the arena are not chosen here: sizes may be known only at run time, and the planner of
@@ -49,24 +51,21 @@ def _erase_unused(function: FuncOp) -> None:
 
 def _plan(function: FuncOp) -> None:
     ops = list(function.body.block.ops)
-    launches: dict[Operation, int] = {}
-    for op in ops:
-        if isinstance(op, LaunchOp):
-            launches[op] = len(launches)
-    end = max(len(launches) - 1, 0)
+    numbers = StepNumbers.of(ops)
+    end = max(len(numbers.launches) - 1, 0)
     for op in ops:
         if not isinstance(op, BufferOp):
             continue
         users = list(_users(op.buffer))
-        steps = [launches[user] for user in users if isinstance(user, LaunchOp)]
         returned = [user for user in users if isinstance(user, OutputOp)]
-        op.first = IntegerAttr(min(steps, default=0), i64)
-        op.last = IntegerAttr(end if returned else max(steps, default=0), i64)
+        first, last = numbers.lifetime(user for user in users if not isinstance(user, OutputOp))
+        op.first = IntegerAttr(first, i64)
+        op.last = IntegerAttr(end if returned else last, i64)
         op.kind = BufferKindAttr(BufferKind.OUTPUT if _is_output(op, returned) else BufferKind.ARENA)
 
 
 def _users(buffer: SSAValue) -> Iterator[Operation]:
-    """The launches and outputs that use a buffer, also through views."""
+    """The launches, conditions and outputs that use a buffer, also through views."""
     for use in buffer.uses:
         if isinstance(use.operation, ViewOp):
             yield from _users(use.operation.buffer)

@@ -15,6 +15,7 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.diagnostics import OperationError
 from mlirt.dialects.plan.expression import PointerAttr
 from mlirt.dialects.plan.ops import BufferKind, BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
+from mlirt.dialects.plan.step_numbers import StepNumbers
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import stored_bytes
 
@@ -41,11 +42,13 @@ class VerifyMemoryPlanPass(ModulePass):
             inner for inner in op.body.block.ops if isinstance(inner, FuncOp) and not inner.is_declaration
         ]:
             ops = list(function.body.block.ops)
-            launches = [inner for inner in ops if isinstance(inner, LaunchOp)]
+            numbers = StepNumbers.of(ops)
+            launches = numbers.launches
             buffers = [inner for inner in ops if isinstance(inner, BufferOp)]
             _check_lifetimes(launches, buffers)
+            _check_loops(numbers)
             _check_returned(ops, len(launches))
-            _check_bounds(ops)
+            _check_bounds([*ops, *launches])
             _check_halo_classes(buffers)
             for left, right in combinations([one for one in buffers if _is_placed(one)], 2):
                 _check_apart(left, right)
@@ -73,6 +76,21 @@ def _check_lifetimes(launches: Sequence[LaunchOp], buffers: Sequence[BufferOp]) 
                 if not first <= step <= last:
                     raise OperationError(
                         launch, f"is launch {step} and uses a buffer that is alive in [{first}, {last}]"
+                    )
+
+
+def _check_loops(numbers: StepNumbers) -> None:
+    """What a loop uses is alive only inside of it, or through all of its trips."""
+    for loop in numbers.loops:
+        for launch in numbers.launches[loop.first : loop.last + 1]:
+            for root in map(_root, launch.buffers):
+                first, last = _lifetime(root) if isinstance(root, BufferOp) else (loop.first, loop.last)
+                within = loop.first <= first and last <= loop.last
+                if not within and not (first <= loop.first and loop.last <= last):
+                    raise OperationError(
+                        launch,
+                        f"is in a loop over [{loop.first}, {loop.last}] and uses a buffer that is alive in "
+                        f"[{first}, {last}]",
                     )
 
 

@@ -226,6 +226,6 @@ def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
 
 def test_a_newer_format_is_named(tiny: Maker) -> None:
     parts = tiny()
-    parts.manifest["format"] = 2
-    with pytest.raises(PlanError, match="format version 2, this mlirt reads version 1; please rebuild"):
+    parts.manifest["format"] = 3
+    with pytest.raises(PlanError, match="format version 3, this mlirt reads version 2; please rebuild"):
         file_of(parts)

@@ -121,7 +121,7 @@ def tiny_parts() -> Parts:
     count: list[object] = ["*", "n", 4]
     size = ["*", count, 4]
     manifest: dict[str, Any] = {
-        "format": 1,
+        "format": 2,
         "mlirt": "0.1.0",
         "name": "tiny",
         "target": {"kind": "cpu", "triple": llvm().get_process_triple(), "features": [], "vector_bits": 128},

@@ -24,7 +24,8 @@ PRIORITY = 0
 def lower(op: Operation, lowering: Lowering) -> bool:
     """`parallel (places that no index tells apart) { for updates, in order: y[index] = combine(y[index], update) }`."""
     assert isinstance(op, ScatterOp)
-    copy(op.data, lowering.placements[op.output], op, lowering)
+    if lowering.placements[op.data] != lowering.placements[op.output]:
+        copy(op.data, lowering.placements[op.output], op, lowering)
     if element_count(op.updates.type) == 0:
         return True
     k = lowering.kernel("scatter")

@@ -1,0 +1,1 @@
+"""Branches and loops over tensors become branches and loops over launches."""

@@ -1,0 +1,94 @@
+"""Lays a program out as a flat list of rows with jumps, as the main loop on the CPU runs it."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from mlirt.runtime.expressions import evaluate
+from mlirt.runtime.program import Branch, Loop, Program, Requirement, SizeCheck
+from mlirt.runtime.shape_binding import Address, BoundLaunch, ShapeBinding
+
+
+@dataclass(frozen=True)
+class KernelRow:
+    """Run a kernel."""
+
+    launch: BoundLaunch
+
+
+@dataclass
+class JumpRow:
+    """Go to row `target` where the byte is 0; without a place, always."""
+
+    place: Address | None
+    target: int = 0
+
+
+@dataclass(frozen=True)
+class SizeRow:
+    """Stop unless the word is what the symbol was taken for; without a place, the host knows that it is not."""
+
+    symbol: str
+    place: Address | None
+    expected: int
+
+
+@dataclass(frozen=True)
+class RequireRow:
+    """Stop where the byte is 0."""
+
+    place: Address
+    message: str
+
+
+Row: TypeAlias = "KernelRow | JumpRow | SizeRow | RequireRow"
+
+
+def rows_of(program: Program, binding: ShapeBinding) -> list[Row]:
+    """The rows of a program for one set of shapes."""
+    rows: list[Row] = []
+    _append(program, binding, rows)
+    return rows
+
+
+def _append(program: Program, binding: ShapeBinding, rows: list[Row]) -> None:
+    for step in program:
+        if isinstance(step, int):
+            rows.append(KernelRow(binding.launches[step]))
+        elif isinstance(step, Branch):
+            _append_branch(step, binding, rows)
+        elif isinstance(step, Loop):
+            _append_loop(step, binding, rows)
+        elif isinstance(step, Requirement):
+            rows.append(RequireRow(binding.places[step.condition], step.message))
+        else:
+            rows.extend(_size_rows(step, binding))
+
+
+def _append_branch(step: Branch, binding: ShapeBinding, rows: list[Row]) -> None:
+    skip = JumpRow(binding.places[step.condition])
+    rows.append(skip)
+    _append(step.then, binding, rows)
+    leave = JumpRow(None)
+    if step.otherwise:
+        rows.append(leave)
+    skip.target = len(rows)
+    _append(step.otherwise, binding, rows)
+    leave.target = len(rows)
+
+
+def _append_loop(step: Loop, binding: ShapeBinding, rows: list[Row]) -> None:
+    start = len(rows)
+    _append(step.before, binding, rows)
+    leave = JumpRow(binding.places[step.condition])
+    rows.append(leave)
+    _append(step.body, binding, rows)
+    rows.append(JumpRow(None, start))
+    leave.target = len(rows)
+
+
+def _size_rows(step: SizeCheck, binding: ShapeBinding) -> list[Row]:
+    expected = binding.values[step.symbol]
+    if step.word is not None:
+        return [SizeRow(step.symbol, binding.places[step.word], expected)]
+    actual = evaluate(step.value, binding.values)
+    return [] if actual == expected else [SizeRow(step.symbol, None, actual)]

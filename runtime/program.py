@@ -1,0 +1,86 @@
+"""What a run does in which order: launches, branches, loops, and checks of what only the run itself can tell."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from mlirt.runtime.expressions import Expression
+
+
+@dataclass(frozen=True)
+class Place:
+    """A byte or a word in memory that decides something: `offset` bytes into a buffer."""
+
+    buffer: int
+    offset: Expression
+
+
+@dataclass(frozen=True)
+class Branch:
+    """The steps of `then` where the byte is not 0, else those of `otherwise`."""
+
+    condition: Place
+    then: "Program"
+    otherwise: "Program"
+
+
+@dataclass(frozen=True)
+class Loop:
+    """`before`, then, as long as the byte is not 0, `body` and `before` again."""
+
+    condition: Place
+    before: "Program"
+    body: "Program"
+
+
+@dataclass(frozen=True)
+class SizeCheck:
+    """The run goes on only where a symbol has been taken for what the 64-bit word, or else the formula, says."""
+
+    symbol: str
+    word: Place | None
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """The run goes on only where the byte is not 0; `message` says what is wrong with the inputs where it is."""
+
+    condition: Place
+    message: str
+
+
+# A number is a launch.
+Step: TypeAlias = "int | Branch | Loop | SizeCheck | Requirement"
+Program: TypeAlias = "tuple[Step, ...]"
+
+
+def parts(step: Step) -> tuple[Program, ...]:
+    """The programs inside of a step, in the order of their launches."""
+    if isinstance(step, Branch):
+        return step.then, step.otherwise
+    return (step.before, step.body) if isinstance(step, Loop) else ()
+
+
+def launches(program: Sequence[Step]) -> Iterator[int]:
+    """The launches of a program in the order of its text."""
+    for step in program:
+        if isinstance(step, int):
+            yield step
+        for part in parts(step):
+            yield from launches(part)
+
+
+def steps(program: Sequence[Step]) -> Iterator[Step]:
+    """All steps, also those inside of others."""
+    for step in program:
+        yield step
+        for part in parts(step):
+            yield from steps(part)
+
+
+def place_of(step: Step) -> Place | None:
+    """The memory that a step looks at."""
+    if isinstance(step, int):
+        return None
+    return step.word if isinstance(step, SizeCheck) else step.condition

@@ -1,0 +1,63 @@
+"""Branches and loops run on the CPU without a step of Python, whatever the data make of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx_control_flow import NESTED, SUM_EVEN, UNEQUAL_BRANCHES, UNTIL_LARGE, check_on_cpu, model, scan_model
+from onnx_models import numbers
+
+from mlirt.builder.compile import compile
+from mlirt.errors import InvalidInputError
+
+
+def test_a_branch_in_a_loop() -> None:
+    items = numbers(9)
+    check_on_cpu(model(SUM_EVEN), *({"items": items, "count": np.array(n)} for n in (9, 0, 1, 4)))
+
+
+def test_a_loop_that_ends_when_its_data_say_so() -> None:
+    """Its number of trips, and with it the length of what it collects, differs from run to run."""
+    x = np.array([0.5, 1.0, 0.25], np.float32)
+    limits = (1.5, 100.0, 3.0, 1000.0)
+    check_on_cpu(model(UNTIL_LARGE), *({"x": x, "limit": np.array(limit, np.float32)} for limit in limits))
+
+
+def test_branches_of_different_shapes() -> None:
+    feeds = [{"c": np.array(c), "x": numbers(n, 4)} for c in (True, False) for n in (3, 1, 5)]
+    check_on_cpu(model(UNEQUAL_BRANCHES), *feeds)
+
+
+def test_a_loop_in_a_loop() -> None:
+    trips = [(2, 3), (0, 2), (3, 0), (1, 1)]
+    feeds = [{"x": numbers(2), "outer": np.array(i), "inner": np.array(j)} for i, j in trips]
+    check_on_cpu(model(NESTED), *feeds)
+
+
+@pytest.mark.parametrize("axes", [(0, 0), (1, 1), (-1, -1), (1, 0)])
+@pytest.mark.parametrize("directions", [(0, 0), (1, 0), (0, 1), (1, 1)])
+def test_scan(axes: tuple[int, int], directions: tuple[int, int]) -> None:
+    made = scan_model(axes, directions, (3, 4))
+    check_on_cpu(made, {"start": numbers(3 if axes[0] % 2 else 4), "x": numbers(3, 4, seed=1)})
+
+
+def test_the_size_of_another_run_is_no_burden() -> None:
+    """A run that makes more trips than the one before is made again, and the next one is not."""
+    engine = compile(model(UNTIL_LARGE), "cpu")
+    x = np.array([0.5, 1.0, 0.25], np.float32)
+    for limit, rows in ((4.0, 2), (4.0, 2), (64.0, 6)):
+        assert engine.run({"x": x, "limit": np.array(limit, np.float32)})["rows"].shape == (rows, 3)
+
+
+def test_a_part_beyond_the_end_is_an_error() -> None:
+    text = SUM_EVEN.replace("Gather (items, i)", "Identity (zero)").replace(
+        "two = Constant <value = int64 {2}> ()",
+        "two = Constant <value = int64 {2}> () at = Constant <value = int64[1] {0}> () start = Unsqueeze (i, at) "
+        "one = Constant <value = int64[1] {1}> () end = Add (start, one) part = Slice (items, start, end) "
+        "few = Squeeze (part, at)",
+    )
+    text = text.replace("taken = Add (sum_in, item)", "more = Add (item, few) taken = Add (sum_in, more)")
+    engine = compile(model(text), "cpu")
+    assert engine.run({"items": np.ones(4, np.float32), "count": np.array(4)})["total"] == 2
+    with pytest.raises(InvalidInputError, match=r"Slice .*: a part reaches beyond the end of axis 0"):
+        engine.run({"items": np.ones(4, np.float32), "count": np.array(5)})
