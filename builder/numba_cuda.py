@@ -38,11 +38,12 @@ def compile_kernels(
     `report` is called with a text, the kernels done and the kernels in all.
     """
     cache, done = KernelCache(), dict[str, Cubins]()
-    missing: dict[str, list[str]] = {}
+    missing, wanted = dict[str, list[str]](), dict[str, Sequence[str]]()
     for name, source in sources.items():
-        found = {arch: cache.get(_key(source, arch)) for arch in architectures}
+        wanted[name] = _wanted(source, architectures)
+        found = {arch: cache.get(_key(source, arch)) for arch in wanted[name]}
         done[name] = {arch: _unpacked(entry) for arch, entry in found.items() if entry is not None}
-        if len(done[name]) < len(architectures):
+        if len(done[name]) < len(wanted[name]):
             missing[name] = [arch for arch, entry in found.items() if entry is None]
     if missing:
         progress = _Progress(report, len(sources) - len(missing), len(sources))
@@ -50,14 +51,20 @@ def compile_kernels(
             for arch, cubin in cubins.items():
                 cache.put(_key(sources[name], arch), _packed(cubin))
             done[name] |= cubins
-    complete = {name: cubins for name, cubins in done.items() if len(cubins) == len(architectures)}
-    return {name: {arch: cubins[arch] for arch in architectures} for name, cubins in complete.items()}
+    complete = {name: cubins for name, cubins in done.items() if len(cubins) == len(wanted[name])}
+    return {name: {arch: cubins[arch] for arch in wanted[name]} for name, cubins in complete.items()}
+
+
+def _wanted(source: KernelSource, architectures: Sequence[str]) -> Sequence[str]:
+    """The architectures that a kernel is compiled for."""
+    return (source.architecture,) if source.architecture else architectures
 
 
 def _key(source: KernelSource, architecture: str) -> str:
     library = sources_digest(_HERE / "numba_cuda_intrinsics", _HERE / "numba_cuda_compiler.py")
     packages = versions("numba", "numba-cuda", "llvmlite", "nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-nvjitlink")
-    return key_of("cuda", source.text, str(source.threads), architecture, library, packages)
+    shape = f"{source.threads} {source.cluster}"
+    return key_of("cuda", source.text, shape, architecture, library, packages)
 
 
 def _packed(cubin: Cubin) -> bytes:

@@ -44,7 +44,28 @@ def ptx_text(source: KernelSource, architecture: str) -> str:
     except Exception as error:
         reason = " ".join(str(error).split())
         raise CompileError(f"kernel {source.name}: numba-cuda refuses the generated source: {reason[:500]}") from error
-    return _with_plain_names(text, source.name)
+    text = _with_plain_names(text, source.name)
+    for position, argument in enumerate(source.arguments):
+        if argument == "tensor_map":
+            text = _with_map(text, f"{source.name}_param_{position}", source.name)
+    return _with_cluster(text, source.cluster)
+
+
+def _with_map(text: str, parameter: str, name: str) -> str:
+    """A parameter that holds a tensor map itself, where the source has an integer: that becomes its address."""
+    declared = f".param .u64 {parameter}"
+    if not re.search(rf"{re.escape(declared)}\b", text):
+        raise CompileError(f"kernel {name}: the compiled text has no parameter {parameter}")
+    text = re.sub(rf"{re.escape(declared)}\b", f".param .align 64 .b8 {parameter}[128]", text)
+    address = rf"mov.b64 \1, {parameter};\n\tcvta.param.u64 \1, \1;"
+    return re.sub(rf"ld\.param\.u64\s+(%rd\d+), \[{parameter}\];", address, text)
+
+
+def _with_cluster(text: str, size: int) -> str:
+    """An entry whose blocks start in clusters."""
+    if size == 1:
+        return text
+    return text.replace("\n)\n", f"\n)\n.explicitcluster\n.reqnctapercluster {size}, 1, 1\n", 1)
 
 
 def _function(source: KernelSource) -> Any:
@@ -62,6 +83,8 @@ def _type(name: str) -> Any:
     from mlirt.builder.numba_cuda_intrinsics.instructions import SCALARS
     from mlirt.builder.numba_cuda_intrinsics.untyped import types
 
+    if name == "tensor_map":
+        return types.uint64  # its address, see `_with_map`
     return types.CPointer(SCALARS[name[:-1]]) if name.endswith("*") else SCALARS[name]
 
 

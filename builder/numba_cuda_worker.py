@@ -13,10 +13,9 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], Sequence[bytes]]:
     from mlirt.builder.numba_cuda_compiler import compile_kernel
     from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 
-    given = request["source"]
-    source = KernelSource(
-        given["name"], given["text"], tuple(given["arguments"]), given["threads"], given["shared_bytes"]
-    )
+    given: dict[str, Any] = request["source"]
+    given["arguments"] = tuple(given["arguments"])
+    source = KernelSource(**given)
     cubins = compile_kernel(source, request["architectures"])
     made = [(architecture, cubin.registers, cubin.spilled_bytes) for architecture, cubin in cubins.items()]
     return {"made": made}, [cubin.code for cubin in cubins.values()]

@@ -5,11 +5,16 @@ from typing import Any
 from mlirt.builder.numba_cuda_intrinsics import (
     accumulators,
     async_copy,
+    clusters,
+    fragment_maps,
     fragments,
     functions,
     matrix_unit,
     scalars,
+    tensor_copies,
     threads,
+    transaction_barriers,
+    warpgroups,
 )
 from mlirt.builder.numba_cuda_intrinsics.untyped import types
 
@@ -27,11 +32,16 @@ _MAKERS: dict[str, Any] = {
         *(accumulators.reduce_rows, accumulators.scale_rows, accumulators.exponential_rows),
         *(accumulators.limit_columns, accumulators.pack_accumulators),
         *(async_copy.copy_async, async_copy.wait_async, threads.shuffle, threads.shared),
+        *(fragment_maps.fragment_part, fragment_maps.map_fragment, clusters.remote_shared),
+        *(transaction_barriers.mbarrier_init, transaction_barriers.mbarrier_expect),
+        *(tensor_copies.load_box, tensor_copies.load_window),
+        *(warpgroups.warpgroup_mma, warpgroups.warpgroup_wait, warpgroups.warpgroup_sums),
+        *(warpgroups.set_registers, warpgroups.join_columns),
     )
 }
 _FOUND = {
     name: value
-    for module in (async_copy, functions, scalars, threads)
+    for module in (async_copy, clusters, functions, scalars, threads, transaction_barriers, warpgroups)
     for name, value in vars(module).items()
     if type(value).__name__ == "_Intrinsic"
 }

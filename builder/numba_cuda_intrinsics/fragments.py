@@ -71,18 +71,13 @@ def outer_product(rows: int, columns: int) -> Any:
 class _Places:
     """Which memory the elements of a fragment lie in, in groups that one instruction moves."""
 
-    def __init__(self, type_name: str, offsets: Sequence[int], wide: bool) -> None:
+    def __init__(self, type_name: str, offsets: Sequence[int], group: int) -> None:
         self.type, self.size = SCALARS[type_name], SIZES[type_name]
         self.element = llvm_type(self.type)
-        group = min(_WIDE // self.size, len(offsets)) if wide else 1
-        starts = range(0, len(offsets), group)
-        contiguous = all(
-            offsets[start + k] == offsets[start] + k
-            for start in starts
-            for k in range(group)
-            if start + k < len(offsets)
-        )
-        self.group = group if len(offsets) % group == 0 and contiguous else 1
+        self.group, self.bytes = group, group * self.size
+        # What one access moves, as words of up to 32 bits.
+        self.words = max(self.bytes // 4, 1)
+        self.word = ir.IntType(8 * self.bytes // self.words)
         self.offsets = [offsets[start] for start in range(0, len(offsets), self.group)]
         self.count = len(offsets)
 
@@ -96,10 +91,10 @@ class _Places:
 
 
 def load_fragment(
-    type_name: str, offsets: Sequence[int], *, strided: bool = False, guarded: bool = False, wide: bool = False
+    type_name: str, offsets: Sequence[int], *, strided: bool = False, guarded: bool = False, group: int = 1
 ) -> Any:
     """`word(pointer, index[, stride][, valid])`: the elements at `index + offset * stride`, from `valid` on zeros."""
-    places = _Places(type_name, offsets, wide)
+    places = _Places(type_name, offsets, group)
 
     def emit(builder: Any, pointer: Any, index: Any, *rest: Any) -> Any:
         stride, valid = (rest[0] if strided else None), (rest[-1] if guarded else None)
@@ -115,10 +110,10 @@ def load_fragment(
 
 
 def store_fragment(
-    type_name: str, offsets: Sequence[int], *, strided: bool = False, guarded: bool = False, wide: bool = False
+    type_name: str, offsets: Sequence[int], *, strided: bool = False, guarded: bool = False, group: int = 1
 ) -> Any:
     """`word(fragment, pointer, index[, stride][, valid])`: write the elements, except those from `valid` on."""
-    places = _Places(type_name, offsets, wide)
+    places = _Places(type_name, offsets, group)
 
     def emit(builder: Any, value: Any, pointer: Any, index: Any, *rest: Any) -> Any:
         stride, valid = (rest[0] if strided else None), (rest[-1] if guarded else None)
@@ -142,8 +137,12 @@ def _signature(places: _Places, strided: bool, guarded: bool) -> list[Any]:
 def _load(builder: Any, address: Any, places: _Places) -> list[Any]:
     if places.group == 1:
         return [builder.load(builder.bitcast(address, ir.PointerType(places.element)))]
-    moved, size = _moved(places)
-    vector = builder.load(builder.bitcast(address, ir.PointerType(moved)), align=size)
+    kind = ir.VectorType(places.word, places.words)
+    vector = builder.load(builder.bitcast(address, ir.PointerType(kind)), align=places.bytes)
+    return _elements(builder, vector, places)
+
+
+def _elements(builder: Any, vector: Any, places: _Places) -> list[Any]:
     elements = builder.bitcast(vector, ir.VectorType(places.element, places.group))
     return [builder.extract_element(elements, I32(k)) for k in range(places.group)]
 
@@ -155,37 +154,31 @@ def _store(builder: Any, address: Any, values: Sequence[Any], places: _Places) -
     elements = ir.Constant(ir.VectorType(places.element, places.group), ir.Undefined)
     for k, value in enumerate(values):
         elements = builder.insert_element(elements, value, I32(k))
-    moved, size = _moved(places)
-    builder.store(builder.bitcast(elements, moved), builder.bitcast(address, ir.PointerType(moved)), align=size)
+    kind = ir.VectorType(places.word, places.words)
+    target = builder.bitcast(address, ir.PointerType(kind))
+    builder.store(builder.bitcast(elements, kind), target, align=places.bytes)
 
 
-def _moved(places: _Places) -> tuple[Any, int]:
-    """What one instruction moves, as words where it is more than one, and its bytes."""
-    size = places.group * places.size
-    return (ir.VectorType(I32, size // 4), size) if size > 4 else (ir.IntType(8 * size), size)
-
-
-# The predicated load of an element by its size: what it loads, how it becomes the element.
-_LOADS = {1: ("u8", "h"), 2: ("u16", "h"), 4: ("u32", "r"), 8: ("u64", "l")}
+# The predicated load of an access by its bytes: what it loads, and into which register.
+_LOADS = {1: ("u8", "h"), 2: ("u16", "h"), 4: ("u32", "r"), 8: ("u64", "l"), 16: ("v4.u32", "r")}
 
 
 def _load_guarded(builder: Any, address: Any, places: _Places, valid: Any, first: int) -> list[Any]:
     """Loads under a predicate, without a branch: zero where `first` is not below `valid`."""
     number = builder.ptrtoint(builder.addrspacecast(address, ir.PointerType(I8, GLOBAL)), I64)
     guard = f".reg .pred p; setp.gt.s64 p, {{valid}}, {first};"
-    if places.group > 1:
+    kind, letter = _LOADS[places.bytes]
+    if places.bytes == _WIDE:
         zeros = " ".join(f"mov.u32 ${k}, 0;" for k in range(4))
-        text = f"{{ {guard.format(valid='$5')} {zeros} @p ld.global.v4.u32 {{$0,$1,$2,$3}}, [$4]; }}"
+        text = f"{{ {guard.format(valid='$5')} {zeros} @p ld.global.{kind} {{$0,$1,$2,$3}}, [$4]; }}"
         words = ptx(builder, text, [I32] * 4, [number, valid])
         vector = ir.Constant(ir.VectorType(I32, 4), ir.Undefined)
         for k, value in enumerate(words):
             vector = builder.insert_element(vector, value, I32(k))
-        elements = builder.bitcast(vector, ir.VectorType(places.element, places.group))
-        return [builder.extract_element(elements, I32(k)) for k in range(places.group)]
-    bits = ir.IntType(8 * places.size)
-    kind, letter = _LOADS[places.size]
+        return _elements(builder, vector, places)
     register = {"h": ir.IntType(16), "r": I32, "l": I64}[letter]
     text = f"{{ {guard.format(valid='$2')} mov.b{register.width} $0, 0; @p ld.global.{kind} $0, [$1]; }}"
     (loaded,) = ptx(builder, text, [register], [number, valid])
+    bits = ir.IntType(8 * places.bytes)
     value = builder.trunc(loaded, bits) if bits.width < register.width else loaded
-    return [builder.bitcast(value, places.element)]
+    return [builder.bitcast(value, places.element)] if places.group == 1 else _elements(builder, value, places)

@@ -82,7 +82,7 @@ def _shared_memory(module: Any) -> Any:
     found = module.globals.get(name)
     if found is None:
         found = ir.GlobalVariable(module, ir.ArrayType(I8, 0), name, addrspace=SHARED)
-        found.linkage, found.align = "external", 128
+        found.linkage, found.align = "external", 1024  # the most that a piece of it asks for
     return found
 
 

@@ -14,17 +14,14 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 
 from mlirt.codegen.numba_cuda.cuda_expressions import (
-    CUDA_EXPRESSIONS,
-    NARROW_EXPRESSIONS,
     Narrow,
     from_stored,
     stored_name,
     to_stored,
     widest,
 )
-from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
+from mlirt.codegen.numba_cuda.hopper_source import HopperSource
 from mlirt.codegen.python_expressions import Expression, type_name
-from mlirt.codegen.python_source import PythonSource
 from mlirt.dialects.kernel.accumulators import (
     ExponentialRowsOp,
     LimitColumnsOp,
@@ -58,28 +55,12 @@ from mlirt.dialects.kernel.simt import (
 )
 
 
-class CudaSource(PythonSource):
+class CudaSource(HopperSource):
     """The lines of one kernel. With `narrow`, indices are 32 bits wide."""
 
-    vocabulary = VOCABULARY
-
     def __init__(self, func: FuncOp, narrow: bool) -> None:
-        super().__init__()
+        super().__init__(narrow)
         self.shared, self.shared_bytes = shared_offsets(func)
-        self.narrow = narrow
-        self.rules = NARROW_EXPRESSIONS if narrow else CUDA_EXPRESSIONS
-        self.definitions: dict[str, str] = {}
-        """The names of words with parameters, by the text that makes them."""
-
-    def index(self, text: str) -> str:
-        """An expression of type int32 as an index."""
-        return text if self.narrow else f"int64({text})"
-
-    def word(self, hint: str, text: str) -> str:
-        """The name of a word with parameters."""
-        if text not in self.definitions:
-            self.definitions[text] = self.names.fresh(hint)
-        return self.definitions[text]
 
     # --- addresses and loops
 
@@ -237,8 +218,9 @@ def _given(*values: SSAValue | None) -> list[SSAValue]:
 
 
 def _access(maker: str, op: LoadFragmentOp | StoreFragmentOp, value: SSAValue) -> str:
-    flags = {"strided": op.stride is not None, "guarded": op.valid is not None, "wide": op.wide.value.data}
+    flags = {"strided": op.stride is not None, "guarded": op.valid is not None}
     chosen = "".join(f", {name}=True" for name, flag in flags.items() if flag)
+    chosen += f", group={group}" if (group := op.group(op.buffer)) > 1 else ""
     return f'{maker}("{stored_name(fragment(value).get_element_type())}", {_numbers(op.offset_list())}{chosen})'
 
 

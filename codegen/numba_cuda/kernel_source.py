@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute
 from xdsl.utils.hints import isa
 
@@ -15,6 +15,7 @@ from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import type_name
 from mlirt.dialects.kernel.buffers import Memory
 from mlirt.dialects.kernel.core import FuncOp, ParallelOp, ReduceOp
+from mlirt.dialects.kernel.tensor_map import TensorMapType
 from mlirt.errors import CompileError
 
 _IMPORT = "from mlirt.builder.numba_cuda_intrinsics import *"
@@ -43,6 +44,7 @@ def emit_kernel(func: FuncOp) -> KernelSource:
     names = [source.names.define(arg) for arg in func.body.block.args]
     threads = block_threads(func)
     parameters = ", ".join(f'{label}: "{type_}"' for label, type_ in zip(names, arguments, strict=True))
+    cluster = cluster_size(func)
     with source.block_of(f"def {name}({parameters}):"):
         if source.narrow:
             for label, arg in zip(names, func.body.block.args, strict=True):
@@ -51,12 +53,16 @@ def emit_kernel(func: FuncOp) -> KernelSource:
         source.ops(func.body.block.ops)
     made = [f"{label} = {text}" for text, label in source.definitions.items()]
     about = f"# {threads} threads per block, {source.shared_bytes} bytes of shared memory"
-    lines = [_IMPORT, "", *made, "", about, *source.lines]
-    return KernelSource(name, "\n".join(lines) + "\n", arguments, threads, source.shared_bytes)
+    about += f", {cluster} blocks per cluster" if cluster > 1 else ""
+    lines = [_IMPORT, "", *source.functions(), *made, "", about, *source.lines]
+    text = "\n".join(lines) + "\n"
+    return KernelSource(name, text, arguments, threads, source.shared_bytes, cluster, architecture(func))
 
 
 def argument_type(type_: Attribute) -> str:
     """What the text calls the type of an argument."""
+    if isinstance(type_, TensorMapType):
+        return "tensor_map"
     return f"{stored_name(type_.get_element_type())}*" if isa(type_, Memory) else type_name(type_)
 
 
@@ -67,6 +73,18 @@ def block_threads(func: FuncOp) -> int:
         return prod(int(count) for count in size.iter_values())
     assert isinstance(size, IntegerAttr)
     return size.value.data
+
+
+def cluster_size(func: FuncOp) -> int:
+    """How many blocks form a cluster."""
+    size = func.attributes.get("cluster")
+    return size.value.data if isinstance(size, IntegerAttr) else 1
+
+
+def architecture(func: FuncOp) -> str:
+    """The one architecture that a kernel can run on; empty for any."""
+    name = func.attributes.get("architecture")
+    return name.data if isinstance(name, StringAttr) else ""
 
 
 def index_bits(func: FuncOp) -> int:

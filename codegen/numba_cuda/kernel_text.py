@@ -7,10 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class KernelSource:
-    """A kernel as Python source; `arguments` are its types as the text names them: `float32*`, `int64`."""
+    """A kernel as Python source; `arguments` are its types as the text names them: `float32*`, `tensor_map`, `int64`.
+
+    Blocks form clusters of `cluster`; a kernel that needs one `architecture` is compiled for no other.
+    """
 
     name: str
     text: str
     arguments: tuple[str, ...]
     threads: int
     shared_bytes: int
+    cluster: int = 1
+    architecture: str = ""

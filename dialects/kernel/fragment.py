@@ -31,6 +31,9 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 
 from mlirt.dialects.kernel.buffers import fragment, length, memory
 from mlirt.dialects.tensor_op import require
+from mlirt.dialects.tensor_types import byte_width
+
+_WIDEST = 16  # bytes of an access
 
 
 @irdl_op_definition
@@ -107,8 +110,8 @@ class FragmentElementOp(IRDLOperation):
 class _FragmentAccess(IRDLOperation):
     """An access of one element per entry of `offsets`: at `index + offset * stride`, stride 1 where none is given.
 
-    With `valid`, only the first so many elements are accessed. `wide` says that groups of consecutive offsets that
-    fill 16 bytes, or all of them where they fill less, are aligned in memory like that, and become one access each.
+    With `valid`, only the first so many elements are accessed. `wide` says that groups of consecutive offsets, of up to
+    16 bytes and as many as all runs of such offsets allow, are so aligned in memory, and become one access each.
     """
 
     offsets = prop_def(DenseArrayBase.constr(i64))
@@ -124,6 +127,22 @@ class _FragmentAccess(IRDLOperation):
 
     def offset_list(self) -> list[int]:
         return [int(offset) for offset in self.offsets.iter_values()]
+
+    def group(self, buffer: SSAValue) -> int:
+        """How many elements one access moves."""
+        most = _WIDEST // byte_width(memory(buffer).get_element_type())
+        return _largest_group(self.offset_list(), most) if self.wide.value.data else 1
+
+
+def _largest_group(offsets: Sequence[int], most: int) -> int:
+    """The largest power of two up to `most` into whose multiples the offsets fall as runs of neighbours."""
+    group = most
+    while group > 1:
+        runs = [offsets[start : start + group] for start in range(0, len(offsets), group)]
+        if all(list(run) == list(range(run[0], run[0] + group)) for run in runs):
+            break
+        group //= 2
+    return max(group, 1)
 
 
 def _access_properties(offsets: Sequence[int], wide: bool) -> dict[str, Attribute]:

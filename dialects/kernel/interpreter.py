@@ -23,10 +23,16 @@ from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.interpreter_copies import AsyncCopies
 from mlirt.dialects.kernel.interpreter_lanes import Epochs, Lanes
 from mlirt.dialects.kernel.interpreter_memory import Buffer, KernelError
+from mlirt.dialects.kernel.interpreter_stages import Stages
+from mlirt.dialects.kernel.interpreter_tensor_copies import MappedTensor
+from mlirt.dialects.kernel.interpreter_turns import Turns
+from mlirt.dialects.kernel.tensor_map import TensorMapType
 from mlirt.errors import CompileError
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from mlirt.dialects.plan.tensor_map import Walk
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -44,7 +50,18 @@ class OffsetBuffer:
     base: int
 
 
-Argument: TypeAlias = "Array | OffsetBuffer | int | float"
+@dataclass(frozen=True)
+class TensorMap:
+    """A tensor that starts at element `base` of `array`; sizes and steps in elements, outermost first."""
+
+    array: Array
+    base: int
+    sizes: tuple[int, ...]
+    steps: tuple[int, ...]
+    walk: Walk | None = None
+
+
+Argument: TypeAlias = "Array | OffsetBuffer | TensorMap | int | float"
 
 
 class Machine:
@@ -54,7 +71,8 @@ class Machine:
         self.name = func.sym_name.data
         self.grid, self.block_size = grid, block_size
         self.buffers: list[Buffer] = []
-        self.copies = AsyncCopies()
+        self.copies, self.stages, self.turns = AsyncCopies(), Stages(), Turns()
+        self.cluster = _cluster(func)
 
     def run_block(self, lanes: Lanes, block: Block) -> Sequence[SSAValue]:
         """Execute the ops of a block; returns the operands of its terminator."""
@@ -113,7 +131,7 @@ def run_kernel(
     machine = Machine(func, sizes, threads)
     values = _bind(func, args, check, updated)
     machine.buffers = list({id(value): value for value in values if isinstance(value, Buffer)}.values())
-    for first, count in _chunks(prod(sizes), threads) if sizes else [(0, 1)]:
+    for first, count in _chunks(prod(sizes), threads, machine.cluster) if sizes else [(0, 1)]:
         blocks = np.repeat(np.arange(first, first + count), threads if sizes else 1)
         thread = np.tile(np.arange(threads), count) if sizes else np.zeros(1, np.int64)
         lanes = Lanes(blocks, thread, Epochs(first + count), depth=2 if sizes else 0)
@@ -123,10 +141,17 @@ def run_kernel(
             machine.run_block(lanes, func.body.block)
 
 
-def _chunks(blocks: int, threads: int) -> list[tuple[int, int]]:
+def _chunks(blocks: int, threads: int, cluster: int) -> list[tuple[int, int]]:
     """(first, count) of the blocks that run together."""
-    step = max(1, _MOST_LANES // max(threads, 1))
+    step = max(1, _MOST_LANES // max(threads, 1) // cluster) * cluster
     return [(first, min(step, blocks - first)) for first in range(0, blocks, step)]
+
+
+def _cluster(func: FuncOp) -> int:
+    from xdsl.dialects.builtin import IntegerAttr
+
+    size = func.attributes.get("cluster")
+    return size.value.data if isinstance(size, IntegerAttr) else 1
 
 
 def _block_size(func: FuncOp) -> int:
@@ -138,7 +163,10 @@ def _block_size(func: FuncOp) -> int:
     return size.value.data if isinstance(size, IntegerAttr) else 1
 
 
-def _bind(func: FuncOp, args: Sequence[Argument], check: bool, updated: Collection[int]) -> list[Buffer | Array]:
+Value: TypeAlias = "Buffer | MappedTensor | Array"
+
+
+def _bind(func: FuncOp, args: Sequence[Argument], check: bool, updated: Collection[int]) -> list[Value]:
     """The value of each argument; pointers into the same memory share what is known about it."""
     written = stored_arguments(func)
     arrays: dict[int, tuple[Array, int]] = {}
@@ -146,9 +174,12 @@ def _bind(func: FuncOp, args: Sequence[Argument], check: bool, updated: Collecti
         if isa(name.type, MemRefType[Attribute]):
             array, base = (given.array, given.base) if isinstance(given, OffsetBuffer) else (given, 0)
             arrays[position] = _flat(func, array, name.type.get_element_type(), _label(func, position)), base
+        elif isinstance(name.type, TensorMapType):
+            assert isinstance(given, TensorMap)
+            arrays[position] = _flat(func, given.array, name.type.element, _label(func, position)), given.base
     stored = {_place(arrays[position][0]) for position in written}
     known: dict[tuple[int, str], Buffer] = {}
-    values: list[Buffer | Array] = []
+    values: list[Value] = []
     for position, (given, name) in enumerate(zip(args, func.body.block.args, strict=True)):
         if position not in arrays:
             values.append(_scalar(given, name.type))
@@ -159,7 +190,10 @@ def _bind(func: FuncOp, args: Sequence[Argument], check: bool, updated: Collecti
             known[_place(data)] = Buffer(_label(func, position), data, initialized=not fresh, base=base)
             if check and _place(data) in stored:
                 known[_place(data)].track()
-        values.append(known[_place(data)].moved(_label(func, position), base))
+        buffer = known[_place(data)].moved(_label(func, position), base)
+        values.append(
+            MappedTensor(buffer, given.sizes, given.steps, given.walk) if isinstance(given, TensorMap) else buffer
+        )
     return values
 
 
@@ -203,4 +237,4 @@ def _flat(func: FuncOp, given: Argument, element: Attribute, label: str) -> Arra
     return given.reshape(-1)
 
 
-__all__ = ["Machine", "OffsetBuffer", "Rule", "run_kernel", "stored_arguments"]
+__all__ = ["Machine", "OffsetBuffer", "Rule", "TensorMap", "run_kernel", "stored_arguments"]

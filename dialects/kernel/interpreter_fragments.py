@@ -65,14 +65,13 @@ def _accesses(machine: Machine, lanes: Lanes, op: LoadFragmentOp | StoreFragment
 
 
 def _check_alignment(machine: Machine, op: LoadFragmentOp | StoreFragmentOp, index: Array, wanted: Array) -> None:
-    """The groups of elements that are accessed at once start at multiples of their size."""
-    size = byte_width(memory(op.buffer).get_element_type())
-    group = min(_WIDE // size, len(op.offsets))
+    """The groups of elements that are accessed at once start at multiples of 16 bytes."""
+    group = op.group(op.buffer)
     misaligned = wanted[:, ::group] & (index[:, ::group] % group != 0)
     if misaligned.any():
         first = int(index[:, ::group][misaligned][0])
-        fill = group * size
-        raise OutOfBoundsError(f"{machine.where(op)}: {fill} bytes at element {first} are not {fill}-byte aligned")
+        bytes_ = group * byte_width(memory(op.buffer).get_element_type())
+        raise OutOfBoundsError(f"{machine.where(op)}: {bytes_} bytes at element {first} are not {bytes_}-byte aligned")
 
 
 def _load_fragment(machine: Machine, lanes: Lanes, op: LoadFragmentOp) -> None:

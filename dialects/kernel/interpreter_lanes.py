@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-    Value: TypeAlias = Array | Buffer
+    from mlirt.dialects.kernel.interpreter_tensor_copies import MappedTensor
+
+    Value: TypeAlias = Array | Buffer | MappedTensor
 
 
 class Epochs:
@@ -75,7 +77,7 @@ class Lanes:
             return self._values[name]
         assert self.parent is not None, f"{name} has no value"
         value = self.parent.get(name)
-        if not isinstance(value, Buffer) and is_laned(value, name.type, self.parent.count):
+        if is_array(value) and is_laned(value, name.type, self.parent.count):
             value = value[self.origin]
         self._values[name] = value
         return value
@@ -88,7 +90,7 @@ class Lanes:
     def array(self, name: SSAValue) -> Array:
         """A scalar or vector as it is kept: possibly one element for all lanes."""
         value = self.get(name)
-        assert not isinstance(value, Buffer)
+        assert is_array(value)
         return value
 
     def per_lane(self, name: SSAValue) -> Array:
@@ -110,6 +112,13 @@ class Lanes:
             yield
         finally:
             self.active = before
+
+
+def is_array(value: Value) -> TypeGuard[Array]:
+    """Whether a value is numbers."""
+    import numpy as np
+
+    return isinstance(value, np.ndarray | np.generic)
 
 
 def is_laned(value: Array, type_: Attribute, lanes: int) -> bool:

@@ -84,7 +84,7 @@ class Buffer:
 
     def read(self, access: Access) -> Array:
         """The elements at the indices; raises a `KernelError`."""
-        at = self._locate(access)
+        at = self.locate(access)
         if self.initialized is not None and not self.initialized[at].all():
             lane = int((~self.initialized[at]).argmax())
             element = self._element(access, lane)
@@ -96,7 +96,7 @@ class Buffer:
 
     def write(self, access: Access, values: Array) -> None:
         """Set the elements at the indices; raises a `KernelError`."""
-        at = self._locate(access)
+        at = self.locate(access)
         if self.tracked:
             self._note_writers(access, at)
         self.data[at] = values
@@ -105,20 +105,21 @@ class Buffer:
 
     def begin_write(self, access: Access) -> None:
         """Let the elements be in the act of being written: nobody may touch them until `finish_write`."""
-        at = self._locate(access)
+        at = self.locate(access)
         self._note_writers(access, at)
         assert self.initialized is not None
         self.initialized[at] = False
 
     def finish_write(self, access: Access, values: Array) -> None:
         """What `begin_write` announced has happened now."""
-        at = self._locate(access)
+        at = self.locate(access)
         self.data[at] = values
         self.writer[2, at] = access.epoch
         assert self.initialized is not None
         self.initialized[at] = True
 
-    def _locate(self, access: Access) -> Array:
+    def locate(self, access: Access) -> Array:
+        """Where the indices lie in `data`; raises `OutOfBoundsError`."""
         at = access.index + self.base
         self._refuse_outside(access, (at < 0) | (at >= self.data.size), self.data.size - self.base)
         return at
@@ -189,7 +190,7 @@ class SharedBuffer(Buffer):
         self.extent, self.first_block = extent, first_block
         self.track()
 
-    def _locate(self, access: Access) -> Array:
+    def locate(self, access: Access) -> Array:
         self._refuse_outside(access, (access.index < 0) | (access.index >= self.extent), self.extent)
         return access.index + (access.block - self.first_block) * self.extent
 

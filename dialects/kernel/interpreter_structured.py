@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.scf import ConditionOp, ForOp, IfOp, WhileOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, StoreOp, stride_values
 from mlirt.dialects.kernel.interpreter_lanes import Epochs, Lanes, merge
+from mlirt.dialects.kernel.transaction_barrier import MbarrierWaitOp
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,6 +139,9 @@ def _if(machine: Machine, lanes: Lanes, op: IfOp) -> None:
     condition = lanes.per_lane(op.cond)
     results: list[list[Array]] = []
     sides = ((lanes.active & condition, op.true_region), (lanes.active & ~condition, op.false_region))
+    if all(chosen.any() and _waits(region) for chosen, region in sides):
+        machine.turns.concurrently([_as_part(machine, lanes, chosen, region) for chosen, region in sides])
+        return
     for chosen, region in sides:
         if not chosen.any() or region.first_block is None:
             results.append([])
@@ -150,6 +154,19 @@ def _if(machine: Machine, lanes: Lanes, op: IfOp) -> None:
             lanes[name] = merge(condition, then[position], otherwise[position])
         else:
             lanes[name] = (then or otherwise)[position]
+
+
+def _waits(region: Region) -> bool:
+    """Whether lanes may have to wait there for what other lanes do."""
+    return region.first_block is not None and any(isinstance(op, MbarrierWaitOp) for op in region.walk())
+
+
+def _as_part(machine: Machine, lanes: Lanes, chosen: Array, region: Region) -> Callable[[], None]:
+    """One side of a branch for lanes of its own, so that the sides can take turns."""
+    import numpy as np
+
+    inner = lanes.split(np.flatnonzero(chosen))
+    return lambda: (machine.run_block(inner, region.block), None)[1]
 
 
 def _for(machine: Machine, lanes: Lanes, op: ForOp) -> None:

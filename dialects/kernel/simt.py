@@ -34,6 +34,8 @@ from mlirt.dialects.tensor_types import byte_width
 
 WARP = 32
 _SHARED_ALIGNMENT = 128
+LARGEST_ALIGNMENT = 1024
+"""Bytes that shared memory can be aligned to."""
 _MOVED = (Float32Type(), Float64Type(), i32, i64)
 
 
@@ -83,18 +85,23 @@ class GridSizeOp(_GridOp):
 
 @irdl_op_definition
 class SharedOp(IRDLOperation):
-    """Memory that the threads of a block share, 16-byte aligned; it holds nothing at first.
+    """Memory that the threads of a block share, aligned to `alignment` bytes; it holds nothing at first.
 
     Example: `%tile = kernel.shared : memref<1024xf16, "shared">`
     """
 
     name = "kernel.shared"
 
+    alignment = prop_def(IntegerAttr, default_value=IntegerAttr(_SHARED_ALIGNMENT, i64))
     result = result_def(MemRefType)
+    irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "attr-dict `:` type($result)"
 
-    def __init__(self, size: int, element: Attribute) -> None:
-        super().__init__(result_types=[MemRefType(element, [size], memory_space=SHARED)])
+    def __init__(self, size: int, element: Attribute, alignment: int = _SHARED_ALIGNMENT) -> None:
+        super().__init__(
+            properties={"alignment": IntegerAttr(alignment, i64)},
+            result_types=[MemRefType(element, [size], memory_space=SHARED)],
+        )
 
     def verify_(self) -> None:
         require(
@@ -102,6 +109,9 @@ class SharedOp(IRDLOperation):
         )
         require(len(memory(self.result).get_shape()) == 1, f"{self.name}: shared memory has rank 1")
         require(memory(self.result).get_shape()[0] >= 0, f"{self.name}: the size of shared memory is a number")
+        alignment = self.alignment.value.data
+        fits = alignment >= _SHARED_ALIGNMENT and LARGEST_ALIGNMENT % alignment == 0
+        require(fits, f"{self.name}: an alignment of {_SHARED_ALIGNMENT} to {LARGEST_ALIGNMENT} bytes, not {alignment}")
 
     @property
     def bytes(self) -> int:
@@ -143,7 +153,8 @@ def shared_offsets(func: Operation) -> tuple[dict[SSAValue, int], int]:
     total = 0
     for op in func.walk():
         if isinstance(op, SharedOp):
-            offsets[op.result] = total
+            alignment = op.alignment.value.data
+            offsets[op.result] = total = -(-total // alignment) * alignment
             total += -(-op.bytes // _SHARED_ALIGNMENT) * _SHARED_ALIGNMENT
     return offsets, total
 

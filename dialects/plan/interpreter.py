@@ -17,6 +17,7 @@ from mlirt.dialects.kernel.core import element_of_buffer
 from mlirt.dialects.plan.control import Control, IfOp, RequireOp, SizeOp, WhileOp, ops_in
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
 from mlirt.dialects.plan.ops import BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
+from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.symbol_values import bind
 from mlirt.dialects.symbolic import evaluate
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, numpy_dtype
@@ -160,15 +161,27 @@ class _Run:
             return evaluate(given.value(), self.symbols)
         if isinstance(given, FloatAttr):
             return given.value.data
+        if isinstance(given, TensorMapAttr):
+            return self._tensor_map(op, given)
         element = element_of_buffer(name)
         data = self.memory[op.buffers[given.operand.data]]
         start = evaluate(given.value(), self.symbols)
         return OffsetBuffer(data.view(numpy_dtype(element)), start // byte_width(element))
 
-    def _address_of(self, given: KernelArgument) -> int | None:
-        from mlirt.dialects.kernel.interpreter import OffsetBuffer
+    def _tensor_map(self, op: LaunchOp, given: TensorMapAttr) -> KernelArgument:
+        from mlirt.dialects.kernel.interpreter import TensorMap
 
-        return _address(given.array) if isinstance(given, OffsetBuffer) else None
+        data = self.memory[op.buffers[given.operand.data]].view(numpy_dtype(given.element))
+        start = evaluate(given.value(), self.symbols)
+        sizes, steps = (
+            tuple(evaluate(one, self.symbols) for one in some) for some in (given.size_list(), given.step_list())
+        )
+        return TensorMap(data, start // byte_width(given.element), sizes, steps, given.walk())
+
+    def _address_of(self, given: KernelArgument) -> int | None:
+        from mlirt.dialects.kernel.interpreter import OffsetBuffer, TensorMap
+
+        return _address(given.array) if isinstance(given, OffsetBuffer | TensorMap) else None
 
 
 def _address(array: Array) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, FloatAttr, IndexType, MemRefType, StringAttr
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.kernel.tensor_map import TensorMapType
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr, PointerAttr
+from mlirt.dialects.plan.tensor_map import TensorMapAttr, Walk
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float
 from mlirt.passes.lowering.index_arithmetic import IndexArithmetic
@@ -54,6 +57,24 @@ class KernelArguments(IndexArithmetic):
             pointer = PointerAttr.of(self._buffers.index(buffer), offset)
             self._memories[key] = self._argument(MemRefType(element, [DYNAMIC_INDEX]), pointer)
         return self._memories[key]
+
+    def tensor_map(
+        self,
+        buffer: SSAValue,
+        element: Attribute,
+        offset: Dim,
+        sizes: Sequence[Dim],
+        steps: Sequence[Dim],
+        box: Sequence[int],
+        swizzle: int,
+        walk: Walk | None = None,
+    ) -> SSAValue:
+        """A description of the tensor that starts `offset` bytes into a `plan` buffer, for copies of a `box`."""
+        if buffer not in self._buffers:
+            self._buffers.append(buffer)
+        position = self._buffers.index(buffer)
+        bound = TensorMapAttr.of(position, offset, element, sizes, steps, box, swizzle, walk)
+        return self._argument(TensorMapType.of(element, box, swizzle, len(walk.stride) if walk else 0), bound)
 
     def weights(self, array: Array, hint: str) -> SSAValue:
         """A pointer to an array that the lowering made, for example packed weights."""

@@ -120,12 +120,17 @@ class KernelBuilder(KernelArguments):
     def _region_constant(self, op: Operation) -> SSAValue:
         """A constant of a scalar region: a number such as a scale is an argument, so that layers share the kernel."""
         assert isinstance(op, arith.ConstantOp)
+        argument = self.number_argument(op)
+        return self.value(op.clone()) if argument is None else argument
+
+    def number_argument(self, op: arith.ConstantOp) -> SSAValue | None:
+        """The argument that a constant of a scalar region is; None for one that is part of the code."""
         value = op.value
         if not isinstance(value, FloatAttr) or op.result.type not in (f32, f64):
-            return self.value(op.clone())
+            return None
         number = value.value.data
         if number in _CODE_NUMBERS:
-            return self.value(op.clone())
+            return None
         if op not in self._region_constants:
             self._region_constants[op] = self.scalar(number, op.result.type)
         return self._region_constants[op]
@@ -182,6 +187,15 @@ class KernelBuilder(KernelArguments):
             then()
             self.insert(scf.YieldOp())
         self.insert(scf.IfOp(condition, [], Region(block)))
+
+    def either(self, condition: SSAValue, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
+        """Do one thing where an i1 holds and another where it does not."""
+        blocks = Block(), Block()
+        for block, side in zip(blocks, (then, otherwise), strict=True):
+            with self.inside(block):
+                side()
+                self.insert(scf.YieldOp())
+        self.insert(scf.IfOp(condition, [], Region(blocks[0]), Region(blocks[1])))
 
     def guarded(self, condition: SSAValue | None, then: Callable[[], SSAValue], otherwise: SSAValue) -> SSAValue:
         """`then()` where an i1 holds, for example a load that would be out of bounds elsewhere; None always holds."""

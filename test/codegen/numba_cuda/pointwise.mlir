@@ -1,9 +1,9 @@
 // RUN: rt-opt %s -p "convert-fused-to-kernel{target=cuda},map-parallel-to-threads" --split-input-file -t numba-cuda | filecheck %s
 
 // One thread takes four neighbours, read and written by one instruction each; what they share is read once.
-// CHECK:       load = load_fragment("float32", range(4), wide=True)
+// CHECK:       load = load_fragment("float32", range(4), group=4)
 // CHECK-NEXT:  join = fragment("float32", 4)
-// CHECK-NEXT:  store = store_fragment("float32", range(4), wide=True)
+// CHECK-NEXT:  store = store_fragment("float32", range(4), group=4)
 // CHECK:       # 128 threads per block, 0 bytes of shared memory
 // CHECK-NEXT:  def pointwise_{{.*}}(buffer: "float32*", buffer_1: "float32*", buffer_2: "float32*"):
 // CHECK-NEXT:      thread = thread_id()

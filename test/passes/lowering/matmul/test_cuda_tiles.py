@@ -32,7 +32,7 @@ def check(
     shapes = {"x": left, "w": right, "b": (columns,)}
     inputs = {name: rng.standard_normal(shape).astype(DTYPES[element]) for name, shape in shapes.items()}
     text = product_text(left, right, result, element, flips)
-    return kernel_names(check_on_threads(text, inputs, tactic="cuda", tolerance=TOLERANCE[element]))
+    return kernel_names(check_on_threads(text, inputs, tactic="cuda_tiles", tolerance=TOLERANCE[element]))
 
 
 @pytest.mark.parametrize(("element", "left", "right"), list(product(DTYPES, (False, True), (False, True))))

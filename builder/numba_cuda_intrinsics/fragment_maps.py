@@ -1,0 +1,38 @@
+"""Scalar functions applied to whole fragments, and parts of fragments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlirt.builder.numba_cuda_intrinsics.instructions import SCALARS, llvm_type, pack, unpack, word
+from mlirt.builder.numba_cuda_intrinsics.untyped import intrinsic, types
+
+
+def fragment_part(type_name: str, count: int, first: int, length: int) -> Any:
+    """`word(fragment)`: `length` elements from `first` on."""
+    type_ = SCALARS[type_name]
+
+    def emit(builder: Any, value: Any) -> Any:
+        return pack(builder, llvm_type(type_), unpack(builder, value, count)[first : first + length])
+
+    return word(types.UniTuple(type_, length), [types.UniTuple(type_, count)], emit)
+
+
+def map_fragment(function: Any, result: str, count: int, arguments: Sequence[tuple[str, bool]]) -> Any:
+    """`word(..)`: a scalar function of each element; arguments are (type, whether it is a fragment)."""
+    given = [types.UniTuple(SCALARS[name], count) if wide else SCALARS[name] for name, wide in arguments]
+    scalar = SCALARS[result](*[SCALARS[name] for name, _ in arguments])
+    names = ", ".join(f"a{k}" for k in range(len(arguments)))
+
+    def codegen(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        columns = [
+            unpack(builder, value, count) if wide else [value] * count
+            for value, (_, wide) in zip(values, arguments, strict=True)
+        ]
+        made = [context.compile_internal(builder, function, scalar, list(row)) for row in zip(*columns, strict=True)]
+        return pack(builder, llvm_type(SCALARS[result]), made)
+
+    namespace: dict[str, Any] = {"signature": types.UniTuple(SCALARS[result], count)(*given), "codegen": codegen}
+    exec(f"def made(context, {names}):\n    return signature, codegen\n", namespace)
+    return intrinsic(namespace["made"])

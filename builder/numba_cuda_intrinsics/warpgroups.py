@@ -1,0 +1,177 @@
+"""Four warps that multiply together (wgmma), and what becomes of their sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlirt.builder.numba_cuda_intrinsics.instructions import (
+    I32,
+    I64,
+    SCALARS,
+    SIZES,
+    ir,
+    llvm_type,
+    pack,
+    ptx,
+    unpack,
+    word,
+)
+from mlirt.builder.numba_cuda_intrinsics.threads import shared_address
+from mlirt.builder.numba_cuda_intrinsics.untyped import types
+
+# Types and depth of one instruction, the elements of a tile, and what follows the operands in the text.
+_KINDS = {
+    "f16": ("k16.f32.f16.f16", "float16"),
+    "bf16": ("k16.f32.bf16.bf16", "bfloat16"),
+    "tf32": ("k8.f32.tf32.tf32", "float32"),
+    "s8": ("k32.s32.s8.s8", "int8"),
+}
+_STEPS = 4  # instructions for the 128 bytes of a line
+_UNIT = 16  # bytes that descriptors count in
+_PIECE = 64 * 128  # bytes of 64 lines
+_GROUP = 8 * 128  # bytes of the lines after which the swizzle repeats
+_SWIZZLE_128 = 1 << 62
+
+
+def warpgroup_mma(kind: str, columns: int, *, left_by_depth: bool = False, right_by_depth: bool = False) -> Any:
+    """`word(sums, left, i, right, j)`: start to add a 64 x d and a d x `columns` tile's product, and commit it."""
+    shape, element = _KINDS[kind]
+    count = columns // 2
+    sum_type = types.int32 if kind == "s8" else types.float32
+    sums = types.UniTuple(sum_type, count)
+    text = _text(f"m64n{columns}{shape}", kind, count, left_by_depth, right_by_depth)
+    pointer = types.CPointer(SCALARS[element])
+
+    def emit(builder: Any, sums: Any, left: Any, i: Any, right: Any, j: Any) -> Any:
+        values = unpack(builder, sums, count)
+        tiles = [
+            _descriptor(builder, shared_address(builder, tile, at, SIZES[element]), by_depth)
+            for tile, at, by_depth in ((left, i, left_by_depth), (right, j, right_by_depth))
+        ]
+        return pack(builder, llvm_type(sum_type), _tied(builder, text, values, tiles))
+
+    return word(sums, [sums, pointer, types.int64, pointer, types.int64], emit)
+
+
+def _text(instruction: str, kind: str, count: int, left_by_depth: bool, right_by_depth: bool) -> str:
+    sums = ", ".join(f"${k}" for k in range(count))
+    half = kind in ("f16", "bf16")
+    # A line has 32 bytes for each step; by depth, a step is 16 lines.
+    steps = [16 * 128 // _UNIT if by_depth else 32 // _UNIT for by_depth in (left_by_depth, right_by_depth)]
+    scale = "" if kind == "s8" else ", 1, 1"
+    flips = f", {int(left_by_depth)}, {int(right_by_depth)}" if half else ""
+    lines = ["{ .reg .b64 a, b; .reg .pred add; setp.eq.b32 add, 0, 0; wgmma.fence.sync.aligned;"]
+    for step in range(_STEPS):
+        lines.append(f"add.s64 a, ${2 * count}, {steps[0] * step}; add.s64 b, ${2 * count + 1}, {steps[1] * step};")
+        lines.append(f"wgmma.mma_async.sync.aligned.{instruction} {{{sums}}}, a, b, add{scale}{flips};")
+    lines.append("wgmma.commit_group.sync.aligned; }")
+    return " ".join(lines)
+
+
+def _descriptor(builder: Any, address: Any, by_depth: bool) -> Any:
+    """What the matrix unit is told of a tile: where it starts, how far its pieces and groups of lines lie apart."""
+    start = builder.lshr(builder.and_(builder.zext(address, I64), I64(0x3FFFF)), I64(4))
+    leading = _PIECE if by_depth else _UNIT  # without meaning where lines are rows
+    fixed = (leading // _UNIT) << 16 | (_GROUP // _UNIT) << 32 | _SWIZZLE_128
+    return builder.or_(start, I64(fixed))
+
+
+def _tied(builder: Any, text: str, values: list[Any], others: list[Any]) -> list[Any]:
+    """Inline PTX that changes values in place: operands `$n`.. are the same registers as `$0`.."""
+    kind = values[0].type
+    letter = "r" if kind == I32 else "f"
+    count = len(values)
+    constraints = [f"={letter}"] * count + [str(k) for k in range(count)] + ["l"] * len(others) + ["~{memory}"]
+    types_ = [value.type for value in [*values, *others]]
+    result = ir.LiteralStructType([kind] * count)
+    function = ir.FunctionType(result, types_)
+    call = builder.call(ir.InlineAsm(function, text, ",".join(constraints), side_effect=True), [*values, *others])
+    call.attributes.add("convergent")
+    return [builder.extract_value(call, k) for k in range(count)]
+
+
+def warpgroup_wait(pending: int) -> Any:
+    """`word()`: wait until only the `pending` newest products may be under way."""
+
+    def emit(builder: Any) -> Any:
+        return ptx(builder, f"wgmma.wait_group.sync.aligned {pending};", [], [], memory=True, convergent=True)
+
+    return word(types.void, [], emit)
+
+
+def warpgroup_sums(type_name: str, count: int) -> Any:
+    """`word(sums)`: the sums after all products; nothing that reads them can move before this."""
+    element = SCALARS[type_name]
+    sums = types.UniTuple(element, count)
+
+    def emit(builder: Any, values: Any) -> Any:
+        tied = _tied(builder, "wgmma.wait_group.sync.aligned 0;", unpack(builder, values, count), [])
+        return pack(builder, llvm_type(element), tied)
+
+    return word(sums, [sums], emit)
+
+
+def set_registers(count: int, *, grow: bool = False) -> Any:
+    """`word()`: so many registers for each thread of the warpgroup from now on."""
+    change = "inc" if grow else "dec"
+
+    def emit(builder: Any) -> Any:
+        text = f"setmaxnreg.{change}.sync.aligned.u32 {count};"
+        return ptx(builder, text, [], [], memory=True, convergent=True)
+
+    return word(types.void, [], emit)
+
+
+def _warp_value(builder: Any, value: Any) -> Any:
+    text = "shfl.sync.idx.b32 $0, $1, 0, 31, -1;"
+    return ptx(builder, text, [I32], [value], convergent=True)[0]
+
+
+warp_value = word(types.int32, [types.int32], _warp_value)
+
+
+def join_columns(type_name: str, count: int, width: int) -> Any:
+    """`word(sums)`: row by row, each thread of a quad gets `width` (2 or 8) neighbouring columns of 4 `width`."""
+    element = llvm_type(SCALARS[type_name])
+    sums = types.UniTuple(SCALARS[type_name], count)
+    blocks = width // 2  # of 8 columns in a group
+    groups = count // (4 * blocks)
+
+    def emit(builder: Any, values: Any) -> Any:
+        given = unpack(builder, values, count)
+        lane = ptx(builder, "mov.u32 $0, %laneid;", [I32], [], pure=True)[0]
+        bits = [builder.icmp_unsigned("!=", builder.and_(lane, I32(mask)), I32(0)) for mask in (1, 2)]
+        joined: list[Any] = [None] * count
+        for group in range(groups):
+            for half in range(2):
+                for e in range(2):
+                    own = [given[4 * (group * blocks + j) + 2 * half + e] for j in range(blocks)]
+                    for source, value in enumerate(_exchange(builder, own, bits, element)):
+                        joined[(half * groups + group) * width + 2 * source + e] = value
+        return pack(builder, element, joined)
+
+    return word(sums, [sums], emit)
+
+
+def _exchange(builder: Any, values: list[Any], bits: list[Any], element: Any) -> list[Any]:
+    """Thread t has one value for each of 4 blocks; afterwards those of block t, in the order of their threads."""
+    if len(values) == 1:
+        return values
+    # A 4 x 4 transposition: exchange bit 0 of thread and block, then bit 1.
+    for step, mask in ((1, 1), (2, 2)):
+        bit = bits[step - 1]
+        for low in [k for k in range(4) if not k & mask]:
+            high = low | mask
+            sent = builder.select(bit, values[low], values[high])
+            got = _from(builder, sent, mask, element)
+            values[low], values[high] = (
+                builder.select(bit, got, values[low]),
+                builder.select(bit, values[high], got),
+            )
+    return values
+
+
+def _from(builder: Any, value: Any, mask: int, element: Any) -> Any:
+    """The value of the thread whose number differs by `mask`."""
+    text = f"shfl.sync.bfly.b32 $0, $1, {mask}, 31, -1;"
+    return ptx(builder, text, [element], [value], convergent=True)[0]

@@ -1,0 +1,85 @@
+"""What all parts of CUDA source share: the width of indices, words with parameters, and scalar functions."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import VectorType
+
+from mlirt.codegen.numba_cuda.cuda_expressions import (
+    CUDA_EXPRESSIONS,
+    NARROW_EXPRESSIONS,
+    from_stored,
+    stored_name,
+    to_stored,
+)
+from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
+from mlirt.codegen.python_source import PythonSource
+from mlirt.dialects.kernel.buffers import fragment, length
+from mlirt.dialects.kernel.core import YieldOp
+from mlirt.dialects.kernel.fragment_map import FragmentPartOp, MapFragmentOp, element_type
+
+
+class ScalarFunction(PythonSource):
+    """The text of a scalar function, without its name."""
+
+    vocabulary = VOCABULARY
+
+    def __init__(self, narrow: bool) -> None:
+        super().__init__()
+        self.rules = NARROW_EXPRESSIONS if narrow else CUDA_EXPRESSIONS
+
+    def body_of(self, op: MapFragmentOp) -> str:
+        arguments, (*ops, last) = op.body.block.args, op.body.block.ops
+        assert isinstance(last, YieldOp)
+        with self.block_of(f"({', '.join(self.names.define(one) for one in arguments)}):"):
+            for one in arguments:
+                self.define_inline(one, from_stored(self.names.define(one), one.type))
+            self.ops(ops)
+            (value,) = last.values
+            self.line(f"return {to_stored(self.text(value), value.type)}")
+        return "\n".join(self.lines)
+
+
+class WordSource(PythonSource):
+    """The lines of one kernel. With `narrow`, indices are 32 bits wide."""
+
+    vocabulary = VOCABULARY
+
+    def __init__(self, narrow: bool) -> None:
+        super().__init__()
+        self.narrow = narrow
+        self.rules = NARROW_EXPRESSIONS if narrow else CUDA_EXPRESSIONS
+        self.definitions: dict[str, str] = {}
+        """The names of words with parameters, by the text that makes them."""
+        self.bodies: dict[str, str] = {}
+        """The names of scalar functions, by what follows the name."""
+
+    def index(self, text: str) -> str:
+        """An expression of type int32 as an index."""
+        return text if self.narrow else f"int64({text})"
+
+    def word(self, hint: str, text: str) -> str:
+        """The name of a word with parameters."""
+        if text not in self.definitions:
+            self.definitions[text] = self.names.fresh(hint)
+        return self.definitions[text]
+
+    def functions(self) -> list[str]:
+        """The lines of the scalar functions that fragments are mapped by."""
+        return [line for body, name in self.bodies.items() for line in [f"def {name}{body}", "", ""]]
+
+    def kernel_fragment_part(self, op: FragmentPartOp) -> None:
+        element = stored_name(fragment(op.result).get_element_type())
+        parameters = f'"{element}", {length(op.fragment)}, {op.position.value.data}, {length(op.result)}'
+        make = self.word("part", f"fragment_part({parameters})")
+        self.define(op.result, f"{make}({self.text(op.fragment)})")
+
+    def kernel_map_fragment(self, op: MapFragmentOp) -> None:
+        inner = ScalarFunction(self.narrow)
+        body = inner.body_of(op)
+        if body not in self.bodies:
+            self.bodies[body] = self.names.fresh("element")
+        kinds = [(stored_name(element_type(value)), isinstance(value.type, VectorType)) for value in op.operands]
+        arguments = "".join(f'("{name}", {wide}), ' for name, wide in kinds).rstrip()
+        element = stored_name(fragment(op.result).get_element_type())
+        make = self.word("map", f'map_fragment({self.bodies[body]}, "{element}", {length(op.result)}, ({arguments}))')
+        self.define(op.result, f"{make}({', '.join(self.texts(op.operands))})")

@@ -1,0 +1,175 @@
+"""What the ops of warpgroups and of whole fragments mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import Operation
+
+from mlirt.dialects.kernel.buffers import length
+from mlirt.dialects.kernel.fragment_map import FragmentPartOp, MapFragmentOp
+from mlirt.dialects.kernel.interpreter_lanes import Lanes
+from mlirt.dialects.kernel.interpreter_memory import DivergenceError, OutOfBoundsError, SharedBuffer
+from mlirt.dialects.kernel.interpreter_simt import whole_warps
+from mlirt.dialects.kernel.interpreter_tensor_copies import swizzle
+from mlirt.dialects.kernel.matrix_unit import MmaKind
+from mlirt.dialects.kernel.simt import LARGEST_ALIGNMENT, WARP
+from mlirt.dialects.kernel.warpgroup import (
+    LINE,
+    ROWS,
+    WARPGROUP,
+    JoinColumnsOp,
+    SetRegistersOp,
+    WarpgroupMmaOp,
+    WarpgroupSumsOp,
+    WarpgroupWaitOp,
+    WarpValueOp,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from xdsl.ir import SSAValue
+
+    from mlirt.dialects.kernel.interpreter import Machine
+
+    Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+def _warpgroups(machine: Machine, lanes: Lanes, op: Operation) -> Array:
+    """The first lane of each warpgroup that executes an op; raises `DivergenceError` if only a part of one does."""
+    import numpy as np
+
+    count = lanes.active.reshape(-1, WARPGROUP).sum(axis=1)
+    partial = (count > 0) & (count < WARPGROUP)
+    if partial.any():
+        first = int(partial.argmax()) * WARPGROUP
+        raise DivergenceError(
+            f"{machine.where(op)}: {count.max()} of {WARPGROUP} threads of a warpgroup are there "
+            f"(block {lanes.block[first]}, thread {lanes.thread[first]})"
+        )
+    return np.flatnonzero(count) * WARPGROUP
+
+
+def _name(lanes: Lanes, first: int) -> tuple[int, int]:
+    return int(lanes.block[first]), int(lanes.thread[first]) // WARPGROUP
+
+
+def _mma(machine: Machine, lanes: Lanes, op: WarpgroupMmaOp) -> None:
+    import numpy as np
+
+    columns = op.columns.value.data
+    sums = np.broadcast_to(lanes.array(op.accumulator), (lanes.count, columns // 2)).copy()
+    for first in _warpgroups(machine, lanes, op):
+        left, left_at = _tile(machine, lanes, op, first, (op.left, op.left_index), ROWS, op.left_by_depth is not None)
+        right, right_at = _tile(
+            machine, lanes, op, first, (op.right, op.right_index), columns, op.right_by_depth is not None
+        )
+        product = _widened(left, op.kind.data) @ _widened(right, op.kind.data).T
+        # Row 16 w + 8 h + g, column 8 j + 2 t + e -> thread (w, g, t), sum (j, h, e).
+        parts = product.reshape(4, 2, 8, columns // 8, 4, 2).transpose(0, 2, 4, 3, 1, 5)
+        sums[first : first + WARPGROUP] += parts.reshape(WARPGROUP, -1).astype(sums.dtype)
+        machine.stages.product(_name(lanes, first), [left_at, right_at])
+    lanes[op.result] = sums
+
+
+def _widened(values: Array, kind: MmaKind) -> Array:
+    """What the matrix unit reads, in a type that holds sums of products exactly enough."""
+    import numpy as np
+
+    if kind == MmaKind.TF32:
+        values = (values.view(np.int32) & np.int32(~0x1FFF)).view(np.float32)  # it reads 10 bits of mantissa
+    return values.astype(np.int64 if kind == MmaKind.S8 else np.float64)
+
+
+def _tile(
+    machine: Machine,
+    lanes: Lanes,
+    op: WarpgroupMmaOp,
+    first: int,
+    where: tuple[SSAValue, SSAValue],
+    own: int,
+    by_depth: bool,
+) -> tuple[Array, tuple[SharedBuffer, Array]]:
+    """The elements [own, depth] of a tile, and where they lie."""
+    import numpy as np
+
+    memory = lanes.buffer(where[0])
+    assert isinstance(memory, SharedBuffer)
+    size = memory.data.itemsize
+    starts = lanes.per_lane(where[1])[first : first + WARPGROUP]
+    if (starts != starts[0]).any():
+        raise DivergenceError(f"{machine.where(op)}: the threads of a warpgroup name different tiles")
+    if int(starts[0]) * size % LARGEST_ALIGNMENT:
+        raise OutOfBoundsError(f"{machine.where(op)}: element {starts[0]} is not aligned to {LARGEST_ALIGNMENT} bytes")
+    depth = LINE // size
+    i, k = np.arange(own)[:, None], np.arange(depth)[None, :]
+    line, column = (i // depth * depth + k, i % depth) if by_depth else (i, k)
+    offset = swizzle(line * LINE + column * size, LINE) // size
+    index = (int(starts[0]) + offset).reshape(-1)
+    at = memory.locate(lanes.access(index, np.full(index.size, first), machine.where(op)))
+    return machine.stages.read(memory, at, machine.where(op)).reshape(own, depth), (memory, at)
+
+
+def _wait(machine: Machine, lanes: Lanes, op: WarpgroupWaitOp) -> None:
+    for first in _warpgroups(machine, lanes, op):
+        machine.stages.wait(_name(lanes, first), op.pending.value.data)
+
+
+def _sums(machine: Machine, lanes: Lanes, op: WarpgroupSumsOp) -> None:
+    for first in _warpgroups(machine, lanes, op):
+        machine.stages.wait(_name(lanes, first), 0)
+    lanes[op.result] = lanes.array(op.accumulator)
+
+
+def _set_registers(machine: Machine, lanes: Lanes, op: SetRegistersOp) -> None:
+    _warpgroups(machine, lanes, op)
+
+
+def _warp_value(machine: Machine, lanes: Lanes, op: WarpValueOp) -> None:
+    import numpy as np
+
+    whole_warps(machine, lanes, op)
+    lanes[op.result] = lanes.per_lane(op.value)[np.arange(lanes.count) // WARP * WARP]
+
+
+def _join_columns(machine: Machine, lanes: Lanes, op: JoinColumnsOp) -> None:
+    import numpy as np
+
+    whole_warps(machine, lanes, op)
+    width, count = op.width.value.data, length(op.value)
+    values = np.broadcast_to(lanes.array(op.value), (lanes.count, count)).reshape(-1, 8, 4, count // 4, 2, 2)
+    rows = values.transpose(0, 1, 4, 3, 2, 5)  # [warp, g, h, j, t, e]: the columns are j, t, e
+    joined = rows.reshape(-1, 8, 2, count // (2 * width), 4, width).transpose(0, 1, 4, 2, 3, 5)
+    lanes[op.result] = joined.reshape(lanes.count, count)
+
+
+def _part(machine: Machine, lanes: Lanes, op: FragmentPartOp) -> None:
+    first = op.position.value.data
+    lanes[op.result] = lanes.array(op.fragment)[:, first : first + length(op.result)]
+
+
+def _map(machine: Machine, lanes: Lanes, op: MapFragmentOp) -> None:
+    import numpy as np
+
+    count = length(op.result)
+    inner = lanes.split(np.repeat(np.arange(lanes.count), count))
+    for name, value in zip(op.body.block.args, op.operands, strict=True):
+        if isinstance(value.type, VectorType):
+            inner[name] = np.broadcast_to(lanes.array(value), (lanes.count, count)).reshape(-1)
+        else:
+            inner[name] = np.repeat(lanes.per_lane(value), count)
+    (result,) = machine.run_block(inner, op.body.block)
+    lanes[op.result] = inner.per_lane(result).reshape(lanes.count, count)
+
+
+RULES = {
+    "kernel.warpgroup_mma": _mma,
+    "kernel.warpgroup_wait": _wait,
+    "kernel.warpgroup_sums": _sums,
+    "kernel.set_registers": _set_registers,
+    "kernel.warp_value": _warp_value,
+    "kernel.join_columns": _join_columns,
+    "kernel.fragment_part": _part,
+    "kernel.map_fragment": _map,
+}

@@ -1,0 +1,225 @@
+"""Four warps that multiply together: their matrix unit reads tiles in shared memory and adds up in registers."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import (
+    BoolAttr,
+    Float32Type,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    UnitAttr,
+    VectorType,
+    i32,
+    i64,
+)
+from xdsl.ir import SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+
+from mlirt.dialects.kernel.buffers import is_shared, length, memory
+from mlirt.dialects.kernel.matrix_unit import MmaKind, MmaKindAttr
+from mlirt.dialects.tensor_op import require
+from mlirt.dialects.tensor_types import byte_width
+
+WARPGROUP = 128
+ROWS = 64
+"""Rows of the product."""
+LINE = 128
+"""Bytes of a line of a tile."""
+_MOST_COLUMNS = 256
+
+
+@irdl_op_definition
+class WarpgroupMmaOp(IRDLOperation):
+    """Start to add the product of a 64 x d and a d x `columns` tile, where d elements fill 128 bytes.
+
+    Both tiles lie in shared memory in lines of 128 bytes, swizzled as tensor copies bring them and aligned to 1024
+    bytes. Lines are rows of the left and columns of the right tile; with `left_by_depth` or `right_by_depth` (16-bit
+    elements only) the tile is in pieces of d lines along the depth, one after the other, each of d rows or columns.
+
+    The product goes on until `kernel.warpgroup_wait` or `kernel.warpgroup_sums`; before, nobody may write to the tiles
+    or use the result but in another `kernel.warpgroup_mma`. Thread `32 w + 4 g + t` has, at `4 j + 2 h + e`, the sum of
+    row `16 w + 8 h + g` and column `8 j + 2 t + e`.
+
+    Example: `%d = kernel.warpgroup_mma f16 %c, %a[%i], %b[%j] {columns = 128 : i64} : vector<64xf32>,
+    memref<16384xf16, "shared">, memref<32768xf16, "shared"> -> vector<64xf32>`
+    """
+
+    name = "kernel.warpgroup_mma"
+
+    kind = prop_def(MmaKindAttr)
+    accumulator = operand_def(VectorType)
+    left = operand_def(MemRefType)
+    left_index = operand_def(IndexType())
+    right = operand_def(MemRefType)
+    right_index = operand_def(IndexType())
+    columns = prop_def(IntegerAttr)
+    left_by_depth = opt_prop_def(UnitAttr)
+    right_by_depth = opt_prop_def(UnitAttr)
+    result = result_def(VectorType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = (
+        "$kind $accumulator `,` $left `[` $left_index `]` `,` $right `[` $right_index `]` attr-dict `:` "
+        "type($accumulator) `,` type($left) `,` type($right) `->` type($result)"
+    )
+
+    def __init__(
+        self,
+        kind: MmaKind,
+        accumulator: SSAValue,
+        left: tuple[SSAValue, SSAValue],
+        right: tuple[SSAValue, SSAValue],
+        columns: int,
+        *,
+        left_by_depth: bool = False,
+        right_by_depth: bool = False,
+    ) -> None:
+        super().__init__(
+            operands=[accumulator, *left, *right],
+            properties={
+                "kind": MmaKindAttr(kind),
+                "columns": IntegerAttr(columns, i64),
+                "left_by_depth": UnitAttr() if left_by_depth else None,
+                "right_by_depth": UnitAttr() if right_by_depth else None,
+            },
+            result_types=[accumulator.type],
+        )
+
+    @property
+    def depth(self) -> int:
+        """Elements of the sum."""
+        return LINE // byte_width(memory(self.left).get_element_type())
+
+    def verify_(self) -> None:
+        columns = self.columns.value.data
+        require(is_shared(self.left) and is_shared(self.right), f"{self.name}: the tiles lie in shared memory")
+        elements = [memory(tile).get_element_type() for tile in (self.left, self.right)]
+        require(elements[0] == elements[1], f"{self.name}: {elements[0]} times {elements[1]}")
+        fits = columns % 8 == 0 and 8 <= columns <= _MOST_COLUMNS
+        require(fits, f"{self.name}: columns are a multiple of 8 up to {_MOST_COLUMNS}, not {columns}")
+        element = i32 if self.kind.data == MmaKind.S8 else Float32Type()
+        expected = VectorType(element, [columns // 2])
+        require(self.accumulator.type == expected, f"{self.name}: the sums are {expected}, not {self.accumulator.type}")
+        by_depth = self.left_by_depth is not None or self.right_by_depth is not None
+        require(not by_depth or byte_width(elements[0]) == 2, f"{self.name}: by depth only 16-bit elements can lie")
+        whole = self.right_by_depth is None or columns % self.depth == 0
+        require(whole, f"{self.name}: {columns} columns are no pieces of {self.depth}")
+
+
+@irdl_op_definition
+class WarpgroupWaitOp(IRDLOperation):
+    """Wait until only the `pending` newest products of this warpgroup may still read their tiles.
+
+    Example: `kernel.warpgroup_wait {pending = 1 : i64}`
+    """
+
+    name = "kernel.warpgroup_wait"
+
+    pending = prop_def(IntegerAttr)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "attr-dict"
+
+    def __init__(self, pending: int) -> None:
+        super().__init__(properties={"pending": IntegerAttr(pending, i64)})
+
+
+@irdl_op_definition
+class WarpgroupSumsOp(IRDLOperation):
+    """The sums, once all products of this warpgroup are there.
+
+    Example: `%sums = kernel.warpgroup_sums %c : vector<64xf32> -> vector<64xf32>`
+    """
+
+    name = "kernel.warpgroup_sums"
+
+    accumulator = operand_def(VectorType)
+    result = result_def(VectorType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$accumulator attr-dict `:` type($accumulator) `->` type($result)"
+
+    def __init__(self, accumulator: SSAValue) -> None:
+        super().__init__(operands=[accumulator], result_types=[accumulator.type])
+
+
+@irdl_op_definition
+class SetRegistersOp(IRDLOperation):
+    """Give registers of this warpgroup to others, or with `grow` take what others gave: `count` of a thread stay.
+
+    Example: `kernel.set_registers {count = 232 : i64, grow = true}`
+    """
+
+    name = "kernel.set_registers"
+
+    count = prop_def(IntegerAttr)
+    grow = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "attr-dict"
+
+    def __init__(self, count: int, grow: bool) -> None:
+        super().__init__(properties={"count": IntegerAttr(count, i64), "grow": BoolAttr.from_bool(grow)})
+
+    def verify_(self) -> None:
+        count = self.count.value.data
+        require(count % 8 == 0 and 24 <= count <= 256, f"{self.name}: {count} is no multiple of 8 from 24 to 256")
+
+
+@irdl_op_definition
+class WarpValueOp(IRDLOperation):
+    """The value of a warp's first thread, for all its threads: tells that a warp does not diverge on it.
+
+    Example: `%warp = kernel.warp_value %w : index`
+    """
+
+    name = "kernel.warp_value"
+
+    value = operand_def(IndexType())
+    result = result_def(IndexType())
+    # It depends on the other threads: it must not be moved into or out of a branch.
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$value attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue) -> None:
+        super().__init__(operands=[value], result_types=[IndexType()])
+
+
+@irdl_op_definition
+class JoinColumnsOp(IRDLOperation):
+    """Order the sums of a warpgroup by rows, and let each thread have `width` (2 or 8) neighbouring columns.
+
+    The four threads of a quad exchange. Thread `32 w + 4 g + t` then has, for groups of `4 width` columns, at
+    `(h * groups + k) * width + e` the sum of row `16 w + 8 h + g` and column `4 width k + width t + e`.
+
+    Example: `%row = kernel.join_columns %sums {width = 8 : i64} : vector<64xf32> -> vector<64xf32>`
+    """
+
+    name = "kernel.join_columns"
+
+    value = operand_def(VectorType)
+    width = prop_def(IntegerAttr)
+    result = result_def(AnyAttr())
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
+
+    def __init__(self, value: SSAValue, width: int) -> None:
+        super().__init__(operands=[value], properties={"width": IntegerAttr(width, i64)}, result_types=[value.type])
+
+    def verify_(self) -> None:
+        width = self.width.value.data
+        require(width in (2, 8), f"{self.name}: a width of 2 or 8, not {width}")
+        count = length(self.value)
+        require(count % (2 * width) == 0, f"{self.name}: {count} sums are no two rows of groups of {width}")

@@ -1,0 +1,170 @@
+"""Matrix products on Hopper GPUs: warpgroups multiply tiles that the device copies to shared memory by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirt.dialects.fused.contraction import MatmulOp
+from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.kernel.matrix_unit import MmaKind
+from mlirt.dialects.kernel.warpgroup import LINE
+from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
+from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, best, cost_of, names_of
+from mlirt.passes.lowering.warpgroups.group_product import GroupProduct, GroupSizes
+from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
+from mlirt.passes.lowering.warpgroups.packing import packed_rows
+from mlirt.passes.lowering.warpgroups.row_epilogue import ResultShape, RowEpilogue, is_pointwise
+from mlirt.passes.lowering.warpgroups.sources import MappedMemory, MatrixSource
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+OPS = (MatmulOp,)
+TARGETS = frozenset({"cuda"})
+PRIORITY = 20
+
+_ARCHITECTURE = "sm_90a"
+_FEW = 4  # rows or columns for which a warp per element does better
+KINDS: dict[Attribute, MmaKind] = {Float16Type(): MmaKind.F16, BFloat16Type(): MmaKind.BF16}
+
+
+@dataclass(frozen=True)
+class Factor:
+    """An operand as a batch of matrices in memory.
+
+    `batch` are the dimensions of the result's batch that the memory has. `by_depth`: neighbours along its own dimension
+    are neighbours in memory.
+    """
+
+    memory: MappedMemory
+    batch: tuple[int, ...]
+    by_depth: bool
+    known: bool
+
+    def source(self, k: KernelBuilder, own: int) -> MatrixSource:
+        return MatrixSource(k, self.memory, own, self.batch, by_depth=self.by_depth, known=self.known)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An operand of the op and which of its last two axes are its own and the depth."""
+
+    value: SSAValue
+    own: int
+    deep: int
+
+
+def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
+    """The configurations that apply to a product, the cheapest first."""
+    assert isinstance(op, MatmulOp)
+    work = _work(op, lowering)
+    return [] if work is None else names_of(work)
+
+
+def cost(op: Operation, lowering: Lowering, choice: str) -> float:
+    """Microseconds that a product takes, about."""
+    assert isinstance(op, MatmulOp)
+    work = _work(op, lowering)
+    return float("inf") if work is None else cost_of(work, choice)
+
+
+def lower(op: Operation, lowering: Lowering) -> bool:
+    assert isinstance(op, MatmulOp)
+    work = _work(op, lowering)
+    if work is None:
+        return False
+    tile = GroupTile.named(lowering.choice(op)) or best(work)
+    if tile is None or not tile.fits:
+        return False
+    _build(op, tile, lowering)
+    return True
+
+
+def _work(op: MatmulOp, lowering: Lowering) -> GroupWork | None:
+    """What there is to do; None where the tactic does not apply."""
+    element = element_of(op.lhs.type)
+    if lowering.target.arch != _ARCHITECTURE or element not in KINDS or element != element_of(op.rhs.type):
+        return None
+    if accumulator_type(op.epilogue) != f32 or not is_pointwise(op):
+        return None
+    if any(_factor(one, op, lowering, pack=False) is None for one in _operands(op)):
+        return None
+    *batch, rows, columns = dims(op.output.type)
+    left, _ = _operands(op)
+    depth = dims(left.value.type)[left.deep]
+    few = any(isinstance(size, int) and size <= _FEW for size in (rows, columns))
+    if few or depth == 0:
+        return None
+    return GroupWork.of(rows, columns, batch, depth, byte_width(element), lowering)
+
+
+def _operands(op: MatmulOp) -> tuple[Operand, Operand]:
+    last = rank(op.output.type) - 1
+    flipped = bool(op.transpose_lhs.value.data), not op.transpose_rhs.value.data
+    left = Operand(op.lhs, last - 1 + flipped[0], last - flipped[0])
+    return left, Operand(op.rhs, last - 1 + flipped[1], last - flipped[1])
+
+
+def _factor(one: Operand, op: MatmulOp, lowering: Lowering, *, pack: bool) -> Factor | None:
+    """An operand in memory; known ones are packed with lines along the depth. None where it cannot be copied from."""
+    weights = lowering.constant_array(one.value)
+    element = element_of(one.value.type)
+    sizes, results = dims(one.value.type), dims(op.output.type)
+    if weights is not None:
+        if not pack:
+            return Factor(MappedMemory(one.value, element, 0, (), ()), (), by_depth=False, known=True)
+        array = packed_rows(weights.swapaxes(-1, -2) if one.own > one.deep else weights)
+        return _packed_factor(array, element, lowering, known=True)
+    place = lowering.placements[one.value]
+    batch = tuple(axis for axis in range(len(sizes) - 2) if sizes[axis] != 1)
+    if any(sizes[axis] != results[axis] for axis in batch):
+        return None
+    # A dimension of length 1 may as well be contiguous.
+    by_depth = place.strides[one.deep] != 1 and place.strides[one.own] == 1 and sizes[one.own] != 1
+    axes = (*batch, one.deep, one.own) if by_depth else (*batch, one.own, one.deep)
+    steps = tuple(place.strides[axis] for axis in axes)
+    memory = MappedMemory(place.buffer, element, place.offset, tuple(sizes[axis] for axis in axes), steps)
+    if not memory.fits() or (by_depth and byte_width(element) != 2):
+        return None
+    return Factor(memory, batch, by_depth, known=False)
+
+
+def _packed_factor(array: Array, element: Attribute, lowering: Lowering, *, known: bool) -> Factor:
+    """`array` is `[batch.., own, depth]`."""
+    buffer = lowering.placements.new_weight(array, "packed")
+    batch = tuple(axis for axis in range(array.ndim - 2) if array.shape[axis] != 1)
+    axes = (*batch, array.ndim - 2, array.ndim - 1)
+    steps = tuple(step // array.itemsize for step in array.strides)
+    sizes = tuple(array.shape[axis] for axis in axes)
+    memory = MappedMemory(buffer, element, 0, sizes, tuple(steps[axis] for axis in axes))
+    return Factor(memory, batch, by_depth=False, known=known)
+
+
+def _build(op: MatmulOp, tile: GroupTile, lowering: Lowering) -> None:
+    element = element_of(op.lhs.type)
+    left, right = (_factor(one, op, lowering, pack=True) for one in _operands(op))
+    assert left is not None
+    assert right is not None
+    *batch, rows, columns = dims(op.output.type)
+    one, _ = _operands(op)
+    depth: Dim = dims(one.value.type)[one.deep]
+    last = rank(op.output.type) - 1
+    k = lowering.kernel("matmul")
+    epilogue = RowEpilogue(
+        k,
+        op,
+        (list(op.extras), list(op.access)),
+        ResultShape(tuple(range(last - 1)), (last - 1,), last),
+        lowering,
+    )
+    sizes = GroupSizes(rows, columns, tuple(batch), ceil_div(depth, LINE // byte_width(element)))
+    sources = left.source(k, tile.rows), right.source(k, tile.columns)
+    GroupProduct(k, tile, sizes, (KINDS[element], element), sources, epilogue).build(op)

@@ -1,0 +1,332 @@
+"""Kernels whose warpgroups multiply tiles that one thread lets the device copy; blocks have one tile, or several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirt.dialects.kernel.cluster import (
+    ClusterBarrierOp,
+    ClusterRankOp,
+    LaunchDependentsOp,
+    RemoteSharedOp,
+    WaitDependencyOp,
+)
+from mlirt.dialects.kernel.core import YieldOp
+from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
+from mlirt.dialects.kernel.fragment_map import FragmentPartOp, MapFragmentOp
+from mlirt.dialects.kernel.matrix_unit import MmaKind
+from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, SharedOp, ThreadIdOp
+from mlirt.dialects.kernel.warpgroup import ROWS, WARPGROUP, JoinColumnsOp, SetRegistersOp, WarpValueOp
+from mlirt.dialects.symbolic import Dim, ceil_div, minimum
+from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
+from mlirt.passes.lowering.warpgroups.pipeline import Pipeline, Turn
+from mlirt.passes.lowering.warpgroups.row_epilogue import QUAD, WIDTH, RowEpilogue
+from mlirt.passes.lowering.warpgroups.sources import Source
+
+PROCESSORS = 132
+_ARCHITECTURE = "sm_90a"
+_INDEX_LIMIT = 2**31
+_GROUP = 8  # rows of tiles that are worked on together, so that they share columns in the cache
+_CHUNK = 4 * WIDTH  # results that a thread computes at once
+_PRODUCER_REGISTERS, _CONSUMER_REGISTERS = 40, 232
+
+
+@dataclass(frozen=True)
+class GroupSizes:
+    """A batch of products; `batch` has the lengths of the dimensions that its index consists of, `steps` the number of
+    tiles along the depth.
+    """
+
+    rows: Dim
+    columns: Dim
+    batch: tuple[Dim, ...]
+    steps: Dim
+
+
+@dataclass(frozen=True)
+class Work:
+    """A tile: where it starts, and the entry of the batch as one index."""
+
+    row: SSAValue
+    column: SSAValue
+    batch: SSAValue
+
+
+class GroupProduct:
+    """One kernel under construction."""
+
+    def __init__(
+        self,
+        k: KernelBuilder,
+        tile: GroupTile,
+        sizes: GroupSizes,
+        kind: tuple[MmaKind, Attribute],
+        sources: tuple[Source, Source],
+        epilogue: RowEpilogue,
+    ) -> None:
+        """`kind` is what the matrix units do, and the elements that they read."""
+        self.k, self.tile, self.sizes, self.epilogue = k, tile, sizes, epilogue
+        self.left, self.right = sources
+        self.thread = k.value(ThreadIdOp())
+        self.thread.name_hint = "thread"
+        self.pipe = Pipeline(k, tile, *kind, self.left, self.right)
+        self.tile_rows, self.tile_columns = ceil_div(sizes.rows, tile.rows), ceil_div(sizes.columns, tile.columns)
+        self.entries: Dim = 1
+        for length in sizes.batch:
+            self.entries = self.entries * length
+
+    @property
+    def tiles(self) -> Dim:
+        return self.tile_rows * self.tile_columns * self.entries
+
+    def build(self, layer: Operation) -> None:
+        """Write the kernel and launch it before `layer`."""
+        k = self.k
+        self.pipe.initialise(self.thread)
+        k.insert(BarrierOp())
+        if self.tile.stays:
+            self._stay()
+            blocks: Dim = minimum(self.tiles, PROCESSORS)
+        else:
+            self._single()
+            blocks = self.tiles * self.tile.split
+        k.function.attributes["architecture"] = StringAttr(_ARCHITECTURE)
+        if self._fits_narrow(layer):
+            k.function.attributes["index_bits"] = IntegerAttr(32, i64)
+        k.finish(layer, grid=(blocks, 1, 1), block=[self.tile.threads])
+
+    def _fits_narrow(self, layer: Operation) -> bool:
+        """Whether 32-bit indices are enough: nothing that is touched has 2**31 bytes."""
+        places = self.k.lowering.placements
+        sizes = [places.size_of(places[value].buffer) for value in (*layer.operands, *layer.results)]
+        work = self.tiles * self.tile.rows * self.tile.columns
+        return all(isinstance(size, int) and size < _INDEX_LIMIT for size in (*sizes, work))
+
+    def _role(self, threads: int) -> SSAValue:
+        """The number of this thread's warp or warpgroup, which its warp does not diverge on."""
+        role = self.k.value(WarpValueOp(self.k.div(self.thread, threads)))
+        role.name_hint = "group" if threads == WARPGROUP else "warp"
+        return role
+
+    def _split_roles(self, is_producer: SSAValue, produce: Callable[[], None], consume: Callable[[], None]) -> None:
+        self.k.either(is_producer, produce, consume)
+
+    # Blocks that stay.
+
+    def _stay(self) -> None:
+        k, tile = self.k, self.tile
+        block, blocks = k.value(BlockIdOp(0)), k.value(GridSizeOp(0))
+        count = k.ceil_div(k.sub(k.size(self.tiles), block), blocks)
+        steps = k.size(self.sizes.steps)
+        group = self._role(WARPGROUP)
+
+        def number(i: SSAValue) -> SSAValue:
+            return k.add(block, k.mul(i, blocks))
+
+        def produce() -> None:
+            k.insert(SetRegistersOp(_PRODUCER_REGISTERS, grow=False))
+
+            def each(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+                self._start_sources(self._work(number(i)))
+                return self.pipe.fill(k.constant(0), steps, Turn(*carried)).values()
+
+            leads = k.compare("eq", self.thread, tile.consumers * WARPGROUP)
+            k.when(leads, lambda: _ignore(k.loop(count, self.pipe.start(1).values(), each)))
+
+        def consume() -> None:
+            k.insert(SetRegistersOp(_CONSUMER_REGISTERS, grow=True))
+
+            def each(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+                work = self._work(number(i))
+                sums, turn = self.pipe.multiply(group, self.thread, steps, Turn(*carried))
+                self._write(sums, group, work)
+                return turn.values()
+
+            k.loop(count, self.pipe.start(0).values(), each)
+
+        self._split_roles(k.compare("eq", group, tile.consumers), produce, consume)
+
+    def _work(self, number: SSAValue) -> Work:
+        """The tile of a number: groups of rows of tiles, in these column by column."""
+        k = self.k
+        rows, columns = k.size(self.tile_rows), k.size(self.tile_columns)
+        if self.entries == 1:
+            batch, rest = k.constant(0), number
+        else:
+            per_entry = k.size(self.tile_rows * self.tile_columns)
+            batch, rest = k.div(number, per_entry), k.rem(number, per_entry)
+        in_group = k.mul(columns, _GROUP)
+        first = k.mul(k.div(rest, in_group), _GROUP)
+        height = k.min(k.sub(rows, first), _GROUP)
+        rest = k.rem(rest, in_group)
+        row, column = k.add(first, k.rem(rest, height)), k.div(rest, height)
+        return Work(k.mul(row, self.tile.rows), k.mul(column, self.tile.columns), batch)
+
+    def _start_sources(self, work: Work) -> None:
+        k, rest = self.k, work.batch
+        entry: list[SSAValue] = []
+        for number, size in reversed(list(enumerate(self.sizes.batch))):
+            extent = k.size(size)
+            entry.insert(0, k.rem(rest, extent) if number else rest)
+            rest = k.div(rest, extent) if number else rest
+        self.left.start_tile(k, work.row, entry)
+        self.right.start_tile(k, work.column, entry)
+
+    # Blocks of one tile.
+
+    def _single(self) -> None:
+        k, tile = self.k, self.tile
+        k.function.attributes["dependent_launch"] = UnitAttr()
+        k.insert(LaunchDependentsOp())
+        block = k.value(BlockIdOp(0))
+        work = self._work_of_block(k.div(block, tile.split))
+        first, steps = self._range()
+        sums_memory = self._sums_memory() if tile.split > 1 else None
+        warp = self._role(32)
+
+        def produce() -> None:
+            leads = k.compare("eq", self.thread, WARPGROUP)
+            k.when(leads, lambda: self._fill_ahead(work, first, steps))
+
+        def consume() -> None:
+            k.insert(WaitDependencyOp())
+            sums, _ = self.pipe.multiply(k.constant(0), self.thread, steps, self.pipe.start(0))
+            if sums_memory is None:
+                self._write(sums, k.constant(0), work)
+            else:
+                self._keep(sums, sums_memory)
+
+        self._split_roles(k.compare("eq", warp, WARPGROUP // 32), produce, consume)
+        if sums_memory is not None:
+            k.insert(ClusterBarrierOp())
+            k.when(k.compare("slt", self.thread, WARPGROUP), lambda: self._add_up(sums_memory, work))
+            # No block may end while another one reads its sums.
+            k.insert(ClusterBarrierOp())
+            k.function.attributes["cluster"] = IntegerAttr(tile.split, i64)
+
+    def _work_of_block(self, number: SSAValue) -> Work:
+        """Rows of tiles first: neighbouring blocks share columns, most often weights."""
+        k = self.k
+        rows = k.size(self.tile_rows)
+        row, rest = k.rem(number, rows), k.div(number, rows)
+        columns = k.size(self.tile_columns)
+        batch, column = (k.constant(0), rest) if self.entries == 1 else (k.div(rest, columns), k.rem(rest, columns))
+        return Work(k.mul(row, self.tile.rows), k.mul(column, self.tile.columns), batch)
+
+    def _range(self) -> tuple[SSAValue, SSAValue]:
+        """The first tile along the depth of this block, and how many there are."""
+        k = self.k
+        if self.tile.split == 1:
+            return k.constant(0), k.size(self.sizes.steps)
+        share = k.size(ceil_div(self.sizes.steps, self.tile.split))
+        first = k.mul(k.value(ClusterRankOp()), share)
+        return first, k.max(k.min(share, k.sub(k.size(self.sizes.steps), first)), 0)
+
+    def _fill_ahead(self, work: Work, first: SSAValue, steps: SSAValue) -> None:
+        """As `Pipeline.fill`; what is known is copied before the launch before this one has ended."""
+        k, pipe = self.k, self.pipe
+        self._start_sources(work)
+        operands = (self.left, self.right)
+        ahead = k.min(steps, self.tile.stages)
+
+        def load(known: bool) -> Callable[[SSAValue, list[SSAValue]], list[SSAValue]]:
+            def one(i: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
+                if known:
+                    pipe.announce(i)
+                for operand in operands:
+                    if operand.is_known == known:
+                        operand.load(k, k.add(first, i), pipe.slot(i, operand))
+                return []
+
+            return one
+
+        k.loop(ahead, [], load(True))
+        k.insert(WaitDependencyOp())
+        k.loop(ahead, [], load(False))
+        pipe.fill(k.add(first, ahead), k.sub(steps, ahead), pipe.start(0))
+
+    def _sums_memory(self) -> SSAValue:
+        memory = self.k.value(SharedOp(self.tile.rows * self.tile.pitch, self.pipe.sum_type))
+        memory.name_hint = "sums"
+        return memory
+
+    def _keep(self, sums: SSAValue, memory: SSAValue) -> None:
+        """Write this block's sums to shared memory."""
+        k, pitch = self.k, self.tile.pitch
+        lane, warp = k.rem(self.thread, 32), k.div(self.thread, 32)
+        row, column = k.add(k.mul(warp, 16), k.div(lane, 4)), k.mul(k.rem(lane, 4), 2)
+        offsets = [8 * h * pitch + 8 * j + e for j in range(self.tile.columns // 8) for h in range(2) for e in range(2)]
+        index = k.add(k.mul(row, pitch), column)
+        k.insert(StoreFragmentOp(sums, memory, index, offsets, wide=True))
+
+    def _add_up(self, memory: SSAValue, work: Work) -> None:
+        """Each block of the cluster adds up and writes some rows, always in the order of the blocks."""
+        k, tile = self.k, self.tile
+        across = tile.columns // WIDTH
+        rows = tile.rows // tile.split
+        others = [k.value(RemoteSharedOp(memory, k.constant(rank))) for rank in range(tile.split)]
+        start = k.mul(k.value(ClusterRankOp()), rows)
+        places = rows * across
+        for number in range(-(-places // WARPGROUP)):
+            place = k.add(self.thread, number * WARPGROUP)
+            row, column = k.add(start, k.div(place, across)), k.mul(k.rem(place, across), WIDTH)
+
+            def one(row: SSAValue = row, column: SSAValue = column) -> None:
+                self._add_row(others, work, row, column)
+
+            if (number + 1) * WARPGROUP <= places:
+                one()
+            else:
+                k.when(k.compare("slt", place, places), one)
+
+    def _add_row(self, others: list[SSAValue], work: Work, row: SSAValue, column: SSAValue) -> None:
+        k = self.k
+        index = k.add(k.mul(row, self.tile.pitch), column)
+        parts = [k.value(LoadFragmentOp(other, index, range(WIDTH), wide=True)) for other in others]
+        added = MapFragmentOp(parts, self.pipe.sum_type, WIDTH)
+        with k.inside(added.body.block):
+            scalars = k.scalars(self.pipe.sum_type)
+            k.insert(YieldOp(operands=[[reduce(scalars.add, added.body.block.args)]]))
+        sums = k.value(added)
+        self._write_row(sums, k.add(work.row, row), k.add(work.column, column), work.batch)
+
+    # Results.
+
+    def _write(self, sums: SSAValue, group: SSAValue, work: Work) -> None:
+        """The results of a warpgroup, which has the sums in its registers."""
+        k = self.k
+        joined = k.value(JoinColumnsOp(sums, WIDTH))
+        lane, warp = k.rem(self.thread, 32), k.rem(k.div(self.thread, 32), 4)
+        row = k.add(k.add(work.row, k.mul(group, ROWS)), k.add(k.mul(warp, 16), k.div(lane, 4)))
+        column = k.add(work.column, k.mul(k.rem(lane, 4), WIDTH))
+        per_row = self.tile.columns // 4
+        for first in range(0, per_row, _CHUNK):
+            count = min(_CHUNK, per_row - first)
+            here = k.add(column, first // WIDTH * QUAD)
+            for half in range(2):
+                part = k.value(FragmentPartOp(joined, half * per_row + first, count))
+                self._write_row(part, k.add(row, 8 * half), here, work.batch)
+
+    def _write_row(self, sums: SSAValue, row: SSAValue, column: SSAValue, batch: SSAValue) -> None:
+        k, epilogue = self.k, self.epilogue
+        valid = None if _divides(self.tile.columns, self.sizes.columns) else epilogue.valid(column)
+        if _divides(self.tile.rows, self.sizes.rows):
+            epilogue.write(sums, epilogue.at(batch, row), column, valid, None)
+            return
+        rows = k.size(self.sizes.rows)
+        inside = k.min(row, k.sub(rows, 1))
+        epilogue.write(sums, epilogue.at(batch, inside), column, valid, k.compare("slt", row, rows))
+
+
+def _divides(tile: int, size: Dim) -> bool:
+    return isinstance(size, int) and size % tile == 0
+
+
+def _ignore(values: object) -> None:
+    """For loops whose carried values nobody wants."""

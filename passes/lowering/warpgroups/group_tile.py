@@ -1,0 +1,90 @@
+"""The configurations of a product by warpgroups: tile, stages, blocks that share a sum."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
+
+_NAME = re.compile(r"(\d+)x(\d+)s(\d+)(?:c(\d+))?")
+_SHARED_BYTES = 227 * 1024  # that a block may have
+_BARRIER_BYTES = 2 * 128
+_SUM_BYTES = 4
+
+
+@dataclass(frozen=True)
+class GroupTile:
+    """`rows` x `columns` results per block; `stages` tiles of the operands are in shared memory at once.
+
+    64 rows are one warpgroup's: such blocks compute one tile, and `split` of them (a cluster) may share its sum. With
+    more rows blocks stay and take one tile after the other.
+    """
+
+    rows: int
+    columns: int
+    stages: int
+    split: int = 1
+
+    @staticmethod
+    def named(name: str) -> GroupTile | None:
+        """The configuration that a text such as `128x256s4` or `64x64s6c4` names."""
+        match = _NAME.fullmatch(name)
+        if match is None:
+            return None
+        rows, columns, stages, split = (int(part or 1) for part in match.groups())
+        return GroupTile(rows, columns, stages, split)
+
+    @property
+    def name(self) -> str:
+        split = f"c{self.split}" if self.split > 1 else ""
+        return f"{self.rows}x{self.columns}s{self.stages}{split}"
+
+    @property
+    def consumers(self) -> int:
+        """Warpgroups that multiply."""
+        return self.rows // ROWS
+
+    @property
+    def stays(self) -> bool:
+        """Whether a block takes several tiles."""
+        return self.rows > ROWS
+
+    @property
+    def threads(self) -> int:
+        """With those that start the copies: a warpgroup, or a warp where there is one tile."""
+        return self.consumers * WARPGROUP + (WARPGROUP if self.stays else 32)
+
+    @property
+    def stage_bytes(self) -> int:
+        return (self.rows + self.columns) * LINE
+
+    @property
+    def pitch(self) -> int:
+        """Between rows of sums in shared memory, so that neighbouring rows start in other banks."""
+        return self.columns + 8
+
+    @property
+    def sums_bytes(self) -> int:
+        """Of the sums that the blocks of a cluster add up."""
+        return self.rows * self.pitch * _SUM_BYTES if self.split > 1 else 0
+
+    @property
+    def shared_bytes(self) -> int:
+        return self.stages * self.stage_bytes + self.sums_bytes + _BARRIER_BYTES
+
+    @property
+    def fits(self) -> bool:
+        """Whether a block has enough shared memory and registers, and its parts whole places."""
+        whole = self.rows in (64, 128) and self.columns % 32 == 0 and 32 <= self.columns <= 256
+        may_split = self.split == 1 or (not self.stays and ROWS % self.split == 0 and self.split <= 8)
+        return whole and may_split and self.stages >= 2 and self.shared_bytes <= _SHARED_BYTES
+
+
+STAYING = tuple(GroupTile(128, columns, stages) for columns, stages in ((256, 4), (192, 5), (128, 6), (64, 8)))
+SINGLE = tuple(
+    GroupTile(64, columns, stages, split)
+    for columns, stages in ((32, 8), (64, 6), (96, 6), (128, 6), (192, 5), (256, 4))
+    for split in ((1, 2, 4, 8) if columns <= 128 else (1,))
+)
+TILES = STAYING + SINGLE

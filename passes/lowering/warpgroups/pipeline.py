@@ -1,0 +1,138 @@
+"""The stages between the thread that starts copies and the warpgroups that multiply, and the barriers of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import f32, i32, i64
+from xdsl.ir import Attribute, SSAValue
+
+from mlirt.dialects.kernel.fragment import FillFragmentOp
+from mlirt.dialects.kernel.matrix_unit import MmaKind
+from mlirt.dialects.kernel.simt import LARGEST_ALIGNMENT, SharedOp
+from mlirt.dialects.kernel.transaction_barrier import (
+    MbarrierArriveOp,
+    MbarrierExpectOp,
+    MbarrierFenceOp,
+    MbarrierInitOp,
+    MbarrierWaitOp,
+)
+from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP, WarpgroupMmaOp, WarpgroupSumsOp, WarpgroupWaitOp
+from mlirt.dialects.tensor_types import byte_width
+from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
+from mlirt.passes.lowering.warpgroups.sources import Slot, Source
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A stage, and the parity of the phase in which it is used."""
+
+    stage: SSAValue
+    parity: SSAValue
+
+    def values(self) -> list[SSAValue]:
+        return [self.stage, self.parity]
+
+
+class Pipeline:
+    """Shared memory for the stages. Copies fill a stage when it is `empty`, and make it `full`."""
+
+    def __init__(
+        self, k: KernelBuilder, tile: GroupTile, kind: MmaKind, element: Attribute, left: Source, right: Source
+    ) -> None:
+        self.k, self.tile, self.kind, self.left, self.right = k, tile, kind, left, right
+        self.size = byte_width(element)
+        self.sum_type: Attribute = i32 if kind == MmaKind.S8 else f32
+        self.stage = tile.stage_bytes // self.size
+        self.right_start = tile.rows * LINE // self.size
+        self.tiles = k.value(SharedOp(tile.stages * self.stage, element, LARGEST_ALIGNMENT))
+        self.full, self.empty = (k.value(SharedOp(tile.stages, i64)) for _ in range(2))
+        for value, name in ((self.tiles, "tiles"), (self.full, "full"), (self.empty, "empty")):
+            value.name_hint = name
+
+    def initialise(self, thread: SSAValue) -> None:
+        """One thread makes the barriers; others may use them after a barrier."""
+        k = self.k
+
+        def make(stage: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
+            k.insert(MbarrierInitOp(self.full, stage, 1))
+            k.insert(MbarrierInitOp(self.empty, stage, self.tile.consumers))
+            return []
+
+        def all_() -> None:
+            k.loop(self.tile.stages, [], make)
+            k.insert(MbarrierFenceOp())
+
+        k.when(k.compare("eq", thread, 0), all_)
+
+    def start(self, parity: int) -> Turn:
+        return Turn(self.k.constant(0), self.k.constant(parity))
+
+    def next(self, turn: Turn) -> Turn:
+        """The stage after this one; behind the last one comes the first one with the other parity."""
+        k = self.k
+        following = k.add(turn.stage, 1)
+        wraps = k.compare("eq", following, self.tile.stages)
+        return Turn(k.select(wraps, 0, following), k.select(wraps, k.sub(k.constant(1), turn.parity), turn.parity))
+
+    def slot(self, stage: SSAValue, operand: Source) -> Slot:
+        start = 0 if operand is self.left else self.right_start
+        index = self.k.add(self.k.mul(stage, self.stage), start)
+        return Slot(self.tiles, index, self.full, stage)
+
+    def announce(self, stage: SSAValue) -> None:
+        """Tell the stage's barrier how many bytes come."""
+        self.k.insert(MbarrierExpectOp(self.full, stage, self.tile.stage_bytes))
+
+    def fill(self, first: SSAValue, steps: SSAValue, turn: Turn) -> Turn:
+        """Start the copies of all steps of a tile, each when its stage is empty."""
+        k = self.k
+
+        def step(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            turn = Turn(carried[0], carried[1])
+            k.insert(MbarrierWaitOp(self.empty, turn.stage, turn.parity))
+            self.announce(turn.stage)
+            for operand in (self.left, self.right):
+                operand.load(k, k.add(first, i), self.slot(turn.stage, operand))
+            return self.next(turn).values()
+
+        return Turn(*k.loop(steps, turn.values(), step))
+
+    def multiply(self, group: SSAValue, thread: SSAValue, steps: SSAValue, turn: Turn) -> tuple[SSAValue, Turn]:
+        """The sums of a tile in this warpgroup. A stage is given back when the product after its own has begun."""
+        k = self.k
+        leads = k.compare("eq", k.rem(thread, WARPGROUP), 0)
+        sums = k.value(FillFragmentOp(k.constant(0, self.sum_type), self.tile.columns // 2))
+        own = k.mul(group, ROWS * LINE // self.size)
+
+        def step(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            sums, previous, turn = carried[0], carried[1], Turn(carried[2], carried[3])
+            k.insert(MbarrierWaitOp(self.full, turn.stage, turn.parity))
+            start = k.mul(turn.stage, self.stage)
+            sums = k.value(
+                WarpgroupMmaOp(
+                    self.kind,
+                    sums,
+                    (self.tiles, k.add(start, own)),
+                    (self.tiles, k.add(start, self.right_start)),
+                    self.tile.columns,
+                    left_by_depth=self.left.by_depth,
+                    right_by_depth=self.right.by_depth,
+                )
+            )
+            k.insert(WarpgroupWaitOp(1))
+            self._give_back(k.both(leads, k.compare("sgt", i, 0)), previous)
+            return [sums, turn.stage, *self.next(turn).values()]
+
+        sums, last, *turned = k.loop(steps, [sums, k.constant(0), *turn.values()], step)
+        sums = k.value(WarpgroupSumsOp(sums))
+        self._give_back(leads, last)
+        return sums, Turn(*turned)
+
+    def _give_back(self, condition: SSAValue | None, stage: SSAValue) -> None:
+        def arrive() -> None:
+            self.k.insert(MbarrierArriveOp(self.empty, stage))
+
+        assert condition is not None
+        self.k.when(condition, arrive)

@@ -1,0 +1,193 @@
+"""From sums in registers to results in memory: a thread has neighbouring columns of a row and applies the epilogue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.fused.epilogue import EpilogueOp
+from mlirt.dialects.fused.fused_op import IndexOp, SizeOp, copy_region
+from mlirt.dialects.kernel.buffers import length
+from mlirt.dialects.kernel.core import LoadOp, YieldOp
+from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
+from mlirt.dialects.kernel.fragment_map import MapFragmentOp
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import byte_width, dims, element_of
+from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.loop_nest import Affine, Nest, affine, collapse, direct
+from mlirt.passes.lowering.lowering import Lowering
+
+WIDTH = 8
+"""Neighbouring columns of a thread."""
+QUAD = 4 * WIDTH
+"""Columns of a group: those of four threads."""
+_PIECE = 16  # bytes of the widest access
+
+
+@dataclass(frozen=True)
+class ResultShape:
+    """The result as a batch of matrices: which of its dimensions are entries, rows (in this order) and columns."""
+
+    batch: tuple[int, ...]
+    rows: tuple[int, ...]
+    column: int
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        return (*self.batch, *self.rows, self.column)
+
+
+def is_pointwise(op: EpilogueOp) -> bool:
+    """Whether an epilogue depends on values alone, not on where they are."""
+    return not any(isinstance(inner, IndexOp | SizeOp) for inner in op.regions[-1].block.ops)
+
+
+class RowEpilogue:
+    """The epilogue of an op on rows of its result."""
+
+    def __init__(
+        self,
+        k: KernelBuilder,
+        op: EpilogueOp,
+        operands: tuple[Sequence[SSAValue], Sequence[AccessAttr]],
+        shape: ResultShape,
+        lowering: Lowering,
+    ) -> None:
+        """`operands` are the extra operands and their accesses."""
+        self.k, self.region = k, op.regions[-1]
+        output, space, places = op.results[0], dims(op.results[0].type), lowering.placements
+        self.columns = space[shape.column]
+        accesses = [affine(value, places[value], one, len(space)) for value, one in zip(*operands, strict=True)]
+        accesses.append(direct(output, places[output]))
+        turned = [Affine(one.value, tuple(one.steps[axis] for axis in shape.axes), one.offset) for one in accesses]
+        first_row, column = len(shape.batch), len(shape.axes) - 1
+        nest = Nest.of([space[axis] for axis in shape.axes], turned)
+        nest = collapse(nest, frozenset({column}), frozenset({first_row, column}))
+        self.extents = nest.extents[:-1]
+        self.batch_loops = sum(group[0] < first_row for group in nest.groups)
+        self.operands = nest.operands
+        self.pointers = [k.buffer(one.value, one.offset) for one in nest.operands]
+        self.wide = [self._is_wide(one, lowering) for one in nest.operands]
+        self._loaded: dict[tuple[int, SSAValue], SSAValue] = {}
+
+    def _is_wide(self, one: Affine, lowering: Lowering) -> bool:
+        """Whether the columns of a thread lie side by side and aligned."""
+        size = byte_width(element_of(one.value.type))
+        start = lowering.placements[one.value].offset + one.offset * size
+        places = [start, *(step * size for step in one.steps[:-1])]
+        aligned = all(isinstance(place, int) and place % min(_PIECE, WIDTH * size) == 0 for place in places)
+        return aligned and one.steps[-1] == 1 and isinstance(self.columns, int) and self.columns % WIDTH == 0
+
+    def at(self, batch: SSAValue, row: SSAValue) -> list[SSAValue]:
+        """The indices along the loops before the columns."""
+        k = self.k
+        indices: list[SSAValue] = []
+        for number, extent in reversed(list(enumerate(self.extents))):
+            rest = batch if number < self.batch_loops else row
+            leads = number in (0, self.batch_loops)
+            size = k.size(extent)
+            indices.insert(0, rest if leads else k.rem(rest, size))
+            if number < self.batch_loops:
+                batch = k.div(rest, size) if not leads else batch
+            else:
+                row = k.div(rest, size) if not leads else row
+        return indices
+
+    def valid(self, column: SSAValue) -> SSAValue:
+        """How many of a thread's columns from `column` on exist: whole groups, and a part of the next one."""
+        k = self.k
+        left = k.max(k.sub(k.size(self.columns), column), 0)
+        return k.add(k.mul(k.div(left, QUAD), WIDTH), k.min(k.rem(left, QUAD), WIDTH))
+
+    def write(
+        self,
+        sums: SSAValue,
+        at: Sequence[SSAValue],
+        column: SSAValue,
+        valid: SSAValue | None,
+        is_row: SSAValue | None,
+    ) -> None:
+        """Results of a row from sums of groups from `column` on.
+
+        `valid` of them exist (None: all), none where `is_row` does not hold; what `at` names must exist anyway.
+        """
+        k, count = self.k, length(sums)
+        offsets = [QUAD * (p // WIDTH) + p % WIDTH for p in range(count)]
+        extras = [self._load(number, at, column, offsets, valid) for number in range(len(self.operands) - 1)]
+        result = self._apply([sums, *extras], count)
+        if is_row is not None:
+            valid = k.select(is_row, count if valid is None else valid, 0)
+        output = self.operands[-1]
+        k.insert(
+            StoreFragmentOp(
+                result,
+                self.pointers[-1],
+                self._index(output, at, column),
+                offsets,
+                stride=self._stride(output),
+                valid=valid,
+                wide=self.wide[-1],
+            )
+        )
+
+    def _index(self, one: Affine, at: Sequence[SSAValue], column: SSAValue) -> SSAValue:
+        k = self.k
+        index = k.constant(0)
+        for place, step in zip([*at, column], one.steps, strict=True):
+            if step != 0:
+                index = k.add(index, k.mul(place, k.stride(step)))
+        return index
+
+    def _stride(self, one: Affine) -> SSAValue | None:
+        return None if one.steps[-1] == 1 else self.k.size(one.steps[-1])
+
+    def _load(
+        self, number: int, at: Sequence[SSAValue], column: SSAValue, offsets: Sequence[int], valid: SSAValue | None
+    ) -> SSAValue:
+        """An extra operand's elements; what is the same in all rows is loaded once."""
+        k, one = self.k, self.operands[number]
+        fixed = all(step == 0 for step in one.steps[:-1])
+        if fixed and (number, column) in self._loaded:
+            return self._loaded[number, column]
+        index = self._index(one, at, column)
+        if one.steps[-1] == 0:
+            value = k.value(LoadOp(self.pointers[number], [index], [1]))
+        else:
+            stride, wide = self._stride(one), self.wide[number]
+            value = k.value(
+                LoadFragmentOp(self.pointers[number], index, offsets, stride=stride, valid=valid, wide=wide)
+            )
+        if fixed:
+            self._loaded[number, column] = value
+        return value
+
+    def _apply(self, values: Sequence[SSAValue], count: int) -> SSAValue:
+        """The region on each element; numbers that are arguments of the kernel become operands."""
+        k, numbers = self.k, dict[Operation, SSAValue]()
+        for op in self.region.block.ops:
+            if isinstance(op, arith.ConstantOp) and (value := k.number_argument(op)) is not None:
+                numbers[op] = value
+        element = element_of(self.operands[-1].value.type)
+        made = MapFragmentOp([*values, *numbers.values()], element, count)
+        arguments = dict(zip(numbers, made.body.block.args[len(values) :], strict=True))
+
+        def constant(op: Operation) -> SSAValue:
+            return arguments[op] if op in arguments else k.value(op.clone())
+
+        with k.inside(made.body.block):
+            special = {arith.ConstantOp.name: constant}
+            yielded = copy_region(self.region, made.body.block.args[: len(values)], k.insert, special)
+            k.insert(YieldOp(operands=[yielded]))
+        return k.value(made)
+
+
+def row_count(shape: ResultShape, space: Sequence[Dim]) -> Dim:
+    """Rows of one entry of the batch."""
+    total: Dim = 1
+    for axis in shape.rows:
+        total = total * space[axis]
+    return total

@@ -1,0 +1,113 @@
+"""Products by warpgroups against the reference, without races, deadlocks or bad indices."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from contractions import DTYPES, TOLERANCE, constant, product_text, tensor
+from gpu_kernels import check_on_threads, kernel_names
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lowered_network import parse_module
+
+from mlirt.dialects.kernel.core import FuncOp
+from mlirt.passes.pipeline import run_passes
+
+HALF = ("f16", "bf16")
+
+
+def check(
+    sizes: tuple[int, int, int],
+    choice: str = "",
+    element: str = "f16",
+    flips: tuple[bool, bool] = (False, True),
+    batch: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
+) -> None:
+    """Compare a product of (rows, columns, depth) in one configuration."""
+    rows, columns, depth = sizes
+    left = (*batch[0], *((depth, rows) if flips[0] else (rows, depth)))
+    right = (*batch[1], *((columns, depth) if flips[1] else (depth, columns)))
+    result = (*np.broadcast_shapes(*batch), rows, columns)
+    rng = np.random.default_rng(0)
+    shapes = {"x": left, "w": right, "b": (columns,)}
+    inputs = {name: rng.standard_normal(shape).astype(DTYPES[element]) for name, shape in shapes.items()}
+    text = forced(product_text(left, right, result, element, flips), choice)
+    assert kernel_names(check_on_threads(text, inputs, tolerance=TOLERANCE[element])) == ["matmul"]
+
+
+def forced(text: str, choice: str) -> str:
+    """The network with its tactic chosen."""
+    name = f"cuda_wgmma:{choice}" if choice else "cuda_wgmma"
+    return text.replace("{transpose_lhs", f'{{fused.tactic = "{name}", transpose_lhs')
+
+
+@pytest.mark.parametrize(("element", "left", "right"), list(product(HALF, (False, True), (False, True))))
+@pytest.mark.parametrize("choice", ["64x64s2", "128x64s3"])
+def test_every_orientation_of_both_operands(element: str, left: bool, right: bool, choice: str) -> None:
+    check((136, 72, 200), choice, element, (left, right))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "choice"),
+    [
+        ((64, 64, 512), "64x64s2c4"),
+        ((100, 80, 264), "64x32s4c4"),
+        ((49, 40, 1032), "64x64s3c8"),
+        ((130, 130, 136), "64x128s2c2"),
+    ],
+)
+def test_the_blocks_of_a_cluster_share_a_sum(sizes: tuple[int, int, int], choice: str) -> None:
+    check(sizes, choice)
+
+
+def test_blocks_that_stay_take_several_tiles() -> None:
+    check((1100, 1000, 72), "128x64s2")
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.tuples(st.integers(5, 200), st.integers(5, 140), st.integers(1, 40).map(lambda eights: 8 * eights)),
+    st.sampled_from(["64x32s2", "64x64s3", "128x64s2", "128x128s4"]),
+)
+def test_any_sizes(sizes: tuple[int, int, int], choice: str) -> None:
+    check(sizes, choice)
+
+
+@pytest.mark.parametrize("batch", [((2, 3), (2, 3)), ((2, 1), (1, 3)), ((4,), (1,))])
+@pytest.mark.parametrize("choice", ["64x64s2", "128x64s2"])
+def test_batches_broadcast(batch: tuple[tuple[int, ...], tuple[int, ...]], choice: str) -> None:
+    check((33, 24, 40), choice, batch=batch)
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_known_operands_are_packed(flip: bool) -> None:
+    rng = np.random.default_rng(1)
+    shape = (50, 72) if flip else (72, 50)
+    weights = constant((rng.standard_normal(shape) / 8).astype(np.float16), "f16")
+    text = forced(product_text((70, 72), shape, (70, 50), "f16", (False, flip)), "64x64s2")
+    kind = tensor(shape, "f16")
+    text = text.replace(f', %w: {kind} {{trt.name = "w"}}', "").replace(
+        "%y = fused.matmul", f"%w = {weights} : {kind}\n      %y = fused.matmul"
+    )
+    inputs = {"x": rng.standard_normal((70, 72)).astype(np.float16), "b": np.ones(50, np.float16)}
+    check_on_threads(text, inputs, tolerance=TOLERANCE["f16"])
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "element", "target"),
+    [
+        ((64, 63), (64, 63), "f16", "cuda"),  # rows do not start at multiples of 16 bytes
+        ((64, 64), (64, 64), "f32", "cuda"),
+        ((2, 64), (64, 64), "f16", "cuda"),
+        ((64, 64), (64, 64), "f16", "cuda arch=sm_80"),
+    ],
+)
+def test_others_are_left_to_other_tactics(
+    left: tuple[int, ...], right: tuple[int, ...], element: str, target: str
+) -> None:
+    module, context = parse_module(product_text(left, right, (left[0], right[0]), element, (False, True)))
+    run_passes(module, context, f"convert-fused-to-kernel{{target={target}}}")
+    ops = [op.name for func in module.body.block.ops if isinstance(func, FuncOp) for op in func.walk()]
+    assert "kernel.warpgroup_mma" not in ops
