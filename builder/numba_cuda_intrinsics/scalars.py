@@ -69,6 +69,8 @@ def _extreme(predicate: str, instruction: str) -> Emit:
     def emit(builder: Any, type_: Any, a: Any, b: Any) -> Any:
         if a.type == F32:
             return ptx(builder, f"{instruction}.NaN.f32 $0, $1, $2;", [F32], [a, b], pure=True)[0]
+        if type_ == types.float16:
+            return ptx(builder, f"{instruction}.NaN.f16 $0, $1, $2;", [a.type], [a, b], pure=True)[0]
         chosen = _compare(builder, predicate, type_, a, b)
         if _is_float(type_):
             chosen = builder.or_(chosen, builder.fcmp_unordered("uno", a, a))

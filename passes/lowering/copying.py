@@ -8,8 +8,10 @@ from mlirt.dialects.kernel.core import LoadOp, StoreOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of
 from mlirt.passes.lowering.loop_nest import Affine, Nest, collapse
-from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
 from mlirt.passes.lowering.placement import Placement
+from mlirt.passes.lowering.turned_plan import THREADS, Stream, find
+from mlirt.passes.lowering.turned_tiles import TurnedTiles
 
 
 def copy(value: SSAValue, target: Placement, layer: Operation, lowering: Lowering) -> None:
@@ -21,6 +23,8 @@ def copy(value: SSAValue, target: Placement, layer: Operation, lowering: Lowerin
     operands = [Affine(value, source.strides), Affine(value, target.strides)]
     nest = collapse(Nest.of(sizes, operands).ordered(1))
     k = lowering.kernel("copy")
+    if _turn(k, nest, source, target, layer):
+        return
     reader = k.memory(source.buffer, element, source.offset)
     writer = k.memory(target.buffer, element, target.offset)
     read_steps, write_steps = ([k.stride(step) for step in one.steps] for one in nest.operands)
@@ -29,6 +33,19 @@ def copy(value: SSAValue, target: Placement, layer: Operation, lowering: Lowerin
         element_value = k.value(LoadOp(reader, indices, read_steps))
         k.insert(StoreOp(element_value, writer, indices, write_steps))
     k.finish(layer)
+
+
+def _turn(k: KernelBuilder, nest: Nest, source: Placement, target: Placement, layer: Operation) -> bool:
+    """On a GPU, a copy between places that lie across each other, by way of shared memory."""
+    element = element_of(nest.operands[0].value.type)
+    places = zip((source, target), nest.operands, strict=True)
+    reader, writer = (Stream(place.buffer, element, place.offset, one.steps) for place, one in places)
+    plan = find(nest.extents, [reader], writer) if k.is_cuda else None
+    if plan is None:
+        return False
+    TurnedTiles(k, plan).write(lambda scalars: scalars[0])
+    k.finish(layer, grid=[plan.blocks, 1, 1], block=[THREADS])
+    return True
 
 
 def copy_dense(value: SSAValue, layer: Operation, lowering: Lowering) -> SSAValue:
