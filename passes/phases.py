@@ -84,6 +84,19 @@ PHASES = (
             Step("fuse-pointwise", "chains of pointwise layers become one body, so that an epilogue is found whole"),
             Step("fuse-convolution-activation", "a convolution takes the activation of its only reader"),
             Step("fuse-convolution-elementwise", "a convolution takes the residual addition and what follows it"),
+            Step(
+                "fuse-attention",
+                "products around a softmax, once the first has its scale and mask as epilogue",
+                "cuda",
+                "fp16",
+            ),
+            Step("fold-moves-into-attention", "heads are read and written where they lie", "cuda", "fp16"),
+            Step(
+                "fuse-sibling-products",
+                "queries, keys and values are one product, once attention finds its columns in any tensor",
+                "cuda",
+                "fp16",
+            ),
             Step("eliminate-dead-layers", "what fusion left without a reader goes"),
             Step("cse", "equal launches and constants are shared"),
             Step(

@@ -1,0 +1,115 @@
+// RUN: rt-opt %s --split-input-file -p fuse-sibling-products,eliminate-dead-layers,verify-dominance --print-debuginfo | filecheck %s
+
+// CHECK-LABEL: @queries_keys_values
+// CHECK: [[W:%.*]] = trt.constant {{.*}} : tensor<1x4x12xf16>
+// CHECK: [[B:%.*]] = trt.constant {value = dense<[0.0{{.*}}, 0.0{{.*}}, 0.0{{.*}}, 0.0{{.*}}, 1.0{{.*}}, 1.0
+// CHECK: [[J:%.*]] = fused.matmul %x, [[W]], [[B]] {{.*}} -> tensor<1x5x12xf16>
+// CHECK: loc(fused["q", "k", "v"])
+// CHECK: fused.attention [[J]], [[J]], [[J]] {access = [#fused.access<["d0", "d1", "d3"]>, #fused.access<["d0", "d2", "d3 + 4"]>, #fused.access<["d0", "d2", "d4 + 8"]>]
+func.func @queries_keys_values(%x: tensor<1x5x4xf16>) -> tensor<1x5x4xf16> {
+  %wq = trt.constant {value = dense<1.0> : tensor<1x4x4xf16>} : tensor<1x4x4xf16>
+  %bq = trt.constant {value = dense<0.0> : tensor<4xf32>} : tensor<4xf32>
+  %q = fused.matmul %x, %wq, %bq {access = [#fused.access<["d2"]>]} : (tensor<1x5x4xf16>, tensor<1x4x4xf16>, tensor<4xf32>) -> tensor<1x5x4xf16> {
+  ^bb0(%sq: f32, %eq: f32):
+    %tq = arith.addf %sq, %eq : f32
+    %hq = arith.truncf %tq : f32 to f16
+    fused.yield %hq : f16
+  } loc("q")
+  %wk = trt.constant {value = dense<2.0> : tensor<1x4x4xf16>} : tensor<1x4x4xf16>
+  %bk = trt.constant {value = dense<1.0> : tensor<4xf32>} : tensor<4xf32>
+  %k = fused.matmul %x, %wk, %bk {access = [#fused.access<["d2"]>]} : (tensor<1x5x4xf16>, tensor<1x4x4xf16>, tensor<4xf32>) -> tensor<1x5x4xf16> {
+  ^bb0(%sk: f32, %ek: f32):
+    %tk = arith.addf %sk, %ek : f32
+    %hk = arith.truncf %tk : f32 to f16
+    fused.yield %hk : f16
+  } loc("k")
+  %wv = trt.constant {value = dense<3.0> : tensor<1x4x4xf16>} : tensor<1x4x4xf16>
+  %bv = trt.constant {value = dense<2.0> : tensor<4xf32>} : tensor<4xf32>
+  %v = fused.matmul %x, %wv, %bv {access = [#fused.access<["d2"]>]} : (tensor<1x5x4xf16>, tensor<1x4x4xf16>, tensor<4xf32>) -> tensor<1x5x4xf16> {
+  ^bb0(%sv: f32, %ev: f32):
+    %tv = arith.addf %sv, %ev : f32
+    %hv = arith.truncf %tv : f32 to f16
+    fused.yield %hv : f16
+  } loc("v")
+  %a = fused.attention %q, %k, %v {access = [#fused.access<["d0", "d1", "d3"]>, #fused.access<["d0", "d2", "d3"]>, #fused.access<["d0", "d2", "d4"]>], reduced = #trt.dims<["5", "4"]>} : (tensor<1x5x4xf16>, tensor<1x5x4xf16>, tensor<1x5x4xf16>) -> tensor<1x5x4xf16> {
+  ^bb0(%s: f32):
+    fused.yield %s : f32
+  }
+  func.return %a : tensor<1x5x4xf16>
+}
+
+// -----
+
+// Different epilogues: the two that are alike are joined.
+// CHECK-LABEL: @unlike
+// CHECK: fused.matmul %x, {{.*}} -> tensor<1x5x4xf16>
+// CHECK: fused.matmul %x, {{.*}} -> tensor<1x5x8xf16>
+// CHECK-NOT: fused.matmul
+func.func @unlike(%x: tensor<1x5x4xf16>) -> tensor<1x5x4xf16> {
+  %wq = trt.constant {value = dense<1.0> : tensor<1x4x4xf16>} : tensor<1x4x4xf16>
+  %bq = trt.constant {value = dense<0.0> : tensor<4xf32>} : tensor<4xf32>
+  %q = fused.matmul %x, %wq, %bq {access = [#fused.access<["d2"]>]} : (tensor<1x5x4xf16>, tensor<1x4x4xf16>, tensor<4xf32>) -> tensor<1x5x4xf16> {
+  ^bb0(%sq: f32, %eq: f32):
+    %tq = arith.mulf %sq, %eq : f32
+    %hq = arith.truncf %tq : f32 to f16
+    fused.yield %hq : f16
+  } loc("q")
+  %wk = trt.constant {value = dense<2.0> : tensor<1x4x4xf16>} : tensor<1x4x4xf16>
+  %bk = trt.constant {value = dense<1.0> : tensor<4xf32>} : tensor<4xf32>
+  %k = fused.matmul %x, %wk, %bk {access = [#fused.access<["d2"]>]} : (tensor<1x5x4xf16>, tensor<1x4x4xf16>, tensor<4xf32>) -> tensor<1x5x4xf16> {
+  ^bb0(%sk: f32, %ek: f32):
+    %tk = arith.addf %sk, %ek : f32
+    %hk = arith.truncf %tk : f32 to f16
+    fused.yield %hk : f16
+  } loc("k")
+  %wv = trt.constant {value = dense<3.0> : tensor<1x4x4xf16>} : tensor<1x4x4xf16>
+  %bv = trt.constant {value = dense<2.0> : tensor<4xf32>} : tensor<4xf32>
+  %v = fused.matmul %x, %wv, %bv {access = [#fused.access<["d2"]>]} : (tensor<1x5x4xf16>, tensor<1x4x4xf16>, tensor<4xf32>) -> tensor<1x5x4xf16> {
+  ^bb0(%sv: f32, %ev: f32):
+    %tv = arith.addf %sv, %ev : f32
+    %hv = arith.truncf %tv : f32 to f16
+    fused.yield %hv : f16
+  } loc("v")
+  %a = fused.attention %q, %k, %v {access = [#fused.access<["d0", "d1", "d3"]>, #fused.access<["d0", "d2", "d3"]>, #fused.access<["d0", "d2", "d4"]>], reduced = #trt.dims<["5", "4"]>} : (tensor<1x5x4xf16>, tensor<1x5x4xf16>, tensor<1x5x4xf16>) -> tensor<1x5x4xf16> {
+  ^bb0(%s: f32):
+    fused.yield %s : f32
+  }
+  func.return %a : tensor<1x5x4xf16>
+}
+
+// -----
+
+// The network returns the keys, so they stay on their own; values come from another tensor.
+// CHECK-LABEL: @other_readers
+// CHECK-COUNT-3: fused.matmul {{.*}} -> tensor<1x5x4xf16>
+func.func @other_readers(%x: tensor<1x5x4xf16>, %z: tensor<1x5x4xf16>) -> (tensor<1x5x4xf16>, tensor<1x5x4xf16>) {
+  %wq = trt.constant {value = dense<1.0> : tensor<1x4x4xf16>} : tensor<1x4x4xf16>
+  %bq = trt.constant {value = dense<0.0> : tensor<4xf32>} : tensor<4xf32>
+  %q = fused.matmul %x, %wq, %bq {access = [#fused.access<["d2"]>]} : (tensor<1x5x4xf16>, tensor<1x4x4xf16>, tensor<4xf32>) -> tensor<1x5x4xf16> {
+  ^bb0(%sq: f32, %eq: f32):
+    %tq = arith.addf %sq, %eq : f32
+    %hq = arith.truncf %tq : f32 to f16
+    fused.yield %hq : f16
+  } loc("q")
+  %wk = trt.constant {value = dense<2.0> : tensor<1x4x4xf16>} : tensor<1x4x4xf16>
+  %bk = trt.constant {value = dense<1.0> : tensor<4xf32>} : tensor<4xf32>
+  %k = fused.matmul %x, %wk, %bk {access = [#fused.access<["d2"]>]} : (tensor<1x5x4xf16>, tensor<1x4x4xf16>, tensor<4xf32>) -> tensor<1x5x4xf16> {
+  ^bb0(%sk: f32, %ek: f32):
+    %tk = arith.addf %sk, %ek : f32
+    %hk = arith.truncf %tk : f32 to f16
+    fused.yield %hk : f16
+  } loc("k")
+  %wv = trt.constant {value = dense<3.0> : tensor<1x4x4xf16>} : tensor<1x4x4xf16>
+  %bv = trt.constant {value = dense<2.0> : tensor<4xf32>} : tensor<4xf32>
+  %v = fused.matmul %z, %wv, %bv {access = [#fused.access<["d2"]>]} : (tensor<1x5x4xf16>, tensor<1x4x4xf16>, tensor<4xf32>) -> tensor<1x5x4xf16> {
+  ^bb0(%sv: f32, %ev: f32):
+    %tv = arith.addf %sv, %ev : f32
+    %hv = arith.truncf %tv : f32 to f16
+    fused.yield %hv : f16
+  } loc("v")
+  %a = fused.attention %q, %k, %v {access = [#fused.access<["d0", "d1", "d3"]>, #fused.access<["d0", "d2", "d3"]>, #fused.access<["d0", "d2", "d4"]>], reduced = #trt.dims<["5", "4"]>} : (tensor<1x5x4xf16>, tensor<1x5x4xf16>, tensor<1x5x4xf16>) -> tensor<1x5x4xf16> {
+  ^bb0(%s: f32):
+    fused.yield %s : f32
+  }
+  func.return %a, %k : tensor<1x5x4xf16>, tensor<1x5x4xf16>
+}

@@ -1,0 +1,44 @@
+"""Reading through reshapes, against NumPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlirt.dialects.symbolic import evaluate, sym
+from mlirt.passes.fusion.view_composition import through_view
+
+
+@given(st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=3), min_size=1, max_size=3))
+def test_splitting_is_linear(groups: list[list[int]]) -> None:
+    before = [int(np.prod(group)) for group in groups]
+    after = [size for group in groups for size in group]
+    indices = through_view(before, after, [sym(f"d{axis}") for axis in range(len(after))])
+    assert indices is not None
+    x = np.arange(np.prod(before)).reshape(before)
+    for place in np.ndindex(*after):
+        env = {f"d{axis}": value for axis, value in enumerate(place)}
+        assert x[tuple(evaluate(index, env) for index in indices)] == x.reshape(after)[place]
+
+
+def test_joining_is_not() -> None:
+    assert through_view([2, 3], [6], [sym("d0")]) is None
+    assert through_view([2, 3, 4], [6, 4], [sym("d0"), sym("d1")]) is None
+
+
+def test_axes_of_length_one_come_and_go() -> None:
+    assert through_view([2, 1, 3], [2, 3], [sym("d0"), sym("d1")]) == (sym("d0"), 0, sym("d1"))
+    assert through_view([2, 3], [1, 2, 1, 3], [0, sym("d1"), 0, sym("d3")]) == (sym("d1"), sym("d3"))
+    assert through_view([1], [], []) == (0,)
+
+
+def test_symbols() -> None:
+    n = sym("n")
+    indices = through_view([n, sym("m"), 96], [n, sym("m"), 4, 24], [sym(f"d{axis}") for axis in range(4)])
+    assert indices == (sym("d0"), sym("d1"), 24 * sym("d2") + sym("d3"))
+    assert through_view([n * 4, 5], [n, 4, 5], [sym("d0"), sym("d1"), sym("d2")]) == (
+        4 * sym("d0") + sym("d1"),
+        sym("d2"),
+    )
+    assert through_view([n, 4], [4, n], [sym("d0"), sym("d1")]) is None
