@@ -11,7 +11,6 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.kernel.interpreter_lanes import Lanes
 from mlirt.dialects.kernel.interpreter_memory import (
     Buffer,
-    KernelError,
     OutOfBoundsError,
     RaceError,
     SharedBuffer,
@@ -124,10 +123,10 @@ def _wait(machine: Machine, lanes: Lanes, op: MbarrierWaitOp) -> None:
         machine.stages.see(found)
 
 
-Coordinates: TypeAlias = "Callable[[MappedTensor, TensorMapType, list[int]], tuple[Array, Array]]"
+Places: TypeAlias = "Callable[[MappedTensor, TensorMapType, list[int], list[int]], tuple[Array, Array]]"
 
 
-def _copy(machine: Machine, lanes: Lanes, op: LoadBoxOp | LoadWindowOp, places: Coordinates) -> None:
+def _copy(machine: Machine, lanes: Lanes, op: LoadBoxOp | LoadWindowOp, places: Places) -> None:
     """`places` gives the index in memory of each element of a box, and whether it is inside of the tensor."""
     import numpy as np
 
@@ -143,7 +142,9 @@ def _copy(machine: Machine, lanes: Lanes, op: LoadBoxOp | LoadWindowOp, places: 
         if start * size % aligned:
             raise OutOfBoundsError(f"{where}: element {start} is not aligned to {aligned} bytes")
         coordinates = [int(lanes.per_lane(one)[lane]) for one in op.coordinates]
-        index, inside = places(tensor, type_, coordinates)
+        moved = op.offsets if isinstance(op, LoadWindowOp) else ()
+        offsets = [int(lanes.per_lane(one)[lane]) for one in moved]
+        index, inside = places(tensor, type_, coordinates, offsets)
         data = np.zeros(type_.count, memory.data.dtype)
         at = np.full(int(inside.sum()), lane)
         data[inside] = tensor.buffer.read(lanes.access(index[inside], at, where))
@@ -156,7 +157,7 @@ def _load_box(machine: Machine, lanes: Lanes, op: LoadBoxOp) -> None:
     _copy(machine, lanes, op, _box)
 
 
-def _box(tensor: MappedTensor, type_: TensorMapType, coordinates: list[int]) -> tuple[Array, Array]:
+def _box(tensor: MappedTensor, type_: TensorMapType, coordinates: list[int], offsets: list[int]) -> tuple[Array, Array]:
     import numpy as np
 
     index, inside = np.zeros(type_.lengths, np.int64), np.ones(type_.lengths, bool)
@@ -169,11 +170,7 @@ def _box(tensor: MappedTensor, type_: TensorMapType, coordinates: list[int]) -> 
 
 
 def _load_window(machine: Machine, lanes: Lanes, op: LoadWindowOp) -> None:
-    values = [{int(value) for value in lanes.per_lane(one)[lanes.active]} for one in op.offsets]
-    if any(len(one) > 1 for one in values):
-        raise KernelError(f"{machine.where(op)}: blocks that run together move their windows differently")
-    offsets = [one.pop() for one in values] if lanes.active.any() else []
-    _copy(machine, lanes, op, lambda tensor, type_, at: _window(tensor, type_, at, offsets))
+    _copy(machine, lanes, op, _window)
 
 
 def _window(

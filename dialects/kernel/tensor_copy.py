@@ -116,7 +116,7 @@ class LoadWindowOp(_CopyOp):
         barriers: SSAValue,
         barrier: SSAValue,
     ) -> None:
-        super().__init__(operands=[map_, coordinates, target, target_index, barriers, barrier, offsets])
+        super().__init__(operands=[offsets, map_, coordinates, target, target_index, barriers, barrier])
 
     def verify_(self) -> None:
         super().verify_()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,6 +118,32 @@ def convolution_text(problem: Problem, element: str) -> str:
       }}
       func.return %y : {y}
     }}"""
+
+
+def channels_last_text(problem: Problem, element: str) -> str:
+    """As `convolution_text`, computed on tensors whose channels are neighbours in memory."""
+    text = convolution_text(problem, element)
+    head, op, tail = re.split(r"(?=%y = fused\.convolution)|(?=func\.return)", text)
+    plain = {shape: tensor(shape, element) for shape in (problem.input, problem.output)}
+    last = {shape: _last(shape, element) for shape in plain}
+    before, region = op.split(" {\n      ^bb0", 1)
+    for name in ("x", "r"):
+        before = re.sub(rf"%{name}\b", f"%{name}_last", before)
+    for shape in plain:
+        before = before.replace(plain[shape], last[shape])
+
+    def moved(name: str, shape: tuple[int, ...]) -> str:
+        return f"%{name}_last = fused.reformat %{name} : ({plain[shape]}) -> {last[shape]}\n"
+
+    op = before.replace("%y =", "%y_last =", 1) + " {\n      ^bb0" + region
+    back = f"%y = fused.reformat %y_last : ({last[problem.output]}) -> {plain[problem.output]}\n"
+    return head + moved("x", problem.input) + moved("r", problem.output) + op + back + tail
+
+
+def _last(shape: tuple[int, ...], element: str) -> str:
+    names = ", ".join(f'"{size}"' for size in shape)
+    order = ", ".join(map(str, (0, *range(2, len(shape)), 1)))
+    return tensor(shape, element).removesuffix(">") + f", #trt.dims<[{names}], order = [{order}]>>"
 
 
 PROBLEMS = {

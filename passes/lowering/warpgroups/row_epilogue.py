@@ -15,7 +15,6 @@ from mlirt.dialects.kernel.buffers import length
 from mlirt.dialects.kernel.core import LoadOp, YieldOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.fragment_map import MapFragmentOp
-from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, dims, element_of
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loop_nest import Affine, Nest, affine, collapse, direct
@@ -183,11 +182,3 @@ class RowEpilogue:
             yielded = copy_region(self.region, made.body.block.args[: len(values)], k.insert, special)
             k.insert(YieldOp(operands=[yielded]))
         return k.value(made)
-
-
-def row_count(shape: ResultShape, space: Sequence[Dim]) -> Dim:
-    """Rows of one entry of the batch."""
-    total: Dim = 1
-    for axis in shape.rows:
-        total = total * space[axis]
-    return total

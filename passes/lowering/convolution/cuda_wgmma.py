@@ -1,0 +1,176 @@
+"""Convolutions on Hopper GPUs as products by warpgroups: the device copies the pixels of a window by itself.
+
+Pixels are rows of the product, output channels its columns; the depth goes tap by tap, in each along the channels,
+which are neighbours in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
+from xdsl.ir import Attribute, Operation
+
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.kernel.matrix_unit import MmaKind
+from mlirt.dialects.kernel.warpgroup import LINE
+from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
+from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.typical_sizes import typical, typical_values
+from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, best, cost_of, names_of
+from mlirt.passes.lowering.warpgroups.group_product import GroupProduct, GroupSizes
+from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
+from mlirt.passes.lowering.warpgroups.row_epilogue import ResultShape, RowEpilogue, is_pointwise
+from mlirt.passes.lowering.warpgroups.sources import MappedMemory, MatrixSource, Source, WindowShape, WindowSource
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+OPS = (ConvolutionOp,)
+TARGETS = frozenset({"cuda"})
+PRIORITY = 20
+
+_ARCHITECTURE = "sm_90a"
+_FEWEST_CHANNELS = 8  # of the result
+_FEWEST_PIXELS = 4  # with less, a warp per result reads the weights in order
+_MOST_STRIDE = 8
+# How far corners and taps may lie from a pixel, by the number of spatial dimensions.
+_REACH = {1: 1 << 15, 2: 1 << 7, 3: 1 << 4}
+_KINDS: dict[Attribute, MmaKind] = {Float16Type(): MmaKind.F16, BFloat16Type(): MmaKind.BF16}
+
+
+def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
+    """The configurations that apply to a convolution, the cheapest first."""
+    assert isinstance(op, ConvolutionOp)
+    work = _work(op, lowering)
+    return [] if work is None else names_of(work)
+
+
+def cost(op: Operation, lowering: Lowering, choice: str) -> float:
+    """Microseconds that a convolution takes, about."""
+    assert isinstance(op, ConvolutionOp)
+    work = _work(op, lowering)
+    return float("inf") if work is None else cost_of(work, choice)
+
+
+def lower(op: Operation, lowering: Lowering) -> bool:
+    assert isinstance(op, ConvolutionOp)
+    work = _work(op, lowering)
+    if work is None:
+        return False
+    tile = GroupTile.named(lowering.choice(op)) or best(work)
+    if tile is None or not tile.fits:
+        return False
+    _build(op, tile, lowering)
+    return True
+
+
+def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
+    """What there is to do; None where the tactic does not apply."""
+    element, weights = element_of(op.input.type), lowering.constant_array(op.kernel)
+    if lowering.target.arch != _ARCHITECTURE or element not in _KINDS or weights is None:
+        return None
+    if element != element_of(op.kernel.type) or accumulator_type(op.epilogue) != f32 or not is_pointwise(op):
+        return None
+    if op.transposed.value.data or op.groups.value.data != 1 or not _is_within_reach(op):
+        return None
+    if not _images(op, lowering).fits():
+        return None
+    columns, known = weights.shape[0], typical_values(lowering.block)
+    pixels = typical(_pixels(op), known)
+    if columns < _FEWEST_CHANNELS or pixels <= _FEWEST_PIXELS:
+        return None
+    return GroupWork(pixels, columns, 1, _steps(weights, element), may_split=True)
+
+
+def _pixels(op: ConvolutionOp) -> Dim:
+    """Of all images of the result."""
+    batch, _, *spatial = dims(op.output.type)
+    return batch * product(spatial)
+
+
+def _steps(weights: Array, element: Attribute) -> int:
+    """Tiles along the depth."""
+    _, channels, *taps = weights.shape
+    count = -(-channels * byte_width(element) // LINE)
+    for length in taps:
+        count *= length
+    return count
+
+
+def _is_within_reach(op: ConvolutionOp) -> bool:
+    """Whether a window's walk can be described to the device."""
+    reach = _REACH.get(rank(op.input.type) - 2, 0)
+    for (stride, dilation, pre, post), taps in zip(op.spatial(), dims(op.kernel.type)[2:], strict=True):
+        if not isinstance(taps, int):
+            return False
+        far = (taps - 1) * dilation
+        if stride > _MOST_STRIDE or far >= 2 * reach or not -reach < -pre < reach or not -reach < post - far < reach:
+            return False
+    return True
+
+
+def _images(op: ConvolutionOp, lowering: Lowering) -> MappedMemory:
+    """The input with its channels innermost."""
+    place, sizes = lowering.placements[op.input], dims(op.input.type)
+    axes = (0, *range(2, len(sizes)), 1)
+    steps = tuple(place.strides[axis] for axis in axes)
+    return MappedMemory(
+        place.buffer, element_of(op.input.type), place.offset, tuple(sizes[axis] for axis in axes), steps
+    )
+
+
+def _is_matrix(op: ConvolutionOp, images: MappedMemory) -> bool:
+    """Whether the pixels of the input are the rows of a matrix as they lie, and those of the result."""
+    alone = all(size == 1 for size in dims(op.kernel.type)[2:])
+    stays = all((stride, pre, post) == (1, 0, 0) for stride, _, pre, post in op.spatial())
+    joined = all(
+        images.steps[axis] == images.steps[axis + 1] * images.sizes[axis + 1] for axis in range(len(images.sizes) - 2)
+    )
+    return alone and stays and joined
+
+
+def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
+    element, weights = element_of(op.input.type), lowering.constant_array(op.kernel)
+    assert weights is not None
+    k = lowering.kernel("convolution")
+    axes = range(2, rank(op.output.type))
+    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), ResultShape((), (0, *axes), 1), lowering)
+    images = _images(op, lowering)
+    left = _pixel_rows(k, op, images, tile.rows)
+    right = MatrixSource(k, _packed(weights, element, lowering), tile.columns, (), by_depth=False, known=True)
+    sizes = GroupSizes(_pixels(op), weights.shape[0], (), _steps(weights, element))
+    GroupProduct(k, tile, sizes, (_KINDS[element], element), (left, right), epilogue).build(op)
+
+
+def _pixel_rows(k: KernelBuilder, op: ConvolutionOp, images: MappedMemory, rows: int) -> Source:
+    if _is_matrix(op, images):
+        pixels = product(images.sizes[:-1])
+        matrix = MappedMemory(
+            images.buffer, images.element, images.offset, (pixels, images.sizes[-1]), images.steps[-2:]
+        )
+        return MatrixSource(k, matrix, rows, (), by_depth=False, known=False)
+    stride, dilation, pre, post = zip(*op.spatial(), strict=True)
+    taps = tuple(size for size in dims(op.kernel.type)[2:] if isinstance(size, int))
+    channels = images.sizes[-1]
+    assert isinstance(channels, int)
+    shape = WindowShape(taps, stride, dilation, pre, post, dims(op.output.type)[2:], channels)
+    return WindowSource(k, images, rows, shape)
+
+
+def _packed(weights: Array, element: Attribute, lowering: Lowering) -> MappedMemory:
+    """`[output channel, tap, channel]`, the channels of each tap filled up with zeros to whole tiles."""
+    import numpy as np
+
+    count, channels = weights.shape[:2]
+    depth = LINE // byte_width(element)
+    whole = -(-channels // depth) * depth
+    taps = weights[0, 0].size
+    packed = np.zeros((count, taps, whole), weights.dtype)
+    packed[..., :channels] = weights.reshape(count, channels, taps).swapaxes(1, 2)
+    buffer = lowering.placements.new_weight(packed, "packed")
+    return MappedMemory(buffer, element, 0, (count, taps * whole), (taps * whole, 1))

@@ -1,0 +1,94 @@
+"""Convolutions by warpgroups on tensors with the channels innermost, against the reference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from contractions import DTYPES, TOLERANCE, Problem, channels_last_text, convolution_text
+from gpu_kernels import check_on_threads
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from lowered_network import parse_module
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirt.dialects.kernel.core import FuncOp
+from mlirt.passes.pipeline import run_passes
+
+
+def check(problem: Problem, choice: str, element: str = "f16") -> ModuleOp:
+    """Compare a convolution in one configuration."""
+    rng = np.random.default_rng(0)
+    shapes = {"x": problem.input, "r": problem.output}
+    inputs = {name: rng.standard_normal(shape).astype(DTYPES[element]) for name, shape in shapes.items()}
+    name = f'{{fused.tactic = "cuda_wgmma:{choice}", stride'
+    text = channels_last_text(problem, element).replace("{stride", name, 1)
+    return check_on_threads(text, inputs, tolerance=TOLERANCE[element])
+
+
+def ops(module: ModuleOp) -> list[str]:
+    return [op.name for func in module.body.block.ops if isinstance(func, FuncOp) for op in func.walk()]
+
+
+KINDS = {
+    "3 x 3": (Problem((2, 64, 9, 7), (40, 64, 3, 3), pre=(1,), post=(1,), residual=True), "64x64s3"),
+    "stride, channels beyond a tile": (Problem((2, 72, 9, 7), (40, 72, 3, 3), stride=(2,), pre=(1,)), "64x64s3c2"),
+    "everything uneven": (
+        Problem((1, 16, 12, 10), (72, 16, 3, 2), (1, 2), (2, 1), pre=(1, 0), post=(2, 1), residual=True),
+        "128x64s3",
+    ),
+    "pixels as rows": (Problem((3, 64, 5, 7), (64, 64, 1, 1), residual=True), "64x64s3"),
+    "some pixels": (Problem((3, 64, 5, 7), (64, 64, 1, 1), stride=(2,)), "64x64s3"),
+    "one dimension": (Problem((1, 8, 30), (10, 8, 5), dilation=(2,), pre=(4,), post=(4,)), "64x32s3"),
+    "three dimensions": (
+        Problem((1, 8, 5, 6, 7), (9, 8, 2, 3, 2), stride=(1, 2, 1), pre=(0, 1, 1), post=(1, 1, 0)),
+        "64x32s3",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+def test_kinds_of_convolutions(kind: str, element: str) -> None:
+    problem, choice = KINDS[kind]
+    found = ops(check(problem, choice, element))
+    assert "kernel.warpgroup_mma" in found
+    assert ("kernel.load_window" in found) == (kind != "pixels as rows")
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_any_window(data: st.DataObject) -> None:
+    def pair(low: int, high: int) -> tuple[int, int]:
+        return data.draw(st.tuples(st.integers(low, high), st.integers(low, high)))
+
+    window, sizes = pair(1, 3), pair(4, 9)
+    channels = 8 * data.draw(st.integers(1, 10))
+    problem = Problem(
+        (data.draw(st.integers(1, 2)), channels, *sizes),
+        (data.draw(st.integers(8, 70)), channels, *window),
+        *(pair(1, 2), pair(1, 2), pair(0, 2), pair(0, 2)),
+        residual=data.draw(st.booleans()),
+    )
+    batch, _, *lengths = problem.output
+    assume(min(lengths) > 0 and batch * lengths[0] * lengths[1] > 4)
+    check(problem, data.draw(st.sampled_from(["64x32s3", "64x64s2c2", "128x64s3"])))
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem((1, 12, 9, 9), (16, 12, 3, 3)),  # pixels do not start at multiples of 16 bytes
+        Problem((1, 16, 9, 9), (16, 8, 3, 3), groups=2),
+        Problem((1, 16, 9, 9), (16, 16, 2, 2), stride=(2,), transposed=True),
+    ],
+)
+def test_others_are_left_to_other_tactics(problem: Problem) -> None:
+    module, context = parse_module(channels_last_text(problem, "f16"))
+    run_passes(module, context, "convert-fused-to-kernel{target=cuda}")
+    assert "kernel.warpgroup_mma" not in ops(module)
+
+
+def test_channels_must_be_neighbours() -> None:
+    module, context = parse_module(convolution_text(Problem((1, 64, 8, 8), (64, 64, 3, 3)), "f16"))
+    run_passes(module, context, "convert-fused-to-kernel{target=cuda}")
+    assert "kernel.warpgroup_mma" not in ops(module)
