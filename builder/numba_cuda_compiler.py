@@ -1,6 +1,6 @@
 """Turns the source of CUDA kernels into cubins, by numba-cuda, libNVVM and nvJitLink; no GPU is needed.
 
-The front end runs once per kernel, for the oldest architecture there is code for, whichever are asked for: so a cubin
+The front end runs once per kernel, for the oldest architecture that can run it, whichever are asked for: so a cubin
 does not depend on what it was made together with. nvJitLink makes a cubin for each from that PTX.
 """
 
@@ -22,7 +22,7 @@ OLDEST = "sm_80"
 
 def compile_kernel(source: KernelSource, architectures: Sequence[str]) -> dict[str, Cubin]:
     """The machine code of one kernel by architecture; its symbol is the kernel's name."""
-    text = ptx_text(source, min([OLDEST, *architectures], key=_version))
+    text = ptx_text(source, source.architecture or min([OLDEST, *architectures], key=_version))
     return {arch: link(text, arch, source.name) for arch in architectures}
 
 

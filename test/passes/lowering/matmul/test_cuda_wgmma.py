@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lowered_network import parse_module
 
+from mlirt.builder.numba_cuda import compile_kernels
+from mlirt.codegen.numba_cuda.kernel_source import sources_of
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.passes.pipeline import run_passes
 
@@ -111,3 +114,12 @@ def test_others_are_left_to_other_tactics(
     run_passes(module, context, f"convert-fused-to-kernel{{target={target}}}")
     ops = [op.name for func in module.body.block.ops if isinstance(func, FuncOp) for op in func.walk()]
     assert "kernel.warpgroup_mma" not in ops
+
+
+def test_a_kernel_of_warpgroups_becomes_a_cubin_without_spills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIRT_CACHE", str(tmp_path))
+    text = forced(product_text((256, 192), (136, 192), (256, 136), "f16", (False, True)), "128x128s4")
+    module, context = parse_module(text)
+    run_passes(module, context, "convert-fused-to-kernel{target=cuda},map-parallel-to-threads")
+    (cubins,) = compile_kernels(sources_of(module)).values()
+    assert {name: cubin.spilled_bytes for name, cubin in cubins.items()} == {"sm_90a": 0}
