@@ -24,11 +24,15 @@ Call = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Peer:
-    """A way to run the network: `call` queues one run, `outputs` gives what a run computes."""
+    """A way to run the network: `call` queues one run, `outputs` gives what a run computes.
+
+    `memory` is what a captured graph reads and does not own: weights and inputs.
+    """
 
     name: str
     call: Call
     outputs: Callable[[], Arrays]
+    memory: object = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ class TorchPeers:
                 run()
             self._stream.synchronize()
             call = self._captured(run) if recipe.graph else run
-        return Peer(recipe.name, self._on_stream(call), lambda: self._fetched(call, names))
+        return Peer(recipe.name, self._on_stream(call), lambda: self._fetched(call, names), (module, inputs))
 
     def _module(self, channels_last: bool) -> tuple[Any, list[Any], list[str]]:
         from onnx_to_torch import OnnxModule
