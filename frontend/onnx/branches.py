@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.dialects import scf
 from xdsl.ir import Block, Region, SSAValue
 
@@ -12,7 +13,11 @@ from mlirt.dialects.regions import condition_of
 from mlirt.dialects.symbolic import Dim, sym, symbols
 from mlirt.dialects.tensor_types import Tensor, element_of, tensor
 from mlirt.dialects.trt.define_size import DefineSizeOp
+from mlirt.dialects.trt.require import RequireOp
+from mlirt.errors import InvalidModelError
+from mlirt.frontend.onnx.assumptions import RankConflict
 from mlirt.frontend.onnx.dimension_names import identifier
+from mlirt.frontend.onnx.layers import expand, reshape, scalar_like
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 
@@ -31,7 +36,7 @@ def branch(net: Network, node: Node, condition: Value, arms: Sequence[Callable[[
 
     Lengths that differ become sizes that only the run tells; ranks and element types must be equal.
     """
-    taken, other = (_read(net, arm) for arm in arms)
+    taken, other = _read_both(net, node, arms)
     types = [_joined(net, node, k, *pair) for k, pair in enumerate(_pairs(node, taken, other))]
     then, otherwise = (_closed(net, arm, types) for arm in (taken, other))
     ops, holds = condition_of(net.ssa(scalar_of(net, condition)))
@@ -43,17 +48,55 @@ def branch(net: Network, node: Node, condition: Value, arms: Sequence[Callable[[
 
 def scalar_of(net: Network, value: Value) -> Value:
     """A tensor of one element without dimensions."""
-    from mlirt.frontend.onnx.layers import reshape
-
     return reshape(net, value, [])
+
+
+def assume(net: Network, node: Node, condition: Value, side: bool) -> None:
+    """Let the run check that a condition is what the network was read with."""
+    holds = scalar_of(net, condition)
+    fits = holds if side else net.emit("unary", [holds], kind="not")
+    message = f"{node.label}: these inputs take the side of the branch that the engine was not built for"
+    net.append_at(RequireOp(net.ssa(fits), message))
+
+
+def _read_both(net: Network, node: Node, arms: Sequence[Callable[[], Sequence[Value]]]) -> tuple[Arm, Arm]:
+    """Both sides; one that makes no sense for the shapes at hand ends the run, should it be taken."""
+    read: list[Arm | InvalidModelError] = []
+    for arm in arms:
+        try:
+            read.append(_read(net, arm))
+        except InvalidModelError as error:
+            read.append(error)
+    first, second = read
+    if isinstance(first, Arm):
+        return first, second if isinstance(second, Arm) else _refusing(net, first, second)
+    if isinstance(second, Arm):
+        return _refusing(net, second, first), second
+    raise first
+
+
+def _refusing(net: Network, like: Arm, error: InvalidModelError) -> Arm:
+    """A side that ends the run with an error, and for the types' sake has results."""
+    net.failed_arms += 1
+
+    def refuse() -> list[Value]:
+        never = net.constant(np.array(False))
+        net.append_at(RequireOp(net.ssa(never), str(error)))
+        return [expand(net, scalar_like(net, 0, value), value.dims) for value in like.results]
+
+    return _read(net, refuse)
 
 
 def _read(net: Network, arm: Callable[[], Sequence[Value]]) -> Arm:
     block, count = Block(), len(net.fresh_names)
-    with net.inside(block):
-        results = list(arm())
-        for value in results:
-            net.ssa(value)
+    try:
+        with net.inside(block):
+            results = list(arm())
+            for value in results:
+                net.ssa(value)
+    except InvalidModelError:
+        block.drop_all_references()  # what has been read of it must not count as a use
+        raise
     return Arm(block, results, frozenset(net.fresh_names[count:]))
 
 
@@ -69,10 +112,11 @@ def _joined(net: Network, node: Node, k: int, first: tuple[Arm, Value], second: 
     if left.element != right.element:
         raise node.invalid(f"output {k} is {left.element_name} in one branch and {right.element_name} in the other")
     if left.rank != right.rank:
-        raise node.unsupported(
+        refusal = node.unsupported(
             f"output {k} has {left.rank} dimensions in one branch and {right.rank} in the other; a tensor's number "
             "of dimensions must not depend on the data"
         )
+        raise RankConflict(node.name, refusal)
 
     def joined(a: Dim, b: Dim) -> Dim:
         is_common = a == b and not symbols(a) & (first[0].own_names | second[0].own_names)

@@ -15,6 +15,7 @@ from mlirt.dialects.registry import register_dialects
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import Tensor, dims, element_name, element_of, tensor
 from mlirt.errors import InvalidInputError, InvalidModelError
+from mlirt.frontend.onnx.assumptions import Assumptions, Reading, best_reading
 from mlirt.frontend.onnx.dimension_names import DimensionNames, given_dims, identifier
 from mlirt.frontend.onnx.function_bodies import function_table
 from mlirt.frontend.onnx.graph_reader import GraphReader, Scope
@@ -46,11 +47,15 @@ def import_model(
     """
     proto, folder = read_model(model)
     register_dialects(ctx)
-    net = Network(ctx.weights, run_time_shapes)
-    scope = Scope(opsets(proto), function_table(proto.functions), folder=folder)
-    _read_inputs(proto.graph, net, scope, input_shapes or {}, constants or {})
-    outputs = GraphReader(net).read_graph(proto.graph, scope)
-    return _module(proto, net, outputs)
+
+    def read(assumed: Assumptions) -> Reading:
+        net = Network(ctx.weights, run_time_shapes, assumed)
+        scope = Scope(opsets(proto), function_table(proto.functions), folder=folder)
+        _read_inputs(proto.graph, net, scope, input_shapes or {}, constants or {})
+        outputs = GraphReader(net).read_graph(proto.graph, scope)
+        return Reading(_module(proto, net, outputs), net.failed_arms)
+
+    return best_reading(read)
 
 
 def input_dims(proto: ModelProto) -> dict[str, list[int | str]]:

@@ -22,6 +22,7 @@ from mlirt.dialects.trt import Trt
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import InvalidModelError, UnsupportedError
+from mlirt.frontend.onnx.assumptions import Assumptions
 from mlirt.frontend.onnx.dimension_names import identifier
 from mlirt.frontend.onnx.number_arrays import Array, Numbers, as_numbers
 from mlirt.frontend.onnx.properties import properties_of
@@ -94,7 +95,7 @@ Operands: TypeAlias = "Sequence[Value | Sequence[Value] | None]"
 class Network:
     """Appends ops to a block; handlers of ONNX nodes speak to it through `layers.py`."""
 
-    def __init__(self, store: WeightStore, run_time_shapes: bool = True) -> None:
+    def __init__(self, store: WeightStore, run_time_shapes: bool = True, assumed: Assumptions | None = None) -> None:
         self.root = self.block = Block()
         self.store = store
         self.run_time_shapes = run_time_shapes
@@ -102,6 +103,8 @@ class Network:
         self.squeezed: list[tuple[Value, UnsupportedError]] = []
         self.nodes_read = 0
         self.location: LocationAttr = UnknownLoc()
+        self.assumed = assumed or {}
+        self.failed_arms = 0
         self.fresh_names: list[str] = []
         self.moving_names: set[str] = set()
 

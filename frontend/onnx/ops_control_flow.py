@@ -8,7 +8,7 @@ import numpy as np
 from onnx import GraphProto
 
 from mlirt.frontend.onnx import layers
-from mlirt.frontend.onnx.branches import branch
+from mlirt.frontend.onnx.branches import assume, branch
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.loops import LoopMaker, Trip
 from mlirt.frontend.onnx.network import Network, Value
@@ -27,6 +27,10 @@ def if_(net: Network, node: Node) -> Sequence[Value]:
         if array.size != 1:
             raise node.invalid(f"expected a condition of one element, got the shape {array.shape}")
         return reader.read_branch(graphs[0] if scalar(array) else graphs[1], node)
+    if node.name in net.assumed:
+        side = net.assumed[node.name]
+        assume(net, node, condition, side)
+        return reader.read_branch(graphs[0] if side else graphs[1], node)
     arms = [lambda graph=graph: reader.read_branch(graph, node) for graph in graphs]
     return branch(net, node, condition, arms)
 

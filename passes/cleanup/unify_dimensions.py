@@ -20,6 +20,7 @@ from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.elementwise import ElementwiseOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
 from mlirt.dialects.trt.parametric_relu import ParametricReluOp
+from mlirt.dialects.trt.rnn import RnnOp
 from mlirt.dialects.trt.select import SelectOp
 
 
@@ -87,6 +88,9 @@ def _equal_lengths(op: Operation) -> Iterator[Sequence[Dim]]:
     elif isinstance(op, ConcatenationOp):
         joined = op.axis.value.data
         yield from (lengths for axis, lengths in enumerate(zip(*shapes, strict=True)) if axis != joined)
+    elif isinstance(op, RnnOp):
+        states = [dims(state.type)[0] for state in (op.initial_hidden, op.initial_cell) if state is not None]
+        yield [shapes[0][1], *states]
     elif isinstance(op, MatrixMultiplyOp):
         left, right = op.lhs_op.data, op.rhs_op.data
         columns = -2 if left is MatrixOperation.TRANSPOSE else -1

@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.context import weights_of
+from mlirt.dialects.regions import tensor_blocks
 from mlirt.errors import InvalidInputError
 from mlirt.passes.lowering.layouts.assignment import Assignment
 from mlirt.passes.lowering.layouts.order_assignment import OrderAssignment
@@ -56,5 +57,5 @@ class AssignLayoutsPass(ModulePass):
             return
         if self.lanes not in (4, 8, 16):
             raise InvalidInputError(f"assign-layouts: lanes is 4, 8 or 16, not {self.lanes}")
-        for function in functions:
-            Assignment(weights_of(ctx), self.lanes).run(function.body.block)
+        for block in list(tensor_blocks(op)):
+            Assignment(weights_of(ctx), self.lanes).run(block)

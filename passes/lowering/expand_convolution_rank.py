@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseArrayBase, Float32Type, IntegerType, ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -16,6 +15,7 @@ from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.integer_list import integers
+from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim, substitute, symbols
 from mlirt.dialects.tensor_types import dims, element_of, rank, tensor
 from mlirt.dialects.trt.constant import ConstantOp
@@ -38,11 +38,10 @@ class ExpandConvolutionRankPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = weights_of(ctx)
-        for function in op.body.block.ops:
-            if isinstance(function, FuncOp) and not function.is_declaration:
-                for inner in list(function.body.block.ops):
-                    if isinstance(inner, ConvolutionOp) and _fits(inner):
-                        _expand(inner, store)
+        for block in tensor_blocks(op):
+            for inner in list(block.ops):
+                if isinstance(inner, ConvolutionOp) and _fits(inner):
+                    _expand(inner, store)
 
 
 def _fits(op: ConvolutionOp) -> bool:

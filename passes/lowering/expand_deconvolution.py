@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import Float32Type, ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -18,6 +17,7 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.fused_op import identity_region
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
+from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim, floor_div, product
 from mlirt.dialects.tensor_types import dims, element_of, tensor
 from mlirt.dialects.trt.constant import ConstantOp
@@ -53,11 +53,10 @@ class ExpandDeconvolutionPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = weights_of(ctx)
-        for function in op.body.block.ops:
-            if isinstance(function, FuncOp) and not function.is_declaration:
-                for inner in list(function.body.block.ops):
-                    if isinstance(inner, ConvolutionOp) and inner.transposed.value.data:
-                        _expand(inner, store)
+        for block in tensor_blocks(op):
+            for inner in list(block.ops):
+                if isinstance(inner, ConvolutionOp) and inner.transposed.value.data:
+                    _expand(inner, store)
 
 
 @dataclass(frozen=True)

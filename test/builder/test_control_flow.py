@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx_control_flow import NESTED, SUM_EVEN, UNEQUAL_BRANCHES, UNTIL_LARGE, check_on_cpu, model, scan_model
+from onnx_control_flow import NESTED, SQUEEZED, SUM_EVEN, UNEQUAL_BRANCHES, UNTIL_LARGE, check_on_cpu, model, scan_model
 from onnx_models import numbers
 
 from mlirt.builder.compile import compile
@@ -61,3 +61,21 @@ def test_a_part_beyond_the_end_is_an_error() -> None:
     assert engine.run({"items": np.ones(4, np.float32), "count": np.array(4)})["total"] == 2
     with pytest.raises(InvalidInputError, match=r"Slice .*: a part reaches beyond the end of axis 0"):
         engine.run({"items": np.ones(4, np.float32), "count": np.array(5)})
+
+
+def test_a_branch_that_changes_the_rank_is_settled_by_what_follows() -> None:
+    """Only one side makes a network; inputs that take the other one are refused."""
+    made = model(SQUEEZED)
+    check_on_cpu(made, {"x": numbers(3, 1, 4)}, {"x": numbers(2, 1, 4)})
+    with pytest.raises(InvalidInputError, match=r"If .*: these inputs take the side .* not built for"):
+        compile(made, "cpu").run({"x": numbers(3, 2, 4)})
+
+
+def test_a_side_that_makes_no_sense_is_refused_where_it_is_taken() -> None:
+    text = UNEQUAL_BRANCHES.replace(
+        "whole = Neg (x)", "five = Constant <value = float[5] {0.0}> () whole = Add (x, five)"
+    )
+    engine = compile(model(text.replace("{0.0}", "{0.0, 0.0, 0.0, 0.0, 0.0}")), "cpu")
+    assert engine.run({"c": np.array(False), "x": numbers(3, 4)})["y"].shape == (1, 4)
+    with pytest.raises(InvalidInputError, match=r"Add .*"):
+        engine.run({"c": np.array(True), "x": numbers(3, 4)})

@@ -75,6 +75,24 @@ nested (float[2] x, int64 outer, int64 inner) => (float[2] y, rows) {
 }
 """
 
+SQUEEZED = """
+<ir_version: 8, opset_import: ["" : 17]>
+squeezed (float[n, k, 4] x) => (float[n, 2] y) {
+   shape = Shape (x)
+   place = Constant <value = int64 {1}> ()
+   middle = Gather (shape, place)
+   is_one = Equal (middle, place)
+   flat = If (is_one) <
+      then_branch: graph = squeeze () => (flat_then) {
+         axes = Constant <value = int64[1] {1}> ()
+         flat_then = Squeeze (x, axes)
+      },
+      else_branch: graph = keep () => (flat_else) { flat_else = Identity (x) }>
+   eye = Constant <value = float[4, 2] {1.0, 0.0, 0.0, 2.0, 3.0, 0.0, 0.0, 4.0}> ()
+   y = Gemm (flat, eye)
+}
+"""
+
 
 def model(text: str) -> onnx.ModelProto:
     """A model from ONNX's own text."""

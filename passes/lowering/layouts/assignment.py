@@ -115,7 +115,7 @@ class Assignment:
                 typed = tensor(element_of(value.type), dims(op.output.type), count)
                 op = ConstantOp.build(properties={"value": op.value}, result_types=[typed])
                 op.location = owner.location
-            block = before.parent
+            block = owner.parent  # around the block of its reader, where that is a branch or a loop
             assert block is not None
             block.insert_op_after(op, owner)
             self._constants[key] = op.output

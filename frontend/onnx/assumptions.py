@@ -1,0 +1,71 @@
+"""Branches whose results differ in rank: the importer takes one side for granted, and the run checks that it was right.
+
+Exporters write `squeeze` so: a branch on whether a dimension is 1, with one rank on each side. No engine can have both;
+the side with which the rest of the network makes sense is the one that the model was made for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirt.errors import InvalidModelError, UnsupportedError
+
+Assumptions: TypeAlias = "Mapping[str, bool]"
+# For each conflict there are two more readings of the model.
+MOST_READINGS = 32
+
+
+class RankConflict(UnsupportedError):
+    """The branches of the node `name` have results of different ranks."""
+
+    def __init__(self, name: str, refusal: UnsupportedError) -> None:
+        super().__init__(str(refusal))
+        self.name = name
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A network under assumptions, and how many branches made no sense under them."""
+
+    module: ModuleOp
+    failed_arms: int
+
+
+def best_reading(read: Callable[[Assumptions], Reading]) -> ModuleOp:
+    """The network under the assumptions with which it makes most sense; raises the first error where it never does."""
+    search = _Search(read)
+    search.run({})
+    if search.best is None:
+        assert search.first_error is not None
+        raise search.first_error
+    return search.best.module
+
+
+class _Search:
+    def __init__(self, read: Callable[[Assumptions], Reading]) -> None:
+        self.read = read
+        self.readings = 0
+        self.best: Reading | None = None
+        self.first_error: UnsupportedError | InvalidModelError | None = None
+
+    def run(self, assumed: Assumptions) -> None:
+        if self.readings >= MOST_READINGS or (self.best is not None and self.best.failed_arms == 0):
+            return
+        self.readings += 1
+        try:
+            found = self.read(assumed)
+        except RankConflict as conflict:
+            self.first_error = self.first_error or conflict
+            for side in (True, False):
+                self.run({**assumed, conflict.name: side})
+        except (UnsupportedError, InvalidModelError) as error:
+            if not assumed:
+                raise
+            self.first_error = self.first_error or error
+        else:
+            if self.best is None or found.failed_arms < self.best.failed_arms:
+                self.best = found
