@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp, stride_values
@@ -52,7 +53,13 @@ class VectorBody(ThreadBody):
         elif isinstance(op, ReduceOp):
             self._reduce(op)
         elif isinstance(op, scf.IfOp):
-            self._choose(op)
+            load = self.loop.guarded_load(op)
+            if load is None:
+                self._choose(op)
+            else:
+                self._load_where(op, load)
+        elif isinstance(op, scf.ForOp):
+            self._repeat(op)
         else:
             for own in self.elements:
                 copy = self.code.insert(op.clone({**self.mapping, **own}))
@@ -66,12 +73,35 @@ class VectorBody(ThreadBody):
         for own, copy in zip(self.elements, copies, strict=True):
             own[value] = copy
 
-    def _access(self, op: LoadOp | StoreOp) -> None:
-        code, offsets = self.code, range(self.width)
+    def _index(self, op: LoadOp | StoreOp) -> SSAValue:
+        code = self.code
         index = code.constant(0)
         for at, stride in zip(op.indices, stride_values(op), strict=True):
             index = code.add(index, code.mul(self.of(at), self.of(stride) if isinstance(stride, SSAValue) else stride))
-        buffer = self.of(op.buffer)
+        return index
+
+    def _load_where(self, op: scf.IfOp, load: LoadOp) -> None:
+        """A load under a condition, without a branch; where it does not hold, the other value."""
+        code, end = self.code, op.false_region.block.last_op
+        assert end is not None
+        for inner in op.true_region.block.ops:
+            if inner is load:
+                break
+            self.op(inner)
+        condition = self.of(op.cond)
+        valid = code.select(condition, self.width, 0)
+        read = LoadFragmentOp(self.of(load.buffer), self._index(load), range(self.width), valid=valid, wide=True)
+        loaded = code.value(read)
+        values = [code.value(FragmentElementOp(loaded, k)) for k in range(self.width)]
+        if not _is_zero(end.operands[0]):
+            others = self.each(end.operands[0])
+            pairs = zip(values, others, strict=True)
+            values = [code.value(arith.SelectOp(condition, value, other)) for value, other in pairs]
+        self._give(op.results[0], values)
+
+    def _access(self, op: LoadOp | StoreOp) -> None:
+        code, offsets = self.code, range(self.width)
+        index, buffer = self._index(op), self.of(op.buffer)
         if isinstance(op, LoadOp):
             loaded = code.value(LoadFragmentOp(buffer, index, offsets, wide=True))
             loaded.name_hint = op.result.name_hint
@@ -93,6 +123,33 @@ class VectorBody(ThreadBody):
 
         self._give(op.result, self._loops(self.all_of(op.extents), list(body.args), self.each(op.init), step))
 
+    def _repeat(self, op: scf.ForOp) -> None:
+        """A loop whose carried values become one per element where they differ."""
+        body, end = op.body.block, op.body.block.last_op
+        assert end is not None
+        names = list(body.args[1:])
+
+        def step(index: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            index.name_hint = body.args[0].name_hint
+            self.mapping[body.args[0]] = index
+            self._gather(names, carried)
+            self.ops(body)
+            return self._spread(op.results, end.operands)
+
+        bounds = [self.of(bound) for bound in (op.lb, op.ub, op.step)]
+        first, last, every = bounds
+        self._gather(op.results, self.code.loop(first, last, every, self._spread(op.results, op.iter_args), step))
+
+    def _gather(self, results: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
+        """The opposite of `_spread`."""
+        rest = list(values)
+        for result in results:
+            if result in self.loop.varying:
+                self._give(result, rest[: self.width])
+                rest = rest[self.width :]
+            else:
+                self.mapping[result] = rest.pop(0)
+
     def _choose(self, op: scf.IfOp) -> None:
         """A condition that all elements share; results that differ become one per element."""
         regions: list[Region] = []
@@ -110,16 +167,17 @@ class VectorBody(ThreadBody):
                     self.code.insert(scf.YieldOp(*self._spread(op.results, end.operands)))
             regions.append(Region(new) if end is not None else Region())
         made = self.code.insert(scf.IfOp(self.of(op.cond), types, regions[0], regions[1]))
-        results = list(made.results)
-        for result in op.results:
-            if result in self.loop.varying:
-                self._give(result, results[: self.width])
-                results = results[self.width :]
-            else:
-                self.mapping[result] = results.pop(0)
+        self._gather(op.results, list(made.results))
 
     def _spread(self, results: Sequence[SSAValue], values: Sequence[SSAValue]) -> list[SSAValue]:
         spread: list[SSAValue] = []
         for result, value in zip(results, values, strict=True):
             spread += self.each(value) if result in self.loop.varying else [self.of(value)]
         return spread
+
+
+def _is_zero(value: SSAValue) -> bool:
+    owner = value.owner
+    if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, FloatAttr | IntegerAttr):
+        return False
+    return owner.value.value.data == 0

@@ -18,7 +18,7 @@ from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
 WIDE = 16  # bytes of the widest access
 _FEWEST = 8 * 1024  # iterations below which there is nothing to gain
 _THREADS = 16 * 1024  # that a GPU should have to do; with fewer, each does less
-_LONGEST = 400  # ops after unrolling
+_LONGEST = 900  # ops after unrolling
 _SCALAR_DIALECTS = frozenset({"arith", "math"})
 
 
@@ -73,9 +73,23 @@ class VectorLoop:
         if isinstance(op, scf.IfOp):
             return op.cond not in self.varying
         if isinstance(op, scf.ForOp):
-            return not any(self.differs(inner) for inner in op.walk())
+            return not {op.lb, op.ub, op.step} & self.varying
         scalar = op.dialect_name() in _SCALAR_DIALECTS or isinstance(op, LoadOp | YieldOp | scf.YieldOp)
         return scalar and not op.regions
+
+    def guarded_load(self, op: Operation) -> LoadOp | None:
+        """The load of `if condition { x = load; yield x } else { yield y }` with arithmetic on indices in front of it.
+
+        Such a load needs no branch: its address is computed in any case.
+        """
+        if not isinstance(op, scf.IfOp) or len(op.results) != 1 or not op.false_region.blocks:
+            return None
+        *before, load, end = list(op.true_region.block.ops) if len(op.true_region.block.ops) > 1 else [None, None]
+        simple = all(inner is not None and inner.dialect_name() == "arith" for inner in before)
+        alone = len(op.false_region.block.ops) == 1
+        if not isinstance(load, LoadOp) or end is None or not simple or not alone or not self.is_contiguous(load):
+            return None
+        return load if end.operands[0] is load.result else None
 
     def length(self, width: int) -> int:
         """Ops after unrolling."""

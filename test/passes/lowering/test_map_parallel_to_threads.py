@@ -69,12 +69,6 @@ def test_contiguous_elements_move_16_bytes_at_a_time(element: str) -> None:
     assert {len(op.offsets) for op in accesses} == {16 // np.dtype(DTYPES[element]).itemsize}
 
 
-def test_transposed_operands_are_read_one_by_one() -> None:
-    module = sum_of_two((512, 256), '"d1", "d0"', (256, 512), "f32")
-    accesses = [op for op in kernel(module).walk() if isinstance(op, LoadFragmentOp)]
-    assert len(accesses) == 1
-
-
 @pytest.mark.parametrize(("element", "width"), [("f32", 2), ("f16", 2), ("i8", 4)])
 def test_with_little_to_do_vectors_are_narrower(element: str, width: int) -> None:
     module = sum_of_two((33, 1024), '"d0", "d1"', (33, 1024), element)
