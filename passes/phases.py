@@ -54,6 +54,7 @@ PHASES = (
             Step("canonicalize", "identities and no-ops go first, so that later patterns need not look through them"),
             Step("fold-constants", "what only depends on weights is computed once, here"),
             Step("propagate-shapes", "folded shape operands make dimensions known"),
+            Step("unify-dimensions", "known dimensions bring new equations between those of the inputs"),
             Step("simplify-shuffles", "transposes and reshapes meet and cancel once their shapes are known"),
             Step("fold-constants", "what moved in front of a constant is computed too"),
             Step(

@@ -1,9 +1,10 @@
-"""Dimensions of the inputs that must be equal get one name."""
+"""Dimensions of the inputs that must be equal are one: a name, a number, or an expression of others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
@@ -13,24 +14,26 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from mlirt.dialects.dims_attr import DimsAttr
-from mlirt.dialects.symbolic import Dim, substitute, sym, symbols
+from mlirt.dialects.symbolic import Dim, substitute, symbols
 from mlirt.dialects.tensor_op import TensorOp
-from mlirt.dialects.tensor_types import UNKNOWN_PREFIX, dims, element_of, tensor
+from mlirt.dialects.tensor_types import dims, element_of, is_unknown, tensor
 from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.elementwise import ElementwiseOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
 from mlirt.dialects.trt.parametric_relu import ParametricReluOp
 from mlirt.dialects.trt.rnn import RnnOp
 from mlirt.dialects.trt.select import SelectOp
+from mlirt.passes.cleanup.length_equations import solution, symbol_of
 
 
 @dataclass(frozen=True)
 class UnifyDimensionsPass(ModulePass):
-    """Let dimensions of the inputs that a layer needs to be equal be one symbol, the first of them among the inputs.
+    """Let dimensions of the inputs that a layer needs to be equal be one: the number that one of them is or follows
+    from the others, else the symbol that comes first among the inputs, else an expression of other symbols.
 
-    A run binds each symbol to the shape of one input and checks the others against it, so that inputs that do not fit
-    together are refused, rather than read beyond their ends. A symbol never stands for a length that is repeated:
-    only a constant 1 is.
+    A run binds each symbol to the shape of one input and checks all other dimensions against it, so that inputs that do
+    not fit together are refused, rather than read beyond their ends. A symbol never stands for a length that is
+    repeated: only a constant 1 is.
 
     Before:
 
@@ -54,28 +57,28 @@ class UnifyDimensionsPass(ModulePass):
 
 
 def _replacements(function: FuncOp) -> dict[str, Dim]:
-    """The symbols to replace, with the first symbol of the inputs that each must be equal to."""
-    first = {name: name for name in _input_symbols(function)}
-    order = {name: place for place, name in enumerate(first)}
+    """The symbols to replace, each with what it must be equal to."""
+    lengths = _input_lengths(function)
+    order = {name: place for place, name in enumerate(dict.fromkeys(chain.from_iterable(map(_names, lengths))))}
+    bound = frozenset(symbol_of(length) for length in lengths) - {""}
+    found: dict[str, Dim] = {}
     for op in function.walk():
-        for lengths in _equal_lengths(op):
-            names = {first[name] for name in map(_symbol_of, lengths) if name in first}
-            if len(names) > 1:
-                kept = min(names, key=order.__getitem__)
-                first = {name: kept if root in names else root for name, root in first.items()}
-    return {name: sym(root) for name, root in first.items() if name != root}
+        for equal in _equal_lengths(op):
+            first, *others = [dim for dim in equal if dim != 1 and not is_unknown(dim)] or [1]
+            for other in others:
+                answer = solution(substitute(first, found), substitute(other, found), order, bound - set(found))
+                if answer is not None:
+                    new = dict([answer])
+                    found = {name: substitute(dim, new) for name, dim in found.items()} | new
+    return found
 
 
-def _input_symbols(function: FuncOp) -> list[str]:
-    """The names in the inputs' types, in their order."""
-    found = [name for value in function.body.block.args for dim in dims(value.type) for name in sorted(symbols(dim))]
-    return [name for name in dict.fromkeys(found) if not name.startswith(UNKNOWN_PREFIX)]
+def _input_lengths(function: FuncOp) -> list[Dim]:
+    return [dim for value in function.body.block.args for dim in dims(value.type) if not is_unknown(dim)]
 
 
-def _symbol_of(dim: Dim) -> str | None:
-    """The name of a dimension that is just a symbol."""
-    names = symbols(dim)
-    return next(iter(names)) if len(names) == 1 and dim == sym(*names) else None
+def _names(dim: Dim) -> list[str]:
+    return sorted(symbols(dim))
 
 
 def _equal_lengths(op: Operation) -> Iterator[Sequence[Dim]]:

@@ -64,11 +64,35 @@ func.func @vectors(%x: tensor<?x?xf32, #trt.dims<["n", "k"]>>, %y: tensor<?x?x?x
 
 // -----
 
-// A constant 1 is repeated, `?` says nothing, and an expression is no symbol: nothing changes.
+// A constant 1 is repeated, `?` says nothing, and an expression of what no run binds stays: nothing changes.
 // CHECK-LABEL: @apart
 // CHECK-SAME: %x: tensor<?x?xf32, #trt.dims<["n", "a"]>>, %y: tensor<1x?xf32, #trt.dims<["1", "2*b"]>>, %z: tensor<?x1xf32>
 func.func @apart(%x: tensor<?x?xf32, #trt.dims<["n", "a"]>>, %y: tensor<1x?xf32, #trt.dims<["1", "2*b"]>>, %z: tensor<?x1xf32>) {
   %s = trt.elementwise sum %x, %y : (tensor<?x?xf32, #trt.dims<["n", "a"]>>, tensor<1x?xf32, #trt.dims<["1", "2*b"]>>) -> tensor<?x?xf32, #trt.dims<["n", "a"]>>
   %t = trt.elementwise sum %x, %z : (tensor<?x?xf32, #trt.dims<["n", "a"]>>, tensor<?x1xf32>) -> tensor<?x?xf32, #trt.dims<["n", "a"]>>
   func.return
+}
+
+// -----
+
+// A length beside a number is that number, also where only an expression of it is.
+// CHECK-LABEL: @numbers
+// CHECK-SAME: %x: tensor<5x7xf32>, %w: tensor<5x4xf32>
+// CHECK-SAME: -> tensor<4xf32>
+func.func @numbers(%x: tensor<?x?xf32, #trt.dims<["n", "2*m + 1"]>>, %w: tensor<5x?xf32, #trt.dims<["5", "m + 1"]>>) -> tensor<?xf32, #trt.dims<["m + 1"]>> {
+  %a = trt.constant {value = dense<1.0> : tensor<5x7xf32>} : tensor<5x7xf32>
+  %b = trt.elementwise sum %x, %a : (tensor<?x?xf32, #trt.dims<["n", "2*m + 1"]>>, tensor<5x7xf32>) -> tensor<5x7xf32>
+  %c = trt.reduce sum %w {axes = array<i64: 0>, keep_dims = false} : (tensor<5x?xf32, #trt.dims<["5", "m + 1"]>>) -> tensor<?xf32, #trt.dims<["m + 1"]>>
+  func.return %c : tensor<?xf32, #trt.dims<["m + 1"]>>
+}
+
+// -----
+
+// A symbol beside an expression of symbols that a run binds is that expression.
+// CHECK-LABEL: @expression
+// CHECK-SAME: %x: tensor<?xf32, #trt.dims<["n"]>>, %y: tensor<?xf32, #trt.dims<["2*n"]>>
+func.func @expression(%x: tensor<?xf32, #trt.dims<["n"]>>, %y: tensor<?xf32, #trt.dims<["m"]>>) -> tensor<?xf32, #trt.dims<["2*n"]>> {
+  %d = trt.concatenation %x, %x {axis = 0 : i64} : (tensor<?xf32, #trt.dims<["n"]>>, tensor<?xf32, #trt.dims<["n"]>>) -> tensor<?xf32, #trt.dims<["2*n"]>>
+  %s = trt.elementwise sum %d, %y : (tensor<?xf32, #trt.dims<["2*n"]>>, tensor<?xf32, #trt.dims<["m"]>>) -> tensor<?xf32, #trt.dims<["2*n"]>>
+  func.return %s : tensor<?xf32, #trt.dims<["2*n"]>>
 }
