@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.utils import EnumAttribute, parse_func_op_like, print_func_op_like
+from xdsl.dialects.utils.dynamic_index_list import DynamicIndexList
 from xdsl.ir import Attribute, Block, Operation, Region, SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -235,10 +236,9 @@ def element_of_buffer(buffer: SSAValue) -> Attribute:
 
 @irdl_op_definition
 class LoadOp(IRDLOperation):
-    """Read one element at the sum of `index * stride`.
+    """Read one element at the sum of `index * stride`; a stride is a number or a value.
 
-    Example: `%v = kernel.load %x [%i, %j] strides [%s] {static_strides = array<i64: -9223372036854775808, 1>} :
-    memref<?xf32> -> f32`
+    Example: `%v = kernel.load %x[%i, %j] strides [%s, 1] : memref<?xf32> -> f32`
     """
 
     name = "kernel.load"
@@ -251,8 +251,10 @@ class LoadOp(IRDLOperation):
 
     traits = traits_def(MemoryReadEffect())
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    custom_directives = (DynamicIndexList,)
     assembly_format = (
-        "$buffer `[` $indices `]` `strides` `[` $dynamic_strides `]` attr-dict `:` type($buffer) `->` type($result)"
+        "$buffer `[` $indices `]` `strides` custom<DynamicIndexList>($dynamic_strides, $static_strides) attr-dict "
+        "`:` type($buffer) `->` type($result)"
     )
 
     def __init__(self, buffer: SSAValue, indices: Sequence[SSAValue], strides: Sequence[SSAValue | int]):
@@ -281,9 +283,10 @@ class StoreOp(IRDLOperation):
 
     traits = traits_def(MemoryWriteEffect())
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    custom_directives = (DynamicIndexList,)
     assembly_format = (
-        "$value `,` $buffer `[` $indices `]` `strides` `[` $dynamic_strides `]` attr-dict "
-        "`:` type($value) `,` type($buffer)"
+        "$value `,` $buffer `[` $indices `]` `strides` custom<DynamicIndexList>($dynamic_strides, $static_strides) "
+        "attr-dict `:` type($value) `,` type($buffer)"
     )
 
     def __init__(

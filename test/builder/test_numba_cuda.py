@@ -90,7 +90,7 @@ def scalar_kernel(type_: str) -> str:
                      f"({', '.join([type_] * (operands.count(',') + 1))}) -> {type_}")  # fmt: skip
         value = f"%r{len(lines) - 1}"
     body = "\n      ".join(lines)
-    one = "strides [] {static_strides = array<i64: 1>}"
+    one = "strides [1]"
     return f"""
     kernel.func @scalars(%x: memref<?x{type_}>, %y: memref<?x{type_}>) attributes {{block_size = 32 : i64}} {{
       %t = kernel.thread_id : index

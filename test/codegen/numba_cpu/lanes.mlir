@@ -24,11 +24,11 @@ kernel.func @scaled(%x: memref<?xf32>, %factor: memref<?xf32>, %y: memref<?xf32>
   ^bb0(%i: index):
     kernel.parallel (%m) attributes {lanes = 16 : i64} {
     ^bb0(%j: index):
-      %v = kernel.load %x [%i, %j] strides [%m] {static_strides = array<i64: -9223372036854775808, 1>} : memref<?xf32> -> f32
-      %f = kernel.load %factor [%i, %j] strides [] {static_strides = array<i64: 1, 0>} : memref<?xf32> -> f32
+      %v = kernel.load %x [%i, %j] strides [%m, 1] : memref<?xf32> -> f32
+      %f = kernel.load %factor [%i, %j] strides [1, 0] : memref<?xf32> -> f32
       %0 = arith.mulf %v, %f : f32
       %1 = math.exp %0 : f32
-      kernel.store %1, %y [%i, %j] strides [%m] {static_strides = array<i64: -9223372036854775808, 1>} : f32, memref<?xf32>
+      kernel.store %1, %y [%i, %j] strides [%m, 1] : f32, memref<?xf32>
       kernel.yield
     }
     kernel.yield
@@ -50,7 +50,7 @@ kernel.func @box(%y: memref<?xf64>, %n: index, %m: index) {
   %c = arith.constant 1.5 : f64
   kernel.parallel (%n, %m) attributes {workers} {
   ^bb0(%i: index, %j: index):
-    kernel.store %c, %y [%i, %j] strides [%m] {static_strides = array<i64: -9223372036854775808, 1>} : f64, memref<?xf64>
+    kernel.store %c, %y [%i, %j] strides [%m, 1] : f64, memref<?xf64>
     kernel.yield
   }
   kernel.return
@@ -76,10 +76,10 @@ kernel.func @largest(%x: memref<?xi32>, %y: memref<?xi32>, %n: index) {
   ^bb0(%i: index):
     %most = kernel.reduce max (%n) init %c attributes {lanes = 16 : i64} : i32 -> i32 {
     ^bb0(%j: index):
-      %v = kernel.load %x [%j] strides [] {static_strides = array<i64: 1>} : memref<?xi32> -> i32
+      %v = kernel.load %x [%j] strides [1] : memref<?xi32> -> i32
       kernel.yield %v : i32
     }
-    kernel.store %most, %y [%i] strides [] {static_strides = array<i64: 1>} : i32, memref<?xi32>
+    kernel.store %most, %y [%i] strides [1] : i32, memref<?xi32>
     kernel.yield
   }
   kernel.return
@@ -104,12 +104,12 @@ kernel.func @columns(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %m: index)
     ^bb0(%j: index):
       %total = kernel.reduce add (%n) init %zero : f32 -> f32 {
       ^bb0(%k: index):
-        %v = kernel.load %x [%k, %j] strides [%m] {static_strides = array<i64: 1, -9223372036854775808>} : memref<?xf32> -> f32
+        %v = kernel.load %x [%k, %j] strides [1, %m] : memref<?xf32> -> f32
         kernel.yield %v : f32
       }
       %inside = arith.cmpi slt, %j, %n : index
       %kept = arith.select %inside, %total, %zero : f32
-      kernel.store %kept, %y [%j] strides [] {static_strides = array<i64: 1>} : f32, memref<?xf32>
+      kernel.store %kept, %y [%j] strides [1] : f32, memref<?xf32>
       kernel.yield
     }
     kernel.yield

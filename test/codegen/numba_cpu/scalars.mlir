@@ -21,7 +21,7 @@ kernel.func @scalars(%x: memref<?xi8>, %y: memref<?xi8>, %slope: f32, %width: i3
   %tenth = arith.constant 0.1 : f32
   %low = arith.constant -1.0e+30 : f32
   %last = arith.subi %n, %c1 : index
-  %v = kernel.load %x [%last] strides [] {static_strides = array<i64: 1>} : memref<?xi8> -> i8
+  %v = kernel.load %x [%last] strides [1] : memref<?xi8> -> i8
   %0 = arith.extui %v : i8 to i32
   %wide = arith.addi %0, %width : i32
   %1 = arith.sitofp %wide : i32 to f32
@@ -34,7 +34,7 @@ kernel.func @scalars(%x: memref<?xi8>, %y: memref<?xi8>, %slope: f32, %width: i3
   %r = arith.select %far, %f, %5 : f32
   %6 = arith.fptosi %r : f32 to i32
   %7 = arith.trunci %6 : i32 to i8
-  kernel.store %7, %y [%c0] strides [] {static_strides = array<i64: 1>} : i8, memref<?xi8>
+  kernel.store %7, %y [%c0] strides [1] : i8, memref<?xi8>
   kernel.return
 }
 
@@ -81,6 +81,6 @@ kernel.func @loops(%y: memref<?xi64>, %n: index) {
     scf.yield %w : index
   }
   %2 = arith.index_cast %end : index to i64
-  kernel.store %2, %y [%least] strides [] {static_strides = array<i64: 1>} : i64, memref<?xi64>
+  kernel.store %2, %y [%least] strides [1] : i64, memref<?xi64>
   kernel.return
 }

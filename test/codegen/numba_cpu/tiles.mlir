@@ -36,10 +36,10 @@ kernel.func @product(%x: memref<?xf32>, %w: memref<?xf32>, %bias: memref<?xf32>,
     }
     kernel.tile_for_each %sum rows %rows valid %valid : vector<6x4x16xf32> {
     ^bb0(%v: f32, %i: index, %j: index, %lane: index):
-      %b = kernel.load %bias [%j, %lane] strides [] {static_strides = array<i64: 16, 1>} : memref<?xf32> -> f32
+      %b = kernel.load %bias [%j, %lane] strides [16, 1] : memref<?xf32> -> f32
       %3 = arith.addf %v, %b : f32
       %4 = arith.maximumf %3, %zero : f32
-      kernel.store %4, %y [%row, %i, %j, %lane] strides [%stride, %stride] {static_strides = array<i64: -9223372036854775808, -9223372036854775808, 16, 1>} : f32, memref<?xf32>
+      kernel.store %4, %y [%row, %i, %j, %lane] strides [%stride, %stride, 16, 1] : f32, memref<?xf32>
       kernel.yield
     }
   }
@@ -62,7 +62,7 @@ kernel.func @window(%x: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) {
   %most = kernel.tile_combine max %sums, %x[%c3] rows %c16 : vector<4x1x8xf32>, memref<?xf32> -> vector<4x1x8xf32>
   kernel.tile_for_each %most : vector<4x1x8xf32> {
   ^bb0(%v: f32, %i: index, %j: index, %lane: index):
-    kernel.store %v, %y [%i, %lane] strides [] {static_strides = array<i64: 8, 1>} : f32, memref<?xf32>
+    kernel.store %v, %y [%i, %lane] strides [8, 1] : f32, memref<?xf32>
     kernel.yield
   }
   kernel.return
@@ -83,12 +83,12 @@ kernel.func @patches(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %rows: ind
   %v = kernel.tile_transform %t {matrix = array<i64: 1, 0, -1, 0, 0, 1, 1, 0>} : vector<4x4x16xf32> -> vector<2x2x16xf32>
   kernel.tile_for_each %v : vector<2x2x16xf32> {
   ^bb0(%e: f32, %i: index, %j: index, %lane: index):
-    kernel.store %e, %y [%i, %j, %lane] strides [] {static_strides = array<i64: 32, 16, 1>} : f32, memref<?xf32>
+    kernel.store %e, %y [%i, %j, %lane] strides [32, 16, 1] : f32, memref<?xf32>
     kernel.yield
   }
   kernel.tile_for_each %u : vector<4x4x16xf32> {
   ^bb0(%e: f32, %i: index, %j: index, %lane: index):
-    kernel.store %e, %y [%i, %j, %lane] strides [] {static_strides = array<i64: 64, 16, 1>} : f32, memref<?xf32>
+    kernel.store %e, %y [%i, %j, %lane] strides [64, 16, 1] : f32, memref<?xf32>
     kernel.yield
   }
   kernel.return

@@ -10,12 +10,12 @@ kernel.func @row_sums(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %m: index
     // CHECK: %sum = kernel.reduce add(%m) init %zero : f32 -> f32 {
     %sum = kernel.reduce add(%m) init %zero : f32 -> f32 {
     ^bb1(%k: index):
-      // CHECK: %v = kernel.load %x[%i, %k] strides[%s] {static_strides = array<i64: -9223372036854775808, 1>} : memref<?xf32> -> f32
-      %v = kernel.load %x[%i, %k] strides[%s] {static_strides = array<i64: -9223372036854775808, 1>} : memref<?xf32> -> f32
+      // CHECK: %v = kernel.load %x[%i, %k] strides [%s, 1] : memref<?xf32> -> f32
+      %v = kernel.load %x[%i, %k] strides [%s, 1] : memref<?xf32> -> f32
       kernel.yield %v : f32
     }
-    // CHECK: kernel.store %sum, %y[%i] strides[] {static_strides = array<i64: 1>} : f32, memref<?xf32>
-    kernel.store %sum, %y[%i] strides[] {static_strides = array<i64: 1>} : f32, memref<?xf32>
+    // CHECK: kernel.store %sum, %y[%i] strides [1] : f32, memref<?xf32>
+    kernel.store %sum, %y[%i] strides [1] : f32, memref<?xf32>
     kernel.yield
   }
   kernel.return

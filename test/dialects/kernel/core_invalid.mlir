@@ -31,7 +31,7 @@ kernel.func @terminator(%n: index) {
 
 kernel.func @strides(%x: memref<?xf32>, %i: index) {
   // expected-error@+1 {{1 indices and 2 strides}}
-  %v = kernel.load %x[%i] strides[] {static_strides = array<i64: 1, 1>} : memref<?xf32> -> f32
+  %v = kernel.load %x[%i] strides [1, 1] : memref<?xf32> -> f32
   kernel.return
 }
 
@@ -39,6 +39,6 @@ kernel.func @strides(%x: memref<?xf32>, %i: index) {
 
 kernel.func @dynamic_strides(%x: memref<?xf32>, %i: index) {
   // expected-error@+1 {{0 strides are dynamic, 1 are given}}
-  %v = kernel.load %x[%i] strides[%i] {static_strides = array<i64: 1>} : memref<?xf32> -> f32
+  %v = "kernel.load"(%x, %i, %i) <{operandSegmentSizes = array<i32: 1, 1, 1>, static_strides = array<i64: 1>}> : (memref<?xf32>, index, index) -> f32
   kernel.return
 }

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import kernel_text
 import numpy as np
 import pytest
+from kernel_text import parse_kernel
 
-from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.interpreter import OffsetBuffer, run_kernel
 from mlirt.dialects.kernel.interpreter_memory import KernelError, OutOfBoundsError, RaceError, UninitializedReadError
-
-ROWS = "{static_strides = array<i64: -9223372036854775808, 1>}"
-
-
-def parse_kernel(text: str) -> FuncOp:
-    return kernel_text.parse_kernel(text.replace("{rows}", ROWS))
-
 
 RELU = """
 kernel.func @relu(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %m: index) {
   %zero = arith.constant 0.0 : f32
   kernel.parallel (%n, %m) {
   ^bb0(%i: index, %j: index):
-    %v = kernel.load %x[%i, %j] strides [%m] {rows} : memref<?xf32> -> f32
+    %v = kernel.load %x[%i, %j] strides [%m, 1] : memref<?xf32> -> f32
     %r = arith.maximumf %v, %zero : f32
-    kernel.store %r, %y[%i, %j] strides [%m] {rows} : f32, memref<?xf32>
+    kernel.store %r, %y[%i, %j] strides [%m, 1] : f32, memref<?xf32>
     kernel.yield
   }
   kernel.return
@@ -105,12 +97,12 @@ kernel.func @rows(%x: memref<?xf32>, %y: memref<?xf32>, %n: index) {
   ^bb0(%i: index):
     %s = kernel.reduce add (%i) init %zero : f32 -> f32 {
     ^bb0(%k: index):
-      %v = kernel.load %x[%i, %k] strides [%n] {rows} : memref<?xf32> -> f32
+      %v = kernel.load %x[%i, %k] strides [%n, 1] : memref<?xf32> -> f32
       kernel.yield %v : f32
     }
     kernel.parallel (%n) {
     ^bb0(%k: index):
-      kernel.store %s, %y[%i, %k] strides [%n] {rows} : f32, memref<?xf32>
+      kernel.store %s, %y[%i, %k] strides [%n, 1] : f32, memref<?xf32>
       kernel.yield
     }
     kernel.yield
@@ -135,7 +127,7 @@ kernel.func @control(%x: memref<?xi64>, %y: memref<?xi64>, %n: index) {
   %none = arith.constant 0 : i64
   kernel.parallel (%n) {
   ^bb0(%i: index):
-    %v = kernel.load %x[%i] strides [] {static_strides = array<i64: 1>} : memref<?xi64> -> i64
+    %v = kernel.load %x[%i] strides [1] : memref<?xi64> -> i64
     %sum = scf.for %k = %zero to %i step %one iter_args(%a = %none) -> (i64) {
       %b = arith.addi %a, %v : i64
       scf.yield %b : i64
@@ -155,7 +147,7 @@ kernel.func @control(%x: memref<?xi64>, %y: memref<?xi64>, %n: index) {
       }
       scf.yield %w : i64
     }
-    kernel.store %r, %y[%i] strides [] {static_strides = array<i64: 1>} : i64, memref<?xi64>
+    kernel.store %r, %y[%i] strides [1] : i64, memref<?xi64>
     kernel.yield
   }
   kernel.return

@@ -18,7 +18,7 @@ from mlirt.dialects.kernel.interpreter_memory import (
     UninitializedReadError,
 )
 
-ONE = "strides [] {static_strides = array<i64: 1>}"
+ONE = "strides [1]"
 LOAD_SHARED = f'{ONE} : memref<64xf32, "shared"> -> f32'
 STORE_SHARED = f'{ONE} : f32, memref<64xf32, "shared">'
 
@@ -32,12 +32,12 @@ kernel.func @reverse(%x: memref<?xf32>, %y: memref<?xf32>) attributes {block_siz
   %size = arith.constant 64 : index
   %base = arith.muli %b, %size : index
   %i = arith.addi %base, %t : index
-  %v = kernel.load %x[%i] strides [] {static_strides = array<i64: 1>} : memref<?xf32> -> f32
-  kernel.store %v, %tile[%t] strides [] {static_strides = array<i64: 1>} : f32, memref<64xf32, "shared">
+  %v = kernel.load %x[%i] strides [1] : memref<?xf32> -> f32
+  kernel.store %v, %tile[%t] strides [1] : f32, memref<64xf32, "shared">
   kernel.barrier
   %u = arith.subi %last, %t : index
-  %w = kernel.load %tile[%u] strides [] {static_strides = array<i64: 1>} : memref<64xf32, "shared"> -> f32
-  kernel.store %w, %y[%i] strides [] {static_strides = array<i64: 1>} : f32, memref<?xf32>
+  %w = kernel.load %tile[%u] strides [1] : memref<64xf32, "shared"> -> f32
+  kernel.store %w, %y[%i] strides [1] : f32, memref<?xf32>
   kernel.return
 }
 """
@@ -94,7 +94,7 @@ def test_shuffles_add_up_a_warp() -> None:
     text = """
     kernel.func @sum(%x: memref<?xf32>, %y: memref<?xf32>) attributes {block_size = 64 : i64} {
       %t = kernel.thread_id : index
-      %v = kernel.load %x[%t] strides [] {static_strides = array<i64: 1>} : memref<?xf32> -> f32
+      %v = kernel.load %x[%t] strides [1] : memref<?xf32> -> f32
     """
     name = "%v"
     for mask in (16, 8, 4, 2, 1):

@@ -38,4 +38,4 @@ func.func @main(%x: tensor<?x3xf32, #trt.dims<["n", "3"]>> {trt.name = "data"}) 
 // CHECK-NOT: @[[NEG]](
 
 // CUDA: kernel.func
-// CUDA: kernel.load {{.*}} strides[] {static_strides = array<i64: 3, -1>}
+// CUDA: kernel.load {{.*}} strides [3, -1]

@@ -26,7 +26,7 @@ kernel.func @fill(%y: memref<?xf32>, %n: index, %m: index) {
   %zero = arith.constant 0.0 : f32
   kernel.parallel (%n, %m) {
   ^bb0(%i: index, %j: index):
-    kernel.store %zero, %y [%i, %j] strides [%m] {static_strides = array<i64: -9223372036854775808, 1>} : f32, memref<?xf32>
+    kernel.store %zero, %y [%i, %j] strides [%m, 1] : f32, memref<?xf32>
     kernel.yield
   }
   kernel.return
@@ -61,15 +61,15 @@ kernel.func @rows(%x: memref<?xf32>, %y: memref<?xf32>) {
   ^bb0(%i: index):
     kernel.parallel (%hundred) {
     ^bb0(%j: index):
-      %v = kernel.load %x [%i, %j] strides [] {static_strides = array<i64: 100, 1>} : memref<?xf32> -> f32
-      kernel.store %v, %y [%i, %j] strides [] {static_strides = array<i64: 100, 1>} : f32, memref<?xf32>
+      %v = kernel.load %x [%i, %j] strides [100, 1] : memref<?xf32> -> f32
+      kernel.store %v, %y [%i, %j] strides [100, 1] : f32, memref<?xf32>
       kernel.yield
     }
     kernel.parallel (%hundred) {
     ^bb0(%j: index):
       %k = arith.subi %last, %j : index
-      %v = kernel.load %y [%i, %j] strides [] {static_strides = array<i64: 100, 1>} : memref<?xf32> -> f32
-      kernel.store %v, %y [%i, %j] strides [] {static_strides = array<i64: 100, 1>} : f32, memref<?xf32>
+      %v = kernel.load %y [%i, %j] strides [100, 1] : memref<?xf32> -> f32
+      kernel.store %v, %y [%i, %j] strides [100, 1] : f32, memref<?xf32>
       kernel.yield
     }
     kernel.yield

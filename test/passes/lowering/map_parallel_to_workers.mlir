@@ -12,15 +12,15 @@
 // CHECK-NEXT:      %length = arith.minsi [[LEFT]], [[SIZE]] : index
 // CHECK-NEXT:      kernel.parallel(%length) attributes {lanes = 16 : i64} {
 // CHECK-NEXT:      ^bb0(%j: index):
-// CHECK-NEXT:        %v = kernel.load %x[%i, %start, %j] strides[%m]
-// CHECK-NEXT:        kernel.store %v, %y[%i, %start, %j] strides[%m]
+// CHECK-NEXT:        %v = kernel.load %x[%i, %start, %j] strides [%m, 1, 1]
+// CHECK-NEXT:        kernel.store %v, %y[%i, %start, %j] strides [%m, 1, 1]
 // NARROW-LABEL: kernel.func @rows
 // NARROW:         attributes {lanes = 4 : i64}
 kernel.func @rows(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %m: index) {
   kernel.parallel (%n, %m) {
   ^bb0(%i: index, %j: index):
-    %v = kernel.load %x [%i, %j] strides [%m] {static_strides = array<i64: -9223372036854775808, 1>} : memref<?xf32> -> f32
-    kernel.store %v, %y [%i, %j] strides [%m] {static_strides = array<i64: -9223372036854775808, 1>} : f32, memref<?xf32>
+    %v = kernel.load %x [%i, %j] strides [%m, 1] : memref<?xf32> -> f32
+    kernel.store %v, %y [%i, %j] strides [%m, 1] : f32, memref<?xf32>
     kernel.yield
   }
   kernel.return
@@ -32,12 +32,12 @@ kernel.func @rows(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %m: index) {
 // CHECK-NEXT:    ^bb0(%j: index, {{.*}}
 // CHECK:           kernel.parallel(%length) attributes {lanes = 16 : i64} {
 // CHECK-NEXT:      ^bb0(%i: index):
-// CHECK-NEXT:        %v = kernel.load %x[%start, %i, %j] strides[%m, %m]
+// CHECK-NEXT:        %v = kernel.load %x[%start, %i, %j] strides [%m, %m, 1]
 kernel.func @transposed(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %m: index) {
   kernel.parallel (%n, %m) {
   ^bb0(%i: index, %j: index):
-    %v = kernel.load %x [%i, %j] strides [%m] {static_strides = array<i64: -9223372036854775808, 1>} : memref<?xf32> -> f32
-    kernel.store %v, %y [%i, %j] strides [%n] {static_strides = array<i64: 1, -9223372036854775808>} : f32, memref<?xf32>
+    %v = kernel.load %x [%i, %j] strides [%m, 1] : memref<?xf32> -> f32
+    kernel.store %v, %y [%i, %j] strides [1, %n] : f32, memref<?xf32>
     kernel.yield
   }
   kernel.return
@@ -53,10 +53,10 @@ kernel.func @sums(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %m: index) {
   ^bb0(%i: index):
     %s = kernel.reduce add (%m) init %zero : f32 -> f32 {
     ^bb0(%j: index):
-      %v = kernel.load %x [%i, %j] strides [%m] {static_strides = array<i64: -9223372036854775808, 1>} : memref<?xf32> -> f32
+      %v = kernel.load %x [%i, %j] strides [%m, 1] : memref<?xf32> -> f32
       kernel.yield %v : f32
     }
-    kernel.store %s, %y [%i] strides [] {static_strides = array<i64: 1>} : f32, memref<?xf32>
+    kernel.store %s, %y [%i] strides [1] : f32, memref<?xf32>
     kernel.yield
   }
   kernel.return
@@ -72,10 +72,10 @@ kernel.func @column_sums(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %m: in
   ^bb0(%j: index):
     %s = kernel.reduce add (%n) init %zero : f32 -> f32 {
     ^bb0(%i: index):
-      %v = kernel.load %x [%i, %j] strides [%m] {static_strides = array<i64: -9223372036854775808, 1>} : memref<?xf32> -> f32
+      %v = kernel.load %x [%i, %j] strides [%m, 1] : memref<?xf32> -> f32
       kernel.yield %v : f32
     }
-    kernel.store %s, %y [%j] strides [] {static_strides = array<i64: 1>} : f32, memref<?xf32>
+    kernel.store %s, %y [%j] strides [1] : f32, memref<?xf32>
     kernel.yield
   }
   kernel.return
@@ -95,7 +95,7 @@ kernel.func @guarded(%y: memref<?xf32>, %n: index, %m: index) {
   ^bb0(%i: index):
     %some = arith.cmpi slt, %i, %m : index
     scf.if %some {
-      kernel.store %zero, %y [%i] strides [] {static_strides = array<i64: 1>} : f32, memref<?xf32>
+      kernel.store %zero, %y [%i] strides [1] : f32, memref<?xf32>
     }
     kernel.yield
   }
@@ -111,7 +111,7 @@ kernel.func @shared(%y: memref<?xf32>, %n: index) {
   %zero = arith.constant 0.0 : f32
   kernel.parallel (%n) attributes {workers} {
   ^bb0(%i: index):
-    kernel.store %zero, %y [%i] strides [] {static_strides = array<i64: 1>} : f32, memref<?xf32>
+    kernel.store %zero, %y [%i] strides [1] : f32, memref<?xf32>
     kernel.yield
   }
   kernel.return
