@@ -10,9 +10,12 @@ import numpy as np
 
 from mlirt.errors import PlanError, UnsupportedError
 from mlirt.runtime.cuda_driver import DeviceError, Driver, Handle, open_driver
+from mlirt.runtime.cuda_graph import Lanes, capture
+from mlirt.runtime.cuda_memory import DeviceBlock, PinnedBlock
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import WrongSize
 from mlirt.runtime.host_memory import address_of
+from mlirt.runtime.launch_order import Access, predecessors
 from mlirt.runtime.manifest import Kernel, Manifest
 from mlirt.runtime.memory_planning import aligned
 from mlirt.runtime.plan_file import Plan
@@ -43,34 +46,6 @@ def choose_architecture(offered: Sequence[str], capability: tuple[int, int]) -> 
         if (major, minor) == capability or (not exact and major == capability[0] and minor < capability[1]):
             fitting.append((minor, ("", "f", "a").index(match[2]), arch))
     return max(fitting)[2] if fitting else None
-
-
-class DeviceBlock:
-    """Device memory that is given back with its last user."""
-
-    def __init__(self, driver: Driver, size: int) -> None:
-        self.size = size
-        self._driver = driver
-        self.address = driver.allocate(size)
-
-    def __del__(self) -> None:
-        with suppress(DeviceError, AttributeError):
-            self._driver.activate()
-            self._driver.free(self.address)
-
-
-class PinnedBlock:
-    """Host memory that the device reads directly."""
-
-    def __init__(self, driver: Driver, size: int) -> None:
-        self._driver = driver
-        self.address = driver.allocate_pinned(size)
-        self.bytes: np.ndarray = np.ctypeslib.as_array((ctypes.c_uint8 * max(size, 1)).from_address(self.address))
-
-    def __del__(self) -> None:
-        with suppress(DeviceError, AttributeError):
-            self._driver.activate()
-            self._driver.free_pinned(self.address)
 
 
 class CudaDevice:
@@ -129,6 +104,7 @@ class CudaSession:
         self.device = device
         device.driver.activate()
         self.stream = device.driver.new_stream() if stream is None else stream
+        self.lanes = Lanes(device.driver, self.stream)
         self.events = [device.driver.new_event() for _ in range(5)]
         self.block: DeviceBlock | None = None
         self.tenant: object = None
@@ -156,7 +132,12 @@ class CudaProgram:
         self._manifest = session.device.manifest
         self._binding = binding
         self._bases = self._place()
-        self._launches = [(launch, self._frozen(launch)) for launch in binding.launches if 0 not in launch.grid]
+        launched = [launch for launch in binding.launches if 0 not in launch.grid]
+        self._frozen_arguments = [self._frozen(launch) for launch in launched]
+        self._launches = [
+            (launch, self._queued(launch, pointers))
+            for launch, (pointers, _) in zip(launched, self._frozen_arguments, strict=True)
+        ]
         self._dtypes = [numpy_dtype(tensor.dtype) for tensor in self._manifest.outputs]
         self._input_sizes = [binding.sizes[tensor.buffer] for tensor in self._manifest.inputs]
         self._output_sizes = [
@@ -200,20 +181,35 @@ class CudaProgram:
             return self._driver.encode_map(argument.layout, self._address(argument.address))
         return _CTYPES[kind](self._address(argument) if isinstance(argument, Address) else argument)
 
-    def _launch(self, launch: BoundLaunch, pointers: Any) -> None:
-        kernel_index = self._manifest.launches[launch.index].kernel
-        kernel = self._manifest.kernels[kernel_index]
-        function, stream = self._session.device.functions[kernel_index], self._session.stream
-        dependent = kernel.dependent_launch
-        self._driver.launch(function, launch.grid, kernel.block, kernel.shared_bytes, stream, pointers, dependent)
+    def _kernel(self, launch: BoundLaunch) -> Kernel:
+        return self._manifest.kernels[self._manifest.launches[launch.index].kernel]
+
+    def _queued(self, launch: BoundLaunch, pointers: Any) -> Callable[..., None]:
+        """What puts a launch on a stream; it does not know the program: a cycle would keep memory."""
+        kernel, driver = self._kernel(launch), self._driver
+        function = self._session.device.functions[self._manifest.launches[launch.index].kernel]
+
+        def queue(stream: Handle, *, follows: bool) -> None:
+            dependent = follows and kernel.dependent_launch
+            driver.launch(function, launch.grid, kernel.block, kernel.shared_bytes, stream, pointers, dependent)
+
+        return queue
+
+    def _accesses(self, launch: BoundLaunch) -> list[Access]:
+        """The memory that a launch touches; weights are never written."""
+        found: list[Access] = []
+        for place, argument in enumerate(launch.args):
+            address = argument.address if isinstance(argument, TensorMap) else argument
+            if isinstance(address, Address) and self._manifest.buffers[address.root].kind != "weight":
+                start = self._bases[address.root]
+                writes = place in self._kernel(launch).written
+                found.append(Access(start, start + self._binding.sizes[address.root], writes))
+        return found
 
     def _capture(self) -> Handle:
-        if not self._launches:
-            return 0
-        self._driver.begin_capture(self._session.stream)
-        for launch, (pointers, _) in self._launches:
-            self._launch(launch, pointers)
-        return self._driver.end_capture(self._session.stream)
+        launches = [launch for launch, _ in self._launches]
+        waits = predecessors([self._accesses(launch) for launch in launches])
+        return capture([queue for _, queue in self._launches], waits, self._session.lanes)
 
     def upload(self, inputs: Sequence[np.ndarray]) -> None:
         """Copy the inputs to pinned memory and queue the way to the device."""
@@ -291,9 +287,9 @@ class CudaProgram:
         self._enter()
         start, end = self._session.events[2:4]
         times = {launch.index: 0.0 for launch in self._binding.launches}
-        for launch, (pointers, _) in self._launches:
+        for launch, queue in self._launches:
             self._driver.record(start, self._session.stream)
-            self._launch(launch, pointers)
+            queue(self._session.stream, follows=False)
             self._driver.record(end, self._session.stream)
             self._driver.synchronize(self._session.stream)
             times[launch.index] = self._driver.elapsed_ms(start, end)

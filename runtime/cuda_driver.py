@@ -14,7 +14,7 @@ _PROCESSORS, _MAJOR, _MINOR = 16, 75, 76
 _MAX_DYNAMIC_SHARED = 8
 _PORTABLE_HOST_MEMORY = 1
 _NON_BLOCKING = 1
-_THREAD_LOCAL_CAPTURE = 1
+_RELAXED_CAPTURE = 2  # memory may be freed meanwhile, as the garbage collector likes
 _PROGRAMMATIC_SERIALIZATION = 6
 Handle = int
 Size3 = tuple[int, int, int]
@@ -85,6 +85,10 @@ class Driver(Protocol):
     def replay(self, graph: Handle, stream: Handle) -> None: ...
     def free_graph(self, graph: Handle) -> None: ...
     def record(self, event: Handle, stream: Handle) -> None: ...
+    def wait(self, stream: Handle, event: Handle) -> None:
+        """Let what comes on a stream wait for what was there on another one when the event was recorded."""
+        ...
+
     def elapsed_ms(self, start: Handle, end: Handle) -> float: ...
     def synchronize(self, stream: Handle) -> None: ...
 
@@ -221,7 +225,7 @@ class CudaDriver:
 
     def begin_capture(self, stream: Handle) -> None:
         """Note what is put on the stream instead of running it."""
-        self._check("cuStreamBeginCapture", self._cuda.cuStreamBeginCapture_v2(stream, _THREAD_LOCAL_CAPTURE))
+        self._check("cuStreamBeginCapture", self._cuda.cuStreamBeginCapture_v2(stream, _RELAXED_CAPTURE))
 
     def end_capture(self, stream: Handle) -> Handle:
         """The executable graph of what was noted."""
@@ -243,6 +247,10 @@ class CudaDriver:
     def record(self, event: Handle, stream: Handle) -> None:
         """Queue a time stamp."""
         self._check("cuEventRecord", self._cuda.cuEventRecord(event, stream))
+
+    def wait(self, stream: Handle, event: Handle) -> None:
+        """Let what comes on a stream wait for an event."""
+        self._check("cuStreamWaitEvent", self._cuda.cuStreamWaitEvent(stream, event, 0))
 
     def elapsed_ms(self, start: Handle, end: Handle) -> float:
         """Milliseconds between two time stamps that the device has passed."""
@@ -290,6 +298,7 @@ def _declare(library: Any) -> None:
         "cuGraphLaunch": [any_pointer, any_pointer],
         "cuGraphExecDestroy": [any_pointer],
         "cuEventRecord": [any_pointer, any_pointer],
+        "cuStreamWaitEvent": [any_pointer, any_pointer, c_uint],
         "cuEventElapsedTime": [POINTER(c_float), any_pointer, any_pointer],
         "cuStreamSynchronize": [any_pointer],
     }

@@ -67,7 +67,7 @@ class Kernel:
     """A compiled function; `objects` maps an architecture ("" on the CPU) to the section with its code.
 
     Blocks along x form clusters of `cluster`. A `dependent_launch` may begin before the launch before it has ended: the
-    kernel waits for that itself.
+    kernel waits for that itself. `written` has the arguments through which it may write.
     """
 
     name: str
@@ -78,6 +78,7 @@ class Kernel:
     args: tuple[str, ...]
     cluster: int
     dependent_launch: bool
+    written: frozenset[int]
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ def _buffer(raw: object, where: str, count: int, launches: int, names: Collectio
     )
 
 
-_KERNEL_FIELDS = ("name", "symbol", "object", "block", "shared_bytes", "args", "cluster", "dependent_launch")
+_KERNEL_FIELDS = ("name", "symbol", "object", "block", "shared_bytes", "args", "cluster", "dependent_launch", "written")
 
 
 def _kernel(raw: object, where: str, target: Target, sections: Collection[str]) -> Kernel:
@@ -196,10 +196,22 @@ def _kernel(raw: object, where: str, target: Target, sections: Collection[str]) 
         args=args,
         cluster=record.integer("cluster", 1, _MAX_CLUSTER, 1),
         dependent_launch=record.flag("dependent_launch"),
+        written=_written(record, len(args)),
     )
 
 
 _LAUNCH_FIELDS = ("kernel", "layer", "args", "grid", "no_barrier", "serial")
+
+
+def _written(record: JsonRecord, count: int) -> frozenset[int]:
+    """The places of the arguments that are written through; all of them where the record is silent."""
+    found = record.items("written", count, list(range(count)))
+    places = frozenset(
+        item for item in found if isinstance(item, int) and not isinstance(item, bool) and 0 <= item < count
+    )
+    if len(places) != len(found):
+        raise record.error("written", f"expected different places of the {count} arguments")
+    return places
 
 
 def _launch(

@@ -25,6 +25,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.interpreter import entry_function, input_names, output_names, squeezed_outputs
+from mlirt.dialects.kernel.argument_effects import written_arguments
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.tensor_map import TensorMapType
 from mlirt.dialects.locations import names
@@ -133,6 +134,7 @@ class _Writer:
             "block": block_shape(op),
             "shared_bytes": _number(op.attributes.get("shared_bytes"), 0),
             "args": [_argument_type(arg.type) for arg in op.body.block.args],
+            "written": written_arguments(op),
         }
         if "cluster" in op.attributes:
             record["cluster"] = _number(op.attributes["cluster"], 1)
