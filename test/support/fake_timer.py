@@ -19,7 +19,7 @@ Shape = tuple[int, ...]
 
 
 class FakeTimer:
-    """The time of a launch is `time` of the plan's place among those measured together, by default the first is best."""
+    """A launch takes `time` of the place of its plan among those measured together, by default the first is best."""
 
     device = "fake device"
     architecture = "sm_90a"
