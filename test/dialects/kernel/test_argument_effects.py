@@ -37,10 +37,10 @@ def test_inputs_and_weights_are_only_read(text: str) -> None:
 
 def test_a_pointer_that_goes_into_an_unknown_op_counts_as_written() -> None:
     module, _ = parse_module("""
-    kernel.func @k(%x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) {
+    kernel.func @k(%x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>, %s: index) {
       %i = arith.constant 0 : index
-      %v = kernel.load %x[%i] strides[] {static_strides = array<i64: 1>} : memref<?xf32> -> f32
-      kernel.store %v, %y[%i] strides[] {static_strides = array<i64: 1>} : f32, memref<?xf32>
+      %v = kernel.load %x[%i] strides[%s] {static_strides = array<i64: -9223372036854775808>} : memref<?xf32> -> f32
+      kernel.store %v, %y[%i] strides[%s] {static_strides = array<i64: -9223372036854775808>} : f32, memref<?xf32>
       "memref.cast"(%z) : (memref<?xf32>) -> memref<8xf32>
       kernel.return
     }""")
