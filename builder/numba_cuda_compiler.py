@@ -1,7 +1,8 @@
 """Turns the source of CUDA kernels into cubins, by numba-cuda, libNVVM and nvJitLink; no GPU is needed.
 
 The front end runs once per kernel, for the oldest architecture that can run it, whichever are asked for: so a cubin
-does not depend on what it was made together with. nvJitLink makes a cubin for each from that PTX.
+does not depend on what it was made together with. nvJitLink makes a cubin for each from that PTX; it ignores
+`setmaxnreg`, as other units might be linked.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from mlirt.builder.numba_cuda_intrinsics.instructions import (
     F32,
     GLOBAL,
     I8,
+    I16,
     I32,
     I64,
     SCALARS,
@@ -143,20 +144,45 @@ def _load(builder: Any, address: Any, places: _Places) -> list[Any]:
 
 
 def _elements(builder: Any, vector: Any, places: _Places) -> list[Any]:
+    """The elements in what one access has loaded."""
+    if places.size == 2 and places.words > 1:
+        words = [builder.extract_element(vector, I32(k)) for k in range(places.words)]
+        halves = [
+            half for word in words for half in ptx(builder, "mov.b32 {$0, $1}, $2;", [I16] * 2, [word], pure=True)
+        ]
+        return [builder.bitcast(half, places.element) for half in halves]
     elements = builder.bitcast(vector, ir.VectorType(places.element, places.group))
     return [builder.extract_element(elements, I32(k)) for k in range(places.group)]
+
+
+def _words(builder: Any, values: Sequence[Any], places: _Places) -> Any:
+    """Elements as what one access stores.
+
+    16-bit elements are put together by hand: LLVM would store them as such, in two accesses of 8 bytes.
+    """
+    if places.size == 2 and places.words > 1:
+        bits = [builder.bitcast(value, I16) for value in values]
+        pairs = zip(bits[::2], bits[1::2], strict=True)
+        words = [ptx(builder, "mov.b32 $0, {$1, $2};", [I32], list(pair), pure=True)[0] for pair in pairs]
+        return _vector(builder, I32, words)
+    kind = ir.VectorType(places.word, places.words)
+    return builder.bitcast(_vector(builder, places.element, values), kind)
+
+
+def _vector(builder: Any, element: Any, values: Sequence[Any]) -> Any:
+    vector = ir.Constant(ir.VectorType(element, len(values)), ir.Undefined)
+    for k, value in enumerate(values):
+        vector = builder.insert_element(vector, value, I32(k))
+    return vector
 
 
 def _store(builder: Any, address: Any, values: Sequence[Any], places: _Places) -> None:
     if places.group == 1:
         builder.store(values[0], builder.bitcast(address, ir.PointerType(places.element)))
         return
-    elements = ir.Constant(ir.VectorType(places.element, places.group), ir.Undefined)
-    for k, value in enumerate(values):
-        elements = builder.insert_element(elements, value, I32(k))
     kind = ir.VectorType(places.word, places.words)
     target = builder.bitcast(address, ir.PointerType(kind))
-    builder.store(builder.bitcast(elements, kind), target, align=places.bytes)
+    builder.store(_words(builder, values, places), target, align=places.bytes)
 
 
 # The predicated load of an access by its bytes: what it loads, and into which register.
@@ -172,10 +198,7 @@ def _load_guarded(builder: Any, address: Any, places: _Places, valid: Any, first
         zeros = " ".join(f"mov.u32 ${k}, 0;" for k in range(4))
         text = f"{{ {guard.format(valid='$5')} {zeros} @p ld.global.{kind} {{$0,$1,$2,$3}}, [$4]; }}"
         words = ptx(builder, text, [I32] * 4, [number, valid])
-        vector = ir.Constant(ir.VectorType(I32, 4), ir.Undefined)
-        for k, value in enumerate(words):
-            vector = builder.insert_element(vector, value, I32(k))
-        return _elements(builder, vector, places)
+        return _elements(builder, _vector(builder, I32, words), places)
     register = {"h": ir.IntType(16), "r": I32, "l": I64}[letter]
     text = f"{{ {guard.format(valid='$2')} mov.b{register.width} $0, 0; @p ld.global.{kind} $0, [$1]; }}"
     (loaded,) = ptx(builder, text, [register], [number, valid])

@@ -19,7 +19,8 @@ from mlirt.passes.pipeline import run_passes
 
 PRODUCT = """
 func.func @main(%x: tensor<96x64x{t}>, %w: tensor<64x72x{t}>) -> tensor<96x72x{t}> {{
-  %y = fused.matmul %x, %w : (tensor<96x64x{t}>, tensor<64x72x{t}>) -> tensor<96x72x{t}> {{
+  %y = fused.matmul %x, %w {{fused.tactic = "{tactic}"}} :
+    (tensor<96x64x{t}>, tensor<64x72x{t}>) -> tensor<96x72x{t}> {{
   ^bb0(%acc: f32):
     {narrow}
     fused.yield {out} : {t}
@@ -34,9 +35,11 @@ func.func @main(%x: tensor<3x700xf64>) -> tensor<3x700xf64> {
 }
 """
 NETWORKS = {
-    "matmul f32": PRODUCT.format(t="f32", narrow="", out="%acc"),
-    "matmul f16": PRODUCT.format(t="f16", narrow="%n = arith.truncf %acc : f32 to f16", out="%n"),
-    "matmul bf16": PRODUCT.format(t="bf16", narrow="%n = arith.truncf %acc : f32 to bf16", out="%n"),
+    "matmul f32": PRODUCT.format(tactic="cuda_tiles", t="f32", narrow="", out="%acc"),
+    "matmul f16": PRODUCT.format(tactic="cuda_tiles", t="f16", narrow="%n = arith.truncf %acc : f32 to f16", out="%n"),
+    "matmul bf16": PRODUCT.format(
+        tactic="cuda_tiles", t="bf16", narrow="%n = arith.truncf %acc : f32 to bf16", out="%n"
+    ),
     "softmax f64": SOFTMAX,
 }
 
@@ -50,6 +53,16 @@ def lowered(text: str) -> dict[str, KernelSource]:
     module, context = parse_module(text)
     run_passes(module, context, "convert-fused-to-kernel{target=cuda},map-parallel-to-threads")
     return sources_of(module)
+
+
+@pytest.mark.parametrize("choice", ["64x64s3", "64x64s3c2", "128x128s4"])
+def test_kernels_of_warpgroups_become_cubins_of_one_architecture(choice: str) -> None:
+    narrow = "%n = arith.truncf %acc : f32 to f16"
+    sources = lowered(PRODUCT.format(tactic=f"cuda_wgmma:{choice}", t="f16", narrow=narrow, out="%n"))
+    ((kernel, cubins),) = compile_kernels(sources).items()
+    assert list(cubins) == ["sm_90a"]
+    assert cubins["sm_90a"].spilled_bytes == 0
+    assert compile_kernels(sources)[kernel] == cubins
 
 
 @pytest.mark.parametrize("name", NETWORKS)
