@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from xdsl.context import Context
@@ -9,7 +10,10 @@ from xdsl.ir import Attribute, Operation
 
 from mlirt.dialects.context import RtContext, weights_of
 from mlirt.dialects.weights import WeightsAttr
-from mlirt.errors import InvalidModelError
+from mlirt.errors import InvalidInputError, InvalidModelError
+
+# The weights of all IR files of a folder that have none of their own.
+FOLDER_WEIGHTS = "weights.safetensors"
 
 
 def weights_in(module: Operation) -> dict[str, WeightsAttr]:
@@ -30,18 +34,33 @@ def weight_bytes(module: Operation, ctx: Context) -> int:
 def write_weights(module: Operation, ctx: Context, path: Path) -> bool:
     """Write the weights that a module names; says whether there were any."""
     wanted = weights_in(module)
-    if not wanted:
-        return False
+    if wanted:
+        save_weights(wanted, ctx, path)
+    return bool(wanted)
+
+
+def save_weights(wanted: Mapping[str, WeightsAttr], ctx: Context, path: Path) -> None:
+    """Write weights to a file that appears only when it is complete; raises `InvalidInputError` where it cannot."""
     import numpy as np
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file  # pyright: ignore[reportUnknownVariableType]
 
     store = weights_of(ctx)
     partial = path.with_name(path.name + ".partial")
     # The library writes the buffer as it lies, whatever the strides say.
     arrays = {key: np.asarray(store.get(attr), order="C") for key, attr in wanted.items()}
-    save_file(arrays, partial)
-    partial.replace(path)
-    return True
+    try:
+        save_file(arrays, partial)
+        partial.replace(path)
+    except (OSError, SafetensorError) as error:
+        partial.unlink(missing_ok=True)
+        raise InvalidInputError(f"cannot write the weights to {path}: {error}") from error
+
+
+def weights_beside(path: Path) -> Path | None:
+    """The weights of an IR file: a file of its name, else that of its folder; `None` where there is neither."""
+    found = [file for file in (path.with_suffix(".safetensors"), path.with_name(FOLDER_WEIGHTS)) if file.is_file()]
+    return found[0] if found else None
 
 
 def read_weights(ctx: RtContext, path: Path) -> None:

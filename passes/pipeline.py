@@ -18,7 +18,8 @@ from mlirt.dialects.diagnostics import OperationError
 from mlirt.dialects.dominance import verify_dominance
 from mlirt.dialects.verification import first_lines, verify
 from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, UnsupportedError
-from mlirt.passes.phases import Phase, pipeline_for
+from mlirt.passes.phase_dumps import PhaseDumps
+from mlirt.passes.phases import pipeline_for
 from mlirt.passes.pipeline_text import parse_pipeline
 from mlirt.passes.reproducer import write_reproducer
 
@@ -155,16 +156,13 @@ def run_phases(
     options = options or PipelineOptions()
     phases = pipeline_for(options.target, options.precision, first, last, options.vector_bits)
     check_ir(module)
-    for number, (phase, specs) in enumerate(phases):
-        # What one phase leaves has been checked when the next one starts.
-        _run_on_checked(module, ctx, parse_pipeline(",".join(specs)), options)
-        if options.dump_folder is not None:
-            _dump(module, phase, specs, number, options.dump_folder)
-
-
-def _dump(module: ModuleOp, phase: Phase, specs: Sequence[str], number: int, folder: Path) -> None:
-    from mlirt.dialects.xdsl_compat import module_text
-
-    folder.mkdir(parents=True, exist_ok=True)
-    head = f"// phase {phase.name}: {phase.purpose}\n// passes: {','.join(specs)}\n"
-    (folder / f"{number:02}-{phase.name}.mlir").write_text(head + module_text(module), encoding="utf-8")
+    dumps = None if options.dump_folder is None else PhaseDumps(options.dump_folder)
+    try:
+        for number, (phase, specs) in enumerate(phases):
+            # What one phase leaves has been checked when the next one starts.
+            _run_on_checked(module, ctx, parse_pipeline(",".join(specs)), options)
+            if dumps is not None:
+                dumps.write(module, number, phase, specs)
+    finally:
+        if dumps is not None:
+            dumps.write_weights(ctx)

@@ -54,12 +54,12 @@ class InputFile:
 
     def load_weights(self, ctx: RtContext, weights: str | None) -> None:
         """Read the weights file that was asked for, else the one beside the IR where there is one."""
-        beside = Path(self.path).with_suffix(".safetensors")
-        if weights is None and (self.path == "-" or not beside.is_file()):
-            return
-        from mlirt.dialects.weights_file import read_weights
+        from mlirt.dialects.weights_file import read_weights, weights_beside
 
-        read_weights(ctx, beside if weights is None else Path(weights))
+        beside = None if self.path == "-" else weights_beside(Path(self.path))
+        file = beside if weights is None else Path(weights)
+        if file is not None:
+            read_weights(ctx, file)
 
 
 def chunks(text: str, split: bool) -> Iterator[str]:

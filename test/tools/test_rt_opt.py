@@ -6,8 +6,10 @@ import io
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from mlirt.dialects.weights import WeightStore
 from mlirt.tools.rt_opt import main
 
 GOOD = "func.func @main(%x: f32) -> f32 {\n  func.return %x : f32\n}\n"
@@ -42,6 +44,19 @@ def test_output_file_appears_only_on_success(good: str, tmp_path: Path) -> None:
 def test_output_that_cannot_be_written(good: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([good, "-o", str(tmp_path / "no" / "such" / "folder.mlir")]) == 1
     assert "error: cannot write" in capsys.readouterr().err
+
+
+def test_weights_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from safetensors.numpy import save_file  # pyright: ignore[reportUnknownVariableType]
+
+    weights = np.zeros(1024, np.float32)
+    digest = WeightStore().put(weights, "w").digest.data
+    save_file({"w": weights}, tmp_path / "net.safetensors")
+    constant = f'  %w = trt.constant {{value = #trt.weights<"w", "{digest}">}} : tensor<1024xf32>\n'
+    source = tmp_path / "net.mlir"
+    source.write_text(f"func.func @main() -> tensor<1024xf32> {{\n{constant}  func.return %w : tensor<1024xf32>\n}}")
+    assert main([str(source), "-o", str(tmp_path / "no" / "such" / "folder.mlir")]) == 1
+    assert "error: cannot write the weights to" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["none.mlir", "none.onnx"])
