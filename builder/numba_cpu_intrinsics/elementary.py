@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimum
-from mlirt.builder.numba_cpu_intrinsics.lanewise import binary, unary
-from mlirt.builder.numba_cpu_intrinsics.untyped import types
+from mlirt.builder.numba_cpu_intrinsics.lanewise import binary, joint_type, unary
+from mlirt.builder.numba_cpu_intrinsics.untyped import intrinsic, types
 
 _ROUND_TO_INTEGER = 12582912.0  # 1.5 * 2**23: adding it leaves a float32 rounded to an integer in the low bits
 
@@ -139,23 +140,27 @@ def _sine(x: Value, quarter_turns: int) -> Value:
 
 
 def _power(x: Value, y: Value) -> Value:
-    """x ** y; the squares and roots that networks are full of need no logarithm."""
-    exponent = constant_of(y)
-    if exponent == 2.0:
-        return x * x
-    if exponent == 0.5:
-        return x.intrinsic("sqrt")
     return x.library_call("pow", y)
 
 
-def constant_of(x: Value) -> float | None:
-    """The number that a scalar constant is, or a vector with the same one in all lanes."""
-    constant: Any = getattr(x.llvm, "constant", None) if x.is_constant else None
-    try:
-        numbers = {float(number) for number in constant} if x.lanes else {float(constant)}
-    except TypeError:
-        return None
-    return numbers.pop() if len(numbers) == 1 else None
+def _product_of_powers(x: Value, quarters: int) -> Value:
+    """x ** (quarters / 4): the binary digits of the exponent say which squares and roots of x are multiplied."""
+    factors: list[Value] = []
+    root = x.intrinsic("sqrt")
+    if quarters & 1:
+        factors.append(root.intrinsic("sqrt"))
+    if quarters & 2:
+        factors.append(root)
+    square = x
+    for digit in range(2, quarters.bit_length()):
+        if quarters >> digit & 1:
+            factors.append(square)
+        square = square * square
+    result = reduce(lambda a, b: a * b, factors)
+    if quarters % 4 == 0:
+        return result
+    # Unlike roots, powers are numbers for minus infinity, and have no sign for minus zero.
+    return x.compare("==", -math.inf).choose(x.number(math.inf), result + 0.0)
 
 
 def _integer_power(x: Value, y: Value) -> Value:
@@ -196,3 +201,15 @@ atan2 = binary(lambda a, b: a.library_call("atan2", b))
 power = binary(_power)
 integer_power = binary(_integer_power)
 power_of_integer = binary(_power)
+
+
+@intrinsic(prefer_literal=True)
+def power_of_quarters(context: Any, x: Any, quarters: Any) -> Any:
+    """`x ** (quarters / 4)` for a number that is known: no logarithm is needed."""
+    joint, number = joint_type(context, [x]), quarters.literal_value
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+        result = _product_of_powers(Value.of(builder, operands[0], joint), abs(number))
+        return (result if number > 0 else result.number(1.0) / result).llvm
+
+    return joint(x, quarters), codegen

@@ -6,7 +6,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.codegen.numba_cpu.vocabulary import VOCABULARY
@@ -63,7 +64,26 @@ def _unsigned(word: str) -> Rule:
     return narrowed(call(f"unsigned_{word}"))
 
 
-_RULES: Mapping[str, Rule] = {**EXPRESSIONS, "arith.divui": _unsigned("div"), "arith.remui": _unsigned("rem")}
+# Powers up to this one are products of squares and roots.
+_MOST_PRODUCTS = 4
+
+
+def _power(op: Operation, operands: Sequence[Expression]) -> Expression:
+    """A power; one with a multiple of 1/4 that is known needs no logarithm."""
+    exponent = op.operands[1].owner
+    if isinstance(exponent, ConstantOp) and isinstance(exponent.value, FloatAttr):
+        quarters = 4 * exponent.value.value.data
+        if quarters.is_integer() and 0 < abs(quarters) <= 4 * _MOST_PRODUCTS:
+            return Expression(f"power_of_quarters({operands[0].text}, {int(quarters)})")
+    return call("power")(op, operands)
+
+
+_RULES: Mapping[str, Rule] = {
+    **EXPRESSIONS,
+    "arith.divui": _unsigned("div"),
+    "arith.remui": _unsigned("rem"),
+    "math.powf": _power,
+}
 
 
 class LaneSource(PythonSource):

@@ -37,7 +37,7 @@ VOCABULARY = frozenset(
         ),
         *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "power"),
         *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-        *("integer_power", "power_of_integer"),
+        *("integer_power", "power_of_integer", "power_of_quarters"),
         *("sum_of_lanes", "product_of_lanes", "maximum_of_lanes", "minimum_of_lanes", "all_lanes", "any_lane"),
         *("tile_load_patch", "tile_load_patch_first", "tile_transform"),
         *("tile_load", "tile_load_first", "tile_load_transposed", "tile_load_transposed_first"),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from xdsl.builder import Builder
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import (
     AnyFloat,
     DenseArrayBase,
@@ -129,7 +129,7 @@ class KernelBuilder(KernelArguments):
         if not isinstance(value, FloatAttr) or op.result.type not in (f32, f64):
             return None
         number = value.value.data
-        if number in _CODE_NUMBERS:
+        if number in _CODE_NUMBERS or ((number * 4).is_integer() and _is_exponent(op.result)):
             return None
         if op not in self._region_constants:
             self._region_constants[op] = self.scalar(number, op.result.type)
@@ -240,3 +240,9 @@ class KernelBuilder(KernelArguments):
         if shared_bytes:
             function.attributes["shared_bytes"] = IntegerAttr(shared_bytes, i64)
         self.lowering.launch(function, self._buffers, self._arguments, layer, grid)
+
+
+def _is_exponent(number: SSAValue) -> bool:
+    """Whether powers are all that a number is for. Squares, roots and their like are code: that is much faster."""
+    uses = list(number.uses)
+    return bool(uses) and all(isinstance(use.operation, math.PowFOp) and use.index == 1 for use in uses)

@@ -110,6 +110,34 @@ def test_elementary_functions_at_their_ends(kernels: dict[str, CpuKernel]) -> No
         np.testing.assert_array_equal(np.isnan(rows["sin"]), np.isnan(np.sin(special)))
 
 
+_EXPONENTS = (-3.0, -1.25, -1.0, -0.5, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 3.75, 4.0)
+
+
+def _power(x: float, y: float) -> float:
+    try:
+        return math.pow(x, y)
+    except ValueError:
+        is_odd = y % 2 == 1
+        return math.copysign(math.inf, x if is_odd else 1.0) if x == 0 else math.nan
+
+
+def test_powers_with_known_exponents() -> None:
+    """Products of squares and roots mean what the power does, at its ends too."""
+    lines = ["def powers(params, worker, workers):", "    x = const_float32_pointer(params[0])"]
+    lines += ["    y = float32_pointer(params[1])"]
+    for row, exponent in enumerate(_EXPONENTS):
+        value = f"power_of_quarters(load(x, i, 16), {int(4 * exponent)})"
+        lines += ["    for i in range(0, 64, 16):", f"        store(y, {64 * row} + i, {value})"]
+    ends = [np.inf, -np.inf, np.nan, 0.0, -0.0, 1.0, -1.0, -2.5]
+    x = np.concatenate([np.geomspace(1e-3, 1e3, 56), ends]).astype(np.float32)
+    y = np.zeros((len(_EXPONENTS), 64), np.float32)
+    compile_sources({"powers": _HEADER + "\n".join(lines) + "\n"})["powers"](x, y, workers=1)
+    for exponent, found in zip(_EXPONENTS, y, strict=True):
+        # NumPy takes the square root for 0.5, even of minus infinity.
+        want = np.array([_power(float(number), exponent) for number in x], np.float32)
+        np.testing.assert_allclose(found, want, rtol=6e-7, err_msg=str(exponent))
+
+
 _CONVERSIONS = (
     _HEADER
     + """

@@ -84,3 +84,21 @@ kernel.func @loops(%y: memref<?xi64>, %n: index) {
   kernel.store %2, %y [%least] strides [1] : i64, memref<?xi64>
   kernel.return
 }
+
+// Powers with a known multiple of 1/4 as exponent are products of squares and roots.
+// CHECK-LABEL: def powers(params, worker, workers):
+// CHECK:           y[n] = power_of_quarters(a, 3)
+// CHECK-NEXT:      y[n] = power_of_quarters(a, -8)
+// CHECK-NEXT:      y[n] = power(a, float32(0.3))
+kernel.func @powers(%y: memref<?xf32>, %n: index, %a: f32) {
+  %c0 = arith.constant 0.75 : f32
+  %c1 = arith.constant -2.0 : f32
+  %c2 = arith.constant 0.3 : f32
+  %0 = math.powf %a, %c0 : f32
+  kernel.store %0, %y [%n] strides [1] : f32, memref<?xf32>
+  %1 = math.powf %a, %c1 : f32
+  kernel.store %1, %y [%n] strides [1] : f32, memref<?xf32>
+  %2 = math.powf %a, %c2 : f32
+  kernel.store %2, %y [%n] strides [1] : f32, memref<?xf32>
+  kernel.return
+}
