@@ -145,6 +145,7 @@ def _load(builder: Any, address: Any, places: _Places) -> list[Any]:
 
 def _elements(builder: Any, vector: Any, places: _Places) -> list[Any]:
     """The elements in what one access has loaded."""
+    vector = builder.bitcast(vector, ir.VectorType(places.word, places.words))
     if places.size == 2 and places.words > 1:
         words = [builder.extract_element(vector, I32(k)) for k in range(places.words)]
         halves = [
