@@ -86,6 +86,14 @@ class ExecutionContext:
             times = program.profile()
         return [(launch.layer, ms) for launch, ms in zip(self._manifest.launches, times, strict=True)]
 
+    def set_input_consumed_event(self, event: int | None) -> bool:
+        """Record a CUDA event (its handle) in each run once the inputs may be changed again; None records none.
+
+        False where the engine does not run on CUDA.
+        """
+        with self._lock:
+            return self._session.set_input_consumed_event(event)
+
     def _run(self, arrays: Sequence[np.ndarray]) -> Program:
         """Run with what the run's own sizes were last time, and again where they turn out to be others."""
         for _ in range(1 + _TRIES_PER_SIZE * len(self._sizes)):

@@ -97,6 +97,10 @@ class CpuSession:
             self.arena = HostBlock(binding.arena_bytes)
         return CpuProgram(self, binding)
 
+    def set_input_consumed_event(self, event: int | None) -> bool:
+        """There are no events here: a run has read its inputs when it returns."""
+        return False
+
 
 class CpuProgram:
     """The kernel table and parameters for one set of shapes; inputs and outputs are patched in at each run."""

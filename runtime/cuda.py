@@ -57,6 +57,7 @@ class CudaDevice:
             raise UnsupportedError("branches and loops run on the CPU only so far; build the engine for 'cpu'")
         self.driver = driver or open_driver()
         self.driver.activate()
+        self._modules: dict[str, Handle] = {}
         capability = self.driver.compute_capability()
         self.functions = [self._load(plan, kernel, capability) for kernel in self.manifest.kernels]
         self._weight_block, self.weights = self._upload(self.manifest, plan.weights)
@@ -68,13 +69,22 @@ class CudaDevice:
                 f"the plan has code for {', '.join(sorted(kernel.objects))}, but this device is "
                 f"sm_{capability[0]}{capability[1]}; rebuild it for this device"
             )
-        cubin = bytes(plan.sections[kernel.objects[arch]])
-        if cubin[:4] != b"\x7fELF":
-            raise PlanError(f"damaged object code {kernel.objects[arch]!r}: not a cubin")
+        section = kernel.objects[arch]
         try:
-            return self.driver.load_function(cubin, kernel.symbol, kernel.shared_bytes)
+            if section not in self._modules:
+                cubin = bytes(plan.sections[section])
+                if cubin[:4] != b"\x7fELF":
+                    raise PlanError(f"damaged object code {section!r}: not a cubin")
+                self._modules[section] = self.driver.load_module(cubin)
+            return self.driver.function(self._modules[section], kernel.symbol, kernel.shared_bytes)
         except DeviceError as error:
             raise PlanError(f"kernel {kernel.name[:80]!r} cannot be loaded: {error}") from error
+
+    def __del__(self) -> None:
+        with suppress(DeviceError, AttributeError):
+            self.driver.activate()
+            for module in self._modules.values():
+                self.driver.unload_module(module)
 
     def _upload(self, manifest: Manifest, weights: Mapping[str, np.ndarray]) -> tuple[DeviceBlock, dict[int, int]]:
         """One block with all weights, and the address of each weight buffer in it."""
@@ -86,10 +96,12 @@ class CudaDevice:
                 total += aligned(weights[buffer.weight].nbytes)
         block = DeviceBlock(self.driver, total)
         stream = self.driver.new_stream()
+        # The driver has read ordinary memory when a copy from it returns.
         for _, key, offset in places:
             array = np.ascontiguousarray(weights[key])
             self.driver.copy_to_device(block.address + offset, address_of(array), array.nbytes, stream)
-            self.driver.synchronize(stream)
+        self.driver.synchronize(stream)
+        self.driver.free_stream(stream)
         return block, {i: block.address + offset for i, _, offset in places}
 
     def session(self, stream: Handle | None = None) -> "CudaSession":
@@ -104,10 +116,28 @@ class CudaSession:
         self.device = device
         device.driver.activate()
         self.stream = device.driver.new_stream() if stream is None else stream
+        self._owns_stream = stream is None
         self.lanes = Lanes(device.driver, self.stream)
         self.events = [device.driver.new_event() for _ in range(5)]
         self.block: DeviceBlock | None = None
         self.tenant: object = None
+        self.consumed: Handle | None = None
+        """An event of the caller that is recorded when the inputs of a run are on the device."""
+
+    def __del__(self) -> None:
+        with suppress(DeviceError, AttributeError):
+            driver = self.device.driver
+            driver.activate()
+            for event in self.events:
+                driver.free_event(event)
+            self.lanes.close()
+            if self._owns_stream:
+                driver.free_stream(self.stream)
+
+    def set_input_consumed_event(self, event: Handle | None) -> bool:
+        """Record an event in each run once its inputs are copied; None for none."""
+        self.consumed = event
+        return True
 
     def prepare(self, binding: ShapeBinding) -> "CudaProgram":
         """Make the program for one set of shapes; more memory is got where needed (older programs keep theirs)."""
@@ -126,6 +156,7 @@ class CudaProgram:
 
     def __init__(self, session: CudaSession, binding: ShapeBinding) -> None:
         self.timed = False
+        self._is_busy = False
         self._tenancy = object()  # the session remembers this, not the program: a cycle would keep memory
         self._session = session
         self._driver = session.device.driver
@@ -215,7 +246,9 @@ class CudaProgram:
         """Copy the inputs to pinned memory and queue the way to the device."""
         driver, stream = self._driver, self._session.stream
         driver.activate()
-        driver.synchronize(stream)
+        if self._is_busy:  # the copies of the run before may still read the staging memory
+            driver.synchronize(stream)
+        self._is_busy = True
         self._mark(0)
         at = 0
         for array, size, tensor in zip(inputs, self._input_sizes, self._manifest.inputs, strict=True):
@@ -224,6 +257,8 @@ class CudaProgram:
                 driver.copy_to_device(self._bases[tensor.buffer], self._staging.address + at, size, stream)
             at += aligned(size)
         self._mark(1)
+        if self._session.consumed is not None:
+            driver.record(self._session.consumed, stream)
 
     def _enter(self) -> None:
         """Restore the zero borders where another shape has used the memory since."""
@@ -236,6 +271,7 @@ class CudaProgram:
     def execute(self) -> None:
         """Queue the kernels."""
         self._enter()
+        self._is_busy = True
         self._mark(2)
         if self._graph:
             self._driver.replay(self._graph, self._session.stream)
@@ -256,6 +292,7 @@ class CudaProgram:
             at += aligned(size)
         self._mark(4)
         driver.synchronize(stream)
+        self._is_busy = False
         outputs: list[np.ndarray] = []
         at = start
         for shape, dtype, size in zip(self._binding.output_shapes, self._dtypes, self._output_sizes, strict=True):
@@ -267,6 +304,7 @@ class CudaProgram:
         """Return when the stream is empty."""
         self._driver.activate()
         self._driver.synchronize(self._session.stream)
+        self._is_busy = False
 
     def _mark(self, event: int) -> None:
         if self.timed:

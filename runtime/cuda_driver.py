@@ -54,9 +54,13 @@ class Driver(Protocol):
     def free(self, address: int) -> None: ...
     def allocate_pinned(self, size: int) -> int: ...
     def free_pinned(self, address: int) -> None: ...
-    def load_function(self, cubin: bytes, symbol: str, shared_bytes: int) -> Handle: ...
+    def load_module(self, cubin: bytes) -> Handle: ...
+    def unload_module(self, module: Handle) -> None: ...
+    def function(self, module: Handle, symbol: str, shared_bytes: int) -> Handle: ...
     def new_stream(self) -> Handle: ...
+    def free_stream(self, stream: Handle) -> None: ...
     def new_event(self) -> Handle: ...
+    def free_event(self, event: Handle) -> None: ...
     def copy_to_device(self, device: int, host: int, size: int, stream: Handle) -> None: ...
     def copy_to_host(self, host: int, device: int, size: int, stream: Handle) -> None: ...
     def zero(self, device: int, size: int, stream: Handle) -> None: ...
@@ -108,7 +112,6 @@ class CudaDriver:
         self._check("cuDeviceGet", library.cuDeviceGet(byref(self._device), ordinal))
         self._context = c_void_p()
         self._check("cuDevicePrimaryCtxRetain", library.cuDevicePrimaryCtxRetain(byref(self._context), self._device))
-        self._modules: dict[bytes, c_void_p] = {}
 
     def _check(self, call: str, status: int) -> None:
         if status == _SUCCESS:
@@ -160,14 +163,20 @@ class CudaDriver:
         """Give pinned host memory back."""
         self._check("cuMemFreeHost", self._cuda.cuMemFreeHost(address))
 
-    def load_function(self, cubin: bytes, symbol: str, shared_bytes: int) -> Handle:
-        """The kernel `symbol` of a cubin (loaded once), allowed to use `shared_bytes` of dynamic shared memory."""
-        if cubin not in self._modules:
-            module = c_void_p()
-            self._check(f"cuModuleLoadData for {symbol}", self._cuda.cuModuleLoadData(byref(module), cubin))
-            self._modules[cubin] = module
+    def load_module(self, cubin: bytes) -> Handle:
+        """The code of a cubin on the device."""
+        module = c_void_p()
+        self._check("cuModuleLoadData", self._cuda.cuModuleLoadData(byref(module), cubin))
+        return module.value or 0
+
+    def unload_module(self, module: Handle) -> None:
+        """Give the memory of code back."""
+        self._check("cuModuleUnload", self._cuda.cuModuleUnload(module))
+
+    def function(self, module: Handle, symbol: str, shared_bytes: int) -> Handle:
+        """The kernel `symbol` of a module, allowed to use `shared_bytes` of dynamic shared memory."""
         function = c_void_p()
-        status = self._cuda.cuModuleGetFunction(byref(function), self._modules[cubin], symbol.encode())
+        status = self._cuda.cuModuleGetFunction(byref(function), module, symbol.encode())
         self._check(f"cuModuleGetFunction {symbol}", status)
         if shared_bytes > 48 * 1024:
             status = self._cuda.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared_bytes)
@@ -180,11 +189,19 @@ class CudaDriver:
         self._check("cuStreamCreate", self._cuda.cuStreamCreate(byref(stream), _NON_BLOCKING))
         return stream.value or 0
 
+    def free_stream(self, stream: Handle) -> None:
+        """Give a stream back; what is on it still runs."""
+        self._check("cuStreamDestroy", self._cuda.cuStreamDestroy_v2(stream))
+
     def new_event(self) -> Handle:
         """An event that keeps time."""
         event = c_void_p()
         self._check("cuEventCreate", self._cuda.cuEventCreate(byref(event), 0))
         return event.value or 0
+
+    def free_event(self, event: Handle) -> None:
+        """Give an event back."""
+        self._check("cuEventDestroy", self._cuda.cuEventDestroy_v2(event))
 
     def copy_to_device(self, device: int, host: int, size: int, stream: Handle) -> None:
         """Queue a copy from host memory (pinned, or else the call waits)."""
@@ -282,9 +299,12 @@ def _declare(library: Any) -> None:
         "cuMemHostAlloc": [POINTER(c_void_p), c_size_t, c_uint],
         "cuMemFreeHost": [any_pointer],
         "cuModuleLoadData": [POINTER(c_void_p), c_char_p],
+        "cuModuleUnload": [any_pointer],
         "cuModuleGetFunction": [POINTER(c_void_p), any_pointer, c_char_p],
         "cuFuncSetAttribute": [any_pointer, c_int, c_int],
         "cuStreamCreate": [POINTER(c_void_p), c_uint],
+        "cuStreamDestroy_v2": [any_pointer],
+        "cuEventDestroy_v2": [any_pointer],
         "cuEventCreate": [POINTER(c_void_p), c_uint],
         "cuMemcpyHtoDAsync_v2": [address, any_pointer, c_size_t, any_pointer],
         "cuMemcpyDtoHAsync_v2": [any_pointer, address, c_size_t, any_pointer],

@@ -41,6 +41,13 @@ class Lanes:
             self._events.append(self.driver.new_event())
         return self._events[number]
 
+    def close(self) -> None:
+        """Give back what was made here."""
+        for stream in self._streams[1:]:
+            self.driver.free_stream(stream)
+        for event in self._events:
+            self.driver.free_event(event)
+
 
 def capture(launches: Sequence[Queued], waits: Sequence[Sequence[int]], pool: Lanes) -> Handle:
     """The executable graph of launches, each of which waits for earlier ones; 0 for none."""

@@ -74,6 +74,10 @@ class Session(Protocol):
         """Make the program for one set of shapes."""
         ...
 
+    def set_input_consumed_event(self, event: int | None) -> bool:
+        """Record an event of the device in each run once its inputs are read; False for a device without events."""
+        ...
+
 
 class Device(Protocol):
     """Code and weights of one plan, ready on one device."""

@@ -1,0 +1,201 @@
+"""A CUDA driver that keeps device memory on the host and runs Python functions as kernels, and a plan for it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mlirt.runtime.cuda_driver import DeviceError
+from mlirt.runtime.plan_file import Plan, make_plan
+from mlirt.runtime.tensor_maps import EncodedMap, MapLayout
+
+Maker = Callable[[], Any]
+
+
+def floats(address: int, count: int) -> np.ndarray:
+    return np.ctypeslib.as_array((ctypes.c_float * count).from_address(address)) if count else np.empty(0, np.float32)
+
+
+def scale(x: int, y: int, count: int, factor: float, addend: float) -> None:
+    floats(y, count)[:] = floats(x, count) * np.float32(factor) + np.float32(addend)
+
+
+def reverse(x: int, y: int, count: int) -> None:
+    floats(y, count)[:] = np.cos(floats(x, count)[::-1])
+
+
+KERNELS: dict[str, tuple[Callable[..., None], list[Any]]] = {
+    "scale": (scale, [*[ctypes.c_uint64] * 2, ctypes.c_int64, ctypes.c_double, ctypes.c_float]),
+    "reverse": (reverse, [*[ctypes.c_uint64] * 2, ctypes.c_int32]),
+}
+
+
+@dataclass
+class FakeDriver:
+    """Streams run at once; captured work runs at replay; what is freed or unknown is an error."""
+
+    capability: tuple[int, int] = (9, 0)
+    memory: dict[int, Any] = field(default_factory=dict[int, Any])
+    modules: list[int] = field(default_factory=list[int])
+    streams: list[int] = field(default_factory=list[int])
+    events: list[int] = field(default_factory=list[int])
+    functions: list[str] = field(default_factory=list[str])
+    shared: dict[str, int] = field(default_factory=dict[str, int])
+    captured: list[Callable[[], object]] | None = None
+    graphs: dict[int, list[Callable[[], object]]] = field(default_factory=dict[int, list[Callable[[], object]]])
+    launches: list[tuple[str, Any, Any, int]] = field(default_factory=list[tuple[str, Any, Any, int]])
+    maps: list[tuple[MapLayout, int]] = field(default_factory=list[tuple[MapLayout, int]])
+    dependent: list[bool] = field(default_factory=list[bool])
+    replays: Counter[int] = field(default_factory=Counter[int])
+    time: int = 0
+    stamps: dict[int, int] = field(default_factory=dict[int, int])
+    handles: int = 100
+
+    def activate(self) -> None: ...
+
+    def describe(self) -> str:
+        return "fake device"
+
+    def compute_capability(self) -> tuple[int, int]:
+        return self.capability
+
+    def allocate(self, size: int) -> int:
+        block = np.full(max(size, 1) + 256, 0xAB, np.uint8)
+        address = block.ctypes.data + (-block.ctypes.data % 256)
+        self.memory[address] = block
+        return address
+
+    def free(self, address: int) -> None:
+        del self.memory[address]
+
+    allocate_pinned, free_pinned = allocate, free
+
+    def load_module(self, cubin: bytes) -> int:
+        self.modules.append(self.new_handle())
+        return self.modules[-1]
+
+    def unload_module(self, module: int) -> None:
+        self.modules.remove(module)
+
+    def function(self, module: int, symbol: str, shared_bytes: int) -> int:
+        assert module in self.modules
+        if symbol not in KERNELS:
+            raise DeviceError("CUDA: cuModuleGetFunction: not found")
+        self.functions.append(symbol)
+        self.shared[symbol] = shared_bytes
+        return len(self.functions) - 1
+
+    def new_handle(self) -> int:
+        self.handles += 1
+        return self.handles
+
+    def new_stream(self) -> int:
+        self.streams.append(self.new_handle())
+        return self.streams[-1]
+
+    def free_stream(self, stream: int) -> None:
+        self.streams.remove(stream)
+
+    def new_event(self) -> int:
+        self.events.append(self.new_handle())
+        return self.events[-1]
+
+    def free_event(self, event: int) -> None:
+        self.events.remove(event)
+
+    def _queue(self, work: Callable[[], object]) -> None:
+        if self.captured is None:
+            self.time += 1
+            work()
+        else:
+            self.captured.append(work)
+
+    def copy_to_device(self, device: int, host: int, size: int, stream: int) -> None:
+        self._queue(lambda: ctypes.memmove(device, host, size))
+
+    def copy_to_host(self, host: int, device: int, size: int, stream: int) -> None:
+        self._queue(lambda: ctypes.memmove(host, device, size))
+
+    def zero(self, device: int, size: int, stream: int) -> None:
+        self._queue(lambda: ctypes.memset(device, 0, size))
+
+    def encode_map(self, layout: MapLayout, address: int) -> EncodedMap:
+        self.maps.append((layout, address))
+        return EncodedMap((address,))
+
+    def launch(
+        self,
+        function: int,
+        grid: Any,
+        block: Any,
+        shared_bytes: int,
+        stream: int,
+        args: Any,
+        dependent: bool = False,
+    ) -> None:
+        name = self.functions[function]
+        self.dependent.append(dependent)
+        work, types = KERNELS[name]
+        values = [kind.from_address(args[i]).value for i, kind in enumerate(types)]
+        self.launches.append((name, grid, block, shared_bytes))
+        self._queue(lambda: work(*values))
+
+    def begin_capture(self, stream: int) -> None:
+        self.captured = []
+
+    def end_capture(self, stream: int) -> int:
+        graph, self.captured = self.captured or [], None
+        handle = self.new_handle()
+        self.graphs[handle] = graph
+        return handle
+
+    def replay(self, graph: int, stream: int) -> None:
+        self.replays[graph] += 1
+        for work in self.graphs[graph]:
+            self._queue(work)
+
+    def free_graph(self, graph: int) -> None:
+        del self.graphs[graph]
+
+    def wait(self, stream: int, event: int) -> None:
+        """Work runs in the order in which it is queued, so that nothing is left to wait for."""
+
+    def record(self, event: int, stream: int) -> None:
+        self.stamps[event] = self.time
+
+    def elapsed_ms(self, start: int, end: int) -> float:
+        if end not in self.stamps:
+            raise DeviceError("CUDA: cuEventElapsedTime: the event was never recorded")
+        return float(self.stamps[end] - self.stamps[start])
+
+    def synchronize(self, stream: int) -> None:
+        assert self.captured is None
+
+
+def cuda_plan(tiny: Maker, change: Callable[[dict[str, Any]], None] | None = None) -> Plan:
+    """The tiny plan for CUDA: other argument types, grids, code for two architectures."""
+    parts = tiny()
+    manifest = parts.manifest
+    manifest["target"] = {"kind": "cuda", "arch": "sm_90a"}
+    manifest["main"] = None
+    scale_kernel, reverse_kernel = manifest["kernels"]
+    scale_kernel |= {
+        "args": ["ptr", "ptr", "i64", "f64", "f32"],
+        "object": {"sm_80": "scale.o", "sm_90a": "reverse.o"},
+        "block": [128, 1, 1],
+        "shared_bytes": 65536,
+    }
+    reverse_kernel |= {"args": ["ptr", "ptr", "i32"], "block": [32, 4, 1]}
+    for launch in manifest["launches"]:
+        launch["grid"] = ["n", 1, 1]
+    if change:
+        change(manifest)
+    return make_plan(manifest, parts.sections, parts.weights)
+
+
+__all__ = ["KERNELS", "FakeDriver", "Maker", "cuda_plan"]
