@@ -19,9 +19,10 @@ from mlirt.passes.lowering.threads.mapping import is_structured, map_kernel
 class MapParallelToThreadsPass(ModulePass):
     """Map every kernel that is not yet written for threads.
 
-    Each thread takes an iteration, or a vector of up to 16 bytes of them. With reductions or inner parallel
-    loops a warp or a block takes an iteration: its threads share out the inner iterations and combine results by
-    shuffles and shared memory, always in the same order. Indices are 32 bits wide where no buffer has 2**31 bytes.
+    Each thread takes an iteration, or a vector of up to 16 bytes of them. Where inner loops walk along a row, a team of
+    threads, from a few to a block, takes an iteration: it reads the row once into registers, or shares out the
+    iterations of longer and dynamic rows. Teams combine results by shuffles and shared memory, always in the same
+    order. Indices are 32 bits wide where no buffer has 2**31 bytes.
 
     Before: `kernel.parallel (%n) { ^bb0(%i: index): .. }`
     After: `%i = block * 256 + thread; scf.if %i < %n { .. }`, and the number of blocks on the `plan.launch`

@@ -17,7 +17,7 @@ WIDE = 16  # bytes of the widest access of a thread
 _BYTES = 3.5e6  # moved in a microsecond by accesses along memory
 _ACROSS = 3.0  # times as long: each thread fetches a sector for one element
 _TURNED = 0.4  # of a copy: what it costs more to turn a tile around in shared memory
-_RATES = {2: (3.0e8, 0.8e8), 4: (0.4e8, 0.3e8)}  # operations by width of the elements: channels last, plain
+_RATES = {2: (3.0e8, 0.8e8), 4: (0.15e8, 0.3e8)}  # operations by width of the elements: channels last, plain
 _SLOWEST = (0.3e8, 0.2e8)
 
 

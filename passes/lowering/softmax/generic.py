@@ -50,7 +50,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
         total = k.reduce(ReduceKind.ADD, row, k.constant(0, wide), kept)
         s = k.scalars(wide)
         logarithm = k.value(math.LogOp(total)) if op.log.value.data else None
-        inverse = s.div(s.constant(1.0), total) if keeps else None
+        inverse = s.div(s.constant(1.0), total) if keeps or k.is_cuda else None
         with k.parallel(row) as at:
             s = k.scalars(wide)
             if logarithm is not None:

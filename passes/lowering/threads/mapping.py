@@ -11,8 +11,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from mlirt.dialects.kernel.core import FuncOp, LoadOp, ParallelOp, ReduceOp, ReturnOp, StoreOp
 from mlirt.dialects.kernel.simt import WARP, BlockIdOp, GridSizeOp, ThreadIdOp
 from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.passes.lowering.index_arithmetic import known
 from mlirt.passes.lowering.threads.code_writer import CodeWriter
 from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
+from mlirt.passes.lowering.threads.row_body import RowBody
+from mlirt.passes.lowering.threads.row_plan import RowPlan, row_plan
 from mlirt.passes.lowering.threads.team_body import TeamBody
 from mlirt.passes.lowering.threads.thread_body import ThreadBody
 from mlirt.passes.lowering.threads.vector_body import VectorBody
@@ -24,15 +27,19 @@ _FEW_ROWS = 64 * 1024  # with more rows than that, one thread for each is enough
 _SOME_ROWS = 8 * 1024  # the same, of short rows
 _SHORT_ROW = 16
 _MOST_THREADS = 1024
+_BUSY = 64 * 1024  # threads with which blocks may be larger
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How a parallel loop is spread: iterations per thread (1, or a vector of them), or threads per iteration."""
+    """How a parallel loop is spread: iterations per thread (1, or a vector of them), or threads per iteration, which
+    may hold its row.
+    """
 
     vector: int = 1
     team: int = 1
     block: int = 256
+    row: RowPlan | None = None
 
     @property
     def teams(self) -> int:
@@ -91,7 +98,7 @@ def _fits_narrow(sizes: LaunchSizes, count: Dim | None) -> bool:
 def _blocks(shape: Shape, count: Dim | None) -> Dim:
     if count is None:
         return 8 * _PROCESSORS
-    if shape.team > 1:
+    if shape.team > 1 or shape.row is not None:
         return ceil_div(count, shape.teams)
     return ceil_div(count, shape.block * shape.vector)
 
@@ -101,6 +108,9 @@ def _choose(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> Shape:
     rows = launches[0].guess(outer.extents) if launches else _MOST_THREADS
     inner = [op for op in outer.body.block.ops if isinstance(op, ReduceOp | ParallelOp)]
     vector = vector_width(outer, launches)
+    row = row_plan(outer, launches) if vector == 1 else None
+    if row is not None:
+        return Shape(team=row.team, block=max(row.team, 128 if rows * row.team >= _BUSY else 64), row=row)
     if vector > 1 or not any(isinstance(op, ReduceOp | ParallelOp) for op in outer.body.block.walk()):
         return Shape(vector=vector, block=_block_for(rows, vector))
     length = max((launches[0].guess(op.extents) if launches else _MOST_THREADS for op in inner), default=0)
@@ -142,6 +152,9 @@ def _emit(code: CodeWriter, mapping: dict[SSAValue, SSAValue], outer: ParallelOp
     def iteration(number: SSAValue, body: Callable[[list[SSAValue]], None]) -> None:
         body(code.split(number, extents))
 
+    if shape.row is not None:
+        _emit_rows(code, mapping, outer, shape.row, shape.teams, thread, block, total, extents)
+        return
     first, run, step = _worker(code, mapping, outer, shape, thread, block)
     if strided:
         code.loop(first, total, code.mul(step, code.value(GridSizeOp())), [], lambda i, _: iteration(i, run) or [])
@@ -182,6 +195,31 @@ def _worker(
         made.ops(body)
 
     return number, run, shape.block if shape.team == 1 else shape.teams
+
+
+def _emit_rows(
+    code: CodeWriter,
+    mapping: dict[SSAValue, SSAValue],
+    outer: ParallelOp,
+    row: RowPlan,
+    teams: int,
+    thread: SSAValue,
+    block: SSAValue,
+    total: SSAValue,
+    extents: Sequence[SSAValue],
+) -> None:
+    """Teams that hold rows: the last ones may have none, and repeat the last row without storing anything."""
+    number, exists = block, None
+    if teams > 1:
+        number = code.add(code.mul(block, teams), code.div(thread, row.team))
+    if teams > 1 and (known(total) or 1) % teams:
+        exists = code.compare("slt", number, total)
+        number = code.min(number, code.sub(total, 1))
+    number.name_hint = "number"
+    for name, index in zip(outer.body.block.args, code.split(number, extents), strict=True):
+        mapping[name] = index
+    member = code.rem(thread, row.team) if teams > 1 else thread
+    RowBody(code, mapping, member, row, exists).ops(outer.body.block)
 
 
 def is_structured(op: Operation) -> bool:

@@ -24,7 +24,9 @@ from mlirt.passes.lowering.threads.vector_width import VectorLoop
 class VectorBody(ThreadBody):
     """`elements[k]` has the copies of values that differ, for the k-th iteration of a vector."""
 
-    def __init__(self, code: CodeWriter, mapping: dict[SSAValue, SSAValue], outer: ParallelOp, width: int) -> None:
+    def __init__(
+        self, code: CodeWriter, mapping: dict[SSAValue, SSAValue], outer: ParallelOp | ReduceOp, width: int
+    ) -> None:
         super().__init__(code, mapping)
         self.loop, self.width = VectorLoop.of(outer), width
         self.elements: list[dict[SSAValue, SSAValue]] = [{} for _ in range(width)]

@@ -26,11 +26,11 @@ _SCALAR_DIALECTS = frozenset({"arith", "math"})
 class VectorLoop:
     """A parallel loop whose last dimension becomes vectors; `varying` is what differs from element to element."""
 
-    outer: ParallelOp
+    outer: ParallelOp | ReduceOp
     varying: frozenset[SSAValue]
 
     @staticmethod
-    def of(outer: ParallelOp) -> VectorLoop:
+    def of(outer: ParallelOp | ReduceOp) -> VectorLoop:
         block = outer.body.block
         return VectorLoop(outer, frozenset(varying_values(block, [block.args[-1]] if block.args else [])))
 
@@ -123,7 +123,7 @@ def _fits(
     length = known(loop.outer.extents[-1])
     if length is None or length % width or loop.length(width) > _LONGEST:
         return False
-    if not all(_has_aligned_rows(loop, op, width) for op in accesses):
+    if not all(has_aligned_rows(loop, op, width) for op in accesses):
         return False
     for sizes in launches:
         count = sizes.count(loop.outer.extents)
@@ -134,7 +134,7 @@ def _fits(
     return True
 
 
-def _has_aligned_rows(loop: VectorLoop, op: LoadOp | StoreOp, width: int) -> bool:
+def has_aligned_rows(loop: VectorLoop, op: LoadOp | StoreOp, width: int) -> bool:
     """Whether every row starts at a multiple of the width, or of as much as an access moves."""
     step = min(width, WIDE // _width(op))
     return all(

@@ -141,7 +141,7 @@ def _numpy(element: str) -> Any:
     ("rows", "length", "shuffles", "barriers"),
     [
         (20000, 3, False, False),
-        (9000, 40, False, False),
+        (9000, 40, True, False),
         (2000, 100, True, False),
         (5, 50, True, False),
         (3, 900, True, True),

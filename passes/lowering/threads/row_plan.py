@@ -1,0 +1,117 @@
+"""Rows in registers: when each inner loop of a kernel walks along the same row, its threads read the row once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.kernel.buffers import memory
+from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp, stride_values
+from mlirt.dialects.tensor_types import byte_width
+from mlirt.passes.lowering.index_arithmetic import known
+from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
+from mlirt.passes.lowering.threads.vector_width import WIDE, VectorLoop, has_aligned_rows
+
+InnerLoop: TypeAlias = ParallelOp | ReduceOp
+_SHORTEST = 4  # elements of a row
+_MOST = 64  # elements of a row that a thread holds
+_SOME = 16  # that it should hold
+_TOGETHER = 64  # bytes that neighbours should read at a time
+_MOST_THREADS = 1024
+_BUSY = 64 * 1024  # threads that a launch should have
+_LONGEST = 3000  # ops after unrolling
+
+
+@dataclass(frozen=True)
+class RowPlan:
+    """A team of threads holds a row: each has `count` vectors, `team` vectors apart."""
+
+    team: int
+    vector: int
+    count: int
+    length: int
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the last vectors of some threads lie beyond the row."""
+        return self.team * self.vector * self.count != self.length
+
+
+def row_plan(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> RowPlan | None:
+    """How a team holds the row that the inner loops walk along; None where they do not, or the row is too long."""
+    loops = [op for op in outer.body.block.ops if isinstance(op, ParallelOp | ReduceOp)]
+    lengths = {known(extent) for op in loops for extent in op.extents}
+    if not loops or len(lengths) != 1 or any(len(op.extents) != 1 for op in loops) or _nested(outer, loops):
+        return None
+    (length,) = lengths
+    rows = [one.count(outer.extents) for one in launches]
+    if length is None or length < _SHORTEST or None in rows or not rows or _rereads(outer):
+        return None
+    vectors = [VectorLoop.of(op) for op in loops]
+    accesses = [(loop, access) for loop in vectors for access in loop.accesses()]
+    if not accesses or not all(loop.allows_vectors() for loop in vectors):
+        return None
+    narrowest = min(byte_width(memory(access.buffer).get_element_type()) for _, access in accesses)
+    vector = WIDE // narrowest
+    while vector > 1 and not _is_aligned(accesses, launches, vector, length):
+        vector //= 2
+    plan = _split(length, vector, narrowest, launches[0].guess(outer.extents))
+    if plan is None or (plan.is_partial and any(_reads_elsewhere(loop) for loop in vectors)):
+        return None
+    return plan if sum(loop.length(plan.vector) for loop in vectors) * plan.count <= _LONGEST else None
+
+
+def _split(length: int, vector: int, width: int, rows: int) -> RowPlan | None:
+    """The team of the row: neighbours that read a sector or two at a time, more of them for long or few rows."""
+    vectors = length // vector
+    held = max(1, _SOME // vector)
+    team = 1
+    while team < _MOST_THREADS and team < vectors and (team * held < vectors or team * vector * width < _TOGETHER):
+        team *= 2
+    while team < _MOST_THREADS and team < vectors and rows * team < _BUSY:
+        team *= 2
+    count = -(-vectors // team)
+    return None if count * vector > _MOST else RowPlan(team, vector, count, length)
+
+
+def _nested(outer: ParallelOp, loops: Sequence[Operation]) -> bool:
+    """Whether there are loops elsewhere than directly in the body."""
+    found = [op for op in outer.body.block.walk() if isinstance(op, ParallelOp | ReduceOp)]
+    return len(found) != len(loops)
+
+
+def _rereads(outer: ParallelOp) -> bool:
+    """Whether the loop reads what it stores."""
+    stored = {op.buffer for op in outer.walk() if isinstance(op, StoreOp)}
+    return any(isinstance(op, LoadOp) and op.buffer in stored for op in outer.walk())
+
+
+def _is_aligned(
+    accesses: Sequence[tuple[VectorLoop, LoadOp | StoreOp]], launches: Sequence[LaunchSizes], vector: int, length: int
+) -> bool:
+    if length % vector:
+        return False
+    return all(
+        has_aligned_rows(loop, op, vector)
+        and all(
+            one.is_aligned(op.buffer, min(WIDE, vector * byte_width(memory(op.buffer).get_element_type())))
+            for one in launches
+        )
+        for loop, op in accesses
+    )
+
+
+def _reads_elsewhere(loop: VectorLoop) -> bool:
+    """Whether a load has an address that is not along the row, so that it must not be read beyond the end."""
+    return any(
+        isinstance(op, LoadOp) and not loop.is_contiguous(op) and _moves(loop, op)
+        for op in loop.outer.body.block.walk()
+    )
+
+
+def _moves(loop: VectorLoop, op: LoadOp) -> bool:
+    pairs: list[tuple[SSAValue, SSAValue | int]] = list(zip(op.indices, stride_values(op), strict=True))
+    return any(index in loop.varying and stride != 0 for index, stride in pairs)

@@ -1,0 +1,58 @@
+"""Rows that a team of threads holds in registers: whatever their length, number and type, each is read once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gpu_kernels import check_on_threads
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirt.dialects.kernel.buffers import is_shared
+from mlirt.dialects.kernel.core import FuncOp, LoadOp
+from mlirt.dialects.kernel.fragment import LoadFragmentOp
+from mlirt.dialects.kernel.simt import BarrierOp, ShuffleOp
+
+DTYPES: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "f64": np.float64}
+
+
+def softmax(rows: int, length: int, element: str, *, log: bool = False) -> ModuleOp:
+    type_ = f"tensor<{rows}x{length}x{element}>"
+    text = f"""
+    func.func @main(%x: {type_} {{trt.name = "x"}}) -> ({type_} {{trt.name = "y"}}) {{
+      %y = fused.softmax %x {{axis = 1 : i64, log = {"true" if log else "false"}}} : ({type_}) -> {type_}
+      func.return %y : {type_}
+    }}"""
+    x = np.random.default_rng(0).standard_normal((rows, length)).astype(DTYPES[element])
+    return check_on_threads(text, {"x": x}, tolerance=2e-3 if element == "f16" else 1e-6)
+
+
+def ops(module: ModuleOp, kind: type) -> list[Any]:
+    (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
+    return [op for op in function.walk() if isinstance(op, kind)]
+
+
+@pytest.mark.parametrize("element", DTYPES)
+@pytest.mark.parametrize(
+    ("rows", "length"), [(7, 512), (5, 1000), (3, 4096), (9, 197), (33, 8), (70, 24), (2, 10000), (4, 5), (1, 1024)]
+)
+def test_every_length(rows: int, length: int, element: str) -> None:
+    module = softmax(rows, length, element)
+    loads = ops(module, LoadFragmentOp)
+    assert sum(len(load.offsets) for load in loads) <= 64
+    assert all(is_shared(load.buffer) for load in ops(module, LoadOp))
+
+
+def test_the_logarithm() -> None:
+    softmax(6, 300, "f32", log=True)
+
+
+@pytest.mark.parametrize(
+    ("rows", "length", "shuffles", "barriers"),
+    [(2000, 64, 8, 0), (100000, 16, 4, 0), (4, 4096, 20, 4), (20000, 5, 6, 0)],
+)
+def test_teams(rows: int, length: int, shuffles: int, barriers: int) -> None:
+    """Two reductions: short rows are exchanged within a part of a warp, long ones between warps too."""
+    module = softmax(rows, length, "f32")
+    assert (len(ops(module, ShuffleOp)), len(ops(module, BarrierOp))) == (shuffles, barriers)
