@@ -91,12 +91,15 @@ PHASES = (
                 "cuda",
                 "fp16",
             ),
-            Step("fold-moves-into-attention", "heads are read and written where they lie", "cuda", "fp16"),
+            Step(
+                "fuse-attention{elements=float32 multiple={lanes}}",
+                "products around a softmax, once the first has its scale and mask as epilogue",
+                "cpu",
+            ),
+            Step("fold-moves-into-attention", "heads are read and written where they lie"),
             Step(
                 "fuse-sibling-products",
                 "queries, keys and values are one product, once attention finds its columns in any tensor",
-                "cuda",
-                "fp16",
             ),
             Step("eliminate-dead-layers", "what fusion left without a reader goes"),
             Step("cse", "equal launches and constants are shared"),

@@ -31,8 +31,9 @@ class FuseAttentionPass(ModulePass):
     What the first product's epilogue does (scale, mask, bias) becomes the score; roundings of scores and weights to
     half precision disappear. Between softmax and the second product there may be conversions, and a layer that puts
     zeros in place of not-a-number, for rows of which everything is masked. Nothing else reads the scores or the
-    weights, and the second product has no epilogue of its own. Heads are at most `most-width` elements wide, and of a
-    type in `elements`: for others there is no kernel that keeps the scores out of memory.
+    weights, and the second product has no epilogue of its own. Heads are at most `most-width` elements wide, those of
+    the values a multiple of `multiple`, of a type in `elements`: for others there is no kernel that keeps the scores
+    out of memory.
 
     Before:
 
@@ -48,6 +49,7 @@ class FuseAttentionPass(ModulePass):
     name = "fuse-attention"
 
     most_width: int = 128
+    multiple: int = 1
     elements: tuple[str, ...] = ("float16", "bfloat16")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -73,6 +75,7 @@ class FuseAttentionPass(ModulePass):
     def _is_narrow(self, parts: _Parts) -> bool:
         widths = (_depth(parts.first), dims(parts.second.output.type)[-1])
         known = all(isinstance(width, int) and 0 < width <= self.most_width for width in widths)
+        known = known and widths[1] % self.multiple == 0
         operands = (parts.first.lhs, parts.first.rhs, parts.second.rhs)
         return known and all(element_name(element_of(value.type)) in self.elements for value in operands)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from xdsl.dialects.builtin import IntegerAttr, f32, i64
 from xdsl.ir import Operation, SSAValue
@@ -27,6 +28,7 @@ OPS = (AttentionOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
+_HEADS_TOGETHER = 16  # whose keys and values fit into the second-level cache
 _SMALLEST_COPY = 4  # bytes of the smallest asynchronous copy
 _INDEX_LIMIT = 2**31
 
@@ -121,18 +123,26 @@ def _shapes(op: AttentionOp, lowering: Lowering) -> Sequence[FlashShape]:
 
 
 def _place(k: KernelBuilder, op: AttentionOp, shape: FlashShape) -> tuple[SSAValue, list[SSAValue]]:
-    """The tile of queries and the batch entry of a block. With causal attention long tiles come first."""
+    """The tile of queries and the batch entry of a block: tiles of one head after each other, as they share its keys.
+
+    With causal attention long tiles come first, those of a few heads, so that no block is left alone in the end.
+    """
     block = k.value(BlockIdOp(0))
     block.name_hint = "block"
-    count = k.size(ceil_div(op.queries, shape.queries))
-    tile, rest = k.rem(block, count), k.div(block, count)
-    if op.last_key is not None:
-        tile = k.sub(k.sub(count, 1), tile)
+    count, heads = k.size(ceil_div(op.queries, shape.queries)), product(op.batch)
+    if op.last_key is None:
+        tile, head = k.rem(block, count), k.div(block, count)
+    else:
+        together = gcd(heads, _HEADS_TOGETHER) if isinstance(heads, int) else 1
+        group = k.mul(count, together)
+        within = k.rem(block, group)
+        tile = k.sub(k.sub(count, 1), k.div(within, together))
+        head = k.add(k.mul(k.div(block, group), together), k.rem(within, together))
     indices: list[SSAValue] = []
     for size in reversed(op.batch):
         extent = k.size(size)
-        indices.append(k.rem(rest, extent))
-        rest = k.div(rest, extent)
+        indices.append(k.rem(head, extent))
+        head = k.div(head, extent)
     return tile, list(reversed(indices))
 
 

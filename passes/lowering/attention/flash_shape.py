@@ -5,20 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _PROCESSORS = 132
-_GIGAHERTZ = 1.7
-# Cycles of one warp: before the first and after the last tile of keys; for each tile whatever its size; for each 16 x 8
-# tile of scores; for each 16 x 8 x 16 product of the matrix unit. A processor's four schedulers share the work.
-_START, _TILE, _SCORES, _PRODUCT = 2500, 500, 14, 16
-_SCHEDULERS = 4
+_LAUNCH = 2.2  # microseconds of a launch that does nothing
+_CAUSAL = 0.6  # of the tiles, as blocks do not get equally many
+# The part of a tile's time that does not grow with the width of the heads, and the width for which times were measured.
+_FIXED, _WIDTH = 0.2, 64
 
 
 @dataclass(frozen=True)
 class FlashShape:
-    """Each of `warps` warps has `rows` times 16 queries; `keys` keys are in shared memory at a time."""
+    """Each of `warps` warps has `rows` times 16 queries; `keys` keys are in shared memory at a time.
+
+    In microseconds, as measured: a tile of keys takes `alone` where a processor has one block, each of many blocks
+    takes `tile` of it for a tile, and `block` besides.
+    """
 
     warps: int
     rows: int
     keys: int
+    alone: float
+    tile: float
+    block: float
 
     @property
     def threads(self) -> int:
@@ -35,10 +41,10 @@ class FlashShape:
 
 
 _SHAPES = (
-    FlashShape(4, 2, 64),
-    FlashShape(4, 1, 64),
-    FlashShape(2, 1, 64),
-    FlashShape(1, 1, 64),
+    FlashShape(4, 2, 64, alone=1.03, tile=0.948, block=1.6),
+    FlashShape(4, 1, 64, alone=0.757, tile=0.549, block=0.5),
+    FlashShape(2, 1, 64, alone=0.6, tile=0.38, block=0.22),
+    FlashShape(1, 1, 64, alone=0.55, tile=0.374, block=0.02),
 )
 _MOST_ACCUMULATORS = 64  # of one thread, for a row of results
 _WIDEST = 128  # elements of a head
@@ -75,12 +81,6 @@ class FlashWork:
         """About how long it takes."""
         blocks = self.heads * -(-self.queries // shape.queries)
         tiles = -(-self.keys // shape.keys)
-        if self.causal:
-            tiles = (tiles + 1) / 2
-        scores = shape.rows * shape.keys // 8
-        products = scores * (-(-self.depth // 16) + -(-self.columns // 16) / 1)
-        work = _TILE + scores * _SCORES + products * _PRODUCT / (1.5 if shape.rows > 1 else 1)
-        alone = _START + tiles * (_TILE + work)
-        # Warps beyond the schedulers take turns.
-        busy = -(-blocks * shape.warps // (_PROCESSORS * _SCHEDULERS)) * tiles * work
-        return max(alone, _START + busy) / (1000 * _GIGAHERTZ)
+        slower = _FIXED + (1 - _FIXED) * (self.depth + self.columns) / (2 * _WIDTH)
+        each = shape.block + tiles * shape.tile * slower * (_CAUSAL if self.causal else 1)
+        return _LAUNCH + max(shape.block + tiles * shape.alone * slower, -(-blocks // _PROCESSORS) * each)

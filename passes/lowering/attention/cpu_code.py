@@ -1,0 +1,132 @@
+"""What kernels of attention on register tiles are written with: sizes, addresses, loops, sums in a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Block, SSAValue
+
+from mlirt.dialects.fused.attention import AttentionOp
+from mlirt.dialects.kernel.tile import TileFillOp
+from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.passes.lowering.attention.cpu_shape import CpuShape
+from mlirt.passes.lowering.attention.walks import Walk, Walks
+from mlirt.passes.lowering.kernel_builder import Stride
+from mlirt.passes.lowering.lowering import KernelBuilder
+
+_UNROLLED = 4
+_FACTORS = 16  # room for one of each row, such that vectors stay aligned
+
+
+class CpuCode:
+    """Appends to a kernel that computes `op` on tiles of a shape."""
+
+    def __init__(self, k: KernelBuilder, op: AttentionOp, walks: Walks, shape: CpuShape) -> None:
+        self.k, self.op, self.walks, self.shape = k, op, walks, shape
+        columns = op.columns
+        assert isinstance(columns, int)
+        self.columns = columns
+        self.panels = ceil_div(op.keys, shape.width)
+        self.pitch = self.panels * shape.width
+        """Elements of a row of scores."""
+        self._sizes: dict[str, SSAValue] = {}
+
+    @property
+    def scratch_elements(self) -> Dim:
+        """The memory of a worker: keys, values, scores, and a factor for each row."""
+        return self.pitch * (self.op.depth + self.columns + self.shape.rows) + _FACTORS
+
+    def part_of_values(self, values: SSAValue, part: int) -> SSAValue:
+        """Where the packed values of a part of the columns start."""
+        return self.k.add(values, self.k.mul(self.size("part_size", self.pitch * self.shape.width), part))
+
+    def sum_over(
+        self,
+        name: str,
+        extent: Dim,
+        add: Callable[[int], Callable[[SSAValue, SSAValue], SSAValue]],
+        bounds: tuple[SSAValue, SSAValue] | None = None,
+    ) -> SSAValue:
+        """A tile of sums: several steps at once, then what is left. `bounds` are the end of either."""
+        k, shape = self.k, self.shape
+        tile = k.value(TileFillOp(k.constant(0.0, f32), shape.rows, shape.vectors, shape.lanes))
+        tile.name_hint = "sums"
+        whole, stop = bounds or (
+            self.size(f"whole_{name}", extent // _UNROLLED * _UNROLLED),
+            self.size(name, extent),
+        )
+        tile = self._sum(k.constant(0), whole, _UNROLLED, tile, add(_UNROLLED))
+        if bounds is not None or extent % _UNROLLED != 0:
+            tile = self._sum(whole, stop, 1, tile, add(1))
+        return tile
+
+    def unrolled(self, count: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """The end of the steps that are taken several at once, and of all steps."""
+        k = self.k
+        return named(k.mul(k.div(count, _UNROLLED), _UNROLLED), "whole"), count
+
+    def _sum(
+        self,
+        start: SSAValue,
+        stop: SSAValue,
+        step: int,
+        tile: SSAValue,
+        body: Callable[[SSAValue, SSAValue], SSAValue],
+    ) -> SSAValue:
+        k = self.k
+        block = Block(arg_types=[start.type, tile.type])
+        block.args[0].name_hint = "k"
+        op = scf.ForOp(start, stop, k.constant(step), [tile], block)
+        with k.inside(block):
+            k.insert(scf.YieldOp(body(block.args[0], block.args[1])))
+        k.insert(op)
+        op.results[0].name_hint = tile.name_hint
+        return op.results[0]
+
+    def count(self, start: SSAValue, stop: SSAValue, step: int, name: str, body: Callable[[SSAValue], None]) -> None:
+        """`for name in range(start, stop, step): body(name)`."""
+        k = self.k
+        block = Block(arg_types=[start.type])
+        block.args[0].name_hint = name
+        with k.inside(block):
+            body(block.args[0])
+            k.insert(scf.YieldOp())
+        k.insert(scf.ForOp(start, stop, k.constant(step), [], block))
+
+    def size(self, name: str, dim: Dim) -> SSAValue:
+        """A size that is one argument of the kernel wherever it is used."""
+        if name not in self._sizes:
+            self._sizes[name] = named(self.k.size(dim), name)
+        return self._sizes[name]
+
+    def buffer(self, walk: Walk) -> SSAValue:
+        return self.k.buffer(walk.value, walk.offset)
+
+    def address(self, batch: Sequence[SSAValue], walk: Walk) -> SSAValue:
+        """Where the elements of a batch entry start."""
+        k, total = self.k, self.k.constant(0)
+        for index, step in zip(batch, walk.batch, strict=True):
+            stride: Stride = k.stride(step)
+            if stride != 0:
+                total = k.add(total, k.mul(index, stride))
+        return total
+
+
+class Places:
+    """Where the parts of a worker's memory start."""
+
+    def __init__(self, code: CpuCode, memory: SSAValue, keys: SSAValue) -> None:
+        k, pitch = code.k, code.pitch
+        self.memory, self.keys = memory, keys
+        self.values = named(k.add(keys, code.size("keys_size", pitch * code.op.depth)), "values_at")
+        self.scores = named(k.add(self.values, code.size("values_size", pitch * code.columns)), "scores_at")
+        self.factors = named(k.add(self.scores, code.size("scores_size", pitch * code.shape.rows)), "factors_at")
+
+
+def named(value: SSAValue, name: str) -> SSAValue:
+    """A value that has a line of its own in the generated text."""
+    if value.name_hint is None:
+        value.name_hint = name
+    return value

@@ -1,0 +1,43 @@
+"""Register tiles for attention on a CPU: how many rows and vectors of accumulators there are. No IR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlirt.dialects.symbolic import Dim, ceil_div, minimum
+
+# Rows by the number of vectors, for each width: with the factors they fit into the registers.
+_ROWS = {512: {4: 6, 3: 8, 2: 12, 1: 14}, 256: {2: 6, 1: 12}, 128: {2: 4, 1: 8}}
+# Tasks for each worker, so that none waits long for the last one.
+_TASKS = 4
+
+
+@dataclass(frozen=True)
+class CpuShape:
+    """`rows` queries at a time, with `vectors` vectors of keys, and later of columns."""
+
+    rows: int
+    vectors: int
+    lanes: int
+
+    @property
+    def width(self) -> int:
+        return self.vectors * self.lanes
+
+
+def shape_for(queries: Dim, columns: int, vector_bits: int) -> CpuShape | None:
+    """The tile whose vectors cover the columns of a head; None where whole vectors do not."""
+    lanes = vector_bits // 32
+    if columns % lanes:
+        return None
+    rows = _ROWS[vector_bits]
+    vectors = max(count for count in rows if columns // lanes % count == 0)
+    most = queries if isinstance(queries, int) else rows[vectors]
+    return CpuShape(min(rows[vectors], max(1, most)), vectors, lanes)
+
+
+def blocks_per_head(heads: Dim, row_tiles: Dim, threads: int) -> Dim:
+    """Into how many tasks a head is cut: each brings keys and values into place again."""
+    wish = threads * _TASKS
+    blocks = minimum(row_tiles, -(-wish // heads) if isinstance(heads, int) else 1)
+    return ceil_div(row_tiles, ceil_div(row_tiles, blocks))
