@@ -48,3 +48,14 @@ def _cost(shape: TileShape, length: Dim, blocks: int) -> float:
 def cycles(shape: TileShape) -> float:
     """For one step of the sum: two multiplications, or two loads, in a cycle; each sum waits for the one before it."""
     return max(shape.pixels * shape.blocks / 2, (shape.pixels + shape.blocks) / 2 + 0.5, _LATENCY)
+
+
+def lines_for_each(lines: int, tiles: int | None) -> int:
+    """How many of the `lines` lines that are read in a step each of `tiles` tiles asks for, so that all are asked for.
+
+    It is a power of two, so that few kernels differ in it; one where the number of tiles is not known.
+    """
+    each = 1
+    while tiles is not None and each * tiles < lines and each < lines:
+        each *= 2
+    return each

@@ -11,7 +11,7 @@ from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of, is_flat
 from mlirt.passes.lowering.convolution.cpu_packing import pack, pack_depthwise
-from mlirt.passes.lowering.convolution.cpu_tile_choice import TileShape, choose_tile, cycles
+from mlirt.passes.lowering.convolution.cpu_tile_choice import TileShape, choose_tile, cycles, lines_for_each
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tile_code import TileCode
 from mlirt.passes.lowering.tile_rows import Grid, Place, TileRows
@@ -115,15 +115,24 @@ class ConvolutionKernel(TileRows):
         block, valid = self._blocks_out(place.panel)
         code.finish(sums, self.spans(place, block, pixel), rows, valid)
 
-    def _ahead(self, place: Place, pixel: SSAValue) -> SSAValue | None:
-        """How far ahead weights are asked for: those of the next panel, of which each tile brings one line in eight."""
-        code, k = self.code, self.k
+    def _ahead(self, place: Place, pixel: SSAValue) -> list[SSAValue]:
+        """How far ahead the weights lie that a tile asks for in each step: its part of the next panel's lines."""
+        code, k, lanes = self.code, self.k, self.geometry.lanes
         if self.geometry.depth == 1:
-            return None
+            return []
         lines = min(self.geometry.depth, _UNROLLED) * self.shape.blocks
+        each = lines_for_each(lines, self._tiles_of_panel())
         number = k.add(place.row, k.div(pixel, self.shape.pixels))
-        line = k.mul(k.rem(number, lines), self.geometry.lanes)
-        return code.named(k.add(code.size("panel_size", self._panel_size()), line), "ahead")
+        line = k.mul(k.rem(number, -(-lines // each)), lanes * each)
+        first = code.named(k.add(code.size("panel_size", self._panel_size()), line), "ahead")
+        return [k.add(first, number * lanes) for number in range(each)]
+
+    def _tiles_of_panel(self) -> int | None:
+        """How many tiles a task multiplies with one panel, where that is known."""
+        rows, length, pixels = self.tasks.rows, self.grid.length, self.grid.pixels
+        if self.grid.is_flat:
+            return -(-rows // pixels) if isinstance(rows, int) else None
+        return rows * -(-length // pixels) if isinstance(rows, int) and isinstance(length, int) else None
 
     def _pixel_step(self) -> SSAValue:
         """The distance between the windows of neighbouring pixels; a number shapes the code."""
@@ -165,8 +174,8 @@ class ConvolutionKernel(TileRows):
         def multiply(place: SSAValue, depth: int, state: list[SSAValue]) -> list[SSAValue]:
             tile, w_at = state
             one = k.constant(1)
-            if self.ahead is not None:
-                k.insert(PrefetchOp(self.weights, k.add(w_at, self.ahead)))
+            for line in self.ahead:
+                k.insert(PrefetchOp(self.weights, k.add(w_at, line)))
             added = TileMultiplyAddOp(tile, self.input, place, step, one, self.weights, w_at, depth, rows)
             return [code.named(k.value(added), "added"), k.add(w_at, depth * self.width)]
 

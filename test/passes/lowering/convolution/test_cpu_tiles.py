@@ -12,7 +12,7 @@ from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.tile import TileForEachOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
 from mlirt.dialects.symbolic import sym
 from mlirt.passes.lowering.convolution.cpu_packing import pack, pack_depthwise
-from mlirt.passes.lowering.convolution.cpu_tile_choice import choose_tile
+from mlirt.passes.lowering.convolution.cpu_tile_choice import choose_tile, lines_for_each
 from mlirt.passes.pipeline import check_ir, run_passes
 
 CASES = {
@@ -65,7 +65,7 @@ def _lower(layer: Layer, bits: int) -> None:
 def test_kernels_are_shared_between_sizes() -> None:
     """Two layers of different size and the same structure have one kernel: sizes are arguments."""
     names: list[set[str]] = []
-    for height, channels in ((14, 32), (28, 64)):
+    for height, channels in ((28, 32), (56, 64)):
         layer = Layer(Case(channels, channels, height, height))
         _lower(layer, 512)
         kernels = [op for op in layer.module.ops if op.name == "kernel.func"]
@@ -97,3 +97,8 @@ def test_tiles_leave_registers_for_the_factors(bits: int) -> None:
             assert shape.pixels * shape.blocks + shape.blocks + 1 <= registers
             assert shape.blocks <= blocks
             assert not isinstance(length, int) or shape.pixels <= length
+
+
+def test_tiles_together_ask_for_all_lines_of_the_next_panel() -> None:
+    assert [lines_for_each(8, tiles) for tiles in (1, 3, 4, 7, 8, 100, None)] == [8, 4, 2, 2, 1, 1, 1]
+    assert lines_for_each(12, 1) >= 12
