@@ -16,7 +16,7 @@ from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import WrongSize
 from mlirt.runtime.host_memory import address_of
 from mlirt.runtime.launch_order import Access, predecessors
-from mlirt.runtime.manifest import Kernel, Manifest
+from mlirt.runtime.manifest import BufferArgument, Kernel, Manifest
 from mlirt.runtime.memory_planning import aligned
 from mlirt.runtime.plan_file import Plan
 from mlirt.runtime.shape_binding import Address, BoundArgument, BoundLaunch, ShapeBinding, TensorMap
@@ -229,12 +229,15 @@ class CudaProgram:
     def _accesses(self, launch: BoundLaunch) -> list[Access]:
         """The memory that a launch touches; weights are never written."""
         found: list[Access] = []
+        given = self._manifest.launches[launch.index].args
         for place, argument in enumerate(launch.args):
             address = argument.address if isinstance(argument, TensorMap) else argument
             if isinstance(address, Address) and self._manifest.buffers[address.root].kind != "weight":
                 start = self._bases[address.root]
                 writes = place in self._kernel(launch).written
-                found.append(Access(start, start + self._binding.sizes[address.root], writes))
+                argument_record = given[place]
+                part = argument_record.part if isinstance(argument_record, BufferArgument) else ()
+                found.append(Access(start, start + self._binding.sizes[address.root], writes, part))
         return found
 
     def _capture(self) -> Handle:

@@ -10,11 +10,29 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Access:
-    """Bytes from `start` to `end`, not included, that a launch reads, or perhaps writes."""
+    """Bytes from `start` to `end`, not included, that a launch reads, or perhaps writes.
+
+    Two accesses of the same bytes with a `part` have none in common, unless one part begins with the other.
+    """
 
     start: int
     end: int
     writes: bool
+    part: tuple[int, ...] = ()
+
+    def meets(self, other: "Access") -> bool:
+        """Whether both may touch one byte."""
+        if self.start >= other.end or other.start >= self.end:
+            return False
+        if (self.start, self.end) != (other.start, other.end):
+            return True
+        return all(one == another for one, another in zip(self.part, other.part, strict=False))
+
+    def covers(self, other: "Access") -> bool:
+        """Whether this touches all that the other one does."""
+        if (self.start, self.end) == (other.start, other.end):
+            return other.part[: len(self.part)] == self.part
+        return not self.part and self.start <= other.start and other.end <= self.end
 
 
 def predecessors(launches: Sequence[Sequence[Access]]) -> list[tuple[int, ...]]:
@@ -41,28 +59,22 @@ class _History:
     """Who touched which memory last: per piece of it the last writer, and the readers since."""
 
     def __init__(self) -> None:
-        self._writes: list[tuple[int, int, int]] = []
-        self._reads: list[tuple[int, int, int]] = []
+        self._pieces: list[tuple[Access, int]] = []
 
     def conflicts(self, accesses: Sequence[Access]) -> set[int]:
-        found: set[int] = set()
-        for access in accesses:
-            for pieces in (self._writes, self._reads) if access.writes else (self._writes,):
-                found.update(who for start, end, who in pieces if start < access.end and access.start < end)
-        return found
+        return {
+            who
+            for access in accesses
+            for piece, who in self._pieces
+            if (access.writes or piece.writes) and access.meets(piece)
+        }
 
     def note(self, number: int, accesses: Sequence[Access]) -> None:
         """Whoever touched what is now written was waited for, so that it need not be remembered."""
-        for access in accesses:
-            if access.writes:
-                self._writes = [piece for piece in self._writes if not _inside(piece, access)]
-                self._reads = [piece for piece in self._reads if not _inside(piece, access)]
-        for access in accesses:
-            (self._writes if access.writes else self._reads).append((access.start, access.end, number))
-
-
-def _inside(piece: tuple[int, int, int], access: Access) -> bool:
-    return access.start <= piece[0] and piece[1] <= access.end
+        written = [access for access in accesses if access.writes]
+        if written:
+            self._pieces = [piece for piece in self._pieces if not any(access.covers(piece[0]) for access in written)]
+        self._pieces += [(access, number) for access in accesses]
 
 
 def lanes(waits: Sequence[Sequence[int]], most: int) -> list[int]:

@@ -83,11 +83,15 @@ class Kernel:
 
 @dataclass(frozen=True)
 class BufferArgument:
-    """A pointer `offset` bytes into a buffer, of which the kernel uses `extent` bytes (None: not stated)."""
+    """A pointer `offset` bytes into a buffer, of which the kernel uses `extent` bytes (None: not stated).
+
+    The kernel touches that `part` of the buffer alone; `(0, 1)` is a part of `(0,)`, and `()` the whole.
+    """
 
     buffer: int
     offset: Expression
     extent: Expression | None
+    part: tuple[int, ...]
 
 
 @dataclass(frozen=True)

@@ -238,13 +238,22 @@ def _launch(
     )
 
 
+def _part(record: JsonRecord) -> tuple[int, ...]:
+    items = record.items("part", _MAX_RANK, [])
+    numbers = tuple(item for item in items if isinstance(item, int) and not isinstance(item, bool) and item >= 0)
+    if len(numbers) != len(items):
+        raise record.error("part", "expected whole numbers")
+    return numbers
+
+
 def _argument(raw: object, where: str, kind: str, buffer_count: int, names: Collection[str]) -> Argument:
     if kind == "ptr":
-        record = JsonRecord(raw, where, ("buffer", "offset", "bytes"))
+        record = JsonRecord(raw, where, ("buffer", "offset", "bytes", "part"))
         return BufferArgument(
             buffer=record.index("buffer", buffer_count, "buffers"),
             offset=record.formula("offset", names, 0),
             extent=None if record.get("bytes", None) is None else record.formula("bytes", names),
+            part=_part(record),
         )
     if kind == "map":
         table = JsonRecord(raw, where, ("map",)).table("map")

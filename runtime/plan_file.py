@@ -22,10 +22,10 @@ The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - 
                   "args": ["ptr" | "map" | "i64" | "i32" | "f32" | "f64"], "cluster": int, "dependent_launch": bool,
                   "written": [int]}]
      "launches": [{"kernel": index, "layer": str, "grid": [Expr, Expr, Expr], "no_barrier": bool, "serial": bool,
-                   "args": [{"buffer", "offset": Expr in bytes, "bytes": Expr} | {"int": Expr} | {"float": x} |
-                            {"map": {"buffer", "offset": Expr in bytes, "element": NumPy name, "sizes": [Expr],
-                                     "steps": [Expr in bytes], "box": [int], "swizzle": 0 | 32 | 64 | 128,
-                                     "lower", "upper", "stride": [int]}}]}]
+                   "args": [{"buffer", "offset": Expr in bytes, "bytes": Expr, "part": [int]} | {"int": Expr} |
+                            {"float": x} | {"map": {"buffer", "offset": Expr in bytes, "element": NumPy name,
+                                                   "sizes": [Expr], "steps": [Expr in bytes], "box": [int],
+                                                   "swizzle": 0 | 32 | 64 | 128, "lower", "upper", "stride": [int]}}]}]
      "sizes": [symbol]                                    symbols whose value only the run tells
      "program": [launch index | {"if": Place, "then": [..], "else": [..]}
                  | {"while": Place, "before": [..], "body": [..]} | {"require": Place, "message"}
@@ -45,6 +45,8 @@ What the fields leave open is settled so:
   * `align` (default 64) is the alignment that kernels need of the buffer's address. Arena and weights have at least 64;
     an array of the caller with less is copied.
   * A pointer argument must satisfy 0 <= offset <= bytes of the buffer, and offset + `bytes` (optional) <= that too.
+    With `part` the kernel touches nothing but that part of the buffer: no byte of it is in another part, unless one
+    list of numbers begins with the other.
   * A map describes a tensor that a CUDA kernel copies boxes from, outermost dimension first; with `stride` a window
     walks over its dimensions but the first and the last, from `lower` to the sizes plus `upper`. Its last element lies
     in the buffer.

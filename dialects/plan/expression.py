@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntAttr, NoneAttr, StringAttr
+from xdsl.dialects.builtin import AnyFloat, ArrayAttr, FloatAttr, IntAttr, NoneAttr, StringAttr
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
@@ -55,16 +55,25 @@ class ExpressionAttr(ParametrizedAttribute):
 class PointerAttr(ParametrizedAttribute):
     """A kernel argument that points into a buffer of the launch: `#plan.pointer<0, "4*n">` is operand 0 plus 4 n
     bytes.
+
+    With `part` the kernel touches that part of the buffer alone; parts with different numbers have no byte in common,
+    and `[0, 1]` is a part of `[0]`.
+
+    Example: `#plan.pointer<0, "64", part = [1]>`
     """
 
     name = "plan.pointer"
 
     operand: IntAttr = param_def()
     offset: StringAttr = param_def()
+    part: ArrayAttr[IntAttr] = param_def()
 
     @staticmethod
-    def of(operand: int, offset: Dim) -> PointerAttr:
-        return PointerAttr(IntAttr(operand), StringAttr(str(offset)))
+    def of(operand: int, offset: Dim, part: Sequence[int] = ()) -> PointerAttr:
+        return PointerAttr(IntAttr(operand), StringAttr(str(offset)), ArrayAttr(IntAttr(number) for number in part))
+
+    def part_numbers(self) -> list[int]:
+        return [number.data for number in self.part]
 
     def value(self) -> Dim:
         return parse(self.offset.data)
@@ -76,13 +85,20 @@ class PointerAttr(ParametrizedAttribute):
         with printer.in_angle_brackets():
             printer.print_string(f"{self.operand.data}, ")
             printer.print_attribute(self.offset)
+            if self.part:
+                printer.print_string(f", part = {self.part_numbers()}")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
             operand = parser.parse_integer()
             parser.parse_punctuation(",")
-            return [IntAttr(operand), StringAttr(parser.parse_str_literal())]
+            offset, part = parser.parse_str_literal(), list[int]()
+            if parser.parse_optional_punctuation(",") is not None:
+                parser.parse_keyword("part")
+                parser.parse_punctuation("=")
+                part = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+            return [IntAttr(operand), StringAttr(offset), ArrayAttr(IntAttr(number) for number in part)]
 
 
 # A pointer into an operand, a map of one, a whole number, or a constant.

@@ -160,7 +160,8 @@ class _Writer:
             return {"float": given.value.data}
         if isinstance(given, TensorMapAttr):
             return {"map": self.tensor_map(given, self.buffers[op.buffers[given.operand.data]])}
-        return {"buffer": self.buffers[op.buffers[given.operand.data]], "offset": to_json(given.value())}
+        record: Record = {"buffer": self.buffers[op.buffers[given.operand.data]], "offset": to_json(given.value())}
+        return record | {"part": given.part_numbers()} if given.part else record
 
     def tensor_map(self, given: TensorMapAttr, buffer: int) -> Record:
         size = byte_width(given.element)

@@ -25,8 +25,8 @@ def copy(value: SSAValue, target: Placement, layer: Operation, lowering: Lowerin
     k = lowering.kernel("copy")
     if _turn(k, nest, source, target, layer):
         return
-    reader = k.memory(source.buffer, element, source.offset)
-    writer = k.memory(target.buffer, element, target.offset)
+    reader = k.memory(source.buffer, element, source.offset, source.part)
+    writer = k.memory(target.buffer, element, target.offset, target.part)
     read_steps, write_steps = ([k.stride(step) for step in one.steps] for one in nest.operands)
     with k.parallel(list(nest.extents) or [1]) as loops:
         indices = loops[: len(nest.extents)]

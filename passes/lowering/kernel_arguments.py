@@ -36,7 +36,7 @@ class KernelArguments(IndexArithmetic):
         self.function.attributes["target"] = StringAttr(lowering.target.kind)
         self._arguments: list[Argument] = []
         self._buffers: list[SSAValue] = []
-        self._memories: dict[tuple[SSAValue, str, Attribute], SSAValue] = {}
+        self._memories: dict[tuple[SSAValue, str, Attribute, tuple[int, ...]], SSAValue] = {}
         self._sizes: dict[Dim, SSAValue] = {}
         self._strides: dict[SSAValue, list[Stride]] = {}
 
@@ -46,15 +46,18 @@ class KernelArguments(IndexArithmetic):
         """
         place = self.lowering.placements[value]
         element = element_of(value.type)
-        return self.memory(place.buffer, element, place.offset + elements * byte_width(element))
+        return self.memory(place.buffer, element, place.offset + elements * byte_width(element), place.part)
 
-    def memory(self, buffer: SSAValue, element: Attribute, offset: Dim = 0) -> SSAValue:
-        """A pointer into a `plan` buffer, `offset` bytes from its start; the same place is the same argument."""
-        key = (buffer, str(offset), element)
+    def memory(self, buffer: SSAValue, element: Attribute, offset: Dim = 0, part: tuple[int, ...] = ()) -> SSAValue:
+        """A pointer into a `plan` buffer, `offset` bytes from its start; the same place is the same argument.
+
+        With a `part`, nothing but that part of the buffer is touched.
+        """
+        key = (buffer, str(offset), element, part)
         if key not in self._memories:
             if buffer not in self._buffers:
                 self._buffers.append(buffer)
-            pointer = PointerAttr.of(self._buffers.index(buffer), offset)
+            pointer = PointerAttr.of(self._buffers.index(buffer), offset, part)
             self._memories[key] = self._argument(MemRefType(element, [DYNAMIC_INDEX]), pointer)
         return self._memories[key]
 

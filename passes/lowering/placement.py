@@ -36,11 +36,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Placement:
-    """Element `i..` of a tensor lies `sum of i * stride` elements after the byte `offset` of a buffer."""
+    """Element `i..` of a tensor lies `sum of i * stride` elements after the byte `offset` of a buffer.
+
+    Inputs of a concatenation have parts of its buffer, by their positions, from the outermost concatenation inwards: no
+    two parts have bytes in common, but for a part of another one.
+    """
 
     buffer: SSAValue
     offset: Dim
     strides: tuple[Dim, ...]
+    part: tuple[int, ...] = ()
 
 
 class Placements:
@@ -104,7 +109,7 @@ class Placements:
             return None
         source = self[op.input]
         steps = reshaped_strides(dims(op.input.type), source.strides, dims(op.output.type))
-        return None if steps is None else Placement(source.buffer, source.offset, steps)
+        return None if steps is None else Placement(source.buffer, source.offset, steps, source.part)
 
     def part(self, op: ConcatOp, position: int) -> Placement:
         """Where an input of a concatenation lies in the result."""
@@ -113,7 +118,7 @@ class Placements:
         for value in op.inputs[:position]:
             before = before + dims(value.type)[axis]
         step = whole.strides[axis] * byte_width(element_of(op.output.type))
-        return Placement(whole.buffer, whole.offset + before * step, whole.strides)
+        return Placement(whole.buffer, whole.offset + before * step, whole.strides, (*whole.part, position))
 
     def put(self, value: SSAValue, place: Placement) -> None:
         """Let a value lie at a place, in row-major order: its producer, or a copy, will write it there."""

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 from mlirt.runtime.launch_order import Access, lanes, predecessors
 
 
-def access(start: int, size: int, writes: bool) -> Access:
-    return Access(start, start + size, writes)
+def access(start: int, size: int, writes: bool, part: tuple[int, ...]) -> Access:
+    return Access(start, start + size, writes, part)
 
 
-ACCESS = st.builds(access, st.integers(0, 20), st.integers(0, 6), st.booleans())
+PARTS = st.sampled_from([(), (), (0,), (1,), (0, 1), (0, 2)])
+ACCESS = st.builds(access, st.integers(0, 9), st.integers(0, 4), st.booleans(), PARTS)
 RUNS = st.lists(st.lists(ACCESS, max_size=3), max_size=12)
 
 
@@ -34,7 +35,13 @@ def closure(waits: list[tuple[int, ...]]) -> list[set[int]]:
 
 def conflict(one: list[Access], other: list[Access]) -> bool:
     pairs = [(a, b) for a in one for b in other if a.writes or b.writes]
-    return any(max(a.start, b.start) < min(a.end, b.end) for a, b in pairs)
+    return any(max(a.start, b.start) < min(a.end, b.end) and not apart(a, b) for a, b in pairs)
+
+
+def apart(a: Access, b: Access) -> bool:
+    """Whether two accesses of one buffer are to different parts of it."""
+    shared = min(len(a.part), len(b.part))
+    return (a.start, a.end) == (b.start, b.end) and a.part[:shared] != b.part[:shared]
 
 
 @given(RUNS)
@@ -57,6 +64,11 @@ def test_readers_run_together() -> None:
 
 def test_memory_that_is_used_again_keeps_its_readers_in_front() -> None:
     assert predecessors([[write(0)], [read(0), write(1)], [write(0)]]) == [(), (0,), (1,)]
+
+
+def test_parts_of_a_buffer_are_written_side_by_side_and_read_as_a_whole() -> None:
+    halves = [[read(9), Access(0, 8, True, (number,))] for number in range(2)]
+    assert predecessors([*halves, [Access(0, 8, False)]]) == [(), (), (0, 1)]
 
 
 def test_a_chain_stays_in_one_lane_and_branches_part() -> None:

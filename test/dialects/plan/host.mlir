@@ -13,8 +13,8 @@ func.func @main(%x: tensor<?x3xf32, #trt.dims<["n", "3"]>>) -> (tensor<?x3xf32, 
   %h = plan.buffer {bytes = #plan.expression<"64">, halo = "4x4 halo 1", first = 0 : i64, last = 2 : i64, offset = #plan.expression<"256">} : !plan.memory
   // CHECK: %v = plan.view %b {offset = #plan.expression<"4*n">, bytes = #plan.expression<"8*n">} : !plan.memory -> !plan.memory
   %v = plan.view %b {offset = #plan.expression<"4*n">, bytes = #plan.expression<"8*n">} : !plan.memory -> !plan.memory
-  // CHECK: plan.launch %in, %w, %b {kernel = @scale_1a2b3c4d, args = [#plan.pointer<0, "0">, #plan.pointer<2, "4*n">, #plan.expression<"3*n">, 5.000000e-01 : f32], grid = [#plan.expression<"(3*n + 255) // 256">, #plan.expression<"1">, #plan.expression<"1">]} : !plan.memory, !plan.memory, !plan.memory
-  plan.launch %in, %w, %b {kernel = @scale_1a2b3c4d, args = [#plan.pointer<0, "0">, #plan.pointer<2, "4*n">, #plan.expression<"3*n">, 5.0e-01 : f32], grid = [#plan.expression<"(3*n + 255) // 256">, #plan.expression<"1">, #plan.expression<"1">]} : !plan.memory, !plan.memory, !plan.memory
+  // CHECK: plan.launch %in, %w, %b {kernel = @scale_1a2b3c4d, args = [#plan.pointer<0, "0">, #plan.pointer<2, "4*n", part = [0, 1]>, #plan.expression<"3*n">, 5.000000e-01 : f32], grid = [#plan.expression<"(3*n + 255) // 256">, #plan.expression<"1">, #plan.expression<"1">]} : !plan.memory, !plan.memory, !plan.memory
+  plan.launch %in, %w, %b {kernel = @scale_1a2b3c4d, args = [#plan.pointer<0, "0">, #plan.pointer<2, "4*n", part = [0, 1]>, #plan.expression<"3*n">, 5.0e-01 : f32], grid = [#plan.expression<"(3*n + 255) // 256">, #plan.expression<"1">, #plan.expression<"1">]} : !plan.memory, !plan.memory, !plan.memory
   // CHECK: plan.launch {kernel = @nothing, args = []}
   plan.launch {kernel = @nothing, args = []}
   // CHECK: %y = plan.output %b : !plan.memory -> tensor<?x3xf32, #trt.dims<["n", "3"]>>
