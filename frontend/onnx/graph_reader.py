@@ -16,6 +16,8 @@ from mlirt.errors import InvalidModelError, MlirtError
 from mlirt.frontend.onnx.dimension_names import identifier
 from mlirt.frontend.onnx.function_bodies import FunctionTable, body_of
 from mlirt.frontend.onnx.handlers import Handler, handler_for
+from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
+from mlirt.frontend.onnx.narrow_values import check_narrow_inputs, with_narrow_types
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.node_order import node_label, ordered_nodes
@@ -102,7 +104,12 @@ class GraphReader:
             type_ = tensor(element(stored.data_type, what), shape_of(stored, what))
             scope.values.setdefault(
                 stored.name,
-                Value(type_, load=lambda t=stored, w=what: read_tensor(t, w, scope.folder), hint=stored.name),
+                Value(
+                    type_,
+                    load=lambda t=stored, w=what: read_tensor(t, w, scope.folder),
+                    hint=stored.name,
+                    narrow=NARROW_TYPES.get(stored.data_type),
+                ),
             )
 
     def _output(self, scope: Scope, name: str) -> Value:
@@ -147,7 +154,9 @@ class GraphReader:
             handler = handler_for(node.domain, node.op_type, node.opset)
             if handler is None:
                 return self._expanded(node, proto)
-            return self._arithmetic(node, handler) or _listed(handler(self.net, node))
+            check_narrow_inputs(node)
+            results = self._arithmetic(node, handler) or _listed(handler(self.net, node))
+            return with_narrow_types(node, results)
         except MlirtError:
             raise
         except _DAMAGE as error:

@@ -20,6 +20,7 @@ from mlirt.frontend.onnx.dimension_names import DimensionNames, given_dims, iden
 from mlirt.frontend.onnx.function_bodies import function_table
 from mlirt.frontend.onnx.graph_reader import GraphReader, Scope
 from mlirt.frontend.onnx.model_reader import ModelSource, opsets, read_model
+from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.number_arrays import Array
 from mlirt.frontend.onnx.refusals import not_supported
@@ -90,6 +91,7 @@ def _read_inputs(graph: GraphProto, net: Network, scope: Scope, shapes: Shapes, 
             if value.name in constants
             else _argument(value.name, type_, net)
         )
+        scope.values[value.name].narrow = NARROW_TYPES.get(value.type.tensor_type.elem_type)
 
 
 def _argument(name: str, type_: Tensor, net: Network) -> Value:

@@ -24,6 +24,7 @@ from mlirt.dialects.weights import WeightStore
 from mlirt.errors import InvalidModelError, UnsupportedError
 from mlirt.frontend.onnx.assumptions import Assumptions
 from mlirt.frontend.onnx.dimension_names import identifier
+from mlirt.frontend.onnx.narrow_types import NarrowType
 from mlirt.frontend.onnx.number_arrays import Array, Numbers, as_numbers
 from mlirt.frontend.onnx.properties import properties_of
 from mlirt.frontend.onnx.refusals import ValueNeededError
@@ -44,6 +45,7 @@ class Value:
     """A tensor of the network: an SSA value, an array, or a promise of either.
 
     `numbers` are the elements as dimensions, where the tensor is small and they follow from the shapes of the inputs.
+    `narrow` is what the elements stand for where the model gives them a type that is stored in a wider one.
     """
 
     type: Tensor
@@ -52,6 +54,7 @@ class Value:
     make: Callable[[], SSAValue] | None = None
     numbers: Numbers | None = None
     hint: str = ""
+    narrow: NarrowType | None = None
     _array: Array | None = field(default=None, repr=False)
 
     @property

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from onnx import TensorProto
+from xdsl.ir import Attribute
 
+from mlirt.dialects.tensor_types import element_type
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
+from mlirt.frontend.onnx.narrow_values import narrowed, widened
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.tensor_reader import dtype, element_name
@@ -15,7 +19,15 @@ from mlirt.frontend.onnx.tensor_reader import dtype, element_name
 def cast(net: Network, node: Node) -> Value:
     if node.opset < 6:
         return layers.cast(net, node.input(0), _named_type(node, node.text("to")))
-    return layers.cast(net, node.input(0), element_name(node.integer("to"), node.label))
+    target = node.integer("to")
+    kind = NARROW_TYPES.get(target)
+    if kind is not None:
+        return narrowed(net, node.input(0), kind, bool(node.integer("saturate", 1)))
+    return _cast(net, node.input(0), element_type(element_name(target, node.label)))
+
+
+def _cast(net: Network, x: Value, element: Attribute) -> Value:
+    return layers.cast(net, x, element) if x.narrow is None else widened(net, x, element)
 
 
 def _named_type(node: Node, name: str) -> str:
@@ -27,7 +39,10 @@ def _named_type(node: Node, name: str) -> str:
 
 @onnx_op("CastLike", since=15)
 def cast_like(net: Network, node: Node) -> Value:
-    return layers.cast(net, node.input(0), node.input(1).element)
+    like = node.input(1)
+    if like.narrow is not None:
+        return narrowed(net, node.input(0), like.narrow, bool(node.integer("saturate", 1)))
+    return _cast(net, node.input(0), like.element)
 
 
 @onnx_op("BitCast")

@@ -9,6 +9,7 @@ import numpy as np
 from mlirt.dialects.symbolic import Dim
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node, scalar
 from mlirt.frontend.onnx.tensor_reader import dtype, element_name
@@ -19,7 +20,9 @@ LARGEST_RANGE = 1 << 26
 @onnx_op("Constant")
 def constant(net: Network, node: Node) -> Value:
     if node.has("value"):
-        return net.constant(node.tensor("value"))
+        value = net.constant(node.tensor("value"))
+        value.narrow = NARROW_TYPES.get(node.attributes["value"].t.data_type)
+        return value
     if node.has("value_float"):
         return net.constant(np.array(node.real("value_float"), np.float32))
     if node.has("value_floats"):

@@ -7,11 +7,18 @@ from collections.abc import Callable, Sequence
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.ops_convolution import convolve
 from mlirt.frontend.onnx.ops_matmul import product as matrix_product
-from mlirt.frontend.onnx.quantized import dequantized, quantized, without_offset
+from mlirt.frontend.onnx.quantized import (
+    dequantized,
+    dequantized_floats,
+    quantized,
+    quantized_narrowly,
+    without_offset,
+)
 from mlirt.frontend.onnx.tensor_reader import element_name
 
 # Sums of this many products of 8-bit numbers are exact in float32.
@@ -23,17 +30,23 @@ Triple = tuple[Value, Value, Value | None]
 @onnx_op("QuantizeLinear", since=10)
 @onnx_op("QuantizeLinear", domain="com.microsoft")
 def quantize_linear(net: Network, node: Node) -> Value:
-    zero = node.optional(2)
-    target = element_name(node.integer("output_dtype"), node.label) if node.integer("output_dtype", 0) else "uint8"
-    element = target if zero is None else zero.element_name
+    zero, target = node.optional(2), node.integer("output_dtype", 0)
+    kind = NARROW_TYPES.get(target) if zero is None else zero.narrow
+    if kind is not None:
+        return quantized_narrowly(net, node, kind)
+    name = element_name(target, node.label) if target else "uint8"
+    element = name if zero is None else zero.element_name
     return quantized(net, node, node.input(0), node.input(1), zero, node.integer("axis", 1), element)
 
 
 @onnx_op("DequantizeLinear", since=10)
 @onnx_op("DequantizeLinear", domain="com.microsoft")
 def dequantize_linear(net: Network, node: Node) -> Value:
-    result = dequantized(net, node, node.input(0), node.input(1), node.optional(2), node.integer("axis", 1))
-    target = node.integer("output_dtype", 0)
+    x, zero, target = node.input(0), node.optional(2), node.integer("output_dtype", 0)
+    if x.narrow is not None and not x.narrow.is_integer:
+        result = dequantized_floats(net, node)
+    else:
+        result = dequantized(net, node, x, node.input(1), zero, node.integer("axis", 1))
     return layers.cast(net, result, element_name(target, node.label)) if target else result
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import element_type, is_float, tensor
 from mlirt.frontend.onnx import layers
+from mlirt.frontend.onnx.narrow_types import NarrowType
+from mlirt.frontend.onnx.narrow_values import clipped, narrowed, widened
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 
@@ -75,6 +77,44 @@ def _by_blocks(net: Network, node: Node, x: Value, scale: Value, zero: Value | N
     if zero is not None:
         rounded = layers.binary(net, "sum", rounded, layers.cast(net, _repeated(net, node, x, zero, axis), x.element))
     return layers.cast(net, layers.activation(net, "clip", rounded, float(limits.min), float(limits.max)), element)
+
+
+def quantized_narrowly(net: Network, node: Node, kind: NarrowType) -> Value:
+    """x / scale (+ zero) as integers of less than 8 bits, or rounded to a float of at most 8 bits."""
+    x, zero, axis = layers.in_float(net, node.input(0)), node.optional(2), node.integer("axis", 1)
+    ratio = layers.binary(net, "div", x, layers.cast(net, _spread(net, node, x, node.input(1), axis), x.element))
+    if zero is not None and kind.bits == 4 and not kind.is_integer:
+        # The sum with zero makes a positive zero of a negative one; for 8-bit floats ONNX leaves it out.
+        ratio = layers.binary(net, "sum", ratio, _spread(net, node, x, _wide(net, zero, x), axis))
+    if not kind.is_integer:
+        return narrowed(net, ratio, kind, bool(node.integer("saturate", 1)))
+    whole = layers.unary(net, "round", ratio)
+    if zero is not None:
+        whole = layers.binary(net, "sum", whole, _spread(net, node, x, _wide(net, zero, x), axis))
+    return clipped(net, whole, kind)
+
+
+def dequantized_floats(net: Network, node: Node) -> Value:
+    """(x - zero) * scale for floats of at most 8 bits."""
+    scale, zero, axis = node.input(1), node.optional(2), node.integer("axis", 1)
+    x = widened(net, node.input(0), scale.element)
+    if zero is not None:
+        x = layers.binary(net, "sub", x, _spread(net, node, x, _wide(net, zero, x), axis))
+    return layers.binary(net, "prod", x, _spread(net, node, x, scale, axis))
+
+
+def _wide(net: Network, value: Value, like: Value) -> Value:
+    return layers.cast(net, value, like.element) if value.narrow is None else widened(net, value, like.element)
+
+
+def _spread(net: Network, node: Node, x: Value, coefficient: Value, axis: int) -> Value:
+    """A coefficient of all, of each slice of an axis, or of each block, so that it broadcasts to `x`."""
+    if _is_single(coefficient):
+        return layers.reshape(net, coefficient, [1] * x.rank)
+    if coefficient.rank > 1:
+        return _repeated(net, node, x, coefficient, axis)
+    along = node.from_front(axis, x.rank)
+    return layers.reshape(net, coefficient, [coefficient.dims[0] if k == along else 1 for k in range(x.rank)])
 
 
 def without_offset(net: Network, x: Value, zero: Value | None, shape: Sequence[Dim] | None = None) -> Value:

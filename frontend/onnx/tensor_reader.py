@@ -12,6 +12,7 @@ from xdsl.ir import Attribute
 
 from mlirt.dialects.tensor_types import element_type
 from mlirt.errors import InvalidModelError, UnsupportedError
+from mlirt.frontend.onnx.narrow_types import NARROW_TYPES, read_narrow
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -63,8 +64,14 @@ def element_name(data_type: int, what: str) -> str:
 
 
 def element(data_type: int, what: str) -> Attribute:
-    """The element type of an ONNX data type."""
-    return element_type(element_name(data_type, what))
+    """The element type in which a network stores tensors of an ONNX data type."""
+    return element_type(storage_name(data_type, what))
+
+
+def storage_name(data_type: int, what: str) -> str:
+    """As `element_name`; for a narrow type the one that its numbers are stored in."""
+    narrow = NARROW_TYPES.get(data_type)
+    return element_name(data_type, what) if narrow is None else narrow.storage
 
 
 def dtype(name: str) -> np.dtype[Any]:
@@ -79,7 +86,7 @@ def dtype(name: str) -> np.dtype[Any]:
 def shape_of(tensor: TensorProto, what: str) -> tuple[int, ...]:
     """The dimensions of a stored tensor; raises for negative or absurd ones."""
     shape = tuple(tensor.dims)
-    width = dtype(element_name(tensor.data_type, what)).itemsize
+    width = dtype(storage_name(tensor.data_type, what)).itemsize
     if any(size < 0 for size in shape):
         raise InvalidModelError(f"{what} has the shape {list(shape)}; lengths cannot be negative")
     if len(shape) > 16 or math.prod(shape) * width > LARGEST_TENSOR_BYTES:
@@ -90,6 +97,8 @@ def shape_of(tensor: TensorProto, what: str) -> tuple[int, ...]:
 def read_tensor(tensor: TensorProto, what: str, folder: Path | None = None) -> Array:
     """The array of a stored tensor, read-only; raises `InvalidModelError` where bytes and shape disagree."""
     shape = shape_of(tensor, what)
+    if tensor.data_type in NARROW_TYPES and tensor.data_location != TensorProto.EXTERNAL:
+        return read_narrow(tensor, what)
     kind = dtype(element_name(tensor.data_type, what))
     if tensor.data_location == TensorProto.EXTERNAL:
         flat = _external(tensor, what, folder, kind, math.prod(shape) * kind.itemsize)

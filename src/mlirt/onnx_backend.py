@@ -14,6 +14,7 @@ import onnx
 from onnx.backend.base import Backend, BackendRep
 
 from mlirt.errors import InvalidInputError
+from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
 from mlirt.frontend.onnx.refusals import ValueNeededError
 from mlirt.frontend.onnx.tensor_reader import read_tensor
 
@@ -41,6 +42,7 @@ class MlirtBackendRep(BackendRep):
         stored = {tensor.name for tensor in model.graph.initializer}
         self._inputs = [value.name for value in model.graph.input if value.name not in stored]
         self._outputs = [value.name for value in model.graph.output]
+        self._output_types = {value.name: value.type.tensor_type.elem_type for value in model.graph.output}
         self._steering: list[str] = []
         self._engines: dict[tuple[object, ...], EngineLike] = {}
         try:
@@ -53,15 +55,26 @@ class MlirtBackendRep(BackendRep):
     def run(self, inputs: Inputs, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs in the model's order, for inputs by name or in that order (`None` for one that is left out).
 
-        Inputs may be `TensorProto`s; then the outputs are, too.
+        Inputs may be `TensorProto`s; if all are, so are the outputs. Outputs of element types that NumPy lacks always
+        are, for example of 8-bit floats.
         """
         feeds = self._feeds(inputs)
         engine = self._engine(feeds)
         results = engine.run({name: array for name, array in feeds.items() if name not in self._steering})
-        given = inputs.values() if isinstance(inputs, Mapping) else inputs
-        if any(isinstance(value, onnx.TensorProto) for value in given):
-            return tuple(onnx.numpy_helper.from_array(np.asarray(results[name]), name) for name in self._outputs)
-        return tuple(results[name] for name in self._outputs)
+        given = [value for value in (inputs.values() if isinstance(inputs, Mapping) else inputs) if value is not None]
+        protos = [value for value in given if isinstance(value, onnx.TensorProto)]
+        wanted, raw = len(protos) == len(given) > 0, any(value.HasField("raw_data") for value in protos)
+        return tuple(self._result(name, results[name], wanted, raw) for name in self._outputs)
+
+    def _result(self, name: str, array: Array, as_proto: bool, raw: bool) -> Any:
+        """An output as an array or a `TensorProto`, which holds raw bytes or elements as the inputs did."""
+        narrow = NARROW_TYPES.get(self._output_types[name])
+        if narrow is None:
+            return onnx.numpy_helper.from_array(np.asarray(array), name) if as_proto else array
+        numbers = narrow.numbers(np.asarray(array))
+        if raw:
+            return onnx.numpy_helper.from_array(numbers, name)
+        return onnx.helper.make_tensor(name, self._output_types[name], numbers.shape, numbers.reshape(-1))
 
     def _feeds(self, inputs: Inputs) -> dict[str, Array]:
         if isinstance(inputs, Mapping):
@@ -102,7 +115,11 @@ class MlirtBackendRep(BackendRep):
 
 
 def _array(value: Any, name: str) -> Array:
-    return read_tensor(value, f"input {name!r}") if isinstance(value, onnx.TensorProto) else np.asarray(value)
+    if isinstance(value, onnx.TensorProto):
+        return read_tensor(value, f"input {name!r}")
+    array = np.asarray(value)
+    narrow = next((kind for kind in NARROW_TYPES.values() if kind.name == array.dtype.name), None)
+    return array if narrow is None else narrow.stored(array)
 
 
 class MlirtBackend(Backend):
