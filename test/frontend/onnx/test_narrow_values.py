@@ -29,8 +29,9 @@ def _model(nodes: Sequence[NodeProto], output: int = TensorProto.FLOAT, **stored
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)])
 
 
-def _check(model: onnx.ModelProto, x: np.ndarray = X) -> None:
-    (expected,) = ReferenceEvaluator(model).run(None, {"x": x})
+def _check(model: onnx.ModelProto, x: np.ndarray[Any, np.dtype[Any]] = X) -> None:
+    results: Any = ReferenceEvaluator(model).run(None, {"x": x})
+    expected: np.ndarray[Any, np.dtype[Any]] = results[0]
     (found,) = onnx_backend.prepare(model, "reference").run([x])
     found = numpy_helper.to_array(found) if isinstance(found, TensorProto) else found
     assert found.dtype == expected.dtype
@@ -57,7 +58,7 @@ def test_blocks_of_small_integers(target: int, block: int) -> None:
     low, high = kind.limits()
     scale = np.linspace(0.5, 2, 6 if block else 4).astype(np.float32).reshape((3, 2) if block else (4,))
     zero = np.full(scale.shape, high // 2).astype(kind.dtype)
-    attributes = {"axis": 1, "block_size": block} if block else {"axis": 1}
+    attributes: dict[str, Any] = {"axis": 1, "block_size": block} if block else {"axis": 1}
     quantize = helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"], **attributes)
     back = helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"], **attributes)
     _check(_model([quantize, back], scale=scale, zero=zero))
