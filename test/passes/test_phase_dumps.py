@@ -51,8 +51,8 @@ def test_each_file_reads_on_its_own(tmp_path: Path) -> None:
     for file in files:
         ctx = _context()
         beside = weights_beside(file)
-        assert beside is not None and beside == file.with_name("weights.safetensors")
-        read_weights(ctx, beside)
+        assert beside == file.with_name("weights.safetensors")
+        read_weights(ctx, file.with_name("weights.safetensors"))
         module, _ = parse_source(ctx, file.read_text(encoding="utf-8"), file.name)
         assert all(ctx.weights.get(attr).size for attr in weights_in(module).values())
         if file.name[3:-5] not in ("lowering", "memory"):  # these two are for a machine, not for NumPy

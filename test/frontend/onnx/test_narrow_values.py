@@ -30,8 +30,8 @@ def _model(nodes: Sequence[NodeProto], output: int = TensorProto.FLOAT, **stored
 
 
 def _check(model: onnx.ModelProto, x: np.ndarray[Any, np.dtype[Any]] = X) -> None:
-    results: Any = ReferenceEvaluator(model).run(None, {"x": x})
-    expected: np.ndarray[Any, np.dtype[Any]] = results[0]
+    evaluator: Any = ReferenceEvaluator(model)
+    (expected,) = evaluator.run(None, {"x": x})
     (found,) = onnx_backend.prepare(model, "reference").run([x])
     found = numpy_helper.to_array(found) if isinstance(found, TensorProto) else found
     assert found.dtype == expected.dtype
