@@ -102,6 +102,7 @@ PHASES = (
                 "queries, keys and values are one product, once attention finds its columns in any tensor",
             ),
             Step("eliminate-dead-layers", "what fusion left without a reader goes"),
+            Step("fuse-row-reductions", "a normalisation is one launch, once its parts have settled", "cuda"),
             Step("cse", "equal launches and constants are shared"),
             Step(
                 "eliminate-concatenation", "producers write into the joined buffer, once it is settled who reads them"

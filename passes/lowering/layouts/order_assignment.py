@@ -64,7 +64,7 @@ class OrderAssignment:
         readers: dict[SSAValue, list[tuple[object, float | None]]] = {}
         for op, choice in self.choices.items():
             graph.edge(_SOURCE, op, choice.plain)
-            graph.edge(op, _SINK, choice.last)
+            graph.edge(op, _SINK, inf if self._is_read_inside(op) else choice.last)
             for wish in choice.wishes:
                 value = op.operands[wish.operand]
                 if not isinstance(value.owner, ConstantOp):
@@ -74,6 +74,10 @@ class OrderAssignment:
             maker = value.owner if isinstance(value.owner, Operation) else _SINK
             self._add_readers(graph, value, maker, sides)
         return {node for node in graph.source_side() if isinstance(node, Operation)}
+
+    def _is_read_inside(self, op: Operation) -> bool:
+        """Whether a branch or a loop reads a result: its types have to stay what they are."""
+        return any(use.operation.parent is not self.block for result in op.results for use in result.uses)
 
     def _add_readers(
         self, graph: MinimumCut, value: SSAValue, maker: object, sides: list[tuple[object, float | None]]

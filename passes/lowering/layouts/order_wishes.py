@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
@@ -20,6 +21,7 @@ from mlirt.dialects.fused.resize import ResizeOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.fused.window import WindowOp
+from mlirt.dialects.integer_list import integers
 from mlirt.dialects.reshaped_strides import reshaped_strides
 from mlirt.dialects.symbolic import symbols
 from mlirt.dialects.tensor_types import channels_last, dims, rank, strides, with_order
@@ -115,6 +117,18 @@ def _reduction(op: Operation, costs: Costs) -> Choice:
     """Whatever the order of the operands, there is a way to read along memory."""
     moved = costs.moved(*(value.type for value in op.operands))
     return Choice(moved, moved if _image(op) else inf)
+
+
+def _normalization(op: Operation, costs: Costs) -> Choice:
+    """Rows are read along memory where they lie so; across, every thread has a row of its own."""
+    assert isinstance(op, NormalizationOp)
+    axes, count = integers(op.axes), rank(op.output.type)
+    moved = costs.moved(op.output.type)
+    across = costs.across(op.output.type)
+    last = inf if not has_orders(op.output.type) else moved if 1 in axes else across
+    choice = Choice(moved if count - 1 in axes else across, last)
+    _read_extras(op, op.inputs, list(op.access), 0, costs, choice)
+    return choice
 
 
 def _concat(op: Operation, costs: Costs) -> Choice:
@@ -222,6 +236,7 @@ _RULES: dict[type[Operation], Rule] = {
     ConcatOp: _concat,
     ViewOp: _view,
     PointwiseOp: _pointwise,
+    NormalizationOp: _normalization,
 }
 
 __all__ = ["Choice", "Order", "Wish", "choice_of", "has_orders", "ordered"]

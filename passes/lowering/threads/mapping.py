@@ -110,7 +110,8 @@ def _choose(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> Shape:
     vector = vector_width(outer, launches)
     row = row_plan(outer, launches) if vector == 1 else None
     if row is not None:
-        return Shape(team=row.team, block=max(row.team, 128 if rows * row.team >= _BUSY else 64), row=row)
+        block = 128 if rows * row.team >= _BUSY else 64
+        return Shape(team=row.team, block=row.team if row.team > WARP else block, row=row)
     if vector > 1 or not any(isinstance(op, ReduceOp | ParallelOp) for op in outer.body.block.walk()):
         return Shape(vector=vector, block=_block_for(rows, vector))
     length = max((launches[0].guess(op.extents) if launches else _MOST_THREADS for op in inner), default=0)

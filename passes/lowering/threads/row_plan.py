@@ -18,7 +18,7 @@ from mlirt.passes.lowering.threads.vector_width import WIDE, VectorLoop, has_ali
 InnerLoop: TypeAlias = ParallelOp | ReduceOp
 _SHORTEST = 4  # elements of a row
 _MOST = 64  # elements of a row that a thread holds
-_SOME = 16  # that it should hold
+_SOME = 32  # that it should hold
 _TOGETHER = 64  # bytes that neighbours should read at a time
 _MOST_THREADS = 1024
 _BUSY = 64 * 1024  # threads that a launch should have

@@ -1,0 +1,150 @@
+"""Results that depend on their element and on sums over its row: layer, group and instance normalisation in one op."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, TensorType, i64
+from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_region_def,
+)
+from xdsl.traits import Pure
+
+from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.fused.fused_op import (
+    FusedOp,
+    bind_dims,
+    check_access,
+    check_region,
+    element_types,
+    gather_operand,
+    numbers_of,
+    region_values,
+    yielded,
+)
+from mlirt.dialects.fused.reduction import ReductionKind, ReductionKindAttr, combine
+from mlirt.dialects.integer_list import integer_list, integers
+from mlirt.dialects.scalar_semantics import evaluate_region
+from mlirt.dialects.symbolic import symbols
+from mlirt.dialects.tensor_op import require
+from mlirt.dialects.tensor_types import dims, element_of, numpy_dtype, rank
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+
+@irdl_op_definition
+class NormalizationOp(FusedOp):
+    """`result[d..] = body(inputs.., t1, t2, ..)`, where each total is a reduction of the row that the element is in.
+
+    The iteration space is the dimensions of the result; a row goes along `axes`. Each entry of `kinds` is a reduction
+    with two regions of `stages`: the first takes one scalar per input and the totals before it and yields what is
+    combined over the row; the second takes the combination, the inputs and the totals before it and yields the total.
+    A mean, a variance and the scaled difference are a layer normalisation.
+
+    C1: one access per input. C2: two stages per kind. C3: the body takes the inputs and all totals and yields an
+    element of the result. C4: `axes` are different axes of the result. C5: the second region of a stage only uses
+    inputs that are the same for the whole row.
+    """
+
+    name = "fused.normalization"
+
+    inputs = var_operand_def(TensorType)
+    access = prop_def(ArrayAttr[AccessAttr])
+    axes = prop_def(DenseArrayBase.constr(i64))
+    kinds = prop_def(ArrayAttr[ReductionKindAttr])
+    output = result_def(TensorType)
+    body = region_def("single_block")
+    stages = var_region_def("single_block")
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$inputs attr-dict `:` functional-type($inputs, results) $body $stages"
+
+    def __init__(
+        self,
+        inputs: Sequence[SSAValue],
+        access: Sequence[AccessAttr],
+        axes: Sequence[int],
+        kinds: Sequence[ReductionKind],
+        result: Attribute,
+        body: Region,
+        stages: Sequence[Region],
+    ):
+        super().__init__(
+            operands=[inputs],
+            properties={
+                "access": ArrayAttr(access),
+                "axes": integer_list(axes),
+                "kinds": ArrayAttr([ReductionKindAttr(kind) for kind in kinds]),
+            },
+            result_types=[result],
+            regions=[body, list(stages)],
+        )
+
+    def reductions(self) -> list[tuple[ReductionKind, Region, Region]]:
+        """(kind, what is combined, what becomes of it) of each stage."""
+        regions = list(self.stages)
+        return [(kind.data, regions[2 * k], regions[2 * k + 1]) for k, kind in enumerate(self.kinds)]
+
+    def is_whole_row(self, position: int) -> bool:
+        """Whether an input is the same for all elements of a row."""
+        used = {name for index in list(self.access)[position].indices() for name in symbols(index)}
+        return not any(f"d{axis}" in used for axis in integers(self.axes))
+
+    def verify_(self) -> None:
+        space = dims(self.output.type)
+        require(
+            len(self.access) == len(self.inputs),
+            f"C1: {self.name} has {len(self.inputs)} operands and {len(self.access)} accesses",
+        )
+        for operand, access in zip(self.inputs, self.access, strict=True):
+            check_access(self, access, operand.type, len(space))
+        require(
+            len(self.stages) == 2 * len(self.kinds),
+            f"C2: {self.name} has {len(self.kinds)} reductions and {len(self.stages)} regions for them",
+        )
+        axes = integers(self.axes)
+        legal = len(set(axes)) == len(axes) and all(0 <= axis < rank(self.output.type) for axis in axes)
+        require(legal, f"C4: {self.name} has axes {list(axes)} of {self.output.type}")
+        given = element_types(self.inputs)
+        for _, element, finish in self.reductions():
+            check_region(self, element, given, [value.type for value in yielded(element)])
+            require(
+                not any(
+                    argument.first_use is not None and not self.is_whole_row(position)
+                    for position, argument in enumerate(finish.block.args[1 : 1 + len(self.inputs)])
+                ),
+                f"C5: the end of a reduction of {self.name} uses an input that differs within the row",
+            )
+            accumulator = [value.type for value in yielded(element)]
+            check_region(self, finish, [*accumulator, *given], [value.type for value in yielded(finish)])
+            given = [*given, *(value.type for value in yielded(finish))]
+        check_region(self, self.body, given, [element_of(self.output.type)])
+
+    def reference(self, *arrays: Array) -> Sequence[Array]:
+        import numpy as np
+
+        env = bind_dims(self, arrays)
+        space = numbers_of(dims(self.output.type), env)
+        values = region_values(space, env)
+        scalars = [gather_operand(a, access, space, env) for a, access in zip(arrays, self.access, strict=True)]
+        axes = integers(self.axes)
+        for kind, element, finish in self.reductions():
+            dtype = numpy_dtype(finish.block.args[0].type)
+            (found,) = evaluate_region(element, scalars, values)
+            total = combine(kind, np.broadcast_to(found, space).astype(dtype), axes)
+            wide = np.broadcast_to(np.expand_dims(total, axes).astype(dtype), space)
+            (ended,) = evaluate_region(finish, [wide, *scalars], values)
+            scalars.append(np.broadcast_to(ended, space))
+        (result,) = evaluate_region(self.body, scalars, values)
+        return [np.broadcast_to(result, space).astype(numpy_dtype(element_of(self.output.type)))]

@@ -1,0 +1,209 @@
+"""Reductions of rows, and the pointwise op that uses them on the same rows, become one normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.fused.access import AccessAttr, iteration
+from mlirt.dialects.fused.fused_op import IndexOp, YieldOp, copy_region
+from mlirt.dialects.fused.normalization import NormalizationOp
+from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.fused.reduction import ReductionOp
+from mlirt.dialects.locations import fuse
+from mlirt.dialects.regions import tensor_blocks
+from mlirt.dialects.symbolic import Dim, product, substitute, symbols
+from mlirt.dialects.tensor_types import dims, element_of, rank
+
+Places = Mapping[str, Dim]
+
+
+@dataclass(frozen=True)
+class FuseRowReductionsPass(ModulePass):
+    """Turn chains such as mean, variance, scaled difference into one `fused.normalization`.
+
+    A pointwise op takes in the reductions whose results it repeats along rows of its own space, and the reductions that
+    those read in turn, where nobody else reads them. Rows longer than `longest`, or of unknown length, stay apart:
+    separate launches spread them better.
+
+    Before:
+
+        %m = fused.reduction add(%x) [d0, d2] over 768 {..} {mean}
+        %v = fused.reduction add(%m, %x) [d0, 0] [d0, d2] over 768 {square of the difference} {1 / sqrt}
+        %y = fused.pointwise %x, %m, %v [d0, d1] [d0, 0] [d0, 0] {scaled difference}
+
+    After:
+
+        %y = fused.normalization %x [d0, d1] {axes = [1], kinds = [add, add]} {scaled difference} {..} {mean} {..}
+             {1 / sqrt}
+    """
+
+    name = "fuse-row-reductions"
+
+    longest: int = 16384
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for block in tensor_blocks(op):
+            for inner in list(block.ops):
+                if isinstance(inner, PointwiseOp) and len(inner.outputs) == 1:
+                    chain = _Chain(inner)
+                    if chain.members and self._is_short(chain):
+                        chain.replace()
+
+    def _is_short(self, chain: _Chain) -> bool:
+        space = dims(chain.end.outputs[0].type)
+        length = product([space[axis] for axis in chain.axes])
+        return isinstance(length, int) and 1 < length <= self.longest
+
+
+class _Chain:
+    """The reductions that a pointwise op can take in, in their order, and where each lies in its space."""
+
+    def __init__(self, end: PointwiseOp) -> None:
+        self.end = end
+        self.axes: tuple[int, ...] = ()
+        self.members: dict[ReductionOp, Places] = {}
+        self._refused: set[ReductionOp] = set()
+        if any(isinstance(op, IndexOp) for op in end.body.block.ops):
+            return
+        self._find(list(zip(end.inputs, end.access, strict=True)), {f"d{a}": iteration(a) for a in range(self._rank)})
+        self._drop_shared()
+        block = end.parent
+        assert block is not None
+        self.members = {op: self.members[op] for op in block.ops if isinstance(op, ReductionOp) and op in self.members}
+
+    @property
+    def _rank(self) -> int:
+        return rank(self.end.outputs[0].type)
+
+    def _find(self, reads: Sequence[tuple[SSAValue, AccessAttr]], places: Places) -> None:
+        """Add the reductions among what is read, and those that they read."""
+        for value, access in reads:
+            op = value.owner
+            if not isinstance(op, ReductionOp) or op.parent is not self.end.parent:
+                continue
+            at = [substitute(index, places) for index in access.indices()]
+            own = self._places(op, at)
+            if own is None or op in self._refused or self.members.setdefault(op, own) != own:
+                self._refused.add(op)
+                self.members.pop(op, None)
+                continue
+            self._find(list(zip(op.inputs, op.access, strict=True)), own)
+            self._find(list(zip(op.extras, op.extra_access, strict=True)), own)
+
+    def _places(self, op: ReductionOp, at: Sequence[Dim]) -> Places | None:
+        """A reduction's iteration dimensions in the space of the pointwise op; None where its rows are others."""
+        space = dims(self.end.outputs[0].type)
+        kept = [index for index in at if not isinstance(index, int)]
+        names = [next(iter(symbols(index)), "") for index in kept]
+        if any(
+            index != iteration(int(name[1:])) for index, name in zip(kept, names, strict=True) if name[1:].isdigit()
+        ):
+            return None
+        if not all(name[:1] == "d" and name[1:].isdigit() for name in names) or len(set(names)) != len(names):
+            return None
+        if any(isinstance(index, int) and size != 1 for index, size in zip(at, dims(op.output.type), strict=True)):
+            return None
+        axes = tuple(axis for axis in range(len(space)) if f"d{axis}" not in names and space[axis] != 1)
+        reduced = [size for size in op.reduced.dims() if size != 1]
+        if [space[axis] for axis in axes] != reduced or (self.axes and axes != self.axes):
+            return None
+        if any(isinstance(inner, IndexOp) for region in op.regions for inner in region.block.ops):
+            return None
+        self.axes = axes
+        rest = iter(axes)
+        places: dict[str, Dim] = {f"d{k}": index for k, index in enumerate(at)}
+        for k, size in enumerate(op.reduced.dims(), len(at)):
+            places[f"d{k}"] = 0 if size == 1 else iteration(next(rest))
+        return places
+
+    def _drop_shared(self) -> None:
+        """Leave out reductions that somebody else reads, until all others are read in the chain alone."""
+        while True:
+            outside = [
+                op
+                for op in self.members
+                if any(use.operation is not self.end and use.operation not in self.members for use in op.output.uses)
+            ]
+            if not outside:
+                return
+            for op in outside:
+                del self.members[op]
+
+    def replace(self) -> None:
+        """Put the normalisation in the place of the pointwise op."""
+        end, block = self.end, self.end.parent
+        assert block is not None
+        whole: Places = {f"d{axis}": iteration(axis) for axis in range(self._rank)}
+        inputs: dict[tuple[SSAValue, AccessAttr], None] = {}
+        for reads, places in [*((_reads(op), places) for op, places in self.members.items()), (_reads(end), whole)]:
+            for value, access in reads:
+                if value.owner not in self.members:
+                    inputs.setdefault((value, _moved(access, places)))
+        slots = {key: position for position, key in enumerate(inputs)}
+        totals: dict[SSAValue, int] = {op.output: position for position, op in enumerate(self.members)}
+        stages: list[Region] = []
+        for position, (op, places) in enumerate(self.members.items()):
+            args = [*(_element(value) for value, _ in slots), *(_element(total) for total in list(totals)[:position])]
+            count = len(op.inputs)
+            stages.append(_region(op.body, args, 0, _slots(_reads(op)[:count], places, slots, totals)))
+            accumulator = op.epilogue.block.args[0].type
+            extras = _slots(_reads(op)[count:], places, slots, totals)
+            stages.append(_region(op.epilogue, [accumulator, *args], 1, [-1, *extras]))
+        args = [*(_element(value) for value, _ in slots), *map(_element, totals)]
+        body = _region(end.body, args, 0, _slots(_reads(end), whole, slots, totals))
+        kinds = [op.kind.data for op in self.members]
+        access = [access for _, access in slots]
+        values = [value for value, _ in slots]
+        made = NormalizationOp(values, access, self.axes, kinds, end.outputs[0].type, body, stages)
+        made.location = fuse(*self.members, end)
+        made.output.name_hint = end.outputs[0].name_hint
+        block.insert_op_before(made, end)
+        end.outputs[0].replace_all_uses_with(made.output)
+        for op in (end, *reversed(self.members)):
+            op.detach()
+            op.erase()
+
+
+def _reads(op: PointwiseOp | ReductionOp) -> list[tuple[SSAValue, AccessAttr]]:
+    """The operands with their accesses, extras last."""
+    reads = list(zip(op.inputs, op.access, strict=True))
+    return reads if isinstance(op, PointwiseOp) else [*reads, *zip(op.extras, op.extra_access, strict=True)]
+
+
+def _moved(access: AccessAttr, places: Places) -> AccessAttr:
+    return AccessAttr.of([substitute(index, places) for index in access.indices()])
+
+
+def _element(value: SSAValue) -> Attribute:
+    return element_of(value.type)
+
+
+def _slots(
+    reads: Sequence[tuple[SSAValue, AccessAttr]],
+    places: Places,
+    slots: Mapping[tuple[SSAValue, AccessAttr], int],
+    totals: Mapping[SSAValue, int],
+) -> list[int]:
+    """Which argument of a region of the normalisation each operand is: inputs first, then totals."""
+    return [
+        len(slots) + totals[value] if value in totals else slots[value, _moved(access, places)]
+        for value, access in reads
+    ]
+
+
+def _region(source: Region, types: Sequence[Attribute], first: int, arguments: Sequence[int]) -> Region:
+    """A copy of a scalar region with other arguments; argument k becomes number `first + arguments[k]`."""
+    block = Block(arg_types=types)
+    given = [block.args[first + position] for position in arguments]
+    values = copy_region(source, given, block.add_op)
+    block.add_op(YieldOp(operands=[values]))
+    return Region(block)
+
+
+__all__ = ["FuseRowReductionsPass"]

@@ -1,0 +1,102 @@
+"""A normalisation: per row its reductions one after the other, and then the elements, all in one launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Operation, Region, SSAValue
+
+from mlirt.dialects.fused.normalization import NormalizationOp
+from mlirt.dialects.fused.reduction import neutral
+from mlirt.dialects.integer_list import integers
+from mlirt.dialects.kernel.core import ReduceKind
+from mlirt.dialects.tensor_types import dims, element_name
+from mlirt.passes.lowering.block_lanes import number
+from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, affine, collapse
+from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
+from mlirt.passes.lowering.rows import whole
+
+OPS = (NormalizationOp,)
+TARGETS = frozenset({"cpu", "cuda"})
+PRIORITY = 0
+
+
+def lower(op: Operation, lowering: Lowering) -> bool:
+    """`parallel (rows) { reduce (row) { .. }; ..; parallel (row) { the body; store } }`."""
+    assert isinstance(op, NormalizationOp)
+    _Rows(op, lowering).write()
+    return True
+
+
+class _Rows:
+    """The kernel of one op."""
+
+    def __init__(self, op: NormalizationOp, lowering: Lowering) -> None:
+        self.op = op
+        self.k: KernelBuilder = lowering.kernel("normalization")
+        space, places, axes = dims(op.output.type), lowering.placements, integers(op.axes)
+        order = [*(axis for axis in range(len(space)) if axis not in axes), *axes]
+        border = len(space) - len(axes)
+        inputs = [
+            affine(value, places[value], one, len(space)) for value, one in zip(op.inputs, op.access, strict=True)
+        ]
+        operands = [
+            Affine(one.value, tuple(one.steps[axis] for axis in order), one.offset)
+            for one in (*inputs, whole(op.output, lowering))
+        ]
+        nest = Nest.of([space[axis] for axis in order], operands).ordered(-1, 0, border).ordered(-1, border)
+        self.code = NestCode(self.k, collapse(nest, borders=frozenset({border})))
+        self.outer, row = self.code.split(border)
+        self.row = row or [1]
+        self.depth = len(self.code.nest.extents) - len(row)
+
+    def write(self) -> None:
+        k, op = self.k, self.op
+        with k.parallel(self.outer) as loops:
+            here = list(loops[: self.depth])
+            shared = [
+                self.code.load(position, here) if op.is_whole_row(position) and self._is_used(position) else None
+                for position in range(len(op.inputs))
+            ]
+            totals: list[SSAValue] = []
+            for kind, element, finish in op.reductions():
+                accumulator = finish.block.args[0].type
+                init = number(k, neutral(kind, element_name(accumulator)), accumulator)
+                total = k.reduce(
+                    ReduceKind(kind.value),
+                    self.row,
+                    init,
+                    lambda at, element=element: self._inline(element, [], here, at, shared, totals),
+                )
+                totals.append(self._inline(finish, [total], here, [], shared, totals))
+            with k.parallel(self.row) as at:
+                value = self._inline(op.body, [], here, at, shared, totals)
+                self.code.store(value, len(op.inputs), [*here, *at])
+        k.finish(op)
+
+    def _is_used(self, position: int) -> bool:
+        """Whether a region reads an input."""
+        op = self.op
+        regions = [(op.body, 0), *((region, k % 2) for k, region in enumerate(op.stages))]
+        return any(region.block.args[first + position].first_use is not None for region, first in regions)
+
+    def _inline(
+        self,
+        region: Region,
+        first: Sequence[SSAValue],
+        here: Sequence[SSAValue],
+        at: Sequence[SSAValue],
+        shared: Sequence[SSAValue | None],
+        totals: Sequence[SSAValue],
+    ) -> SSAValue:
+        """A region at an element of a row, with what it uses loaded."""
+        scalars = list(first)
+        names = region.block.args[len(first) : len(first) + len(shared)]
+        for position, (name, known) in enumerate(zip(names, shared, strict=True)):
+            if known is not None:
+                scalars.append(known)
+            elif name.first_use is not None:
+                scalars.append(self.code.load(position, [*here, *at]))
+            else:
+                scalars.append(self.k.constant(0))  # nothing reads it
+        return self.k.inline(region, [*scalars, *totals], [])[0]

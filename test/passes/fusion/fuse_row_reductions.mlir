@@ -1,0 +1,55 @@
+// RUN: rt-opt %s --split-input-file -p convert-trt-to-fused,fuse-pointwise,fuse-convolution-activation,fuse-row-reductions | filecheck %s
+
+// The mean of the squares scales the row: one launch.
+// CHECK-LABEL: @root_mean_square
+// CHECK-NOT: fused.reduction
+// CHECK: [[Y:%.*]] = fused.normalization %x {access = [#fused.access<["d0", "d1"]>], axes = array<i64: 1>, kinds = [#fused<reduction_kind add>]} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+// CHECK: func.return [[Y]]
+func.func @root_mean_square(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %s = trt.elementwise prod %x, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %m = trt.reduce avg %s {axes = array<i64: 1>, keep_dims = true} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %r = trt.unary sqrt %m : (tensor<4x1xf32>) -> tensor<4x1xf32>
+  %y = trt.elementwise div %x, %r : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  func.return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// A mean that is read elsewhere too is computed on its own; the chain reads it.
+// CHECK-LABEL: @shared_mean
+// CHECK: [[M:%.*]] = fused.reduction add(%x)
+// CHECK: [[Y:%.*]] = fused.normalization %x, [[M]] {access = [#fused.access<["d0", "d1"]>, #fused.access<["d0", "0"]>], axes = array<i64: 1>, kinds = [#fused<reduction_kind max>]}
+// CHECK: func.return [[Y]], [[M]]
+func.func @shared_mean(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x1xf32>) {
+  %m = trt.reduce avg %x {axes = array<i64: 1>, keep_dims = true} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %d = trt.elementwise sub %x, %m : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  %r = trt.reduce max %d {axes = array<i64: 1>, keep_dims = true} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %y = trt.elementwise div %d, %r : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  func.return %y, %m : tensor<4x8xf32>, tensor<4x1xf32>
+}
+
+// -----
+
+// Rows along two axes, whatever the pointwise op does with the others.
+// CHECK-LABEL: @image
+// CHECK: fused.normalization %x {access = [#fused.access<["d1", "d0", "d2", "d3"]>], axes = array<i64: 2, 3>
+func.func @image(%x: tensor<2x3x8x8xf32>) -> tensor<3x2x8x8xf32> {
+  %m = trt.reduce avg %x {axes = array<i64: 2, 3>, keep_dims = true} : (tensor<2x3x8x8xf32>) -> tensor<2x3x1x1xf32>
+  %y = trt.elementwise sub %x, %m : (tensor<2x3x8x8xf32>, tensor<2x3x1x1xf32>) -> tensor<2x3x8x8xf32>
+  %t = trt.shuffle %y {first_transpose = array<i64: 1, 0, 2, 3>} : (tensor<2x3x8x8xf32>) -> tensor<3x2x8x8xf32>
+  func.return %t : tensor<3x2x8x8xf32>
+}
+
+// -----
+
+// Long rows, and rows of other tensors than the result's, stay apart.
+// CHECK-LABEL: @apart
+// CHECK-NOT: fused.normalization
+func.func @apart(%x: tensor<4x20000xf32>, %z: tensor<4x9xf32>) -> (tensor<4x20000xf32>, tensor<4x7xf32>) {
+  %m = trt.reduce avg %x {axes = array<i64: 1>, keep_dims = true} : (tensor<4x20000xf32>) -> tensor<4x1xf32>
+  %y = trt.elementwise sub %x, %m : (tensor<4x20000xf32>, tensor<4x1xf32>) -> tensor<4x20000xf32>
+  %n = trt.reduce avg %z {axes = array<i64: 1>, keep_dims = true} : (tensor<4x9xf32>) -> tensor<4x1xf32>
+  %c = trt.constant {value = dense<1.0> : tensor<4x7xf32>} : tensor<4x7xf32>
+  %w = trt.elementwise sub %c, %n : (tensor<4x7xf32>, tensor<4x1xf32>) -> tensor<4x7xf32>
+  func.return %y, %w : tensor<4x20000xf32>, tensor<4x7xf32>
+}
