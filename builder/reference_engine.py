@@ -14,7 +14,9 @@ from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import entry_function, input_names, interpret, output_names
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_types import dims, element_name, element_of
+from mlirt.dialects.trt.boundary import BoundaryOp
 from mlirt.errors import UnsupportedError
+from mlirt.passes.pipeline import run_passes
 from mlirt.runtime.engine import TensorDescription
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ class ReferenceEngine:
     """Slow and exact; what every other target is compared with. It runs a module of any level that has a meaning."""
 
     def __init__(self, module: ModuleOp, ctx: RtContext, name: str = "network") -> None:
-        self.module = module
+        self.module = module = _with_regions(module, ctx)
         self.name = name
         self.target = "reference"
         self._ctx = ctx
@@ -75,6 +77,15 @@ class ReferenceEngine:
         raise UnsupportedError(
             "the reference target has no plan to save; build for 'cpu' or 'cuda', or export the IR with rt-translate"
         )
+
+
+def _with_regions(module: ModuleOp, ctx: RtContext) -> ModuleOp:
+    """The network with regions in the place of the borders of loops and conditionals, which mean nothing alone."""
+    if not any(isinstance(op, BoundaryOp) for op in module.walk()):
+        return module
+    copy = module.clone()
+    run_passes(copy, ctx, "infer-nesting,convert-loops-to-scf,convert-conditionals-to-scf")
+    return copy
 
 
 def _described(names: Sequence[str], types: Sequence[Attribute]) -> tuple[TensorDescription, ...]:

@@ -44,6 +44,9 @@ PHASES = (
         "cleanup",
         "the same network with less in it",
         (
+            Step("infer-nesting", "a network only says where loops and conditionals begin and end"),
+            Step("convert-loops-to-scf", "inner loops are closed before what is around them"),
+            Step("convert-conditionals-to-scf", "branches hold the loops in them by now"),
             Step("unify-dimensions", "sizes that must be equal are one before anything is decided about them"),
             Step(
                 "convert-precision{to=f32}",

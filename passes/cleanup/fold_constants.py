@@ -83,4 +83,5 @@ def _bytes(of: Attribute) -> int:
 def _constant(array: Array, ctx: Context, layer: TensorOp) -> ConstantOp:
     import numpy as np
 
-    return ConstantOp.from_array(np.ascontiguousarray(array), weights_of(ctx), name_of(layer))
+    contiguous = np.ascontiguousarray(array).reshape(array.shape)  # which alone would add a dimension to a number
+    return ConstantOp.from_array(contiguous, weights_of(ctx), name_of(layer))

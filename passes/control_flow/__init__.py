@@ -1,1 +1,1 @@
-"""Passes on loops and conditionals."""
+"""Passes that turn the borders of loops and conditionals into regions, and optimise branches and loops."""

@@ -1,0 +1,115 @@
+"""Networks with the borders of loops and conditionals: the CPU and the interpreter against NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+from lowered_network import parse_module
+
+from mlirt.builder.build import build
+from mlirt.builder.reference_engine import ReferenceEngine
+from mlirt.errors import InvalidInputError
+from mlirt.runtime.engine import EngineLike
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+ROWS = '#trt.dims<["n", "4"]>'
+COLLECT = f"""
+func.func @main(%x: tensor<?x4xf32, {ROWS}>, %z: tensor<4xf32>, %n: tensor<i32>, %m: tensor<i32>)
+    -> (tensor<4xf32>, tensor<?x4xf32>, tensor<4x?xf32>) {{
+  trt.trip_limit count %n {{loop = @steps}} : tensor<i32>
+  %e = trt.iterator %x {{loop = @steps}} : (tensor<?x4xf32, {ROWS}>) -> tensor<4xf32>
+  %b = trt.iterator %x {{loop = @steps, reverse = true}} : (tensor<?x4xf32, {ROWS}>) -> tensor<4xf32>
+  %r = trt.recurrence %z {{loop = @steps}} : (tensor<4xf32>) -> tensor<4xf32>
+  %p = trt.elementwise prod %e, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %s = trt.elementwise sum %r, %p : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  trt.recurrence_next %r, %s : tensor<4xf32>, tensor<4xf32>
+  %last = trt.loop_output last_value %r {{loop = @steps}} : (tensor<4xf32>) -> tensor<4xf32>
+  %all = trt.loop_output concatenate %s length(%m : tensor<i32>) {{loop = @steps}} : (tensor<4xf32>) -> tensor<?x4xf32>
+  %back = trt.loop_output reverse %r length(%m : tensor<i32>) {{loop = @steps, axis = 1 : i64}}
+      : (tensor<4xf32>) -> tensor<4x?xf32>
+  func.return %last, %all, %back : tensor<4xf32>, tensor<?x4xf32>, tensor<4x?xf32>
+}}
+"""
+GROW = """
+func.func @main(%z: tensor<f32>, %top: tensor<f32>, %n: tensor<i32>) -> tensor<f32> {
+  trt.trip_limit count %n {loop = @steps} : tensor<i32>
+  %r = trt.recurrence %z {loop = @steps} : (tensor<f32>) -> tensor<f32>
+  %b = trt.elementwise less %r, %top : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  trt.trip_limit while %b {loop = @steps} : tensor<i1>
+  %s = trt.elementwise sum %r, %r : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  trt.recurrence_next %r, %s : tensor<f32>, tensor<f32>
+  %y = trt.loop_output last_value %r {loop = @steps} : (tensor<f32>) -> tensor<f32>
+  func.return %y : tensor<f32>
+}
+"""
+SWAP = """
+func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>, %n: tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  trt.trip_limit count %n {loop = @steps} : tensor<i32>
+  %p = trt.recurrence %a {loop = @steps} : (tensor<4xf32>) -> tensor<4xf32>
+  %q = trt.recurrence %b {loop = @steps} : (tensor<4xf32>) -> tensor<4xf32>
+  trt.recurrence_next %p, %q : tensor<4xf32>, tensor<4xf32>
+  trt.recurrence_next %q, %p : tensor<4xf32>, tensor<4xf32>
+  %x = trt.loop_output last_value %p {loop = @steps} : (tensor<4xf32>) -> tensor<4xf32>
+  %y = trt.loop_output last_value %q {loop = @steps} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %x, %y : tensor<4xf32>, tensor<4xf32>
+}
+"""
+
+
+def engines(text: str) -> list[EngineLike]:
+    module, ctx = parse_module(text)
+    return [ReferenceEngine(module.clone(), ctx), build(module, ctx, "cpu")]
+
+
+def check(runs: Sequence[EngineLike], feeds: Mapping[str, Array], expected: Sequence[Array]) -> None:
+    for engine in runs:
+        for got, want in zip(engine.run(feeds).values(), expected, strict=True):
+            assert got.shape == want.shape
+            np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def collected(x: Array, z: Array, trips: int, room: int) -> list[Array]:
+    sums, state = np.zeros((room, 4), np.float32), z
+    before = np.zeros((4, room), np.float32)
+    for trip in range(trips):
+        before[:, room - 1 - trip] = state
+        state = state + x[trip] * x[len(x) - 1 - trip]
+        sums[trip] = state
+    return [state, sums, before]
+
+
+def test_iterators_and_what_is_collected() -> None:
+    """Rows beyond the last trip are 0."""
+    runs = engines(COLLECT)
+    x = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
+    for trips, room in ((6, 6), (0, 0), (3, 3), (2, 5), (0, 2)):
+        feeds = {"x": x, "z": x[1], "n": np.array(trips, np.int32), "m": np.array(room, np.int32)}
+        check(runs, feeds, collected(x, x[1], trips, room))
+
+
+@pytest.mark.parametrize(
+    ("trips", "room", "message"), [(7, 9, "past the end of its iterator"), (3, 2, "more trips than its output is long")]
+)
+def test_runs_beyond_an_end_are_errors(trips: int, room: int, message: str) -> None:
+    x = np.ones((6, 4), np.float32)
+    for engine in engines(COLLECT):
+        with pytest.raises(InvalidInputError, match=message):
+            engine.run({"x": x, "z": x[0], "n": np.array(trips, np.int32), "m": np.array(room, np.int32)})
+
+
+def test_a_condition_and_a_count() -> None:
+    runs = engines(GROW)
+    for top, count, expected in ((10.0, 100, 16.0), (10.0, 2, 4.0), (0.5, 5, 1.0), (10.0, 0, 1.0)):
+        feeds = {"z": np.float32(1), "top": np.float32(top), "n": np.int32(count)}
+        check(runs, {name: np.asarray(value) for name, value in feeds.items()}, [np.array(expected, np.float32)])
+
+
+def test_values_that_change_places() -> None:
+    runs = engines(SWAP)
+    a, b = np.arange(4, dtype=np.float32), -np.arange(4, dtype=np.float32)
+    for count in (0, 1, 2, 5):
+        check(runs, {"a": a, "b": b, "n": np.array(count, np.int32)}, [b, a] if count % 2 else [a, b])
