@@ -99,7 +99,12 @@ PHASES = (
                 "products around a softmax, once the first has its scale and mask as epilogue",
                 "cpu",
             ),
+            Step(
+                "fold-causal-mask", "hidden keys are skipped, as long as the mask is seen to be one of queries and keys"
+            ),
             Step("fold-moves-into-attention", "heads are read and written where they lie"),
+            Step("split-joined-heads", "what is left of moves are keys that several heads share"),
+            Step("fold-moves-into-attention", "shared keys are read where they lie"),
             Step(
                 "fuse-sibling-products",
                 "queries, keys and values are one product, once attention finds its columns in any tensor",

@@ -54,7 +54,7 @@ class FoldMovesIntoAttentionPass(ModulePass):
 def _fold_operands(op: AttentionOp) -> None:
     head = [op.batch_rank + 2, op.batch_rank + 2, op.batch_rank + 3]
     for position in range(len(op.operands)):
-        while (found := _before(op.operands[position], op.access.data[position])) is not None:
+        while (found := _before(op.operands[position], op.access.data[position], op)) is not None:
             value, access = found
             if position < len(head) and not _keeps_neighbours(access, op.access.data[position], f"d{head[position]}"):
                 break
@@ -67,11 +67,13 @@ def _fold_operands(op: AttentionOp) -> None:
                 mover.erase()
 
 
-def _before(value: SSAValue, access: AccessAttr) -> tuple[SSAValue, AccessAttr] | None:
+def _before(value: SSAValue, access: AccessAttr, op: AttentionOp) -> tuple[SSAValue, AccessAttr] | None:
     """What a value was copied or viewed from, and how to read that instead."""
     owner = value.owner
     if isinstance(owner, ViewOp):
-        indices = through_view(dims(owner.input.type), dims(value.type), access.indices())
+        space = (*op.batch, op.queries, op.keys, op.depth, op.columns)
+        extents = {f"d{axis}": extent for axis, extent in enumerate(space)}
+        indices = through_view(dims(owner.input.type), dims(value.type), access.indices(), extents)
         return None if indices is None else (owner.input, AccessAttr.of(indices))
     if isinstance(owner, PointwiseOp) and len(owner.inputs) == len(owner.outputs) == 1 and is_identity(owner.body):
         return owner.inputs[0], compose(owner.access.data[0], access)

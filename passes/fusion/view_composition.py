@@ -2,26 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.symbolic import Dim, product, sym, symbols
 
 
-def through_view(before: Sequence[Dim], after: Sequence[Dim], indices: Sequence[Dim]) -> tuple[Dim, ...] | None:
+def through_view(
+    before: Sequence[Dim], after: Sequence[Dim], indices: Sequence[Dim], extents: Mapping[str, Dim] | None = None
+) -> tuple[Dim, ...] | None:
     """The indices in a tensor of dimensions `before` of what `indices` read once it is viewed as `after`.
 
-    None where they would not be linear: an axis of the view joins several axes that are longer than 1.
+    None where they would not be linear: an axis of the view joins several axes that are longer than 1. It may do so
+    where its index counts them apart, `4*d0 + d1` with an extent of 4 for `d1`.
     """
     found: list[Dim] = []
     for olds, news in _groups(before, after):
-        long = [axis for axis in olds if before[axis] != 1]
-        if len(long) > 1:
-            return None
         total: Dim = 0
         for axis in news:
             total = total * after[axis] + indices[axis]
-        found += [total if axis in long else 0 for axis in olds]
+        parts = _apart(total, [before[axis] for axis in olds], extents or {})
+        if parts is None:
+            return None
+        found += parts
     return tuple(found) if len(found) == len(before) else None
+
+
+def joined_axes(before: Sequence[Dim], after: Sequence[Dim]) -> dict[int, tuple[Dim, Dim]]:
+    """The axes of a view that join two axes longer than 1, with the lengths of these."""
+    found: dict[int, tuple[Dim, Dim]] = {}
+    for olds, news in _groups(before, after):
+        long = [before[axis] for axis in olds if before[axis] != 1]
+        whole = [axis for axis in news if after[axis] != 1]
+        if len(long) == 2 and len(whole) == 1:
+            found[whole[0]] = (long[0], long[1])
+    return found
+
+
+def _apart(index: Dim, sizes: Sequence[Dim], extents: Mapping[str, Dim]) -> list[Dim] | None:
+    """An index into row-major axes of these sizes as one index for each."""
+    found: list[Dim] = []
+    long = sum(size != 1 for size in sizes)
+    for size in reversed(sizes):
+        if size == 1:
+            found.append(0)
+        elif long == 1:
+            found.append(index)
+        else:
+            inner = _inner(index, size, extents)
+            if inner is None:
+                return None
+            found.append(inner)
+            index = (index - inner) // size
+            long -= 1
+    return list(reversed(found))
+
+
+def _inner(index: Dim, size: Dim, extents: Mapping[str, Dim]) -> Dim | None:
+    """The part of an index that counts within `size`, where the rest is a multiple of it."""
+    for name in symbols(index):
+        rest = index - sym(name)
+        if extents.get(name) == size and rest // size * size == rest:
+            return sym(name)
+    return 0 if index // size * size == index else None
 
 
 def _groups(before: Sequence[Dim], after: Sequence[Dim]) -> Iterator[tuple[list[int], list[int]]]:

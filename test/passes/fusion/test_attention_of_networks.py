@@ -9,8 +9,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
+from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.interpreter import interpret
@@ -66,6 +68,27 @@ class Writer:
         gelu = self.node("Mul", [self.node("Mul", [up, self.node("Add", [erf, self.number(1.0)])]), self.number(0.5)])
         return self.node("Add", [self.linear(gelu, 2 * WIDTH, WIDTH), y])
 
+    def repeated(self, x: str, length: int) -> str:
+        """Each of half as many heads twice."""
+        shape = self.constant(np.array([0, 0, HEADS // 2, WIDTH // HEADS], np.int64))
+        heads = self.node("Transpose", [self.node("Reshape", [x, shape])], perm=[0, 2, 1, 3])
+        apart = self.node("Unsqueeze", [heads, self.constant(np.array([2], np.int64))])
+        twice = np.array([2, HEADS // 2, 2, length, WIDTH // HEADS], np.int64)
+        joined = self.constant(np.array([2, HEADS, length, WIDTH // HEADS], np.int64))
+        return self.node("Reshape", [self.node("Expand", [apart, self.constant(twice)]), joined])
+
+    def decoder(self, length: int) -> str:
+        """Causal attention in which two heads share their keys and values; the scale is at the queries."""
+        queries = self.node("Mul", [self.linear("x", WIDTH, WIDTH), self.number(0.25)])
+        keys, values = (self.repeated(self.linear("x", WIDTH, WIDTH // 2), length) for _ in range(2))
+        keys = self.node("Transpose", [keys], perm=[0, 1, 3, 2])
+        scores = self.node("MatMul", [self.heads(queries, [0, 2, 1, 3]), keys])
+        seen = self.constant(np.tri(length, dtype=np.bool_)[None, None])
+        scores = self.node("Where", [seen, scores, self.number(np.finfo(np.float32).min)])
+        mixed = self.node("MatMul", [self.node("Softmax", [scores], axis=-1), values])
+        shape = self.constant(np.array([0, 0, WIDTH], np.int64))
+        return self.node("Reshape", [self.node("Transpose", [mixed], perm=[0, 2, 1, 3]), shape])
+
 
 def encoder(batch: int | str, length: int | str) -> onnx.ModelProto:
     writer = Writer()
@@ -74,7 +97,18 @@ def encoder(batch: int | str, length: int | str) -> onnx.ModelProto:
         helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [batch, length, WIDTH]),
         helper.make_tensor_value_info("mask", onnx.TensorProto.FLOAT, [batch, 1, 1, length]),
     ]
-    graph = helper.make_graph(writer.nodes, "encoder", inputs, [onnx.ValueInfoProto(name=result)], writer.stored)
+    return model(writer, inputs, result)
+
+
+def decoder(length: int) -> onnx.ModelProto:
+    writer = Writer()
+    result = writer.decoder(length)
+    inputs = [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2, length, WIDTH])]
+    return model(writer, inputs, result)
+
+
+def model(writer: Writer, inputs: list[onnx.ValueInfoProto], result: str) -> onnx.ModelProto:
+    graph = helper.make_graph(writer.nodes, "network", inputs, [onnx.ValueInfoProto(name=result)], writer.stored)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
 
 
@@ -87,13 +121,31 @@ def test_encoder(batch: int | str, length: int | str) -> None:
         "x": rng.standard_normal((2, 9, WIDTH)).astype(np.float32),
         "mask": np.where(rng.random((2, 1, 1, 9)) < 0.3, -1e4, 0).astype(np.float32),
     }
-    expected = interpret(module, context, inputs)
-    for _, passes in pipeline_for("cuda", "fp16", last="fusion"):
-        run_passes(module, context, ",".join(passes))
-    launches = Counter(op.name for op in module.walk() if isinstance(op, FusedOp) and not isinstance(op, ViewOp))
+    launches = fused(module, context, inputs)
     conversions = launches.pop("fused.pointwise", 0)
     assert launches == {"fused.matmul": 4, "fused.attention": 1}
     assert conversions <= 3  # of the inputs and the result
+
+
+def test_decoder() -> None:
+    context = RtContext()
+    module = import_model(decoder(9), context)
+    inputs = {"x": np.random.default_rng(1).standard_normal((2, 9, WIDTH)).astype(np.float32)}
+    launches = fused(module, context, inputs)
+    assert launches["fused.attention"] == 1
+    assert launches["fused.matmul"] == 2  # the queries, and keys with values
+    assert launches["fused.pointwise"] <= 2  # conversions of the input and the result
+    (op,) = (op for op in module.walk() if isinstance(op, AttentionOp))
+    assert op.last_key is not None
+    assert not op.extras
+
+
+def fused(module: ModuleOp, context: RtContext, inputs: dict[str, Array]) -> Counter[str]:
+    """How many ops of each kind the fusion for a GPU in half precision leaves; they compute what the network does."""
+    expected = interpret(module, context, inputs)
+    for _, passes in pipeline_for("cuda", "fp16", last="fusion"):
+        run_passes(module, context, ",".join(passes))
     found = interpret(module, context, inputs)
     for name, want in expected.items():
         np.testing.assert_allclose(found[name], want, rtol=0, atol=2e-2)
+    return Counter(op.name for op in module.walk() if isinstance(op, FusedOp) and not isinstance(op, ViewOp))

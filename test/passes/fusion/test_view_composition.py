@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlirt.dialects.symbolic import evaluate, sym
-from mlirt.passes.fusion.view_composition import through_view
+from mlirt.passes.fusion.view_composition import joined_axes, through_view
 
 
 @given(st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=3), min_size=1, max_size=3))
@@ -42,3 +42,14 @@ def test_symbols() -> None:
         sym("d2"),
     )
     assert through_view([n, 4], [4, n], [sym("d0"), sym("d1")]) is None
+
+
+def test_joined_axes_are_read_apart() -> None:
+    index = 3 * sym("d0") + sym("d1")
+    assert through_view([2, 3], [6], [index], {"d1": 3}) == (sym("d0"), sym("d1"))
+    assert through_view([2, 3], [6], [index], {"d1": 4}) is None
+    assert through_view([5, 2, 1, 3], [5, 6], [sym("d2"), index], {"d1": 3}) == (sym("d2"), sym("d0"), 0, sym("d1"))
+    assert through_view([2, 3], [6], [3 * sym("d0")]) == (sym("d0"), 0)
+    assert joined_axes([1, 2, 3, 7], [1, 6, 7]) == {1: (2, 3)}
+    assert joined_axes([2, 3, 4], [24]) == {}
+    assert joined_axes([6], [2, 3]) == {}
