@@ -10,7 +10,7 @@ from mlirt.errors import MlirtError, PlanError
 from mlirt.runtime.tensor_maps import EncodedMap, MapLayout, declare, encode
 
 _SUCCESS = 0
-_PROCESSORS, _MAJOR, _MINOR = 16, 75, 76
+_PROCESSORS, _L2_BYTES, _MAJOR, _MINOR = 16, 38, 75, 76
 _MAX_DYNAMIC_SHARED = 8
 _PORTABLE_HOST_MEMORY = 1
 _NON_BLOCKING = 1
@@ -50,6 +50,7 @@ class Driver(Protocol):
         ...
 
     def compute_capability(self) -> tuple[int, int]: ...
+    def cache_bytes(self) -> int: ...
     def allocate(self, size: int) -> int: ...
     def free(self, address: int) -> None: ...
     def allocate_pinned(self, size: int) -> int: ...
@@ -136,6 +137,10 @@ class CudaDriver:
     def compute_capability(self) -> tuple[int, int]:
         """(major, minor), such as (9, 0)."""
         return self._attribute(_MAJOR), self._attribute(_MINOR)
+
+    def cache_bytes(self) -> int:
+        """The size of the cache that all processors share."""
+        return self._attribute(_L2_BYTES)
 
     def _attribute(self, number: int) -> int:
         value = c_int()

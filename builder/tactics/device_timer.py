@@ -38,6 +38,9 @@ class Timer(Protocol):
     architecture: str
     """The name of the code that it runs, such as `sm_90a`."""
 
+    cache_bytes: int
+    """What a run may touch so that the next one still finds it in the cache."""
+
     def times(
         self, plans: Sequence[Plan], shapes: Sequence[Sequence[Shape]], feeds: Sequence[Sequence[Array]]
     ) -> list[float]:
@@ -52,6 +55,8 @@ class DeviceTimer:
         self._driver = driver
         self.device = driver.describe()
         self.architecture = architecture
+        # Either half of the processors keeps what it reads in its own half of the cache.
+        self.cache_bytes = driver.cache_bytes() // 2
         self._is_warm = False
 
     def times(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Report = Callable[[str, int, int], None]
 
 _MOST_TRIALS = 8  # of one op, the best by estimate
+_FEWEST_TRIALS = 2  # of one op with one tactic
 _CALLS = 10  # in one measurement, so that the time between two measurements does not count
 _FEW_CALLS = 2
 _LITTLE, _LONG = 20.0, 500.0  # microseconds
@@ -38,34 +39,53 @@ def times_of(
     timer: Timer,
     cache: TimingCache,
     report: Report,
+    *,
+    cold: bool,
 ) -> list[Times]:
-    """The times of the candidates of each site: from the cache, and where it lacks some, from the device."""
+    """The times of the candidates of each site: from the cache, and where it lacks some, from the device.
+
+    With `cold`, weights are measured as they are when other layers have emptied the device's cache.
+    """
     place = f"{timer.device}; {_compiler()}"
+    texts = [f"{site.text}; weights {'cold' if cold else 'warm'}" for site in sites]
     wanted = [[one.name for one in _worth_measuring(site.candidates)] for site in sites]
-    found = [cache.get(place, site.text) for site in sites]
+    found = [cache.get(place, text) for text in texts]
+    missing = [[name for name in names if name not in times] for names, times in zip(wanted, found, strict=True)]
     made: list[list[Trial]] = []
-    for number, (site, names, times) in enumerate(zip(sites, wanted, found, strict=True)):
+    for number, (site, names) in enumerate(zip(sites, missing, strict=True)):
         report("lowering candidates", number, len(sites))
-        missing = [name for name in names if name not in times]
-        made.append(trials(site.ops[0], missing, ctx, target, known) if missing else [])
-    if any(made):
-        for site, times, new in zip(sites, found, _times(sites, made, target, timer, report), strict=True):
-            times.update(new)
-            if new:
-                cache.put(place, site.text, new)
-    return [{name: times[name] for name in names if name in times} for names, times in zip(wanted, found, strict=True)]
+        made.append(trials(site.ops[0], names, ctx, target, known) if names else [])
+    if any(missing):
+        measured = _times(sites, made, target, timer, report, cold=cold)
+        for text, names, times, new in zip(texts, missing, found, measured, strict=True):
+            times.update(dict.fromkeys(names, _NEVER) | new)
+            if names:
+                cache.put(place, text, {name: times[name] for name in names})
+    return [{name: times[name] for name in names} for names, times in zip(wanted, found, strict=True)]
 
 
 def _worth_measuring(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The best by estimate. Those without one may be very slow: they are measured only where there is little to do."""
-    estimated = [one for one in candidates if one.cost is not None][:_MOST_TRIALS]
+    """The best by estimate, and some of each tactic, as estimates of different ones may differ more than the times.
+
+    Those without an estimate may be very slow: they are measured only where there is little to do.
+    """
+    estimated: list[Candidate] = []
+    for place, one in enumerate(one for one in candidates if one.cost is not None):
+        if place < _MOST_TRIALS or sum(other.file == one.file for other in estimated) < _FEWEST_TRIALS:
+            estimated.append(one)
     if estimated and (estimated[0].cost or 0) > _LITTLE:
         return estimated
     return [*estimated, *[one for one in candidates if one.cost is None]]
 
 
 def _times(
-    sites: Sequence[Site], made: Sequence[Sequence[Trial]], target: Target, timer: Timer, report: Report
+    sites: Sequence[Site],
+    made: Sequence[Sequence[Trial]],
+    target: Target,
+    timer: Timer,
+    report: Report,
+    *,
+    cold: bool,
 ) -> list[Times]:
     """Compile all trials, measure those of one site together."""
     sources = {name: source for group in made for trial in group for name, source in trial.sources.items()}
@@ -77,7 +97,9 @@ def _times(
         times = {trial.candidate: _NEVER for trial in group}
         ready = [trial for trial in group if all(kernel in cubins for kernel in trial.sources)]
         calls = _CALLS if (site.candidates[0].cost or 0.0) < _LONG else _FEW_CALLS
-        plans = [trial.plan(calls, record, {kernel: cubins[kernel] for kernel in trial.sources}) for trial in ready]
+        plans = [
+            trial.plan(calls, record, {name: cubins[name] for name in trial.sources}, cold=cold) for trial in ready
+        ]
         inputs = [feeds(plan, trial.shapes) for plan, trial in zip(plans, ready, strict=True)]
         measured = timer.times(plans, [trial.shapes for trial in ready], inputs) if ready else []
         times.update({trial.candidate: time / calls for trial, time in zip(ready, measured, strict=True)})

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from mlirt.builder.tactics.algorithm_selector import Algorithm, AlgorithmContext
+from mlirt.builder.tactics.footprint import touched_bytes
 from mlirt.builder.tactics.measurement import Report, times_of
 from mlirt.builder.tactics.sites import Site, find_sites
 from mlirt.builder.tactics.timing_cache import Times, TimingCache
@@ -46,7 +47,8 @@ def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tun
     known = typical_values(entry_function(module).body.block)
     measured = [Times() for _ in sites]
     if tuning.timer is not None:
-        measured = times_of(sites, ctx, target, known, tuning.timer, tuning.cache, report)
+        cold = touched_bytes(module, known) > tuning.timer.cache_bytes
+        measured = times_of(sites, ctx, target, known, tuning.timer, tuning.cache, report, cold=cold)
     contexts: list[AlgorithmContext] = []
     taken: list[Algorithm] = []
     for site, times in zip(sites, measured, strict=True):

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from mlirt.builder.cubin import stored
 from mlirt.builder.tactics.network_of_one_op import Shape, input_shapes, network_of, op_of
+from mlirt.builder.tactics.repeated_launches import copy_key, repeated
 from mlirt.codegen.numba_cuda.kernel_source import sources_of
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.plan.manifest import manifest_of, weight_keys
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _SAMPLE = 1 << 20  # bytes of a constant that are kept; longer ones are measured with repetitions of these
 _NOISE = 1 << 16  # elements
+_MOST_WEIGHT_BYTES = 1 << 28  # on the device, of one trial
 
 
 @dataclass(frozen=True)
@@ -65,15 +67,19 @@ class Trial:
         sizes = [buffer["bytes"] for buffer in self.manifest["buffers"] if buffer["kind"] == "arena"]
         return sum(size for size in sizes if isinstance(size, int))
 
-    def plan(self, calls: int, target: Mapping[str, object], cubins: Mapping[str, Mapping[str, Cubin]]) -> Plan:
-        """So many runs, one after the other."""
+    def plan(
+        self, calls: int, target: Mapping[str, object], cubins: Mapping[str, Mapping[str, Cubin]], *, cold: bool = False
+    ) -> Plan:
+        """So many runs, one after the other; with `cold` weights each has its own, so that no cache holds them."""
         sections, records = stored(cubins)
-        launches = list(self.manifest["launches"]) * calls
-        buffers = [{**buffer, "first": 0, "last": len(launches) - 1} for buffer in self.manifest["buffers"]]
+        weights = {key: sample.array() for key, sample in self.weights.items()}
+        size = sum(array.nbytes for array in weights.values())
+        copies = min(calls, max(1, _MOST_WEIGHT_BYTES // max(size, 1))) if cold else 1
+        buffers, launches = repeated(self.manifest, calls, copies)
         kernels = [{**kernel, **records[kernel["name"]]} for kernel in self.manifest["kernels"]]
         changed = {"launches": launches, "buffers": buffers, "kernels": kernels, "layers": [], "target": target}
-        weights = {key: sample.array() for key, sample in self.weights.items()}
-        return make_plan({**self.manifest, **changed}, sections, weights)
+        copied = {copy_key(key, copy): array for key, array in weights.items() for copy in range(copies)}
+        return make_plan({**self.manifest, **changed}, sections, copied)
 
 
 def trials(

@@ -61,6 +61,9 @@ class FakeDriver:
     def describe(self) -> str:
         return "fake device"
 
+    def cache_bytes(self) -> int:
+        return 1 << 25
+
     def compute_capability(self) -> tuple[int, int]:
         return self.capability
 

@@ -23,6 +23,7 @@ class FakeTimer:
 
     device = "fake device"
     architecture = "sm_90a"
+    cache_bytes = 1 << 25
 
     def __init__(self, time: Callable[[int], float] = float) -> None:
         self.time = time

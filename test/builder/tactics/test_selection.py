@@ -16,8 +16,9 @@ from mlirt.builder.tactics.timing_cache import TimingCache
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.target import Target
 from mlirt.errors import InvalidInputError
+from mlirt.runtime.manifest import BufferArgument
 
-_SIZES = ((1024, 512), (512, 1024), (1024, 1024))
+_SIZES = ((512, 256), (256, 512), (512, 512))
 _DYNAMIC = """
 func.func @main(%x: tensor<?x64xf16, #trt.dims<["2*n", "64"]>>, %y: tensor<?xf16, #trt.dims<["n"]>>)
     -> tensor<?x96xf16, #trt.dims<["2*n", "96"]>> attributes {trt.typical_sizes = {n = 40 : i64}} {
@@ -117,6 +118,20 @@ def test_dynamic_sizes_are_measured_at_their_typical_value() -> None:
     assert list(timer.shapes[0]) == [(80, 64), (40,)]
 
 
+def test_weights_that_no_cache_holds_are_measured_so() -> None:
+    weights = "%w = trt.constant {value = dense<0.5> : tensor<256x512xf32>} : tensor<256x512xf32>"
+    text = product_text(*_SIZES, "f32", (False, False)).replace('%w: tensor<256x512xf32> {trt.name = "w"}, ', "")
+    text = text.replace("%y = fused", f"{weights}\n      %y = fused")
+    warm, cold, cache = FakeTimer(), FakeTimer(), TimingCache()
+    cold.cache_bytes = 1 << 18
+    choose(Tuning(warm, cache), text)
+    choose(Tuning(cold, cache), text)
+    assert (len(warm.plans[0].weights), len(cold.plans[0].weights)) == (1, 10)
+    launches = cold.plans[0].manifest.launches
+    used = {arg.buffer for launch in launches for arg in launch.args[:2] if isinstance(arg, BufferArgument)}
+    assert len(used) == 11
+
+
 class Selector:
     """Allows what it is told to, and remembers what it hears."""
 
@@ -140,7 +155,7 @@ def test_a_selector_decides(timer: FakeTimer | None) -> None:
     assert tactic == selector.offered[2].name
     ((context, algorithm),) = selector.taken
     assert algorithm.name == tactic
-    assert context.outputs == ("tensor<1024x1024xf32>",)
+    assert context.outputs == ("tensor<512x512xf32>",)
     split = next(one for one in selector.offered if "p" in one.name.partition(":")[2])
     assert split.workspace_size > 0
     assert all(one.timing_msec > 0 for one in selector.offered if one.name != "generic")
