@@ -15,8 +15,9 @@ from mlirt.runtime.cuda_memory import DeviceBlock, PinnedBlock
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import WrongSize
 from mlirt.runtime.host_memory import address_of
-from mlirt.runtime.launch_order import Access, predecessors
-from mlirt.runtime.manifest import BufferArgument, Kernel, Manifest
+from mlirt.runtime.launch_accesses import accesses_of
+from mlirt.runtime.launch_order import predecessors
+from mlirt.runtime.manifest import Kernel, Manifest
 from mlirt.runtime.memory_planning import aligned
 from mlirt.runtime.plan_file import Plan
 from mlirt.runtime.shape_binding import Address, BoundArgument, BoundLaunch, ShapeBinding, TensorMap
@@ -226,23 +227,9 @@ class CudaProgram:
 
         return queue
 
-    def _accesses(self, launch: BoundLaunch) -> list[Access]:
-        """The memory that a launch touches; weights are never written."""
-        found: list[Access] = []
-        given = self._manifest.launches[launch.index].args
-        for place, argument in enumerate(launch.args):
-            address = argument.address if isinstance(argument, TensorMap) else argument
-            if isinstance(address, Address) and self._manifest.buffers[address.root].kind != "weight":
-                start = self._bases[address.root]
-                writes = place in self._kernel(launch).written
-                argument_record = given[place]
-                part = argument_record.part if isinstance(argument_record, BufferArgument) else ()
-                found.append(Access(start, start + self._binding.sizes[address.root], writes, part))
-        return found
-
     def _capture(self) -> Handle:
-        launches = [launch for launch, _ in self._launches]
-        waits = predecessors([self._accesses(launch) for launch in launches])
+        accesses = [accesses_of(launch, self._manifest, self._binding, self._bases) for launch, _ in self._launches]
+        waits = predecessors(accesses)
         return capture([queue for _, queue in self._launches], waits, self._session.lanes)
 
     def upload(self, inputs: Sequence[np.ndarray]) -> None:

@@ -11,11 +11,13 @@ from mlirt.version import __version__
 
 if TYPE_CHECKING:
     from mlirt.builder.compile import compile
+    from mlirt.builder.tactics.timing_cache import TimingCache
     from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, MlirtError, PlanError, UnsupportedError
     from mlirt.runtime.engine import Engine, load
 
 _HOMES = {
     "compile": "mlirt.builder.compile",
+    "TimingCache": "mlirt.builder.tactics.timing_cache",
     "Engine": "mlirt.runtime.engine",
     "load": "mlirt.runtime.engine",
     "MlirtError": "mlirt.errors",
@@ -33,6 +35,7 @@ __all__ = [
     "InvalidModelError",
     "MlirtError",
     "PlanError",
+    "TimingCache",
     "UnsupportedError",
     "__version__",
     "compile",
