@@ -18,6 +18,7 @@ from mlirt.passes.lowering.convolution.cpu_winograd_transforms import WINDOW, pa
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tactics import TACTIC
 from mlirt.passes.lowering.tile_code import TileCode
+from mlirt.passes.lowering.typical_sizes import typical, typical_values
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cpu"})
@@ -30,7 +31,7 @@ _LEAST_CHANNELS = 32
 def lower(op: Operation, lowering: Lowering) -> bool:
     assert isinstance(op, ConvolutionOp)
     geometry, weights = geometry_of(op, lowering), lowering.constant_array(op.kernel)
-    image = None if geometry is None else _image(op, geometry)
+    image = None if geometry is None else _image(op, geometry, lowering)
     if geometry is None or weights is None or image is None:
         return False
     # Asked for by name, it is taken wherever it is possible.
@@ -40,7 +41,8 @@ def lower(op: Operation, lowering: Lowering) -> bool:
         return False
     transformed = transform_kernel(weights, cut.scheme)
     packed = pack_transformed(transformed, cut.panels_per_group, cut.shape.blocks, geometry.lanes)
-    plan = Plan(image, cut)
+    batch, _, rows, length, _ = dims(op.output.type)
+    plan = Plan(image, cut, batch, rows, length)
     memory = lowering.placements.scratch(plan.memory_size * 4)
     if cut.is_shared:
         _kernel("winograd_input", op, geometry, plan, memory, lowering).write_transform()
@@ -55,14 +57,13 @@ def _kernel(
     return WinogradKernel(TileCode(k, op, lowering, geometry.lanes), geometry, plan, k.memory(memory, f32))
 
 
-def _image(op: ConvolutionOp, geometry: Geometry) -> Image | None:
-    """The sizes of a convolution that can be computed in this way."""
-    batch, _, rows, length, _ = dims(op.output.type)
-    if not isinstance(batch, int) or not isinstance(rows, int) or not isinstance(length, int):
-        return None
+def _image(op: ConvolutionOp, geometry: Geometry, lowering: Lowering) -> Image | None:
+    """The sizes, or guesses of them, of a convolution that can be computed in this way."""
     is_plain = geometry.groups == 1 and not geometry.is_depthwise and geometry.depth == geometry.lanes
     fits = geometry.window == (WINDOW, WINDOW) and geometry.stride == geometry.dilation == (1, 1)
     least = _LEAST_CHANNELS // geometry.lanes
     if not is_plain or not fits or min(geometry.blocks_in, geometry.blocks_out) < least:
         return None
+    guesses = typical_values(lowering.block)
+    batch, _, rows, length, _ = (typical(size, guesses) for size in dims(op.output.type))
     return Image(batch, rows, length, geometry.blocks_in, geometry.blocks_out, geometry.lanes)

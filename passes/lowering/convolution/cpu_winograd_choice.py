@@ -14,8 +14,8 @@ _INPUT, _OUTPUT = 4.5, 3.0
 # Cycles to begin and end a tile, and a kernel.
 _TILE, _KERNEL = 60, 3000
 # Measured: bytes of weights that arrive in a cycle behind the products, from memory and, once used, from the shared
-# cache; what the second-level cache keeps comes for free.
-_NEAR, _MEMORY_RATE, _SHARED_RATE = 1_200_000, 3.2, 12
+# cache, or from the second-level cache where they stay in it.
+_NEAR, _MEMORY_RATE, _SHARED_RATE, _NEAR_RATE = 1_200_000, 3.2, 12, 20
 # Bytes in a cycle that one worker writes for another one.
 _EXCHANGE_RATE = 5.5
 # What the tasks of one worker may make on the way.
@@ -107,10 +107,10 @@ def winograd_cycles(image: Image, cut: Cut, threads: int) -> float:
     # Parts are taken as they come: only the size of the last one matters.
     turns = max(-(-tasks // parts) + (_PARTS - 1) * (tasks // parts), tasks / threads)
     tiles = points * cut.panels_per_group * (cut.per_task // cut.shape.pixels)
-    products = tiles * (depth * cycles(cut.shape) + _TILE)
+    weights = points * cut.panels_per_group * depth * cut.shape.blocks * image.lanes * 4
+    products = max(tiles * (depth * cycles(cut.shape) + _TILE), weights / _NEAR_RATE)
     blocks_out = min(cut.panels_per_group * cut.shape.blocks, image.blocks_out)
     output = _OUTPUT * cut.per_task * points * blocks_out
-    weights = points * cut.panels_per_group * depth * cut.shape.blocks * image.lanes * 4
     total = turns * output + max(turns * products, _weight_cycles(weights, min(turns, cut.groups), turns))
     piece = _INPUT * cut.per_task * points * image.blocks_in
     if cut.is_shared:

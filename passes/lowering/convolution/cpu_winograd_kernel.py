@@ -49,9 +49,9 @@ class WinogradKernel:
     def write_transform(self) -> None:
         """for each block of channels of each image: transform its patches"""
         code, k, plan = self.code, self.k, self.plan
-        share = k.insert(WorkerShareOp(code.size("tasks", plan.image.batch * plan.image.blocks_in)))
+        share = k.insert(WorkerShareOp(code.size("tasks", plan.batch * plan.image.blocks_in)))
         blocks, zero = code.size("blocks_in", plan.image.blocks_in), k.constant(0)
-        patches = code.size("patches", plan.image.patches(self.scheme))
+        patches = code.size("patches", plan.patches)
 
         def task(number: SSAValue) -> None:
             batch = code.named(k.div(number, blocks), "n")
@@ -82,7 +82,7 @@ class WinogradKernel:
             piece = code.named(k.div(number, groups), "piece")
             batch = code.named(k.div(piece, pieces), "n")
             start = code.named(k.mul(k.rem(piece, pieces), per_task), "start")
-            left = k.sub(code.size("patches", plan.image.patches(self.scheme)), start)
+            left = k.sub(code.size("patches", plan.patches), start)
             count = code.named(k.min(left, per_task), "count")
             points = own
             if plan.cut.is_shared:

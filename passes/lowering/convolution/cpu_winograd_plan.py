@@ -4,48 +4,60 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.passes.lowering.convolution.cpu_winograd_choice import Cut, Image
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The sizes that follow from an image and how it is cut; they count elements."""
+    """The sizes that follow from a result of `batch` x `rows` x `length` pixels and how it is cut, in elements.
+
+    `image` is that result as it was when the cut was chosen: where its sizes are known only at run time, a guess.
+    """
 
     image: Image
     cut: Cut
+    batch: Dim
+    rows: Dim
+    length: Dim
 
     @property
-    def across(self) -> int:
+    def across(self) -> Dim:
         """Patches in a row."""
-        return -(-self.image.length // self.cut.scheme.result)
+        return ceil_div(self.length, self.cut.scheme.result)
 
     @property
-    def pieces(self) -> int:
+    def patches(self) -> Dim:
+        """Patches in an image."""
+        return self.across * ceil_div(self.rows, self.cut.scheme.result)
+
+    @property
+    def pieces(self) -> Dim:
         """Into how many pieces an image is cut."""
-        return -(-self.image.patches(self.cut.scheme) // self.cut.per_task)
+        return ceil_div(self.patches, self.cut.per_task)
 
     @property
-    def tasks(self) -> int:
-        return self.image.batch * self.pieces * self.cut.groups
+    def tasks(self) -> Dim:
+        return self.batch * self.pieces * self.cut.groups
 
     @property
     def blocks_per_group(self) -> int:
         return self.cut.panels_per_group * self.cut.shape.blocks
 
     @property
-    def input_block(self) -> int:
+    def input_block(self) -> Dim:
         """From a block of channels of the transformed input to the next one."""
-        return self.cut.per_task * self.image.lanes * (self.pieces if self.cut.is_shared else 1)
+        return (self.pieces if self.cut.is_shared else 1) * (self.cut.per_task * self.image.lanes)
 
     @property
-    def input_point(self) -> int:
+    def input_point(self) -> Dim:
         """From a point of the transformed input to the next one."""
-        return self.image.blocks_in * self.input_block + self._apart
+        return self.input_block * self.image.blocks_in + self._apart
 
     @property
-    def input_size(self) -> int:
+    def input_size(self) -> Dim:
         """The transformed input of a task, or of an image."""
-        return self.cut.scheme.points * self.input_point
+        return self.input_point * self.cut.scheme.points
 
     @property
     def output_block(self) -> int:
@@ -68,16 +80,16 @@ class Plan:
         return self.image.blocks_in * self.image.lanes**2 * self.cut.shape.blocks
 
     @property
-    def task_size(self) -> int:
+    def task_size(self) -> Dim:
         """What a task has for itself."""
-        return self.cut.scheme.points * self.output_point + (0 if self.cut.is_shared else self.input_size)
+        return (0 if self.cut.is_shared else self.input_size) + self.cut.scheme.points * self.output_point
 
     @property
-    def memory_size(self) -> int:
+    def memory_size(self) -> Dim:
         """The memory of all tasks."""
-        return self.tasks * self.task_size + (self.image.batch * self.input_size if self.cut.is_shared else 0)
+        return self.tasks * self.task_size + (self.batch * self.input_size if self.cut.is_shared else 0)
 
     @property
     def is_exact(self) -> bool:
         """Whether no patch reaches beyond the result."""
-        return self.image.rows % self.cut.scheme.result == 0 == self.image.length % self.cut.scheme.result
+        return self.rows % self.cut.scheme.result == 0 == self.length % self.cut.scheme.result

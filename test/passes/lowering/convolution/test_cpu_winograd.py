@@ -24,6 +24,7 @@ CASES = {
     "whole patches": Case(32, 64, 8, 12, has_residual=True),
     "patches that reach beyond": Case(48, 32, 7, 13, batch=2, has_residual=True),
     "channels left over": Case(40, 37, 9, 6, has_scale=True),
+    "sizes known at run time": Case(32, 48, 11, 19, is_symbolic=True, has_residual=True, batch=2),
     "no pads": Case(32, 32, 10, 11, pre=(0, 0), post=(0, 0)),
 }
 SMALL, LARGE = SCHEMES
@@ -113,7 +114,7 @@ def test_tasks_have_memory_of_their_own() -> None:
     """What tasks make on the way is disjoint, and lies beside the input that they share."""
     image = Image(2, 9, 9, 2, 4, 16)
     cut = Cut(LARGE, 4, TileShape(4, 2), 2, 1)
-    own, shared = Plan(image, cut), Plan(image, replace(cut, is_shared=True))
+    own, shared = (Plan(image, one, 2, 9, 9) for one in (cut, replace(cut, is_shared=True)))
     assert own.tasks == shared.tasks == 2 * 3 * 2
     assert own.task_size == 36 * (own.input_point + own.output_point)
     assert own.memory_size == own.tasks * own.task_size
