@@ -27,7 +27,7 @@ _MOST_TRIALS = 8  # of one op, the best by estimate
 _FEWEST_TRIALS = 2  # of one op with one tactic
 _CALLS = 10  # in one measurement, so that the time between two measurements does not count
 _FEW_CALLS = 2
-_LITTLE, _LONG = 20.0, 500.0  # microseconds
+_LITTLE, _LONG = 5.0, 500.0  # microseconds
 _NEVER = float("inf")
 
 

@@ -59,7 +59,8 @@ def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tun
             names = [one.name for one in site.candidates]
             sizes = {trial.candidate: trial.workspace for trial in trials(site.ops[0], names, ctx, target, known)}
         for op, algorithm in zip(site.ops, _chosen(site, times, tuning.selector, sizes), strict=True):
-            op.attributes[TACTIC] = StringAttr(algorithm.name)
+            if algorithm.name != site.candidates[0].name:  # lowering takes the first by itself
+                op.attributes[TACTIC] = StringAttr(algorithm.name)
             contexts.append(_context(op))
             taken.append(algorithm)
     if tuning.selector is not None:
