@@ -222,8 +222,8 @@ class CudaProgram:
         function = self._session.device.functions[self._manifest.launches[launch.index].kernel]
 
         def queue(stream: Handle, *, follows: bool) -> None:
-            dependent = follows and kernel.dependent_launch
-            driver.launch(function, launch.grid, kernel.block, kernel.shared_bytes, stream, pointers, dependent)
+            kinds = follows and kernel.dependent_launch, kernel.cooperative
+            driver.launch(function, launch.grid, kernel.block, kernel.shared_bytes, stream, pointers, *kinds)
 
         return queue
 

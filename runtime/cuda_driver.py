@@ -15,7 +15,7 @@ _MAX_DYNAMIC_SHARED = 8
 _PORTABLE_HOST_MEMORY = 1
 _NON_BLOCKING = 1
 _RELAXED_CAPTURE = 2  # memory may be freed meanwhile, as the garbage collector likes
-_PROGRAMMATIC_SERIALIZATION = 6
+_COOPERATIVE, _PROGRAMMATIC_SERIALIZATION = 2, 6  # launch attributes
 Handle = int
 Size3 = tuple[int, int, int]
 
@@ -75,10 +75,12 @@ class Driver(Protocol):
         stream: Handle,
         args: Any,
         dependent: bool = False,
+        cooperative: bool = False,
     ) -> None:
         """Launch with `args`, a ctypes array of pointers to the argument values.
 
-        A `dependent` launch may begin while the one before it on the stream ends.
+        A `dependent` launch may begin while the one before it on the stream ends; the blocks of a `cooperative` one run
+        all at the same time.
         """
         ...
 
@@ -235,14 +237,17 @@ class CudaDriver:
         stream: Handle,
         args: Any,
         dependent: bool = False,
+        cooperative: bool = False,
     ) -> None:
         """Queue a kernel."""
-        if not dependent:
+        flags = [(_COOPERATIVE, cooperative), (_PROGRAMMATIC_SERIALIZATION, dependent)]
+        wanted = [kind for kind, holds in flags if holds]
+        if not wanted:
             status = self._cuda.cuLaunchKernel(function, *grid, *block, shared_bytes, stream, args, None)
             self._check("cuLaunchKernel", status)
             return
-        attribute = _LaunchAttribute(_PROGRAMMATIC_SERIALIZATION, 0, (1,))
-        config = _LaunchConfig(*grid, *block, shared_bytes, stream, ctypes.pointer(attribute), 1)
+        attributes = (_LaunchAttribute * len(wanted))(*[_LaunchAttribute(kind, 0, (1,)) for kind in wanted])
+        config = _LaunchConfig(*grid, *block, shared_bytes, stream, attributes, len(wanted))
         self._check("cuLaunchKernelEx", self._cuda.cuLaunchKernelEx(byref(config), function, args, None))
 
     def begin_capture(self, stream: Handle) -> None:

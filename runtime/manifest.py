@@ -68,6 +68,8 @@ class Kernel:
 
     Blocks along x form clusters of `cluster`. A `dependent_launch` may begin before the launch before it has ended: the
     kernel waits for that itself. `written` has the arguments through which it may write.
+    The blocks of a `cooperative` one run all at the same time: a launch with more than the device has room for is
+    refused.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Kernel:
     cluster: int
     dependent_launch: bool
     written: frozenset[int]
+    cooperative: bool
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,8 @@ def _buffer(raw: object, where: str, count: int, launches: int, names: Collectio
     )
 
 
-_KERNEL_FIELDS = ("name", "symbol", "object", "block", "shared_bytes", "args", "cluster", "dependent_launch", "written")
+_LAUNCH_KINDS = ("cluster", "dependent_launch", "cooperative")
+_KERNEL_FIELDS = ("name", "symbol", "object", "block", "shared_bytes", "args", *_LAUNCH_KINDS, "written")
 
 
 def _kernel(raw: object, where: str, target: Target, sections: Collection[str]) -> Kernel:
@@ -197,6 +198,7 @@ def _kernel(raw: object, where: str, target: Target, sections: Collection[str]) 
         cluster=record.integer("cluster", 1, _MAX_CLUSTER, 1),
         dependent_launch=record.flag("dependent_launch"),
         written=_written(record, len(args)),
+        cooperative=record.flag("cooperative"),
     )
 
 

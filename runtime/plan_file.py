@@ -20,7 +20,7 @@ The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - 
                   "align": bytes}]
      "kernels": [{"name", "symbol", "object": section | {arch: section}, "block": [x, y, z], "shared_bytes",
                   "args": ["ptr" | "map" | "i64" | "i32" | "f32" | "f64"], "cluster": int, "dependent_launch": bool,
-                  "written": [int]}]
+                  "cooperative": bool, "written": [int]}]
      "launches": [{"kernel": index, "layer": str, "grid": [Expr, Expr, Expr], "no_barrier": bool, "serial": bool,
                    "args": [{"buffer", "offset": Expr in bytes, "bytes": Expr, "part": [int]} | {"int": Expr} |
                             {"float": x} | {"map": {"buffer", "offset": Expr in bytes, "element": NumPy name,
@@ -53,6 +53,7 @@ What the fields leave open is settled so:
   * `cluster` blocks along x start together and see each other's shared memory. A kernel with `dependent_launch` may
     start before the launch before it has ended, and waits for it itself. `written` has the places of the arguments
     through which a kernel may write (all, where it is absent): launches that only read some memory may run together.
+    The blocks of a `cooperative` one run all at the same time, as those that wait for each other must.
   * `grid` counts on CUDA only (a launch whose grid has a 0 is skipped); `no_barrier` and `serial` on the CPU only: the
     next launch need not wait for this one (buffers of both then count as alive together); one thread alone runs it.
   * `program` (default: all launches in order) has every launch once, in order; a loop runs `before`, then while its

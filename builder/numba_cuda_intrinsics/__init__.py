@@ -11,6 +11,7 @@ from mlirt.builder.numba_cuda_intrinsics import (
     functions,
     matrix_unit,
     scalars,
+    stamped_words,
     tensor_copies,
     threads,
     transaction_barriers,
@@ -37,6 +38,7 @@ _MAKERS: dict[str, Any] = {
         *(tensor_copies.load_box, tensor_copies.load_window),
         *(warpgroups.warpgroup_mma, warpgroups.warpgroup_wait, warpgroups.warpgroup_sums),
         *(warpgroups.set_registers, warpgroups.join_columns),
+        *(stamped_words.post, stamped_words.await_posts, stamped_words.dot_product),
     )
 }
 _FOUND = {

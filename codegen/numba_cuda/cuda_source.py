@@ -21,6 +21,7 @@ from mlirt.codegen.numba_cuda.cuda_expressions import (
     widest,
 )
 from mlirt.codegen.numba_cuda.hopper_source import HopperSource
+from mlirt.codegen.numba_cuda.stamped_source import StampedSource
 from mlirt.codegen.python_expressions import Expression, type_name
 from mlirt.dialects.kernel.accumulators import (
     ExponentialRowsOp,
@@ -55,7 +56,7 @@ from mlirt.dialects.kernel.simt import (
 )
 
 
-class CudaSource(HopperSource):
+class CudaSource(HopperSource, StampedSource):
     """The lines of one kernel. With `narrow`, indices are 32 bits wide."""
 
     def __init__(self, func: FuncOp, narrow: bool) -> None:

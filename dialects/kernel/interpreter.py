@@ -131,7 +131,8 @@ def run_kernel(
     machine = Machine(func, sizes, threads)
     values = _bind(func, args, check, updated)
     machine.buffers = list({id(value): value for value in values if isinstance(value, Buffer)}.values())
-    for first, count in _chunks(prod(sizes), threads, machine.cluster) if sizes else [(0, 1)]:
+    together = prod(sizes) if "cooperative" in func.attributes else machine.cluster
+    for first, count in _chunks(prod(sizes), threads, together) if sizes else [(0, 1)]:
         blocks = np.repeat(np.arange(first, first + count), threads if sizes else 1)
         thread = np.tile(np.arange(threads), count) if sizes else np.zeros(1, np.int64)
         lanes = Lanes(blocks, thread, Epochs(first + count), depth=2 if sizes else 0)
@@ -141,9 +142,9 @@ def run_kernel(
             machine.run_block(lanes, func.body.block)
 
 
-def _chunks(blocks: int, threads: int, cluster: int) -> list[tuple[int, int]]:
-    """(first, count) of the blocks that run together."""
-    step = max(1, _MOST_LANES // max(threads, 1) // cluster) * cluster
+def _chunks(blocks: int, threads: int, together: int) -> list[tuple[int, int]]:
+    """(first, count) of the blocks that run together, of which each `together` neighbours have to."""
+    step = max(1, _MOST_LANES // max(threads, 1) // max(together, 1)) * max(together, 1)
     return [(first, min(step, blocks - first)) for first in range(0, blocks, step)]
 
 

@@ -140,6 +140,8 @@ class _Writer:
             record["cluster"] = _number(op.attributes["cluster"], 1)
         if "dependent_launch" in op.attributes:
             record["dependent_launch"] = True
+        if "cooperative" in op.attributes:
+            record["cooperative"] = True
         return record
 
     def launch(self, op: LaunchOp) -> Record:

@@ -112,6 +112,15 @@ def test_kernels_are_passed_maps_of_tensors(tiny: Maker) -> None:
     assert driver.dependent.count(True) == 1
 
 
+def test_blocks_that_wait_for_each_other_are_launched_together(tiny: Maker) -> None:
+    def cooperative(manifest: dict[str, Any]) -> None:
+        manifest["kernels"][1]["cooperative"] = True
+
+    driver = FakeDriver()
+    context_of(cuda_plan(tiny, cooperative), driver).run({"x": np.ones((5, 4), np.float32)})
+    assert driver.cooperative.count(True) == 1
+
+
 def test_a_map_beyond_its_buffer_is_refused(tiny: Maker) -> None:
     def with_map(manifest: dict[str, Any]) -> None:
         manifest["kernels"][1] |= {"args": ["map", "ptr", "i32"]}

@@ -51,6 +51,7 @@ class FakeDriver:
     launches: list[tuple[str, Any, Any, int]] = field(default_factory=list[tuple[str, Any, Any, int]])
     maps: list[tuple[MapLayout, int]] = field(default_factory=list[tuple[MapLayout, int]])
     dependent: list[bool] = field(default_factory=list[bool])
+    cooperative: list[bool] = field(default_factory=list[bool])
     replays: Counter[int] = field(default_factory=Counter[int])
     time: int = 0
     stamps: dict[int, int] = field(default_factory=dict[int, int])
@@ -140,9 +141,11 @@ class FakeDriver:
         stream: int,
         args: Any,
         dependent: bool = False,
+        cooperative: bool = False,
     ) -> None:
         name = self.functions[function]
         self.dependent.append(dependent)
+        self.cooperative.append(cooperative)
         work, types = KERNELS[name]
         values = [kind.from_address(args[i]).value for i, kind in enumerate(types)]
         self.launches.append((name, grid, block, shared_bytes))

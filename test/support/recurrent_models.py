@@ -1,4 +1,4 @@
-"""ONNX models of one recurrent layer with every option that one test can reach."""
+"""ONNX models of one recurrent layer with every option that one test can reach, and their way to CUDA kernels."""
 
 from __future__ import annotations
 
@@ -7,28 +7,55 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx_models import Array, numbers, one_node
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.fused.rnn import RnnOp
+from mlirt.frontend.onnx.importer import import_model
+from mlirt.passes.pipeline import PipelineOptions, run_phases
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 STEPS, BATCH, WIDTH, HIDDEN = 5, 3, 2, 4
 
 
 def recurrent_model(
-    op_type: str, direction: str = "forward", *, lengths: bool = False, peepholes: bool = False, **attributes: Any
+    op_type: str,
+    direction: str = "forward",
+    *,
+    lengths: bool = False,
+    peepholes: bool = False,
+    hidden: int = HIDDEN,
+    batch: int = BATCH,
+    element: str = "float32",
+    **attributes: Any,
 ) -> tuple[onnx.ModelProto, dict[str, Array]]:
     """A layer with biases and initial states, and its feeds; the weights are stored in the model."""
     directions = 2 if direction == "bidirectional" else 1
-    rows, is_lstm = GATES[op_type] * HIDDEN, op_type == "LSTM"
+    rows, is_lstm = GATES[op_type] * hidden, op_type == "LSTM"
     arrays: list[Array | None] = [
-        numbers(STEPS, BATCH, WIDTH),
+        numbers(STEPS, batch, WIDTH),
         numbers(directions, rows, WIDTH, seed=1),
-        numbers(directions, rows, HIDDEN, seed=2),
+        numbers(directions, rows, hidden, seed=2) * np.sqrt(HIDDEN / hidden),
         numbers(directions, 2 * rows, seed=3),
-        np.array([5, 2, 4], np.int32) if lengths else None,
-        numbers(directions, BATCH, HIDDEN, seed=4),
+        np.resize(np.array([5, 2, 4], np.int32), batch) if lengths else None,
+        numbers(directions, batch, hidden, seed=4),
     ]
     if is_lstm:
-        arrays += [numbers(directions, BATCH, HIDDEN, seed=5)]
-        arrays += [numbers(directions, 3 * HIDDEN, seed=6)] if peepholes else []
-    attributes |= {"hidden_size": HIDDEN, "direction": direction}
+        arrays += [numbers(directions, batch, hidden, seed=5)]
+        arrays += [numbers(directions, 3 * hidden, seed=6)] if peepholes else []
+    typed = [array if array is None or array.dtype == np.int32 else array.astype(element) for array in arrays]
+    attributes |= {"hidden_size": hidden, "direction": direction}
     stored = [k for k in (1, 2, 3, 7) if k < len(arrays)]
-    return one_node(op_type, arrays, 14, stored, outputs=3 if is_lstm else 2, **attributes)
+    return one_node(op_type, typed, 14, stored, outputs=3 if is_lstm else 2, **attributes)
+
+
+def lower_recurrent(model: onnx.ModelProto, tactic: str = "") -> tuple[ModuleOp, RtContext]:
+    """The kernels of a network for a GPU, its recurrent layers by a given tactic."""
+    context, options = RtContext(), PipelineOptions("cuda")
+    module = import_model(model, context)
+    run_phases(module, context, last="layout", options=options)
+    for op in module.walk():
+        if isinstance(op, RnnOp) and tactic:
+            op.attributes["fused.tactic"] = StringAttr(tactic)
+    run_phases(module, context, first="lowering", options=options)
+    return module, context

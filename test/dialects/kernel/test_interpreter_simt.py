@@ -262,3 +262,37 @@ def test_matrix_units_multiply(kind: str, by_row: bool) -> None:
     y = np.empty((32, 16), np.int32 if kind == "s8" else np.float32)
     run_kernel(parse_kernel(mma_text(kind, by_row)), [x, np.ascontiguousarray(w if by_row else w.T), y], grid=1)
     np.testing.assert_array_equal(y, x.astype(np.float64) @ w.astype(np.float64))
+
+
+# Each block sends its number to all others, which add what they receive.
+EXCHANGE = """
+kernel.func @exchange(%words: memref<?xi32>, %y: memref<?xf16>) attributes {block_size = 32 : i64, cooperative} {
+  %b = kernel.block_id {axis = 0 : i64} : index
+  %t = kernel.thread_id : index
+  %zero = arith.constant 0 : index
+  %stamp = arith.constant 65543 : index
+  %number = arith.index_cast %b : index to i32
+  %value = arith.sitofp %number : i32 to f16
+  %first = arith.cmpi eq, %t, %zero : index
+  scf.if %first {
+    kernel.post %value stamp %stamp, %words[%b] : f16, memref<?xi32>
+    %found = kernel.await_posts %words[%zero] stamp STAMP {count = 4 : i64} : memref<?xi32> -> vector<4xf16>
+    %last = kernel.fragment_element %found {position = 3 : i64} : vector<4xf16> -> f16
+    kernel.store %last, %y[%b] strides [1] : f16, memref<?xf16>
+  }
+  kernel.return
+}
+"""
+
+
+def test_blocks_receive_what_others_post() -> None:
+    words, y = np.zeros(4, np.int32), np.zeros(4, np.float16)
+    run_kernel(parse_kernel(EXCHANGE.replace("STAMP", "%stamp")), [words, y], 4)
+    assert y.tolist() == [3, 3, 3, 3]
+    assert (words >> 16).tolist() == [7, 7, 7, 7]
+
+
+def test_nobody_posts_what_is_awaited() -> None:
+    words, y = np.zeros(4, np.int32), np.zeros(4, np.float16)
+    with pytest.raises(KernelError, match=r"nobody has posted %words\[0\] with the stamp 0"):
+        run_kernel(parse_kernel(EXCHANGE.replace("STAMP", "%zero")), [words, y], 4)

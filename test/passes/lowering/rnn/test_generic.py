@@ -7,13 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx_models import run_reference
-from recurrent_models import recurrent_model
+from recurrent_models import lower_recurrent, recurrent_model
 
 import mlirt
-from mlirt.dialects.context import RtContext
 from mlirt.dialects.plan.interpreter import run_plan
-from mlirt.frontend.onnx.importer import import_model
-from mlirt.passes.pipeline import PipelineOptions, run_phases
 
 LAYERS: list[tuple[str, str, dict[str, Any]]] = [
     ("RNN", "reverse", {}),
@@ -26,9 +23,7 @@ LAYERS: list[tuple[str, str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("op_type", "direction", "options"), LAYERS)
 def test_in_the_simt_interpreter(op_type: str, direction: str, options: dict[str, Any]) -> None:
     model, feeds = recurrent_model(op_type, direction, **options)
-    context = RtContext()
-    module = import_model(model, context)
-    run_phases(module, context, options=PipelineOptions("cuda"))
+    module, context = lower_recurrent(model, "generic")
     for found, want in zip(run_plan(module, context, feeds).values(), run_reference(model, feeds), strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
 
