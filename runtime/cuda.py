@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mlirt.errors import PlanError, UnsupportedError
+from mlirt.errors import PlanError
+from mlirt.runtime.cuda_control import HostDecisions, RunStretch, is_straight, stretches
 from mlirt.runtime.cuda_driver import DeviceError, Driver, Handle, open_driver
 from mlirt.runtime.cuda_graph import Lanes, capture
 from mlirt.runtime.cuda_memory import DeviceBlock, PinnedBlock
@@ -22,6 +23,7 @@ from mlirt.runtime.memory_planning import aligned
 from mlirt.runtime.plan_file import Plan
 from mlirt.runtime.shape_binding import Address, BoundArgument, BoundLaunch, ShapeBinding, TensorMap
 
+_WORD = 8
 _ARCH = re.compile(r"^sm_(\d{2,3})([af]?)$")
 _CTYPES: dict[str, Callable[[Any], Any]] = {
     "ptr": ctypes.c_uint64,
@@ -54,8 +56,6 @@ class CudaDevice:
 
     def __init__(self, plan: Plan, driver: Driver | None = None) -> None:
         self.manifest = plan.manifest
-        if list(self.manifest.program) != list(range(len(self.manifest.launches))):
-            raise UnsupportedError("branches and loops run on the CPU only so far; build the engine for 'cpu'")
         self.driver = driver or open_driver()
         self.driver.activate()
         self._modules: dict[str, Handle] = {}
@@ -176,14 +176,17 @@ class CudaProgram:
             dtype.itemsize * int(np.prod(shape, dtype=np.int64))
             for dtype, shape in zip(self._dtypes, binding.output_shapes, strict=True)
         ]
-        self._staging = PinnedBlock(self._driver, sum(map(aligned, [*self._input_sizes, *self._output_sizes])))
-        self._graph = self._capture()
+        staged = sum(map(aligned, [*self._input_sizes, *self._output_sizes]))
+        self._staging = PinnedBlock(self._driver, staged + _WORD)
+        self._decisions = self._host_decisions(staged)
+        self._wrong_size: WrongSize | None = None
+        self._graphs = {stretch: self._capture(stretch) for stretch in self._stretches()}
 
     def __del__(self) -> None:
         with suppress(DeviceError, AttributeError):
-            if self._graph:
-                self._driver.activate()
-                self._driver.free_graph(self._graph)
+            self._driver.activate()
+            for graph in filter(None, self._graphs.values()):
+                self._driver.free_graph(graph)
 
     def _place(self) -> dict[int, int]:
         """The device address of every buffer that owns memory: arena, then inputs and outputs, then (apart) weights."""
@@ -227,10 +230,44 @@ class CudaProgram:
 
         return queue
 
-    def _capture(self) -> Handle:
-        accesses = [accesses_of(launch, self._manifest, self._binding, self._bases) for launch, _ in self._launches]
+    def _host_decisions(self, staged: int) -> HostDecisions | None:
+        """What runs the program where it has branches, loops or checks; `staged` is where a word may be read to."""
+        manifest, driver, session, bases = self._manifest, self._driver, self._session, self._bases
+        if is_straight(manifest.program, manifest.launches):
+            return None
+        word, address = self._staging.bytes[staged : staged + _WORD], self._staging.address + staged
+
+        def look(place: Address, size: int) -> int:
+            driver.copy_to_host(address, bases[place.root] + place.offset, size, session.stream)
+            driver.synchronize(session.stream)
+            return int.from_bytes(word[:size].tobytes(), "little")
+
+        return HostDecisions(manifest.program, self._binding, look)
+
+    def _stretches(self) -> list[tuple[int, ...]]:
+        """The launches of each graph."""
+        if self._decisions is None:
+            return [tuple(range(len(self._manifest.launches)))]
+        return list(stretches(self._manifest.program))
+
+    def _capture(self, stretch: Sequence[int]) -> Handle:
+        wanted = set(stretch)
+        chosen = [(launch, queue) for launch, queue in self._launches if launch.index in wanted]
+        accesses = [accesses_of(launch, self._manifest, self._binding, self._bases) for launch, _ in chosen]
         waits = predecessors(accesses)
-        return capture([queue for _, queue in self._launches], waits, self._session.lanes)
+        return capture([queue for _, queue in chosen], waits, self._session.lanes)
+
+    def _replay(self, stretch: tuple[int, ...]) -> None:
+        graph = self._graphs[stretch]
+        if graph:
+            self._driver.replay(graph, self._session.stream)
+
+    def _run(self, run_stretch: RunStretch) -> None:
+        if self._decisions is None:
+            for stretch in self._graphs:
+                run_stretch(stretch)
+        else:
+            self._wrong_size = self._decisions.run(run_stretch)
 
     def upload(self, inputs: Sequence[np.ndarray]) -> None:
         """Copy the inputs to pinned memory and queue the way to the device."""
@@ -263,12 +300,12 @@ class CudaProgram:
         self._enter()
         self._is_busy = True
         self._mark(2)
-        if self._graph:
-            self._driver.replay(self._graph, self._session.stream)
+        self._run(self._replay)
         self._mark(3)
 
     def wrong_size(self) -> WrongSize | None:
-        """Sizes that the run tells are not known on this device."""
+        """The size that the last run found to be another than it was taken for."""
+        return self._wrong_size
 
     def download(self) -> list[np.ndarray]:
         """Queue the way back, wait, and return the outputs."""
@@ -311,14 +348,20 @@ class CudaProgram:
         return 0.0, uploaded, begun, computed, computed, computed
 
     def profile(self) -> list[float]:
-        """Run the launches one by one, each between two events."""
+        """Run the launches one by one, each between two events; one in a loop has the time of all its trips."""
         self._enter()
         start, end = self._session.events[2:4]
         times = {launch.index: 0.0 for launch in self._binding.launches}
-        for launch, queue in self._launches:
-            self._driver.record(start, self._session.stream)
-            queue(self._session.stream, follows=False)
-            self._driver.record(end, self._session.stream)
-            self._driver.synchronize(self._session.stream)
-            times[launch.index] = self._driver.elapsed_ms(start, end)
+        queues = {launch.index: queue for launch, queue in self._launches}
+
+        def run(stretch: tuple[int, ...]) -> None:
+            for index in stretch:
+                if index in queues:
+                    self._driver.record(start, self._session.stream)
+                    queues[index](self._session.stream, follows=False)
+                    self._driver.record(end, self._session.stream)
+                    self._driver.synchronize(self._session.stream)
+                    times[index] += self._driver.elapsed_ms(start, end)
+
+        self._run(run)
         return list(times.values())
