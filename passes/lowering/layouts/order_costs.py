@@ -18,6 +18,7 @@ _BYTES = 3.5e6  # moved in a microsecond by accesses along memory
 _ACROSS = 3.0  # times as long: each thread fetches a sector for one element
 _TURNED = 0.4  # of a copy: what it costs more to turn a tile around in shared memory
 _RATES = {2: (3.0e8, 0.8e8), 4: (0.15e8, 0.3e8)}  # operations by width of the elements: channels last, plain
+_DEPTH = 128  # bytes of channels that are multiplied at a time where they lie innermost
 _SLOWEST = (0.3e8, 0.2e8)
 
 
@@ -53,12 +54,18 @@ class Costs:
         kernel = dims(op.kernel.type)
         work = 2.0 * self.number(product(dims(op.output.type))) * self.number(product(kernel[1:]))
         last, plain = _RATES.get(element, _SLOWEST)
-        depth = self.number(dims(op.input.type)[1])
-        filled = depth / (-(-depth // (WIDE // element)) * (WIDE // element)) if op.groups.value.data == 1 else 1.0
         is_depthwise = op.groups.value.data > 1 and kernel[1] == 1
         if is_depthwise:  # vectors along the channels, or single elements along the rows
             return 2 * traffic, 1.2 * traffic
+        if self.reads_any_order(op):
+            return traffic + work / plain, traffic + work / plain
+        depth = self.number(dims(op.input.type)[1]) * element
+        filled = depth / (-(-depth // _DEPTH) * _DEPTH) if op.groups.value.data == 1 else 1.0
         return traffic + work / plain, traffic + work / (last * filled)
+
+    def reads_any_order(self, op: ConvolutionOp) -> bool:
+        """Whether a convolution has so few channels that it reads single elements, wherever they lie."""
+        return self.number(dims(op.input.type)[1]) * byte_width(element_of(op.input.type)) < _DEPTH // 4
 
 
 def is_constant_like(value: SSAValue) -> bool:

@@ -84,7 +84,7 @@ def _image(op: Operation) -> bool:
 def _convolution(op: Operation, costs: Costs) -> Choice:
     assert isinstance(op, ConvolutionOp)
     plain, last = costs.convolution(op)
-    wishes = [Wish(0)] if has_orders(op.input.type) else []
+    wishes = [Wish(0)] if has_orders(op.input.type) and not costs.reads_any_order(op) else []
     choice = Choice(plain, last, wishes)
     _read_extras(op, op.extras, list(op.access), 2, costs, choice)
     return choice

@@ -82,35 +82,62 @@ def lower_product(
     sums = sum_of_products(k, engine, left, right, first, steps, stages)
     kept = tiles.sums(k, shape.rows, shape.columns)
     keep_sums(k, engine, sums, kept)
-    results = TileResults(k, shape, place.thread, kept)
-    column = k.add(place.column, results.column)
-    inside = (
-        None if _divides(shape.columns, plan.sizes.columns) else k.compare("slt", column, k.size(plan.sizes.columns))
-    )
     partial = Partial(epilogue, plan.parts, lowering) if plan.parts > 1 else None
     write = _writer(k, epilogue, partial, borders, part, lowering)
+    along_rows = epilogue.is_along_rows(lowering)
+    results = TileResults(k, shape, place.thread, kept, along_rows=along_rows)
+    (_write_along_rows if along_rows else _write_along_columns)(k, plan, place, results, write, indices)
+    if fits_narrow(plan.sizes, epilogue, lowering):
+        k.function.attributes["index_bits"] = IntegerAttr(32, i64)
+    k.finish(epilogue.op, grid=plan.grid(), block=[shape.threads])
+    if partial is not None:
+        add_parts(epilogue, partial, lowering, f"{family}_sum")
+
+
+def _where(k: KernelBuilder, at: SSAValue, tile: int, size: Dim, then: Callable[[], None]) -> None:
+    """Do something where a row or column exists."""
+    if _divides(tile, size):
+        then()
+    else:
+        k.when(k.compare("slt", at, k.size(size)), then)
+
+
+def _write_along_columns(
+    k: KernelBuilder, plan: Plan, place: Place, results: TileResults, write: _Writer, indices: MakeIndices
+) -> None:
+    """Each thread has a column: where that lies is found out once."""
+    column, shape, sizes = k.add(place.column, results.column), plan.shape, plan.sizes
 
     def rows() -> None:
         at = indices(k, write.nest, column, place.batch)
 
         def store(tile_row: SSAValue, total: SSAValue) -> None:
             row = k.add(place.row, tile_row)
-            if _divides(shape.rows, plan.sizes.rows):
-                write.store(total, at(row))
-            else:
-                k.when(k.compare("slt", row, k.size(plan.sizes.rows)), lambda: write.store(total, at(row)))
+            _where(k, row, shape.rows, sizes.rows, lambda: write.store(total, at(row)))
 
         results.each_row(store)
 
-    if inside is None:
-        rows()
-    else:
-        k.when(inside, rows)
-    if fits_narrow(plan.sizes, epilogue, lowering):
-        k.function.attributes["index_bits"] = IntegerAttr(32, i64)
-    k.finish(epilogue.op, grid=plan.grid(), block=[shape.threads])
-    if partial is not None:
-        add_parts(epilogue, partial, lowering, f"{family}_sum")
+    _where(k, column, shape.columns, sizes.columns, rows)
+
+
+def _write_along_rows(
+    k: KernelBuilder, plan: Plan, place: Place, results: TileResults, write: _Writer, indices: MakeIndices
+) -> None:
+    """Each thread has a row, and neighbouring threads write neighbours in memory."""
+    row, shape, sizes = k.add(place.row, results.row), plan.shape, plan.sizes
+
+    def columns() -> None:
+        def store(tile_column: SSAValue, total: SSAValue) -> None:
+            column = k.add(place.column, tile_column)
+
+            def write_it() -> None:
+                write.store(total, indices(k, write.nest, column, place.batch)(row))
+
+            _where(k, column, shape.columns, sizes.columns, write_it)
+
+        results.each_column(store)
+
+    _where(k, row, shape.rows, sizes.rows, columns)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from mlirt.dialects.fused.epilogue import EpilogueOp, accumulator_type
 from mlirt.dialects.kernel.core import LoadOp, ReduceKind, StoreOp
 from mlirt.dialects.kernel.simt import BarrierOp
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.tensor_types import dims, rank
+from mlirt.dialects.tensor_types import dims, memory_order, rank, strides, with_order
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, affine, collapse, direct
 from mlirt.passes.lowering.lowering import Lowering
@@ -30,10 +30,21 @@ class Epilogue:
     op: EpilogueOp
     extras: Sequence[SSAValue]
     access: Sequence[AccessAttr]
+    row_axis: int | None = None
+    """The dimension along which the rows of tiles go, where that may be the innermost one in memory."""
 
     @property
     def output(self) -> SSAValue:
         return self.op.results[0]
+
+    def is_along_rows(self, lowering: Lowering) -> bool:
+        """Whether neighbouring rows of a tile are neighbours in memory."""
+        axis = self.row_axis
+        return (
+            axis is not None
+            and dims(self.output.type)[axis] != 1
+            and lowering.placements[self.output].strides[axis] == 1
+        )
 
     def nest(self, lowering: Lowering, borders: frozenset[int], more: Sequence[Affine] = ()) -> Nest:
         """The space of the result; its dimensions are merged where all operands allow, but not across `borders`."""
@@ -66,8 +77,8 @@ class Partial:
         self.total: Dim = product(self.sizes)
         self.parts = parts
         self.buffer = lowering.placements.scratch(self.total * parts * 4)
-        steps = tuple(product(self.sizes[axis + 1 :]) for axis in range(len(self.sizes)))
-        self.access = Affine(epilogue.output, steps)
+        of = epilogue.output.type
+        self.access = Affine(epilogue.output, strides(with_order(of, memory_order(of)))[0])
 
     def pointer(self, k: KernelBuilder) -> SSAValue:
         return k.memory(self.buffer, f32)
@@ -93,13 +104,18 @@ def add_parts(epilogue: Epilogue, partial: Partial, lowering: Lowering, family: 
 
 
 class TileResults:
-    """Goes over the places of a tile whose sums are in shared memory, neighbouring threads along the columns."""
+    """Goes over the places of a tile whose sums are in shared memory, neighbouring threads along the columns, or along
+    the rows.
+    """
 
-    def __init__(self, k: KernelBuilder, shape: TileShape, thread: SSAValue, tile: TileMemory) -> None:
+    def __init__(
+        self, k: KernelBuilder, shape: TileShape, thread: SSAValue, tile: TileMemory, *, along_rows: bool = False
+    ) -> None:
         self.k, self.shape, self.tile = k, shape, tile
-        self.column = k.rem(thread, shape.columns)
-        self.row = k.div(thread, shape.columns)
-        self.step = shape.threads // shape.columns
+        side = shape.rows if along_rows else shape.columns
+        near, far = k.rem(thread, side), k.div(thread, side)
+        self.row, self.column = (near, far) if along_rows else (far, near)
+        self.step = shape.threads // side
 
     def each_row(self, then: Callable[[SSAValue, SSAValue], None]) -> None:
         """`then(row, sum)` for each row of this thread's column."""
@@ -112,6 +128,18 @@ class TileResults:
             return []
 
         k.loop(self.shape.rows // self.step, [], body)
+
+    def each_column(self, then: Callable[[SSAValue, SSAValue], None]) -> None:
+        """`then(column, sum)` for each column of this thread's row."""
+        k = self.k
+
+        def body(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            column = k.add(k.mul(i, self.step), self.column)
+            index = self.tile.at(k, 0, self.row, column)
+            then(column, k.value(LoadOp(self.tile.buffer, [index], [1])))
+            return []
+
+        k.loop(self.shape.columns // self.step, [], body)
 
 
 def keep_sums(k: KernelBuilder, engine: Engine, sums: SSAValue, tile: TileMemory) -> None:
