@@ -64,7 +64,7 @@ def compile(
     if precision not in PRECISIONS:
         raise InvalidInputError(f"precision {precision!r} is not known; expected one of {', '.join(PRECISIONS)}")
     ctx = RtContext()
-    module = _import(model, ctx, profiles, input_shapes or {}, constants, chosen == "reference")
+    module = _import(model, ctx, profiles, input_shapes or {}, constants)
     name_usual_sizes(module, read_profiles(profiles))
     if chosen == "reference":
         from mlirt.builder.reference_engine import ReferenceEngine
@@ -116,7 +116,6 @@ def _import(
     profiles: Profiles | None,
     shapes: Mapping[str, Sequence[int | str]],
     constants: Mapping[str, Array] | None,
-    run_time_shapes: bool,
 ) -> ModuleOp:
     from mlirt.frontend.onnx.importer import import_model, input_dims
     from mlirt.frontend.onnx.model_reader import read_model
@@ -126,4 +125,4 @@ def _import(
         proto, _ = read_model(model)
         own = {name: shapes.get(name, dims) for name, dims in input_dims(proto).items()}
         shapes = {**shapes, **pinned_shapes(wanted, own)}
-    return import_model(model, ctx, shapes, constants, run_time_shapes)
+    return import_model(model, ctx, shapes, constants)

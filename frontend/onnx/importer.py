@@ -37,20 +37,18 @@ def import_model(
     ctx: RtContext,
     input_shapes: Shapes | None = None,
     constants: Mapping[str, Array] | None = None,
-    run_time_shapes: bool = True,
 ) -> ModuleOp:
     """The network of an ONNX model as `func.func @main` in the `trt` dialect; weights go to the context's store.
 
     `input_shapes` replaces the dimensions of inputs (numbers, or names and expressions for dynamic ones); `constants`
-    gives inputs fixed values, which then are no inputs of the network any more. Without `run_time_shapes`, a node whose
-    result has a shape that only its data tell is refused.
+    gives inputs fixed values, which then are no inputs of the network any more.
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet.
     """
     proto, folder = read_model(model)
     register_dialects(ctx)
 
     def read(assumed: Assumptions) -> Reading:
-        net = Network(ctx.weights, run_time_shapes, assumed)
+        net = Network(ctx.weights, assumed)
         scope = Scope(opsets(proto), function_table(proto.functions), folder=folder)
         _read_inputs(proto.graph, net, scope, input_shapes or {}, constants or {})
         outputs = GraphReader(net).read_graph(proto.graph, scope)

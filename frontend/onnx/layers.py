@@ -7,11 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import Attribute
 
-from mlirt.dialects.symbolic import Dim, ceil_div, maximum, sym
+from mlirt.dialects.symbolic import Dim, ceil_div, maximum
 from mlirt.dialects.tensor_types import element_type, is_float, numpy_dtype, tensor
-from mlirt.errors import InvalidModelError
 from mlirt.frontend.onnx.dim_numbers import not_negative
-from mlirt.frontend.onnx.dimension_names import identifier
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.refusals import not_supported
 
@@ -54,17 +52,6 @@ def reshape(net: Network, x: Value, dims: Sequence[Dim]) -> Value:
     if tuple(dims) == x.dims:
         return x
     return net.emit("shuffle", [x, None], reshape_dims=list(dims), zero_is_placeholder=False)
-
-
-def reshape_at_run_time(net: Network, x: Value, shape: Value, places: bool, name: str) -> Value:
-    """A reshape whose shape only the run knows; each dimension of the result gets a name of its own."""
-    (rank,) = shape.dims if shape.rank == 1 else (None,)
-    if not isinstance(rank, int) or not net.run_time_shapes:
-        raise net.needed(shape, f"Reshape (node {name!r}): the shape")
-    if rank > LARGEST_RANK:
-        raise InvalidModelError(f"Reshape (node {name!r}): the result would have {rank} dimensions")
-    fresh = [sym(net.fresh_name(f"{identifier(name)}_d")) for _ in range(rank)]
-    return net.emit_as(tensor(x.element, fresh), "shuffle", [x, shape], zero_is_placeholder=places)
 
 
 def transpose(net: Network, x: Value, permutation: Sequence[int]) -> Value:

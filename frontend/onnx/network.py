@@ -98,10 +98,9 @@ Operands: TypeAlias = "Sequence[Value | Sequence[Value] | None]"
 class Network:
     """Appends ops to a block; handlers of ONNX nodes speak to it through `layers.py`."""
 
-    def __init__(self, store: WeightStore, run_time_shapes: bool = True, assumed: Assumptions | None = None) -> None:
+    def __init__(self, store: WeightStore, assumed: Assumptions | None = None) -> None:
         self.root = self.block = Block()
         self.store = store
-        self.run_time_shapes = run_time_shapes
         self.input_names: list[str] = []
         self.squeezed: list[tuple[Value, UnsupportedError]] = []
         self.nodes_read = 0

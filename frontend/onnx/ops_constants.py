@@ -7,11 +7,13 @@ import math
 import numpy as np
 
 from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import is_float
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node, scalar
+from mlirt.frontend.onnx.run_time_sizes import number, size_of, sizes_of
 from mlirt.frontend.onnx.tensor_reader import dtype, element_name
 
 LARGEST_RANGE = 1 << 26
@@ -47,8 +49,8 @@ def constant_of_shape(net: Network, node: Node) -> Value:
 
 def filled(net: Network, node: Node, dims: list[Dim | None] | None, value: Value) -> Value:
     """`value`, which has one element, repeated to these dimensions."""
-    if dims is None or any(dim is None for dim in dims):
-        raise node.needed(0, "its shape")
+    if dims is None or None in dims:
+        dims = list(sizes_of(net, node, node.input(0)))
     sizes = [dim for dim in dims if dim is not None]
     if any(isinstance(size, int) and size < 0 for size in sizes):
         raise node.invalid(f"the shape {[str(size) for size in sizes]} has a negative length")
@@ -77,11 +79,24 @@ def _counted(net: Network, node: Node) -> Value:
     """0, 1, 2, .. up to a dynamic length."""
     dims = [node.known_dims(k) for k in range(3)]
     start, limit, step = (None if dim is None else dim[0] for dim in dims)
-    if start is None or limit is None or not isinstance(step, int) or step == 0:
-        missing = next((k for k, dim in enumerate(dims) if dim is None), 1)
-        raise node.needed(missing, "the number of elements")
+    if start is None or limit is None or not isinstance(step, int) or step == 0 or not isinstance(start, int):
+        return _counted_at_run_time(net, node)
     count = layers.range_length(start, limit, step)
     return layers.counting(net, node.input(0).element_name, count, start, step)
+
+
+def _counted_at_run_time(net: Network, node: Node) -> Value:
+    """start + step * (0, 1, ..) where the run computes the three; the number of elements becomes a symbol."""
+    start, limit, step = (layers.reshape(net, node.input(k), []) for k in range(3))
+    exact = "float64" if is_float(start.element) else "int64"
+    low, high, apart = (layers.cast(net, value, exact) for value in (start, limit, step))
+    span = layers.binary(net, "sub", high, low)
+    # Rounded up, as the rounded down quotient of the negated span.
+    steps = layers.binary(net, "floor_div", layers.unary(net, "neg", span), apart)
+    count = layers.cast(net, layers.unary(net, "neg", steps), "int64")
+    length = size_of(net, layers.binary(net, "max", count, number(net, 0)), node.name)
+    place = layers.cast(net, layers.counting(net, "int64", length), start.element)
+    return layers.binary(net, "sum", start, layers.binary(net, "prod", place, step))
 
 
 @onnx_op("EyeLike")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlirt.dialects.symbolic import Dim, product, sym
-from mlirt.dialects.tensor_types import element_type, tensor
+from mlirt.dialects.symbolic import Dim, product
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.run_time_sizes import coordinates, true_positions
 
 _REDUCTIONS = ("none", "add", "mul", "max", "min")
 
@@ -155,26 +155,26 @@ def tensor_scatter(net: Network, node: Node) -> Value:
     return layers.transpose(net, written, [order.index(k) for k in range(cache.rank)])
 
 
-def _check_run_time_shapes(net: Network, node: Node) -> None:
-    if not net.run_time_shapes:
-        raise node.unsupported("the length of its result is known only at run time; the reference target can run it")
-
-
 @onnx_op("NonZero")
 def non_zero(net: Network, node: Node) -> Value:
     x = node.input(0)
-    _check_run_time_shapes(net, node)
-    return net.emit_as(tensor(element_type("int64"), [x.rank, sym(net.fresh_name("nonzero"))]), "non_zero", [x])
+    if x.rank == 0:
+        raise node.invalid("expected an input of at least 1 dimension, but it has none")
+    if x.array is not None:
+        return net.constant(np.stack(np.nonzero(x.array)).astype(np.int64))
+    flags = x if x.element_name == "bool" else layers.cast(net, x, "bool")
+    return coordinates(net, x.dims, true_positions(net, flags, "nonzero"))
 
 
 @onnx_op("Compress", since=9)
 def compress(net: Network, node: Node) -> Value:
     """The slices (without an axis: the elements) whose condition is true; a short condition is false behind its end."""
     x, condition = node.input(0), node.input(1)
-    _check_run_time_shapes(net, node)
     flat = not node.has("axis")
     x = layers.reshape(net, x, [product(x.dims)]) if flat else x
     axis = 0 if flat else node.axis("axis", 0, x.rank)
-    count = sym(net.fresh_name("selected"))
-    chosen = net.emit_as(tensor(element_type("int64"), [1, count]), "non_zero", [condition])
-    return net.emit("gather", [x, layers.reshape(net, chosen, [count])], mode="default", axis=axis)
+    if condition.array is not None:
+        chosen = net.constant(np.flatnonzero(condition.array).astype(np.int64))
+    else:
+        chosen = true_positions(net, condition, "selected")
+    return net.emit("gather", [x, chosen], mode="default", axis=axis)

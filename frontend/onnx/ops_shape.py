@@ -9,11 +9,13 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import tensor
+from mlirt.dialects.trt.require import RequireOp
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.number_arrays import numbers_from
+from mlirt.frontend.onnx.run_time_sizes import elements_of, number, size_of, sizes_of
 
 
 @onnx_op("Identity", "Dropout")
@@ -39,9 +41,33 @@ def reshape(net: Network, node: Node) -> Value:
     dims = node.known_dims(1)
     unknown = 0 if dims is None else dims.count(None)
     if dims is None or unknown > 1 or (unknown and -1 in dims):
-        return layers.reshape_at_run_time(net, x, node.input(1), not keeps_zeros, node.name)
+        return layers.reshape(net, x, _computed(net, node, x, places=not keeps_zeros))
     # The one length that only the run can tell is the one that keeps the number of elements.
     return layers.reshape(net, x, _resolved(node, x, [-1 if dim is None else dim for dim in dims], not keeps_zeros))
+
+
+def _computed(net: Network, node: Node, x: Value, *, places: bool) -> list[Dim]:
+    """The dimensions that a shape stands for which is known only at run time, with 0 copied and -1 computed."""
+    if product(x.dims) == 0:
+        raise node.needed(1, "the shape of no elements")  # their number says nothing about it
+    lengths = elements_of(net, node, node.input(1))
+    if places:
+        own = [layers.length_of(net, x, axis) for axis in range(min(x.rank, len(lengths)))]
+        lengths[: len(own)] = [
+            layers.select(net, layers.binary(net, "equal", length, number(net, 0)), copied, length)
+            for length, copied in zip(lengths, own, strict=False)
+        ]
+    missing = [layers.binary(net, "equal", length, number(net, -1)) for length in lengths]
+    rest, total = number(net, 1), number(net, 1)
+    for length, is_missing in zip(lengths, missing, strict=True):
+        rest = layers.binary(net, "prod", rest, layers.select(net, is_missing, number(net, 1), length))
+    for axis in range(x.rank):
+        total = layers.binary(net, "prod", total, layers.length_of(net, x, axis))
+    left = layers.binary(net, "div", total, rest)
+    return [
+        size_of(net, layers.select(net, is_missing, left, length), node.name)
+        for length, is_missing in zip(lengths, missing, strict=True)
+    ]
 
 
 def _resolved(node: Node, x: Value, dims: list[Dim], places: bool) -> list[Dim]:
@@ -154,19 +180,29 @@ def size(net: Network, node: Node) -> Value:
 def expand(net: Network, node: Node) -> Value:
     x = node.input(0)
     dims = node.known_dims(1)
-    if dims is None:
-        raise node.needed(1, "the shape")
+    if dims is None or None in dims:
+        dims = list(sizes_of(net, node, node.input(1)))
     rank = max(len(dims), x.rank)
     own: list[Dim] = [*[1] * (rank - x.rank), *x.dims]
     wanted: list[Dim | None] = [*[1] * (rank - len(dims)), *dims]
     target: list[Dim] = []
     for axis, (have, want) in enumerate(zip(own, wanted, strict=True)):
-        if want is None and (have == 1 or not isinstance(have, int)):
-            raise node.needed(1, f"the length of dimension {axis}")
         if isinstance(have, int) and isinstance(want, int) and have != want and 1 not in (have, want):
             raise node.invalid(f"dimension {axis} of length {have} cannot be expanded to {want}")
-        target.append(have if want is None or want == 1 else want)
+        stays = want is None or want == 1 or have == want or have != 1
+        target.append(have if stays or want is None else want)
+        if stays and want not in (None, 1, have):
+            _require_length(net, node, x, axis - (rank - x.rank), axis - (rank - len(dims)))
     return layers.expand(net, layers.with_rank(net, x, rank), target)
+
+
+def _require_length(net: Network, node: Node, x: Value, axis: int, place: int) -> None:
+    """A run goes on only where an axis, whose length has a name, is as long as the shape asks, or the shape asks 1."""
+    wanted = elements_of(net, node, node.input(1))[place]
+    fits = layers.binary(net, "equal", wanted, layers.length_of(net, x, axis))
+    fits = layers.binary(net, "or", fits, layers.binary(net, "equal", wanted, number(net, 1)))
+    message = f"{node.label}: dimension {axis} has another length than the shape asks for"
+    net.append_at(RequireOp(net.ssa(fits), message))
 
 
 @onnx_op("Tile")
@@ -176,7 +212,7 @@ def tile(net: Network, node: Node) -> Value:
         raise node.unsupported("its first version has another meaning; convert the model to opset 6 or newer")
     repeats = node.known_dims(1)
     if repeats is None or None in repeats:
-        raise node.needed(1, "repeats")
+        repeats = list(sizes_of(net, node, node.input(1)))
     if len(repeats) != x.rank:
         raise node.invalid(f"expected {x.rank} repeats, got {len(repeats)}")
     counts = [count for count in repeats if count is not None]

@@ -12,6 +12,7 @@ from mlirt.frontend.onnx import dim_numbers, layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.run_time_sizes import clamped, elements_of, number, size_of
 
 _PAD_MODES = ("constant", "reflect", "edge", "wrap")
 
@@ -24,9 +25,12 @@ def slice_(net: Network, node: Node) -> Value:
         ends: list[Dim] = list(node.integers("ends"))
         axes, steps = node.integers("axes", range(len(starts))), [1] * len(starts)
     else:
+        known = [node.known_dims(1), node.known_dims(2)]
+        axes = node.known_integers(3, "the axes") or list(range(len(elements_of(net, node, node.input(1)))))
+        steps = node.known_integers(4, "the steps") or [1] * len(axes)
+        if any(dims is None or None in dims for dims in known):
+            return _sliced_at_run_time(net, node, axes, steps)
         starts, ends = _bounds(node, 1, "the starts"), _bounds(node, 2, "the ends")
-        axes = node.known_integers(3, "the axes") or list(range(len(starts)))
-        steps = node.known_integers(4, "the steps") or [1] * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise node.invalid(
             "expected equal numbers of starts, ends, axes and steps, got "
@@ -60,6 +64,33 @@ def _moving_window(net: Network, node: Node, x: Value, axis: int, part: tuple[in
     net.append_at(RequireOp(net.ssa(fits), f"{node.label}: a part reaches beyond the end of axis {axis}"))
     places = layers.binary(net, "sum", start, layers.counting(net, "int64", size))
     return net.emit("gather", [x, places], axis=axis)
+
+
+def _sliced_at_run_time(net: Network, node: Node, axes: Sequence[int], steps: Sequence[int]) -> Value:
+    """Along each axis a gather of the positions that Python's `[start:end:step]` names."""
+    x = node.input(0)
+    starts, ends = (elements_of(net, node, node.input(k)) for k in (1, 2))
+    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
+        raise node.invalid("expected equal numbers of starts, ends, axes and steps, and steps other than 0")
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        axis = node.from_front(axis, x.rank)
+        length = layers.length_of(net, x, axis)
+        first, last = (_position(net, bound, length, step) for bound in (start, end))
+        span = layers.binary(net, "sub", last, first) if step > 0 else layers.binary(net, "sub", first, last)
+        rounded = layers.binary(net, "sum", span, number(net, abs(step) - 1))
+        count = layers.binary(net, "floor_div", rounded, number(net, abs(step)))
+        size = size_of(net, layers.binary(net, "max", count, number(net, 0)), node.name)
+        offsets = layers.binary(net, "prod", layers.counting(net, "int64", size), number(net, step))
+        x = net.emit("gather", [x, layers.binary(net, "sum", offsets, first)], mode="default", axis=axis)
+    return x
+
+
+def _position(net: Network, bound: Value, length: Value, step: int) -> Value:
+    """A bound counted from the front and limited to the axis; one before the front ends a walk backwards."""
+    from_end = layers.binary(net, "sum", bound, length)
+    place = layers.select(net, layers.binary(net, "less", bound, number(net, 0)), from_end, bound)
+    last = length if step > 0 else layers.binary(net, "sub", length, number(net, 1))
+    return clamped(net, place, number(net, 0 if step > 0 else -1), last)
 
 
 def _bounds(node: Node, k: int, what: str) -> list[Dim]:

@@ -34,7 +34,7 @@ def test_reshape_keeps_zeros_where_asked() -> None:
 
 def test_reshape_at_run_time_names_its_dimensions() -> None:
     model, feeds = one_node("Reshape", [numbers(2, 6), np.array([3, 4])])
-    assert 'tensor<?x?xf32, #trt.dims<["node_d1", "node_d2"]>>' in imported_text(model)
+    assert 'tensor<?x?xf32, #trt.dims<["node1", "node2"]>>' in imported_text(model)
     assert_agrees(model, feeds)
 
 

@@ -1,0 +1,100 @@
+"""Networks with lengths that only the run tells, on NumPy and on the CPU, against onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import onnx
+import pytest
+from onnx import NodeProto, helper
+from onnx_models import model_of, run_onnxruntime
+
+import mlirt
+from mlirt.errors import InvalidInputError
+from mlirt.frontend.onnx.number_arrays import Array
+
+Feeds = Mapping[str, Array]
+X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4)
+
+
+def _ints(*numbers: int) -> Array:
+    return np.array(numbers, np.int64)
+
+
+def _check(model: onnx.ModelProto, runs: Sequence[Feeds], targets: Sequence[str] = ("reference", "cpu")) -> None:
+    """One engine for all runs: each of them may have other lengths."""
+    for target in targets:
+        engine = mlirt.compile(model, target)
+        for feeds in runs:
+            found = list(engine.run(feeds).values())
+            for ours, theirs in zip(found, run_onnxruntime(model, feeds), strict=True):
+                assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+                np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def _network(nodes: Sequence[NodeProto], *vectors: tuple[str, int], **scalars: str) -> onnx.ModelProto:
+    inputs: dict[str, tuple[str, list[int | str]]] = {"x": ("float32", [3, "m"])}
+    inputs.update((name, ("int64", [length])) for name, length in vectors)
+    inputs.update((name, (dtype, [])) for name, dtype in scalars.items())
+    return model_of(nodes, inputs, ["y"])
+
+
+def test_positions_of_what_is_not_zero() -> None:
+    model = _network([helper.make_node("NonZero", ["x"], ["y"])])
+    _check(model, [{"x": X}, {"x": np.zeros_like(X)}, {"x": np.ones((3, 7), np.float32)}])
+
+
+@pytest.mark.parametrize("attributes", [{}, {"axis": 0}])
+def test_chosen_slices_flow_into_further_layers(attributes: dict[str, int]) -> None:
+    nodes = [
+        helper.make_node("Cast", ["c"], ["chosen"], to=onnx.TensorProto.BOOL),
+        helper.make_node("Compress", ["x", "chosen"], ["few"], **attributes),  # pyright: ignore[reportArgumentType]
+        helper.make_node("Exp", ["few"], ["y"]),
+    ]
+    runs = [{"x": X, "c": _ints(*flags)} for flags in ((0, 1, 1), (0, 0, 0), (1, 1, 1))]
+    _check(_network(nodes, ("c", 3)), runs)
+
+
+@pytest.mark.parametrize("step", [1, 2, -1, -3])
+def test_slices(step: int) -> None:
+    nodes = [
+        helper.make_node("Constant", [], ["axes"], value_ints=[1, 0]),
+        helper.make_node("Constant", [], ["steps"], value_ints=[step, 1]),
+        helper.make_node("Slice", ["x", "starts", "ends", "axes", "steps"], ["y"]),
+    ]
+    bounds = [((0, 0), (4, 3)), ((-1, 1), (-100, 2)), ((3, -2), (0, 100)), ((100, 0), (-9, -1)), ((2, 2), (2, 1))]
+    runs = [{"x": X, "starts": _ints(*starts), "ends": _ints(*ends)} for starts, ends in bounds]
+    _check(_network(nodes, ("starts", 2), ("ends", 2)), runs)
+
+
+def test_shapes() -> None:
+    nodes = [
+        helper.make_node("Reshape", ["x", "s"], ["a"]),
+        helper.make_node("ConstantOfShape", ["s2"], ["b"]),
+        helper.make_node("Add", ["a", "b"], ["y"]),
+    ]
+    model = _network(nodes, ("s", 3), ("s2", 3))
+    cases = [((3, 1, 4), (3, 1, 4)), ((0, -1, 1), (3, 4, 1)), ((-1, 1, 1), (12, 1, 1))]
+    _check(model, [{"x": X, "s": _ints(*shape), "s2": _ints(*wide)} for shape, wide in cases])
+
+
+def test_expansion_to_a_shape() -> None:
+    model = _network([helper.make_node("Expand", ["x", "s"], ["y"])], ("s", 3))
+    _check(model, [{"x": X, "s": _ints(*shape)} for shape in ((2, 3, 4), (5, 1, 1), (1, 3, 1))])
+    for target in ("reference", "cpu"):
+        with pytest.raises(InvalidInputError, match="another length than the shape asks for"):
+            mlirt.compile(model, target).run({"x": X, "s": _ints(2, 3, 5)})
+
+
+def test_tiles() -> None:
+    model = _network([helper.make_node("Tile", ["x", "r"], ["y"])], ("r", 2))
+    _check(model, [{"x": X, "r": _ints(*repeats)} for repeats in ((1, 3), (2, 1), (2, 2))])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_ranges(dtype: str) -> None:
+    nodes = [helper.make_node("Range", ["a", "b", "c"], ["y"])]
+    model = model_of(nodes, {name: (dtype, []) for name in "abc"}, ["y"])
+    cases = [(0, 5, 1), (3, -4, -2), (2, 2, 1), (5, 1, 3)]
+    _check(model, [{name: np.array(value, dtype) for name, value in zip("abc", case, strict=True)} for case in cases])
