@@ -10,7 +10,7 @@ from xdsl.ir import Operation, Region, SSAValue
 
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, StoreOp, stride_values
 from mlirt.dialects.kernel.interpreter_lanes import Epochs, Lanes, merge
-from mlirt.dialects.kernel.transaction_barrier import MbarrierWaitOp
+from mlirt.dialects.kernel.transaction_barrier import MbarrierArriveOp, MbarrierExpectOp, MbarrierWaitOp
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
+_SYNCHRONIZES = (MbarrierArriveOp, MbarrierExpectOp, MbarrierWaitOp)
 # Iterations of nested boxes that run together.
 _MOST_LANES = 1 << 16
 
@@ -157,8 +158,8 @@ def _if(machine: Machine, lanes: Lanes, op: IfOp) -> None:
 
 
 def _waits(region: Region) -> bool:
-    """Whether lanes may have to wait there for what other lanes do."""
-    return region.first_block is not None and any(isinstance(op, MbarrierWaitOp) for op in region.walk())
+    """Whether lanes may have to wait there for what other lanes do, or these for them."""
+    return region.first_block is not None and any(isinstance(op, _SYNCHRONIZES) for op in region.walk())
 
 
 def _as_part(machine: Machine, lanes: Lanes, chosen: Array, region: Region) -> Callable[[], None]:

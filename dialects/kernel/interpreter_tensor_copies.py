@@ -104,7 +104,8 @@ def _arrive(machine: Machine, lanes: Lanes, op: MbarrierArriveOp | MbarrierExpec
     bytes_ = op.bytes.value.data if isinstance(op, MbarrierExpectOp) else 0
     for lane in _active(lanes):
         _barrier_of(machine, lanes, op, op.barriers, op.index, lane).arrive(machine.where(op), bytes_)
-    machine.turns.give_way()
+    if isinstance(op, MbarrierArriveOp):
+        machine.turns.give_way()
 
 
 def _wait(machine: Machine, lanes: Lanes, op: MbarrierWaitOp) -> None:

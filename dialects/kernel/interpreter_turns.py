@@ -113,6 +113,6 @@ class Turns:
     def _await_turn(self, me: _Part) -> None:
         with self._changed:
             while self._current is not me:
-                self._changed.wait()
-                if self._failure is not None and me is not self._parts[0] and self._current is not me:
+                if self._failure is not None and me is not self._parts[0]:
                     raise _StoppedError
+                self._changed.wait()

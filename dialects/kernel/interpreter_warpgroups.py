@@ -40,15 +40,16 @@ def _warpgroups(machine: Machine, lanes: Lanes, op: Operation) -> Array:
     """The first lane of each warpgroup that executes an op; raises `DivergenceError` if only a part of one does."""
     import numpy as np
 
-    count = lanes.active.reshape(-1, WARPGROUP).sum(axis=1)
-    partial = (count > 0) & (count < WARPGROUP)
-    if partial.any():
-        first = int(partial.argmax()) * WARPGROUP
+    active = np.flatnonzero(lanes.active)
+    numbers = np.stack([lanes.block[active], lanes.thread[active] // WARPGROUP])
+    _, first, count = np.unique(numbers, axis=1, return_index=True, return_counts=True)
+    if (count < WARPGROUP).any():
+        lane = int(active[first[count.argmin()]])
         raise DivergenceError(
-            f"{machine.where(op)}: {count.max()} of {WARPGROUP} threads of a warpgroup are there "
-            f"(block {lanes.block[first]}, thread {lanes.thread[first]})"
+            f"{machine.where(op)}: {count.min()} of {WARPGROUP} threads of a warpgroup are there "
+            f"(block {lanes.block[lane]}, from thread {lanes.thread[lane]} on)"
         )
-    return np.flatnonzero(count) * WARPGROUP
+    return active[first]
 
 
 def _name(lanes: Lanes, first: int) -> tuple[int, int]:

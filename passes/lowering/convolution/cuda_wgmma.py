@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
-from mlirt.dialects.kernel.matrix_unit import MmaKind
-from mlirt.dialects.kernel.warpgroup import LINE
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
+from mlirt.dialects.tensor_types import dims, element_of, rank
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, best, cost_of, names_of
 from mlirt.passes.lowering.warpgroups.group_product import GroupProduct, GroupSizes
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
+from mlirt.passes.lowering.warpgroups.kinds import Kind
 from mlirt.passes.lowering.warpgroups.row_epilogue import ResultShape, RowEpilogue, is_pointwise
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory, MatrixSource, Source, WindowShape, WindowSource
 
@@ -34,13 +32,11 @@ OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 20
 
-_ARCHITECTURE = "sm_90a"
 _FEWEST_CHANNELS = 8  # of the result
 _FEWEST_PIXELS = 4  # with less, a warp per result reads the weights in order
 _MOST_STRIDE = 8
 # How far corners and taps may lie from a pixel, by the number of spatial dimensions.
 _REACH = {1: 1 << 15, 2: 1 << 7, 3: 1 << 4}
-_KINDS: dict[Attribute, MmaKind] = {Float16Type(): MmaKind.F16, BFloat16Type(): MmaKind.BF16}
 
 
 def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
@@ -71,10 +67,8 @@ def lower(op: Operation, lowering: Lowering) -> bool:
 
 def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     """What there is to do; None where the tactic does not apply."""
-    element, weights = element_of(op.input.type), lowering.constant_array(op.kernel)
-    if lowering.target.arch != _ARCHITECTURE or element not in _KINDS or weights is None:
-        return None
-    if element != element_of(op.kernel.type) or accumulator_type(op.epilogue) != f32 or not is_pointwise(op):
+    kind, weights = _kind(op, lowering), lowering.constant_array(op.kernel)
+    if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
         return None
     if op.transposed.value.data or op.groups.value.data != 1 or not _is_within_reach(op):
         return None
@@ -84,7 +78,11 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     pixels = typical(_pixels(op), known)
     if columns < _FEWEST_CHANNELS or pixels <= _FEWEST_PIXELS:
         return None
-    return GroupWork(pixels, columns, 1, _steps(weights, element), may_split=True)
+    return GroupWork(pixels, columns, 1, _steps(weights, kind), may_split=True)
+
+
+def _kind(op: ConvolutionOp, lowering: Lowering) -> Kind | None:
+    return Kind.of(element_of(op.input.type), element_of(op.kernel.type), lowering.target)
 
 
 def _pixels(op: ConvolutionOp) -> Dim:
@@ -93,10 +91,10 @@ def _pixels(op: ConvolutionOp) -> Dim:
     return batch * product(spatial)
 
 
-def _steps(weights: Array, element: Attribute) -> int:
+def _steps(weights: Array, kind: Kind) -> int:
     """Tiles along the depth."""
     _, channels, *taps = weights.shape
-    count = -(-channels * byte_width(element) // LINE)
+    count = -(-channels // kind.depth)
     for length in taps:
         count *= length
     return count
@@ -135,16 +133,17 @@ def _is_matrix(op: ConvolutionOp, images: MappedMemory) -> bool:
 
 
 def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
-    element, weights = element_of(op.input.type), lowering.constant_array(op.kernel)
+    kind, weights = _kind(op, lowering), lowering.constant_array(op.kernel)
+    assert kind is not None
     assert weights is not None
     k = lowering.kernel("convolution")
     axes = range(2, rank(op.output.type))
     epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), ResultShape((), (0, *axes), 1), lowering)
     images = _images(op, lowering)
     left = _pixel_rows(k, op, images, tile.rows)
-    right = MatrixSource(k, _packed(weights, element, lowering), tile.columns, (), by_depth=False, known=True)
-    sizes = GroupSizes(_pixels(op), weights.shape[0], (), _steps(weights, element))
-    GroupProduct(k, tile, sizes, (_KINDS[element], element), (left, right), epilogue).build(op)
+    right = MatrixSource(k, _packed(weights, kind, lowering), tile.columns, (), by_depth=False, known=True)
+    sizes = GroupSizes(_pixels(op), weights.shape[0], (), _steps(weights, kind))
+    GroupProduct(k, tile, sizes, kind, (left, right), epilogue).build(op)
 
 
 def _pixel_rows(k: KernelBuilder, op: ConvolutionOp, images: MappedMemory, rows: int) -> Source:
@@ -162,15 +161,14 @@ def _pixel_rows(k: KernelBuilder, op: ConvolutionOp, images: MappedMemory, rows:
     return WindowSource(k, images, rows, shape)
 
 
-def _packed(weights: Array, element: Attribute, lowering: Lowering) -> MappedMemory:
+def _packed(weights: Array, kind: Kind, lowering: Lowering) -> MappedMemory:
     """`[output channel, tap, channel]`, the channels of each tap filled up with zeros to whole tiles."""
     import numpy as np
 
     count, channels = weights.shape[:2]
-    depth = LINE // byte_width(element)
-    whole = -(-channels // depth) * depth
+    whole = -(-channels // kind.depth) * kind.depth
     taps = weights[0, 0].size
     packed = np.zeros((count, taps, whole), weights.dtype)
     packed[..., :channels] = weights.reshape(count, channels, taps).swapaxes(1, 2)
     buffer = lowering.placements.new_weight(packed, "packed")
-    return MappedMemory(buffer, element, 0, (count, taps * whole), (taps * whole, 1))
+    return MappedMemory(buffer, kind.element, 0, (count, taps * whole), (taps * whole, 1))

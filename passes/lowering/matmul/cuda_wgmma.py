@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.epilogue import accumulator_type
-from mlirt.dialects.kernel.matrix_unit import MmaKind
-from mlirt.dialects.kernel.warpgroup import LINE
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
@@ -20,6 +17,7 @@ from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, best, cost_of, names_of
 from mlirt.passes.lowering.warpgroups.group_product import GroupProduct, GroupSizes
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
+from mlirt.passes.lowering.warpgroups.kinds import Kind
 from mlirt.passes.lowering.warpgroups.packing import packed_rows
 from mlirt.passes.lowering.warpgroups.row_epilogue import ResultShape, RowEpilogue, is_pointwise
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory, MatrixSource
@@ -31,9 +29,7 @@ OPS = (MatmulOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 20
 
-_ARCHITECTURE = "sm_90a"
 _FEW = 4  # rows or columns for which a warp per element does better
-KINDS: dict[Attribute, MmaKind] = {Float16Type(): MmaKind.F16, BFloat16Type(): MmaKind.BF16}
 
 
 @dataclass(frozen=True)
@@ -90,10 +86,8 @@ def lower(op: Operation, lowering: Lowering) -> bool:
 
 def _work(op: MatmulOp, lowering: Lowering) -> GroupWork | None:
     """What there is to do; None where the tactic does not apply."""
-    element = element_of(op.lhs.type)
-    if lowering.target.arch != _ARCHITECTURE or element not in KINDS or element != element_of(op.rhs.type):
-        return None
-    if accumulator_type(op.epilogue) != f32 or not is_pointwise(op):
+    kind = _kind(op, lowering)
+    if kind is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
         return None
     if any(_factor(one, op, lowering, pack=False) is None for one in _operands(op)):
         return None
@@ -103,7 +97,11 @@ def _work(op: MatmulOp, lowering: Lowering) -> GroupWork | None:
     few = any(isinstance(size, int) and size <= _FEW for size in (rows, columns))
     if few or depth == 0:
         return None
-    return GroupWork.of(rows, columns, batch, depth, byte_width(element), lowering)
+    return GroupWork.of(rows, columns, batch, depth, kind, lowering)
+
+
+def _kind(op: MatmulOp, lowering: Lowering) -> Kind | None:
+    return Kind.of(element_of(op.lhs.type), element_of(op.rhs.type), lowering.target)
 
 
 def _operands(op: MatmulOp) -> tuple[Operand, Operand]:
@@ -149,7 +147,8 @@ def _packed_factor(array: Array, element: Attribute, lowering: Lowering, *, know
 
 
 def _build(op: MatmulOp, tile: GroupTile, lowering: Lowering) -> None:
-    element = element_of(op.lhs.type)
+    kind = _kind(op, lowering)
+    assert kind is not None
     left, right = (_factor(one, op, lowering, pack=True) for one in _operands(op))
     assert left is not None
     assert right is not None
@@ -165,6 +164,6 @@ def _build(op: MatmulOp, tile: GroupTile, lowering: Lowering) -> None:
         ResultShape(tuple(range(last - 1)), (last - 1,), last),
         lowering,
     )
-    sizes = GroupSizes(rows, columns, tuple(batch), ceil_div(depth, LINE // byte_width(element)))
+    sizes = GroupSizes(rows, columns, tuple(batch), ceil_div(depth, kind.depth))
     sources = left.source(k, tile.rows), right.source(k, tile.columns)
-    GroupProduct(k, tile, sizes, (KINDS[element], element), sources, epilogue).build(op)
+    GroupProduct(k, tile, sizes, kind, sources, epilogue).build(op)

@@ -10,6 +10,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.warpgroups.group_tile import TILES, GroupTile
+from mlirt.passes.lowering.warpgroups.kinds import Kind
 
 # Of an H100, in cycles and bytes per cycle.
 _CYCLES_PER_MICROSECOND = 1600
@@ -33,12 +34,12 @@ class GroupWork:
     may_split: bool
 
     @staticmethod
-    def of(rows: Dim, columns: Dim, batch: Sequence[Dim], depth: Dim, width: int, lowering: Lowering) -> GroupWork:
+    def of(rows: Dim, columns: Dim, batch: Sequence[Dim], depth: Dim, kind: Kind, lowering: Lowering) -> GroupWork:
         known = typical_values(lowering.block)
         entries = 1
         for length in batch:
             entries *= typical(length, known)
-        steps = -(-typical(depth, known) * width // LINE)
+        steps = -(-typical(depth, known) // kind.depth)
         fixed = isinstance(depth, int)
         return GroupWork(typical(rows, known), typical(columns, known), entries, steps, fixed)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.kernel.cluster import (
     ClusterBarrierOp,
@@ -19,18 +19,17 @@ from mlirt.dialects.kernel.cluster import (
 from mlirt.dialects.kernel.core import YieldOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.fragment_map import FragmentPartOp, MapFragmentOp
-from mlirt.dialects.kernel.matrix_unit import MmaKind
 from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, SharedOp, ThreadIdOp
 from mlirt.dialects.kernel.warpgroup import ROWS, WARPGROUP, JoinColumnsOp, SetRegistersOp, WarpValueOp
 from mlirt.dialects.symbolic import Dim, ceil_div, minimum
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
+from mlirt.passes.lowering.warpgroups.kinds import ARCHITECTURE, Kind
 from mlirt.passes.lowering.warpgroups.pipeline import Pipeline, Turn
 from mlirt.passes.lowering.warpgroups.row_epilogue import QUAD, WIDTH, RowEpilogue
 from mlirt.passes.lowering.warpgroups.sources import Source
 
 PROCESSORS = 132
-_ARCHITECTURE = "sm_90a"
 _INDEX_LIMIT = 2**31
 _GROUP = 8  # rows of tiles that are worked on together, so that they share columns in the cache
 _CHUNK = 4 * WIDTH  # results that a thread computes at once
@@ -66,16 +65,15 @@ class GroupProduct:
         k: KernelBuilder,
         tile: GroupTile,
         sizes: GroupSizes,
-        kind: tuple[MmaKind, Attribute],
+        kind: Kind,
         sources: tuple[Source, Source],
         epilogue: RowEpilogue,
     ) -> None:
-        """`kind` is what the matrix units do, and the elements that they read."""
         self.k, self.tile, self.sizes, self.epilogue = k, tile, sizes, epilogue
         self.left, self.right = sources
         self.thread = k.value(ThreadIdOp())
         self.thread.name_hint = "thread"
-        self.pipe = Pipeline(k, tile, *kind, self.left, self.right)
+        self.pipe = Pipeline(k, tile, kind, self.left, self.right)
         self.tile_rows, self.tile_columns = ceil_div(sizes.rows, tile.rows), ceil_div(sizes.columns, tile.columns)
         self.entries: Dim = 1
         for length in sizes.batch:
@@ -96,7 +94,7 @@ class GroupProduct:
         else:
             self._single()
             blocks = self.tiles * self.tile.split
-        k.function.attributes["architecture"] = StringAttr(_ARCHITECTURE)
+        k.function.attributes["architecture"] = StringAttr(ARCHITECTURE)
         if self._fits_narrow(layer):
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
         k.finish(layer, grid=(blocks, 1, 1), block=[self.tile.threads])
@@ -252,7 +250,7 @@ class GroupProduct:
         pipe.fill(k.add(first, ahead), k.sub(steps, ahead), pipe.start(0))
 
     def _sums_memory(self) -> SSAValue:
-        memory = self.k.value(SharedOp(self.tile.rows * self.tile.pitch, self.pipe.sum_type))
+        memory = self.k.value(SharedOp(self.tile.rows * self.tile.pitch, self.pipe.kind.sums))
         memory.name_hint = "sums"
         return memory
 
@@ -289,9 +287,9 @@ class GroupProduct:
         k = self.k
         index = k.add(k.mul(row, self.tile.pitch), column)
         parts = [k.value(LoadFragmentOp(other, index, range(WIDTH), wide=True)) for other in others]
-        added = MapFragmentOp(parts, self.pipe.sum_type, WIDTH)
+        added = MapFragmentOp(parts, self.pipe.kind.sums, WIDTH)
         with k.inside(added.body.block):
-            scalars = k.scalars(self.pipe.sum_type)
+            scalars = k.scalars(self.pipe.kind.sums)
             k.insert(YieldOp(operands=[[reduce(scalars.add, added.body.block.args)]]))
         sums = k.value(added)
         self._write_row(sums, k.add(work.row, row), k.add(work.column, column), work.batch)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import f32, i32, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.kernel.fragment import FillFragmentOp
-from mlirt.dialects.kernel.matrix_unit import MmaKind
 from mlirt.dialects.kernel.simt import LARGEST_ALIGNMENT, SharedOp
 from mlirt.dialects.kernel.transaction_barrier import (
     MbarrierArriveOp,
@@ -21,6 +20,7 @@ from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP, WarpgroupMmaO
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
+from mlirt.passes.lowering.warpgroups.kinds import Kind
 from mlirt.passes.lowering.warpgroups.sources import Slot, Source
 
 
@@ -38,15 +38,12 @@ class Turn:
 class Pipeline:
     """Shared memory for the stages. Copies fill a stage when it is `empty`, and make it `full`."""
 
-    def __init__(
-        self, k: KernelBuilder, tile: GroupTile, kind: MmaKind, element: Attribute, left: Source, right: Source
-    ) -> None:
+    def __init__(self, k: KernelBuilder, tile: GroupTile, kind: Kind, left: Source, right: Source) -> None:
         self.k, self.tile, self.kind, self.left, self.right = k, tile, kind, left, right
-        self.size = byte_width(element)
-        self.sum_type: Attribute = i32 if kind == MmaKind.S8 else f32
+        self.size = byte_width(kind.element)
         self.stage = tile.stage_bytes // self.size
         self.right_start = tile.rows * LINE // self.size
-        self.tiles = k.value(SharedOp(tile.stages * self.stage, element, LARGEST_ALIGNMENT))
+        self.tiles = k.value(SharedOp(tile.stages * self.stage, kind.element, LARGEST_ALIGNMENT))
         self.full, self.empty = (k.value(SharedOp(tile.stages, i64)) for _ in range(2))
         for value, name in ((self.tiles, "tiles"), (self.full, "full"), (self.empty, "empty")):
             value.name_hint = name
@@ -103,7 +100,7 @@ class Pipeline:
         """The sums of a tile in this warpgroup. A stage is given back when the product after its own has begun."""
         k = self.k
         leads = k.compare("eq", k.rem(thread, WARPGROUP), 0)
-        sums = k.value(FillFragmentOp(k.constant(0, self.sum_type), self.tile.columns // 2))
+        sums = k.value(FillFragmentOp(k.constant(0, self.kind.sums), self.tile.columns // 2))
         own = k.mul(group, ROWS * LINE // self.size)
 
         def step(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
@@ -112,7 +109,7 @@ class Pipeline:
             start = k.mul(turn.stage, self.stage)
             sums = k.value(
                 WarpgroupMmaOp(
-                    self.kind,
+                    self.kind.mma,
                     sums,
                     (self.tiles, k.add(start, own)),
                     (self.tiles, k.add(start, self.right_start)),
