@@ -43,6 +43,8 @@ def compile(
     timing_cache: TimingCache | str | os.PathLike[str] | None = None,
     heuristic: bool = False,
     algorithm_selector: AlgorithmSelector | None = None,
+    avg_timing_iterations: int = 10,
+    min_timing_iterations: int = 7,
 ) -> EngineLike:
     """Build an engine for an ONNX model given as a path, bytes or a ModelProto.
 
@@ -55,6 +57,7 @@ def compile(
     dump_phases: a folder for the IR after each phase, one text file a phase.
     timing_cache: measured times of tactics, or a file of them: read, and written with the new ones. For "cuda".
     heuristic: do not measure tactics on the GPU, believe the estimates of their times.
+    avg_timing_iterations, min_timing_iterations: a tactic is measured in so many runs at once, so many times over.
     algorithm_selector: asked which tactics each layer may have, and told which it got. For "cuda".
 
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet,
@@ -77,7 +80,8 @@ def compile(
         return build(module, ctx, chosen, precision, progress, folder, _name_of(model))
     from mlirt.builder.tactics.tuning import tuning
 
-    with tuning(timing_cache, algorithm_selector, heuristic=heuristic) as choice:
+    iterations = {"calls": avg_timing_iterations, "rounds": min_timing_iterations}
+    with tuning(timing_cache, algorithm_selector, heuristic=heuristic, **iterations) as choice:
         return build(module, ctx, chosen, precision, progress, folder, _name_of(model), choice)
 
 

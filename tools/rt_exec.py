@@ -123,6 +123,8 @@ def _build(arguments: Namespace) -> EngineLike:
             progress=progress,
             timing_cache=arguments.timingCacheFile,
             heuristic=arguments.heuristic,
+            avg_timing_iterations=arguments.avgTiming,
+            min_timing_iterations=arguments.minTiming,
         )
         progress.close()
     finally:

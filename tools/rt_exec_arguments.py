@@ -13,7 +13,7 @@ Shape = tuple[int, ...]
 _NOT_YET = frozenset(
     """
     uff deploy model output batch maxBatch plugins int8 best noTF32 calib sparsity workspace memPoolSize
-    minShapesCalib optShapesCalib maxShapesCalib avgTiming minTiming
+    minShapesCalib optShapesCalib maxShapesCalib
     precisionConstraints layerPrecisions layerOutputTypes layerDeviceTypes inputIOFormats outputIOFormats directIO
     tacticSources preview restricted safe consistency refit dumpRefit device useDLACore allowGPUFallback
     idleTime streams exposeDMA useManagedMemory threads timeDeserialize timeRefit persistentCacheRatio
@@ -91,6 +91,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     build.add_argument(
         "--noBuilderCache", action="store_true", help="leave measured times out: do not read or write any"
+    )
+    build.add_argument(
+        "--avgTiming", type=int, default=10, metavar="N", help="runs that are measured at once; default: %(default)s"
+    )
+    build.add_argument(
+        "--minTiming", type=int, default=7, metavar="N", help="measurements of a tactic; default: %(default)s"
     )
     build.add_argument("--heuristic", action="store_true", help="choose tactics by estimates, measure none (CUDA)")
     build.add_argument("--buildOnly", action="store_true", help="do not run")

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from mlirt.runtime.cuda_driver import Driver
     from mlirt.runtime.plan_file import Plan
 
-_ROUNDS = 7
 _HOPELESS = 3.0  # times the best of the first round
 _WARM_UP_MS = 30.0
 _MOST_WARM_UPS = 1000
@@ -51,8 +50,9 @@ class Timer(Protocol):
 class DeviceTimer:
     """The device of a driver."""
 
-    def __init__(self, driver: Driver, architecture: str) -> None:
+    def __init__(self, driver: Driver, architecture: str, rounds: int) -> None:
         self._driver = driver
+        self._rounds = rounds
         self.device = driver.describe()
         self.architecture = architecture
         # Either half of the processors keeps what it reads in its own half of the cache.
@@ -75,7 +75,7 @@ class DeviceTimer:
         runs = [_Run.of(self._driver, plan, of, arrays) for plan, of, arrays in zip(plans, shapes, feeds, strict=True)]
         self._warm_up(runs)
         found: list[list[float]] = [[] for _ in runs]
-        for number in range(_ROUNDS):
+        for number in range(self._rounds):
             limit = _HOPELESS * min((times[0] for times in found if times), default=FAILED)
             for run, times in zip(runs, found, strict=True):
                 if run is not None and (number == 0 or times[0] <= limit):

@@ -25,7 +25,6 @@ Report = Callable[[str, int, int], None]
 
 _MOST_TRIALS = 8  # of one op, the best by estimate
 _FEWEST_TRIALS = 2  # of one op with one tactic
-_CALLS = 10  # in one measurement, so that the time between two measurements does not count
 _FEW_CALLS = 2
 _LITTLE, _LONG = 5.0, 500.0  # microseconds
 _NEVER = float("inf")
@@ -39,6 +38,7 @@ def times_of(
     timer: Timer,
     cache: TimingCache,
     report: Report,
+    calls: int,
     *,
     cold: bool,
 ) -> list[Times]:
@@ -56,7 +56,7 @@ def times_of(
         report("lowering candidates", number, len(sites))
         made.append(trials(site.ops[0], names, ctx, target, known) if names else [])
     if any(missing):
-        measured = _times(sites, made, target, timer, report, cold=cold)
+        measured = _times(sites, made, target, timer, report, calls, cold=cold)
         for text, names, times, new in zip(texts, missing, found, measured, strict=True):
             times.update(dict.fromkeys(names, _NEVER) | new)
             if names:
@@ -84,6 +84,7 @@ def _times(
     target: Target,
     timer: Timer,
     report: Report,
+    calls: int,
     *,
     cold: bool,
 ) -> list[Times]:
@@ -96,13 +97,13 @@ def _times(
         report("timing tactics", number, len(sites))
         times = {trial.candidate: _NEVER for trial in group}
         ready = [trial for trial in group if all(kernel in cubins for kernel in trial.sources)]
-        calls = _CALLS if (site.candidates[0].cost or 0.0) < _LONG else _FEW_CALLS
+        count = calls if (site.candidates[0].cost or 0.0) < _LONG else min(calls, _FEW_CALLS)
         plans = [
-            trial.plan(calls, record, {name: cubins[name] for name in trial.sources}, cold=cold) for trial in ready
+            trial.plan(count, record, {name: cubins[name] for name in trial.sources}, cold=cold) for trial in ready
         ]
         inputs = [feeds(plan, trial.shapes) for plan, trial in zip(plans, ready, strict=True)]
         measured = timer.times(plans, [trial.shapes for trial in ready], inputs) if ready else []
-        times.update({trial.candidate: time / calls for trial, time in zip(ready, measured, strict=True)})
+        times.update({trial.candidate: time / count for trial, time in zip(ready, measured, strict=True)})
         results.append(times)
     return results
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from mlirt.builder.tactics.algorithm_selector import AlgorithmSelector
     from mlirt.builder.tactics.device_timer import Timer
 
+CALLS = 10
+"""In one measurement, so that the time between two measurements does not count."""
+
 _NEVER = float("inf")
 
 
@@ -36,6 +39,7 @@ class Tuning:
     timer: Timer | None = None
     cache: TimingCache = field(default_factory=TimingCache)
     selector: AlgorithmSelector | None = None
+    calls: int = CALLS
 
 
 def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tuning, report: Report) -> None:
@@ -48,7 +52,7 @@ def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tun
     measured = [Times() for _ in sites]
     if tuning.timer is not None:
         cold = touched_bytes(module, known) > tuning.timer.cache_bytes
-        measured = times_of(sites, ctx, target, known, tuning.timer, tuning.cache, report, cold=cold)
+        measured = times_of(sites, ctx, target, known, tuning.timer, tuning.cache, report, tuning.calls, cold=cold)
     contexts: list[AlgorithmContext] = []
     taken: list[Algorithm] = []
     for site, times in zip(sites, measured, strict=True):

@@ -7,9 +7,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from mlirt.builder.tactics.selection import Tuning
+from mlirt.builder.tactics.selection import CALLS, Tuning
 from mlirt.builder.tactics.timing_cache import TimingCache
-from mlirt.errors import MlirtError
+from mlirt.errors import InvalidInputError, MlirtError
+
+ROUNDS = 7
 
 if TYPE_CHECKING:
     from mlirt.builder.tactics.algorithm_selector import AlgorithmSelector
@@ -22,19 +24,24 @@ def tuning(
     selector: AlgorithmSelector | None = None,
     *,
     heuristic: bool = False,
+    calls: int = CALLS,
+    rounds: int = ROUNDS,
 ) -> Generator[Tuning]:
     """The choice of tactics for one build; a cache that is a file is written, with what is new, when the build is over.
 
-    With `heuristic`, or without a device, nothing is measured.
+    With `heuristic`, or without a device, nothing is measured. Else a time is the median of so many `rounds`, each over
+    so many `calls`.
     """
+    if calls < 1 or rounds < 1:
+        raise InvalidInputError(f"tactics are measured in {rounds} rounds of {calls} calls: expected at least one each")
     own = TimingCache() if cache is None else cache if isinstance(cache, TimingCache) else TimingCache.load(cache)
     before = own.serialize()
-    yield Tuning(None if heuristic else device_timer(), own, selector)
+    yield Tuning(None if heuristic else device_timer(rounds), own, selector, calls)
     if isinstance(cache, str | os.PathLike) and own.serialize() != before:
         own.save(cache)
 
 
-def device_timer() -> Timer | None:
+def device_timer(rounds: int = ROUNDS) -> Timer | None:
     """Measures on the CUDA device of this machine; None where there is none that runs our code."""
     from mlirt.builder.numba_cuda import ARCHITECTURES
     from mlirt.builder.tactics.device_timer import DeviceTimer
@@ -47,4 +54,4 @@ def device_timer() -> Timer | None:
         architecture = choose_architecture(ARCHITECTURES, driver.compute_capability())
     except MlirtError:
         return None
-    return None if architecture is None else DeviceTimer(driver, architecture)
+    return None if architecture is None else DeviceTimer(driver, architecture, rounds)

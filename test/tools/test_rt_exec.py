@@ -228,12 +228,10 @@ def test_building(builder: Callable[[Builder], None], plan: str, tmp_path: Path)
         == 0
     )
     assert run(f"--onnx={model}", "--shapes=x:2x4", "--buildOnly", "--verbose") == 0
-    assert run(f"--onnx={model}", "--buildOnly", "--timingCacheFile=t", "--heuristic") == 0
-    assert tactics == [
-        {"timing_cache": None, "heuristic": False},
-        {"timing_cache": None, "heuristic": False},
-        {"timing_cache": "t", "heuristic": True},
-    ]
+    assert run(f"--onnx={model}", "--buildOnly", "--timingCacheFile=t", "--heuristic", "--minTiming=3") == 0
+    usual = {"timing_cache": None, "heuristic": False, "avg_timing_iterations": 10, "min_timing_iterations": 7}
+    assert tactics[:2] == [usual, usual]
+    assert tactics[2] == {**usual, "timing_cache": "t", "heuristic": True, "min_timing_iterations": 3}
     assert asked == [
         (model, "cpu", "fp16", {"x": ((1, 4), (2, 4), (8, 4))}),
         (model, "auto", "fp32", {"x": ((2, 4), (2, 4), (2, 4))}),

@@ -31,7 +31,7 @@ def plan(calls: int, change: Any = None) -> Plan:
 
 def measured(*plans: Plan) -> tuple[list[float], FakeDriver]:
     driver = FakeDriver()
-    timer = DeviceTimer(driver, "sm_90a")
+    timer = DeviceTimer(driver, "sm_90a", 7)
     return timer.times(plans, [[_X.shape]] * len(plans), [[_X]] * len(plans)), driver
 
 
