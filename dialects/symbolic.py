@@ -19,6 +19,8 @@ Json: TypeAlias = "int | str | list[Json]"
 # A tensor has at most this many elements (feature 1.47).
 LONGEST = 2**31 - 1
 
+_MOST_TERMS = 32  # of a quotient
+
 _CALLS: dict[str, Callable[[int, int], int]] = {
     "//": lambda a, b: a // b,
     "%": lambda a, b: a % b,
@@ -117,7 +119,7 @@ def floor_div(left: Dim, right: Dim) -> Dim:
         whole = _collect([(m, c // right) for m, c in _terms(left)])
         rest = _collect([(m, c % right) for m, c in _terms(left)])
         return whole + (0 if isinstance(rest, int) else _floor_of_rest(rest, right))
-    quotient = _divide_monomial(left, right)
+    quotient = _divide_exactly(left, right)
     return quotient if quotient is not None else _call("//", left, right)
 
 
@@ -346,23 +348,32 @@ def _call(function: str, left: Dim, right: Dim) -> Expr:
     return Expr((((Call(function, left, right),), 1),))
 
 
-def _divide_monomial(left: Dim, right: Dim) -> Dim | None:
-    """`left / right` where `right` is one monomial that divides every term of `left`."""
-    divisor = _terms(right)
-    if len(divisor) != 1:
-        return None
-    factors, scale = divisor[0]
-    result: list[tuple[Monomial, int]] = []
-    for monomial, coefficient in _terms(left):
-        rest = list(monomial)
-        for factor in factors:
-            if factor not in rest:
-                return None
-            rest.remove(factor)
-        if coefficient % scale:
+def _divide_exactly(left: Dim, right: Dim) -> Dim | None:
+    """`left / right` where nothing is left over: leading terms are divided until none is left."""
+    divisor = max(_terms(right), key=_rank_of)
+    quotient: Dim = 0
+    for _ in range(_MOST_TERMS):
+        if left == 0:
+            return quotient
+        part = _divide_term(max(_terms(left), key=_rank_of), divisor)
+        if part is None:
             return None
-        result.append((tuple(rest), coefficient // scale))
-    return _collect(result)
+        quotient, left = quotient + part, left - part * right
+    return None
+
+
+def _rank_of(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
+    """Terms of many factors lead, those of equally many by name."""
+    return len(term[0]), [str(atom) for atom in term[0]]
+
+
+def _divide_term(term: tuple[Monomial, int], divisor: tuple[Monomial, int]) -> Dim | None:
+    rest = list(term[0])
+    for factor in divisor[0]:
+        if factor not in rest:
+            return None
+        rest.remove(factor)
+    return None if term[1] % divisor[1] else _collect([(tuple(rest), term[1] // divisor[1])])
 
 
 def _substitute_atom(atom: Symbol | Call, env: Mapping[str, Dim]) -> Dim:
