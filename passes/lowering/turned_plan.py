@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.plan.ops import BufferOp, InputOp, WeightOp
-from mlirt.dialects.symbolic import Dim, ceil_div, product
+from mlirt.dialects.symbolic import Dim, ceil_div, modulo, product
 from mlirt.dialects.tensor_types import byte_width, is_bool
 from mlirt.passes.lowering.typical_sizes import typical
 
@@ -40,16 +40,13 @@ class Stream:
 
     def vector(self, axis: int, extents: Sequence[Dim]) -> int:
         """How many elements along a loop one access may move."""
-        length, lanes = extents[axis], _WIDE // self.width
-        starts_whole = isinstance(self.buffer.owner, BufferOp | InputOp | WeightOp) and isinstance(self.offset, int)
-        if self.steps[axis] != 1 or not starts_whole or not isinstance(length, int):
+        if self.steps[axis] != 1 or not isinstance(self.buffer.owner, BufferOp | InputOp | WeightOp):
             return 1
-        numbers = [length, *(step for k, step in enumerate(self.steps) if k != axis)]
-        while lanes > 1 and not (
-            all(isinstance(number, int) and number % lanes == 0 for number in numbers)
-            and isinstance(self.offset, int)
-            and self.offset % (lanes * self.width) == 0
-        ):
+        numbers = [extents[axis], *(step for k, step in enumerate(self.steps) if k != axis)]
+        lanes = _WIDE // self.width
+        while lanes > 1 and any(modulo(number, lanes) != 0 for number in numbers):
+            lanes //= 2
+        while lanes > 1 and modulo(self.offset, lanes * self.width) != 0:
             lanes //= 2
         return lanes
 

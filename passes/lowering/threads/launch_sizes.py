@@ -76,11 +76,16 @@ class LaunchSizes:
         count = self.count(extents)
         return _MANY if count is None else typical(count, self._typical)
 
+    def is_multiple(self, value: SSAValue | int, number: int) -> bool:
+        """Whether a size is certain to be a multiple of a number, whatever the dynamic dimensions are."""
+        size = value if isinstance(value, int) else self.size(value)
+        return size is not None and modulo(size, number) == 0
+
     def is_aligned(self, buffer: SSAValue, bytes_: int) -> bool:
         """Whether a buffer argument points to a multiple of `bytes_`; buffers themselves start at multiples of 256."""
         pointer = self._pointers.get(buffer)
         offset = None if pointer is None else pointer.value()
-        if not isinstance(offset, int) or offset % bytes_ or pointer is None:
+        if offset is None or pointer is None or modulo(offset, bytes_) != 0:
             return False
         return self._root_is_aligned(self.launch.buffers[pointer.operand.data], bytes_)
 
@@ -88,7 +93,7 @@ class LaunchSizes:
         owner = memory.owner
         if isinstance(owner, ViewOp):
             offset = owner.offset.value()
-            return isinstance(offset, int) and offset % bytes_ == 0 and self._root_is_aligned(owner.source, bytes_)
+            return modulo(offset, bytes_) == 0 and self._root_is_aligned(owner.source, bytes_)
         return isinstance(owner, BufferOp | InputOp | WeightOp)
 
     def largest_buffer(self) -> int | None:

@@ -95,7 +95,7 @@ def _is_aligned(
     if length % vector:
         return False
     return all(
-        has_aligned_rows(loop, op, vector)
+        has_aligned_rows(loop, op, vector, launches)
         and all(
             one.is_aligned(op.buffer, min(WIDE, vector * byte_width(memory(op.buffer).get_element_type())))
             for one in launches

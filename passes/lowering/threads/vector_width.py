@@ -12,7 +12,6 @@ from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp, YieldOp, stride_values
 from mlirt.dialects.kernel.varying import varying_values
 from mlirt.dialects.tensor_types import byte_width
-from mlirt.passes.lowering.index_arithmetic import known
 from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
 
 WIDE = 16  # bytes of the widest access
@@ -120,24 +119,25 @@ def _width(op: LoadOp | StoreOp) -> int:
 def _fits(
     loop: VectorLoop, accesses: Sequence[LoadOp | StoreOp], launches: Sequence[LaunchSizes], width: int, is_least: bool
 ) -> bool:
-    length = known(loop.outer.extents[-1])
-    if length is None or length % width or loop.length(width) > _LONGEST:
+    if loop.length(width) > _LONGEST or not launches:
         return False
-    if not all(has_aligned_rows(loop, op, width) for op in accesses):
+    if not all(has_aligned_rows(loop, op, width, launches) for op in accesses):
         return False
     for sizes in launches:
-        count = sizes.count(loop.outer.extents)
-        if not isinstance(count, int) or count < _FEWEST or (count < width * _THREADS and not is_least):
+        count = sizes.guess(loop.outer.extents)
+        if not sizes.is_multiple(loop.outer.extents[-1], width) or sizes.count(loop.outer.extents) is None:
+            return False
+        if count < _FEWEST or (count < width * _THREADS and not is_least):
             return False
         if not all(sizes.is_aligned(op.buffer, min(WIDE, width * _width(op))) for op in accesses):
             return False
     return True
 
 
-def has_aligned_rows(loop: VectorLoop, op: LoadOp | StoreOp, width: int) -> bool:
+def has_aligned_rows(loop: VectorLoop, op: LoadOp | StoreOp, width: int, launches: Sequence[LaunchSizes]) -> bool:
     """Whether every row starts at a multiple of the width, or of as much as an access moves."""
     step = min(width, WIDE // _width(op))
     return all(
-        index is loop.last or (isinstance(stride, int) and stride % step == 0)
+        index is loop.last or all(sizes.is_multiple(stride, step) for sizes in launches)
         for index, stride in zip(op.indices, stride_values(op), strict=True)
     )

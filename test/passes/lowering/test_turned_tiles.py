@@ -10,6 +10,7 @@ from gpu_kernels import check_on_threads
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.kernel.fragment import LoadFragmentOp
 from mlirt.dialects.kernel.simt import SharedOp
 from mlirt.passes.lowering.turned_plan import _tile  # pyright: ignore[reportPrivateUsage]
 
@@ -40,6 +41,27 @@ def test_copies_between_orders(shape: tuple[int, ...], element: str) -> None:
     }}"""
     values = np.random.default_rng(0).integers(-99, 99, shape).astype(DTYPES[element])
     assert turned(check_on_threads(text, {"x": values}, tolerance=0)) > 0
+
+
+def test_dynamic_images() -> None:
+    """Strides are formulas; what is a multiple of eight whatever the sizes are is moved 16 bytes at a time."""
+    sizes = '"n", "64", "h", "w"'
+    plain, last = (f"tensor<?x64x?x?xf16, #trt.dims<[{sizes}]{order}>>" for order in ("", ", order = [0, 2, 3, 1]"))
+    text = f"""
+    func.func @main(%x: {plain} {{trt.name = "x"}}) -> ({plain} {{trt.name = "y"}}) {{
+      %a = fused.reformat %x : ({plain}) -> {last}
+      %b = fused.pointwise %a {{access = [#fused.access<["d0", "d1", "d2", "d3"]>]}} : ({last}) -> {last} {{
+      ^bb0(%0: f16):
+        %1 = arith.negf %0 : f16
+        fused.yield %1 : f16
+      }}
+      %y = fused.reformat %b : ({last}) -> {plain}
+      func.return %y : {plain}
+    }}"""
+    module = check_on_threads(text, {"x": np.random.default_rng(0).standard_normal((3, 64, 9, 7)).astype(np.float16)})
+    assert turned(module) == 2
+    negation = next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data.startswith("pointwise"))
+    assert [len(op.offsets) for op in negation.walk() if isinstance(op, LoadFragmentOp)] == [8]
 
 
 @pytest.mark.parametrize("size", [(192, 256), (127, 131), (3, 7000), (7000, 3)])
