@@ -68,7 +68,8 @@ def identity(op: Operation, known: Mapping[str, int]) -> str:
         constant.output.replace_all_uses_with(block.insert_arg(constant.output.type, len(block.args)))
         block.erase_op(constant)
     for inner in only.walk():
-        for value in (*inner.results, *(arg for region in inner.regions for arg in region.block.args)):
+        inside = (arg for region in inner.regions for body in region.blocks for arg in body.args)
+        for value in (*inner.results, *inside):
             value.name_hint = None
     for arg in block.args:
         arg.name_hint = None

@@ -1,0 +1,26 @@
+"""One op as a network of its own, and the text by which equal ops are known."""
+
+from __future__ import annotations
+
+from recurrent_models import recurrent_model
+
+from mlirt.builder.tactics.network_of_one_op import identity
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.fused.rnn import RnnOp
+from mlirt.frontend.onnx.importer import import_model
+from mlirt.passes.pipeline import PipelineOptions, run_phases
+
+
+def layers(direction: str) -> list[str]:
+    model, _ = recurrent_model("LSTM", direction)
+    context = RtContext()
+    module = import_model(model, context)
+    run_phases(module, context, last="layout", options=PipelineOptions("cuda"))
+    return [identity(op, {}) for op in module.walk() if isinstance(op, RnnOp)]
+
+
+def test_an_op_with_an_empty_region_has_an_identity() -> None:
+    """`fused.rnn` without a reset gate."""
+    (forward,), (backward,) = layers("forward"), layers("reverse")
+    assert "fused.rnn" in forward
+    assert layers("forward") == [forward] != [backward]
