@@ -73,7 +73,13 @@ def _product(op: Operation, lowering: Lowering) -> Product | None:
         return None
     window = _window(op, channels, groups, lowering)
     steps = partial(_steps, window)
-    return Product(Problem(sizes, element, lowering, steps), window, weights)
+    return Product(Problem(sizes, element, lowering, steps, _is_scattered(op, lowering)), window, weights)
+
+
+def _is_scattered(op: ConvolutionOp, lowering: Lowering) -> bool:
+    """Whether neighbouring pixels are far apart: tiles go along the pixels."""
+    place = lowering.placements[op.input]
+    return dims(op.input.type)[-1] != 1 and place.strides[-1] != 1
 
 
 def _steps(window: Window, shape: TileShape) -> int:

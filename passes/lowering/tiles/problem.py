@@ -53,12 +53,16 @@ class Plan:
 
 @dataclass(frozen=True)
 class Problem:
-    """A product; `steps` gives the number of tiles of a shape along the depth, by default as many as cover it."""
+    """A product; `steps` gives the number of tiles of a shape along the depth, by default as many as cover it.
+
+    `is_scattered`: neighbours of the right operand's tiles are far apart in memory.
+    """
 
     sizes: Sizes
     element: Attribute
     lowering: Lowering
     steps: Callable[[TileShape], Dim] | None = None
+    is_scattered: bool = False
 
     @property
     def shapes(self) -> tuple[TileShape, ...]:
@@ -94,4 +98,4 @@ class Problem:
         rows, columns, batch = (
             typical(size, known) for size in (self.sizes.rows, self.sizes.columns, self.sizes.batch)
         )
-        return Work(rows, columns, batch, lambda shape: typical(self._steps(shape), known))
+        return Work(rows, columns, batch, lambda shape: typical(self._steps(shape), known), self.is_scattered)

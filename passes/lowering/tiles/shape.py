@@ -14,6 +14,7 @@ _CYCLES_PER_MICROSECOND = 1755
 _BLOCK_OVERHEAD = 2000
 _LAUNCH_OVERHEAD = 4000
 _PARTS = (1, 2, 3, 4, 6, 8, 12, 16)
+_SCATTERED_LOAD = 165  # cycles, of an element by each thread: measured on an H200
 _MULTIPLY_ADDS = 128  # of a processor per cycle
 _FEWEST_STEPS = 2  # of one part of a split sum
 
@@ -63,12 +64,16 @@ MATRIX_UNIT = (
 
 @dataclass(frozen=True)
 class Work:
-    """A batch of products: rows x columns results each, with `steps(shape)` tiles along the depth."""
+    """A batch of products: rows x columns results each, with `steps(shape)` tiles along the depth.
+
+    `is_scattered`: the elements of the right operand are loaded one by one, from places that are far apart.
+    """
 
     rows: int
     columns: int
     batch: int
     steps: Callable[[TileShape], int]
+    is_scattered: bool = False
 
     def blocks(self, shape: TileShape) -> int:
         return -(-self.rows // shape.rows) * -(-self.columns // shape.columns) * self.batch
@@ -85,6 +90,9 @@ class Work:
         products = shape.rows * shape.columns * shape.depth * side_by_side
         read = (shape.rows + shape.columns) * shape.depth * shape.bytes * side_by_side
         step = max(shape.floor, products / shape.rate, read * _PROCESSORS / _BYTES_PER_CYCLE)
+        if self.is_scattered:
+            loaded = -(-shape.columns * shape.depth // shape.threads) * side_by_side
+            step = max(step, loaded * _SCATTERED_LOAD)
         total = rounds * (-(-self.steps(shape) // parts) * step + _BLOCK_OVERHEAD)
         if parts > 1:
             moved = 8 * parts * self.rows * self.columns * self.batch  # written and read
