@@ -1,0 +1,59 @@
+"""What is the same in every trip is computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.traits import Pure
+
+from mlirt.dialects.regions import Terminator
+from mlirt.passes.control_flow.region_rewriting import control_ops, is_outside
+
+
+@dataclass(frozen=True)
+class HoistLoopInvariantsPass(ModulePass):
+    """Move layers that depend on nothing of a loop in front of it; branches stay lazy.
+
+    Before:
+
+        %y = scf.for %i = %zero to %n step %one iter_args(%a = %x) -> (tensor<4xf32>) {
+          %e = trt.unary exp %w : (tensor<4xf32>) -> tensor<4xf32>
+          %b = trt.elementwise sum %a, %e : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+          scf.yield %b : tensor<4xf32>
+        }
+
+    After:
+
+        %e = trt.unary exp %w : (tensor<4xf32>) -> tensor<4xf32>
+        %y = scf.for %i = %zero to %n step %one iter_args(%a = %x) -> (tensor<4xf32>) {
+          %b = trt.elementwise sum %a, %e : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+          scf.yield %b : tensor<4xf32>
+        }
+    """
+
+    name = "hoist-loop-invariants"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for loop in control_ops(op):
+            if isinstance(loop, scf.ForOp | scf.WhileOp):
+                _hoist(loop)
+
+
+def _hoist(loop: Operation) -> None:
+    for region in loop.regions:
+        for op in list(region.block.ops):
+            if _moves(op) and all(is_outside(value, loop) for value in op.operands):
+                op.detach()
+                block = loop.parent
+                assert block is not None
+                block.insert_op_before(op, loop)
+
+
+def _moves(op: Operation) -> bool:
+    """Whether an op computes and does nothing else; conversions to numbers stay beside their readers."""
+    return op.has_trait(Pure) and not isinstance(op, Terminator) and op.dialect_name() in ("trt", "fused")

@@ -1,0 +1,79 @@
+"""Short counted loops become what they do, written out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf, tensor
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.context import weights_of
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.passes.control_flow.known_trips import known_number, known_trips
+from mlirt.passes.control_flow.region_rewriting import control_ops, copy_before, replace
+
+
+@dataclass(frozen=True)
+class UnrollLoopsPass(ModulePass):
+    """Write out a counted loop of at most `max-trips` trips and, all trips together, at most `max-ops` ops.
+
+    The counter becomes a constant in each trip, so that slices at it become plain ones and trips fuse with each other.
+
+    Before:
+
+        %y = scf.for %i = %zero to %two step %one iter_args(%a = %x) -> (tensor<4xf32>) {
+          %b = trt.unary neg %a : (tensor<4xf32>) -> tensor<4xf32>
+          scf.yield %b : tensor<4xf32>
+        }
+
+    After:
+
+        %b = trt.unary neg %x : (tensor<4xf32>) -> tensor<4xf32>
+        %y = trt.unary neg %b : (tensor<4xf32>) -> tensor<4xf32>
+    """
+
+    name = "unroll-loops"
+
+    max_trips: int = 8
+    max_ops: int = 96
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for loop in control_ops(op):
+            if isinstance(loop, scf.ForOp):
+                trips = known_trips(loop, ctx)
+                size = sum(1 for _ in loop.body.walk())
+                if trips is not None and trips <= self.max_trips and trips * size <= self.max_ops:
+                    _unroll(loop, trips, ctx)
+
+
+def _unroll(loop: scf.ForOp, trips: int, ctx: Context) -> None:
+    first, step = loop.lb, loop.step
+    carried = list(loop.iter_args)
+    for trip in range(trips):
+        index = arith.ConstantOp(IntegerAttr(known_number(first, ctx) + trip * known_number(step, ctx), IndexType()))
+        index.location = loop.location
+        block = loop.parent
+        assert block is not None
+        block.insert_op_before(index, loop)
+        carried = copy_before(loop.body.block, [index.result, *carried], loop)
+        _read_constant(index, ctx)
+    replace(loop, carried)
+
+
+def _read_constant(index: arith.ConstantOp, ctx: Context) -> None:
+    """Let those who turn the index into a tensor read a constant tensor."""
+    import numpy as np
+
+    assert isinstance(index.value, IntegerAttr)
+    number = np.array(index.value.value.data, np.int64)
+    for cast in [use.operation for use in index.result.uses]:
+        for made in [use.operation for use in cast.results[0].uses] if isinstance(cast, arith.IndexCastOp) else []:
+            if isinstance(made, tensor.FromElementsOp):
+                constant = ConstantOp.from_array(number, weights_of(ctx), "trip")
+                constant.location = index.location
+                block = made.parent
+                assert block is not None
+                block.insert_op_before(constant, made)
+                replace(made, [constant.output])
