@@ -101,13 +101,11 @@ def _fold_result(op: AttentionOp) -> None:
     reader = uses[0] if len(uses) == 1 else None
     if not isinstance(reader, PointwiseOp) or len(reader.inputs) != 1 or not is_identity(reader.body):
         return
-    axes = len(dims(op.output.type))
-    places = [str(index) for index in reader.access.data[0].indices()]
-    wanted = [f"d{axis}" for axis in range(axes)]
-    if len(reader.outputs) != 1 or sorted(places) != sorted(wanted) or len(dims(reader.outputs[0].type)) != axes:
+    turned = _order_of(reader, op)
+    if turned is None:
         return
     before = op.axes()
-    order = [before[places.index(name)] for name in wanted]
+    order = [before[axis] for axis in turned]
     properties = {**op.properties, "order": integer_list(order)}
     properties.pop("operandSegmentSizes", None)
     made = AttentionOp.build(
@@ -125,3 +123,22 @@ def _fold_result(op: AttentionOp) -> None:
     for old in (reader, op):
         old.detach()
         old.erase()
+
+
+def _order_of(reader: PointwiseOp, op: AttentionOp) -> list[int] | None:
+    """For each axis of a transpose's result, the axis of attention's result that it is; None for other moves."""
+    sizes = dims(op.output.type)
+    if len(reader.outputs) != 1 or len(dims(reader.outputs[0].type)) != len(sizes):
+        return None
+    indices = reader.access.data[0].indices()
+    # An axis of length 1 is read at 0: any place of length 1 is its own.
+    ones = [axis for axis, index in enumerate(indices) if index == 0 and sizes[axis] == 1]
+    order: list[int] = []
+    for place, size in enumerate(dims(reader.outputs[0].type)):
+        found = [axis for axis, index in enumerate(indices) if index == iteration(place)]
+        if not found and size == 1 and ones:
+            found = [ones.pop(0)]
+        if len(found) != 1 or sizes[found[0]] != size:
+            return None
+        order += found
+    return order if sorted(order) == list(range(len(sizes))) else None

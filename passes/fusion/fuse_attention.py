@@ -29,11 +29,11 @@ class FuseAttentionPass(ModulePass):
     """Compute the product of queries and keys, its softmax and the product with the values in one op.
 
     What the first product's epilogue does (scale, mask, bias) becomes the score; roundings of scores and weights to
-    half precision disappear. Between softmax and the second product there may be conversions, and a layer that puts
-    zeros in place of not-a-number, for rows of which everything is masked. Nothing else reads the scores or the
-    weights, and the second product has no epilogue of its own. Heads are at most `most-width` elements wide, those of
-    the values a multiple of `multiple`, of a type in `elements`: for others there is no kernel that keeps the scores
-    out of memory.
+    half precision disappear, and a division by a number becomes a product. Between softmax and the second product there
+    may be conversions, and a layer that puts zeros in place of not-a-number, for rows of which everything is masked.
+    Nothing else reads the scores or the weights, and the second product has no epilogue of its own. Heads are at most
+    `most-width` elements wide, those of the values a multiple of `multiple`, of a type in `elements`: for others there
+    is no kernel that keeps the scores out of memory.
 
     Before:
 
@@ -216,5 +216,23 @@ def _score(first: MatmulOp) -> Region:
         value = converted.result
     block.erase_op(last)
     block.add_op(YieldOp(operands=[[value]]))
+    for op in list(block.ops):
+        if isinstance(op, arith.DivfOp):
+            _multiply(op)
     tidy(block)
     return region
+
+
+def _multiply(op: arith.DivfOp) -> None:
+    """Multiply by one over the divisor where that is a number: every score is divided by it."""
+    divisor = op.rhs.owner
+    if not isinstance(divisor, arith.ConstantOp) or not isinstance(divisor.value, FloatAttr):
+        return
+    number, block = divisor.value.value.data, op.parent
+    if number == 0 or block is None:
+        return
+    inverse = arith.ConstantOp(FloatAttr(1 / number, divisor.value.type))
+    product = arith.MulfOp(op.lhs, inverse.result)
+    block.insert_ops_before([inverse, product], op)
+    op.result.replace_all_uses_with(product.result)
+    block.erase_op(op)

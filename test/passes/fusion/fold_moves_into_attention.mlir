@@ -90,3 +90,21 @@ func.func @joined(%q: tensor<2x3x5x4xf16>, %k: tensor<6x5x4xf16>) -> (tensor<5x6
   }
   func.return %y, %a : tensor<5x6x4xf16>, tensor<6x5x4xf16>
 }
+
+// -----
+
+// One sequence: the transpose reads its axis of length 1 at 0.
+// CHECK-LABEL: @one_sequence
+// CHECK-NEXT: fused.attention %q, %q, %q {{.*}}order = array<i64: 0, 2, 1, 3>
+// CHECK-NOT: fused.pointwise
+func.func @one_sequence(%q: tensor<1x2x5x4xf16>) -> tensor<1x5x2x4xf16> {
+  %a = fused.attention %q, %q, %q {access = [#fused.access<["0", "d1", "d2", "d4"]>, #fused.access<["0", "d1", "d3", "d4"]>, #fused.access<["0", "d1", "d3", "d5"]>], reduced = #trt.dims<["5", "4"]>} : (tensor<1x2x5x4xf16>, tensor<1x2x5x4xf16>, tensor<1x2x5x4xf16>) -> tensor<1x2x5x4xf16> {
+  ^bb0(%s: f32):
+    fused.yield %s : f32
+  }
+  %y = fused.pointwise %a {access = [#fused.access<["0", "d2", "d1", "d3"]>]} : (tensor<1x2x5x4xf16>) -> tensor<1x5x2x4xf16> {
+  ^bb0(%e: f16):
+    fused.yield %e : f16
+  }
+  func.return %y : tensor<1x5x2x4xf16>
+}

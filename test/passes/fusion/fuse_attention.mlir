@@ -4,7 +4,8 @@
 // CHECK-LABEL: @masked
 // CHECK-NEXT: [[Y:%.*]] = fused.attention %q, %k, %v, %m {{.*}}access = [#fused.access<["d0", "d1", "d2", "d4"]>, #fused.access<["d0", "d1", "d3", "d4"]>, #fused.access<["d0", "d1", "d3", "d5"]>, #fused.access<["d0", "0", "0", "d3"]>], reduced = #trt.dims<["7", "16"]>
 // CHECK-NEXT: ^bb0([[S:%[0-9]+]]: f32 {{.*}}, [[M:%[0-9]+]]: f16 {{.*}}):
-// CHECK: arith.divf [[S]]
+// CHECK: [[C:%.*]] = arith.constant 2.500000e-01 : f32
+// CHECK: arith.mulf [[S]], [[C]]
 // CHECK: [[SUM:%.*]] = arith.addf
 // CHECK-NEXT: fused.yield [[SUM]] : f32
 // CHECK-NEXT: loc(fused["scores", "scale", "mask", "softmax", "mix"])
