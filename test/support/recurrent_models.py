@@ -49,13 +49,19 @@ def recurrent_model(
     return one_node(op_type, typed, 14, stored, outputs=3 if is_lstm else 2, **attributes)
 
 
+def fused_recurrent(model: onnx.ModelProto) -> tuple[ModuleOp, RtContext]:
+    """The fused ops of a network for a GPU."""
+    context = RtContext()
+    module = import_model(model, context)
+    run_phases(module, context, last="layout", options=PipelineOptions("cuda"))
+    return module, context
+
+
 def lower_recurrent(model: onnx.ModelProto, tactic: str = "") -> tuple[ModuleOp, RtContext]:
     """The kernels of a network for a GPU, its recurrent layers by a given tactic."""
-    context, options = RtContext(), PipelineOptions("cuda")
-    module = import_model(model, context)
-    run_phases(module, context, last="layout", options=options)
+    module, context = fused_recurrent(model)
     for op in module.walk():
         if isinstance(op, RnnOp) and tactic:
             op.attributes["fused.tactic"] = StringAttr(tactic)
-    run_phases(module, context, first="lowering", options=options)
+    run_phases(module, context, first="lowering", options=PipelineOptions("cuda"))
     return module, context

@@ -8,6 +8,7 @@ import pytest
 from contractions import product_text
 from fake_timer import FakeTimer, without_compiler
 from lowered_network import parse_module
+from recurrent_models import fused_recurrent, recurrent_model
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from mlirt.builder.tactics.algorithm_selector import Algorithm, AlgorithmContext
@@ -15,6 +16,7 @@ from mlirt.builder.tactics.selection import Tuning, select_tactics
 from mlirt.builder.tactics.sites import find_sites
 from mlirt.builder.tactics.timing_cache import TimingCache
 from mlirt.dialects.fused.contraction import MatmulOp
+from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.target import Target
 from mlirt.errors import InvalidInputError
 from mlirt.runtime.manifest import BufferArgument
@@ -170,3 +172,10 @@ def test_an_empty_selection_allows_all_and_a_wrong_one_is_an_error() -> None:
     assert choose(Tuning(FakeTimer(), selector=Selector([]))) == choose(Tuning(FakeTimer()))
     with pytest.raises(InvalidInputError, match=r"the algorithm selector chose number 99 of \d+ algorithms"):
         choose(Tuning(FakeTimer(), selector=Selector([99])))
+
+
+def test_an_op_with_a_region_that_is_empty() -> None:
+    module, context = fused_recurrent(recurrent_model("LSTM", hidden=64)[0])
+    select_tactics(module, context, Target("cuda"), Tuning(FakeTimer(lambda place: -place)), _silent)
+    (layer,) = [op for op in module.walk() if isinstance(op, RnnOp)]
+    assert layer.attributes["fused.tactic"] == StringAttr("generic")
