@@ -1,0 +1,66 @@
+"""What detectors end with: choices among boxes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlirt.frontend.onnx import layers
+from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.run_time_sizes import coordinates, true_positions
+
+
+@onnx_op("NonMaxSuppression", since=10)
+def non_max_suppression(net: Network, node: Node) -> Value:
+    """(batch, class, box) of the boxes that stay, for each batch and class by descending score."""
+    boxes, scores = node.input(0), layers.cast(net, node.input(1), "float32")
+    if boxes.rank != 3 or scores.rank != 3 or boxes.dims[2] != 4:
+        raise node.invalid(f"expected boxes B x N x 4 and scores B x C x N, got {boxes.type} and {scores.type}")
+    batch, classes, count = scores.dims
+    if not isinstance(count, int):
+        raise node.unsupported(f"it sorts {count} boxes; their number must be known when the engine is built")
+    groups = batch * classes
+    ranked, order = net.emit_many("topk", [scores], 2, kind="max", k=count, axis=2, sorted=True)
+    order = layers.cast(net, order, "int64")
+    corners = layers.unsqueeze(net, _corners(net, node, layers.cast(net, boxes, "float32")), [1])
+    everywhere = layers.reshape(net, layers.expand(net, corners, [batch, classes, count, 4]), [groups, count, 4])
+    chosen = layers.reshape(net, order, [groups, count, 1])
+    sorted_boxes = net.emit("gather", [everywhere, chosen], mode="nd", num_elementwise_dims=1)
+    allowed = _above(net, node, layers.reshape(net, ranked, [groups, count]))
+    limit = _setting(net, node, 2, "int64", 0)
+    stays = net.emit("suppress", [sorted_boxes, allowed, limit, _setting(net, node, 3, "float32", 0)])
+    positions = true_positions(net, stays, "boxes")
+    rows = coordinates(net, [batch, classes, count], positions)
+    flat = layers.reshape(net, order, [groups * count])
+    box = net.emit("gather", [flat, positions], mode="default", axis=0)
+    found = layers.concatenate(net, [layers.along(net, rows, 0, 0, 2), layers.unsqueeze(net, box, [0])], 0)
+    return layers.transpose(net, found, [1, 0])
+
+
+def _setting(net: Network, node: Node, k: int, element: str, default: float) -> Value:
+    """An optional input with one element as a 0-D value."""
+    given = node.optional(k)
+    if given is None:
+        return net.constant(np.array(default, element))
+    return layers.reshape(net, layers.cast(net, given, element), [])
+
+
+def _above(net: Network, node: Node, scores: Value) -> Value:
+    """Whether scores exceed the threshold; without one all do."""
+    if node.optional(4) is None:
+        true = net.constant(np.ones((1, 1), np.bool_))
+        return layers.expand(net, true, scores.dims)
+    return layers.binary(net, "greater", scores, _setting(net, node, 4, "float32", 0))
+
+
+def _corners(net: Network, node: Node, boxes: Value) -> Value:
+    """Boxes by two corners, given in any order, or by centre and size, as (y1, x1, y2, x2) with ordered corners."""
+    if node.integer("center_point_box", 0):
+        centre, size = layers.along(net, boxes, 2, 0, 2), layers.along(net, boxes, 2, 2, 2)
+        half = layers.binary(net, "prod", size, layers.scalar_like(net, 0.5, size))
+        ends = [layers.binary(net, kind, centre, half) for kind in ("sub", "sum")]
+    else:
+        pair = [layers.along(net, boxes, 2, start, 2) for start in (0, 2)]
+        ends = [layers.binary(net, kind, *pair) for kind in ("min", "max")]
+    return layers.concatenate(net, ends, 2)

@@ -1,0 +1,34 @@
+"""Non-maximum suppression against onnxruntime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+from onnx_models import model_of, run_onnxruntime
+
+import mlirt
+
+
+@pytest.mark.parametrize("target", ["reference", "cpu"])
+@pytest.mark.parametrize("center", [0, 1])
+def test_non_max_suppression(target: str, center: int) -> None:
+    count, names = 30, ["boxes", "scores", "limit", "overlap", "least"]
+    node = helper.make_node("NonMaxSuppression", names, ["y"], center_point_box=center)
+    shapes: dict[str, Any] = {"boxes": ("float32", ["b", count, 4]), "scores": ("float32", ["b", 3, count])}
+    shapes |= {"limit": ("int64", [1]), "overlap": ("float32", [1]), "least": ("float32", [1])}
+    model = model_of([node], shapes, ["y"])
+    engine = mlirt.compile(model, target)
+    rng = np.random.default_rng(7)
+    for batch, limit, overlap, least in ((1, 30, 0.4, 0.2), (2, 3, 0.1, 0.5), (2, 30, 0.5, 2.0)):
+        settings = {"limit": np.array([limit]), "overlap": np.array([overlap], np.float32)}
+        feeds = {
+            "boxes": rng.uniform(0.1, 4, (batch, count, 4)).astype(np.float32),
+            "scores": rng.uniform(size=(batch, 3, count)).astype(np.float32),
+            **settings,
+            "least": np.array([least], np.float32),
+        }
+        (expected,) = run_onnxruntime(model, feeds)
+        np.testing.assert_array_equal(engine.run(feeds)["y"], expected)
