@@ -73,7 +73,7 @@ def network_of(function: FuncOp) -> ModuleOp:
     for op in block.ops:
         if isinstance(op, ExpectCloseOp):
             _erase(op)
-    return _main(block, outputs)
+    return _main(block, outputs, checks=True)
 
 
 def expectations_of(function: FuncOp) -> ModuleOp:
@@ -85,7 +85,7 @@ def expectations_of(function: FuncOp) -> ModuleOp:
             if op.actual not in arguments:
                 arguments[op.actual] = _new_argument(block, "actual", op.actual)
             op.operands[0] = arguments[op.actual]
-    return _main(block, [])
+    return _main(block, [], checks=False)
 
 
 def _copy_of_body(function: FuncOp) -> Block:
@@ -98,14 +98,18 @@ def _new_argument(block: Block, kind: str, like: SSAValue) -> SSAValue:
     return argument
 
 
-def _main(block: Block, outputs: list[SSAValue]) -> ModuleOp:
-    """A module whose `main` has this body and these outputs, without what neither they nor an expectation needs."""
+def _main(block: Block, outputs: list[SSAValue], *, checks: bool) -> ModuleOp:
+    """A module whose `main` has this body and these outputs, without what neither they nor an expectation needs.
+
+    With `checks`, ops without results stay: limits of loops, conditions, checks of inputs.
+    """
     terminator = block.last_op
     assert isinstance(terminator, ReturnOp)
     _erase(terminator)
     block.add_op(ReturnOp(*outputs))
     for op in reversed(list(block.ops)):
-        if not isinstance(op, (ExpectCloseOp, ReturnOp)) and not any(result.uses for result in op.results):
+        is_kept = isinstance(op, (ExpectCloseOp, ReturnOp)) or (checks and not op.results)
+        if not is_kept and not any(result.uses for result in op.results):
             _erase(op)
     types = ([argument.type for argument in block.args], [value.type for value in outputs])
     return ModuleOp([FuncOp("main", types, Region(block))])

@@ -25,7 +25,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
 }
 
 # Written by hand, with code blocks that a program fills.
-LIVING = ("README.md", "docs/architecture.md", "docs/tools.md", "docs/errors.md")
+LIVING = ("README.md", "docs/architecture.md", "docs/tools.md", "docs/errors.md", "docs/control-flow.md")
 
 
 def fresh_text(name: str, root: Path) -> str:
