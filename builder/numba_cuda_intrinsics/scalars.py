@@ -138,6 +138,14 @@ def divide(builder: Any, type_: Any, a: Any, b: Any) -> Any:
     return builder.fdiv(a, b)
 
 
+@_binary
+def divide_closely(builder: Any, type_: Any, a: Any, b: Any) -> Any:
+    """A quotient for results of half precision: of float32 numbers, at most 2 units in the last place off."""
+    if a.type == F32:
+        return ptx(builder, "div.full.f32 $0, $1, $2;", [F32], [a, b], pure=True)[0]
+    return builder.fdiv(a, b)
+
+
 @_ternary
 def fma(builder: Any, type_: Any, a: Any, b: Any, c: Any) -> Any:
     suffix = "f32" if a.type == F32 else "f64"

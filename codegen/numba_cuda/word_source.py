@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import VectorType
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, VectorType
 
 from mlirt.codegen.numba_cuda.cuda_expressions import (
     CUDA_EXPRESSIONS,
@@ -12,6 +12,7 @@ from mlirt.codegen.numba_cuda.cuda_expressions import (
     to_stored,
 )
 from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
+from mlirt.codegen.python_expressions import call
 from mlirt.codegen.python_source import PythonSource
 from mlirt.dialects.kernel.buffers import fragment, length
 from mlirt.dialects.kernel.core import YieldOp
@@ -28,6 +29,8 @@ class ScalarFunction(PythonSource):
         self.rules = NARROW_EXPRESSIONS if narrow else CUDA_EXPRESSIONS
 
     def body_of(self, op: MapFragmentOp) -> str:
+        if isinstance(fragment(op.result).get_element_type(), Float16Type | BFloat16Type):
+            self.rules = {**self.rules, "arith.divf": call("divide_closely")}
         arguments, (*ops, last) = op.body.block.args, op.body.block.ops
         assert isinstance(last, YieldOp)
         with self.block_of(f"({', '.join(self.names.define(one) for one in arguments)}):"):

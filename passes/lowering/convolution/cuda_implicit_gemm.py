@@ -35,6 +35,7 @@ PRIORITY = 10
 
 _FEWEST_ROWS = 8  # output channels of a group; a tile would be mostly empty with less
 _FEWEST_COLUMNS = 4  # pixels; with less, a warp per result reads the weights in order
+_SCATTERED = 6  # times slower, as measured, where neighbouring pixels are no neighbours in memory
 _WASTE = 1.25  # of lines, when each tap starts a new tile
 
 
@@ -55,7 +56,8 @@ def choices(op: Operation, lowering: Lowering) -> list[str]:
 def cost(op: Operation, lowering: Lowering, choice: str) -> float:
     found = _product(op, lowering)
     assert found is not None
-    return found.problem.cost(choice)
+    pixels = lowering.placements[found.window.op.input].strides[-1]
+    return found.problem.cost(choice) * (1 if pixels == 1 else _SCATTERED)
 
 
 def _product(op: Operation, lowering: Lowering) -> Product | None:

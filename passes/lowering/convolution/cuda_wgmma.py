@@ -22,7 +22,7 @@ from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, best, cost_
 from mlirt.passes.lowering.warpgroups.group_product import GroupProduct, GroupSizes
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
-from mlirt.passes.lowering.warpgroups.row_epilogue import ResultShape, RowEpilogue, is_pointwise
+from mlirt.passes.lowering.warpgroups.row_epilogue import ResultShape, RowEpilogue, is_pointwise, large_extras
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory, MatrixSource, Source, WindowShape, WindowSource
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     if work is None:
         return False
     tile = GroupTile.named(lowering.choice(op)) or best(work)
-    if tile is None or not tile.fits:
+    if tile is None or not work.allows(tile):
         return False
     _build(op, tile, lowering)
     return True
@@ -78,7 +78,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     pixels = typical(_pixels(op), known)
     if columns < _FEWEST_CHANNELS or pixels <= _FEWEST_PIXELS:
         return None
-    return GroupWork(pixels, columns, 1, _steps(weights, kind), may_split=True)
+    return GroupWork(pixels, columns, 1, _steps(weights, kind), may_split=True, extras=large_extras(op, op.extras))
 
 
 def _kind(op: ConvolutionOp, lowering: Lowering) -> Kind | None:

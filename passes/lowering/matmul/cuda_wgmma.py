@@ -19,7 +19,7 @@ from mlirt.passes.lowering.warpgroups.group_product import GroupProduct, GroupSi
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
 from mlirt.passes.lowering.warpgroups.packing import packed_rows
-from mlirt.passes.lowering.warpgroups.row_epilogue import ResultShape, RowEpilogue, is_pointwise
+from mlirt.passes.lowering.warpgroups.row_epilogue import ResultShape, RowEpilogue, is_pointwise, large_extras
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory, MatrixSource
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     if work is None:
         return False
     tile = GroupTile.named(lowering.choice(op)) or best(work)
-    if tile is None or not tile.fits:
+    if tile is None or not work.allows(tile):
         return False
     _build(op, tile, lowering)
     return True
@@ -89,15 +89,17 @@ def _work(op: MatmulOp, lowering: Lowering) -> GroupWork | None:
     kind = _kind(op, lowering)
     if kind is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
         return None
-    if any(_factor(one, op, lowering, pack=False) is None for one in _operands(op)):
+    left, right = _operands(op)
+    factors = [_factor(one, op, lowering, pack=False) for one in (left, right)]
+    if None in factors:
         return None
     *batch, rows, columns = dims(op.output.type)
-    left, _ = _operands(op)
     depth = dims(left.value.type)[left.deep]
     few = any(isinstance(size, int) and size <= _FEW for size in (rows, columns))
     if few or depth == 0:
         return None
-    return GroupWork.of(rows, columns, batch, depth, kind, lowering)
+    piece = kind.depth if factors[1] is not None and factors[1].by_depth else 1
+    return GroupWork.of(rows, columns, batch, depth, kind, lowering, piece, large_extras(op, op.extras))
 
 
 def _kind(op: MatmulOp, lowering: Lowering) -> Kind | None:

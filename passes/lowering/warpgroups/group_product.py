@@ -115,10 +115,16 @@ class GroupProduct:
     def _split_roles(self, is_producer: SSAValue, produce: Callable[[], None], consume: Callable[[], None]) -> None:
         self.k.either(is_producer, produce, consume)
 
+    def _start_early(self) -> None:
+        """Begin while the launch before this one ends, and let the next one do the same."""
+        self.k.function.attributes["dependent_launch"] = UnitAttr()
+        self.k.insert(LaunchDependentsOp())
+
     # Blocks that stay.
 
     def _stay(self) -> None:
         k, tile = self.k, self.tile
+        self._start_early()
         block, blocks = k.value(BlockIdOp(0)), k.value(GridSizeOp(0))
         count = k.ceil_div(k.sub(k.size(self.tiles), block), blocks)
         steps = k.size(self.sizes.steps)
@@ -134,11 +140,15 @@ class GroupProduct:
                 self._start_sources(self._work(number(i)))
                 return self.pipe.fill(k.constant(0), steps, Turn(*carried)).values()
 
-            leads = k.compare("eq", self.thread, tile.consumers * WARPGROUP)
-            k.when(leads, lambda: _ignore(k.loop(count, self.pipe.start(1).values(), each)))
+            def all_() -> None:
+                k.insert(WaitDependencyOp())
+                k.loop(count, self.pipe.start(1).values(), each)
+
+            k.when(k.compare("eq", self.thread, tile.consumers * WARPGROUP), all_)
 
         def consume() -> None:
             k.insert(SetRegistersOp(_CONSUMER_REGISTERS, grow=True))
+            k.insert(WaitDependencyOp())
 
             def each(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
                 work = self._work(number(i))
@@ -180,8 +190,7 @@ class GroupProduct:
 
     def _single(self) -> None:
         k, tile = self.k, self.tile
-        k.function.attributes["dependent_launch"] = UnitAttr()
-        k.insert(LaunchDependentsOp())
+        self._start_early()
         block = k.value(BlockIdOp(0))
         work = self._work_of_block(k.div(block, tile.split))
         first, steps = self._range()
@@ -324,7 +333,3 @@ class GroupProduct:
 
 def _divides(tile: int, size: Dim) -> bool:
     return isinstance(size, int) and size % tile == 0
-
-
-def _ignore(values: object) -> None:
-    """For loops whose carried values nobody wants."""

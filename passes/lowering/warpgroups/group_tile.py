@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
 
 _NAME = re.compile(r"(\d+)x(\d+)s(\d+)(?:c(\d+))?")
-_SHARED_BYTES = 227 * 1024  # that a block may have
+SHARED_BYTES = 227 * 1024
+"""Shared memory that a block may have."""
 _BARRIER_BYTES = 2 * 128
 _SUM_BYTES = 4
 
@@ -78,13 +79,16 @@ class GroupTile:
         """Whether a block has enough shared memory and registers, and its parts whole places."""
         whole = self.rows in (64, 128) and self.columns % 32 == 0 and 32 <= self.columns <= 256
         may_split = self.split == 1 or (not self.stays and ROWS % self.split == 0 and self.split <= 8)
-        return whole and may_split and self.stages >= 2 and self.shared_bytes <= _SHARED_BYTES
+        return whole and may_split and self.stages >= 2 and self.shared_bytes <= SHARED_BYTES
 
 
 STAYING = tuple(GroupTile(128, columns, stages) for columns, stages in ((256, 4), (192, 5), (128, 6), (64, 8)))
-SINGLE = tuple(
-    GroupTile(64, columns, stages, split)
-    for columns, stages in ((32, 8), (64, 6), (96, 6), (128, 6), (192, 5), (256, 4))
-    for split in ((1, 2, 4, 8) if columns <= 128 else (1,))
+# Two blocks on a processor, or one with more tiles on their way.
+_SHARED_BY_TWO = ((32, 8), (64, 6), (96, 5), (128, 4), (192, 3))
+_ALONE = ((32, 16), (64, 12), (96, 9), (128, 7), (192, 6), (256, 5))
+_SPLIT = ((32, 8), (64, 6), (96, 5), (128, 4), (64, 11), (96, 8), (128, 6))
+SINGLE = (
+    *(GroupTile(64, columns, stages) for columns, stages in (*_SHARED_BY_TWO, *_ALONE)),
+    *(GroupTile(64, columns, stages, split) for columns, stages in _SPLIT for split in (2, 4, 8)),
 )
-TILES = STAYING + SINGLE
+TILES = (*STAYING, *SINGLE)

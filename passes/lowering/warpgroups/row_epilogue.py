@@ -15,7 +15,7 @@ from mlirt.dialects.kernel.buffers import length
 from mlirt.dialects.kernel.core import LoadOp, YieldOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.fragment_map import MapFragmentOp
-from mlirt.dialects.tensor_types import byte_width, dims, element_of
+from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loop_nest import Affine, Nest, affine, collapse, direct
 from mlirt.passes.lowering.lowering import Lowering
@@ -43,6 +43,11 @@ class ResultShape:
 def is_pointwise(op: EpilogueOp) -> bool:
     """Whether an epilogue depends on values alone, not on where they are."""
     return not any(isinstance(inner, IndexOp | SizeOp) for inner in op.regions[-1].block.ops)
+
+
+def large_extras(op: EpilogueOp, extras: Sequence[SSAValue]) -> int:
+    """How many of the extra operands are as large as the result."""
+    return sum(element_count(value.type) == element_count(op.results[0].type) for value in extras)
 
 
 class RowEpilogue:

@@ -1,0 +1,66 @@
+"""Which tiles warpgroups get: those that fit, in the order of an estimate."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, best, cost_of, names_of
+from mlirt.passes.lowering.warpgroups.group_tile import SHARED_BYTES, TILES, GroupTile
+
+
+def work(rows: int, columns: int, depth: int, extras: int = 0) -> GroupWork:
+    return GroupWork(rows, columns, 1, depth // 64, may_split=True, extras=extras)
+
+
+@pytest.mark.parametrize("tile", TILES, ids=lambda tile: tile.name)
+def test_tiles_fit_and_have_names(tile: GroupTile) -> None:
+    assert tile.fits
+    assert tile.shared_bytes <= SHARED_BYTES
+    assert GroupTile.named(tile.name) == tile
+
+
+@pytest.mark.parametrize("name", ["64x64", "96x64s4", "64x40s4", "128x256s6", "128x64s4c2", "64x64s6c3", "64x64s1"])
+def test_others_do_not_fit(name: str) -> None:
+    tile = GroupTile.named(name)
+    assert tile is None or not tile.fits
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tile"),
+    [
+        ((4096, 4096, 4096), "128x256s4"),
+        ((100352, 64, 576), "128x64s8"),
+        ((49, 512, 4608), "64x32s8c8"),
+        ((3136, 64, 64), "64x32s8"),
+    ],
+)
+def test_blocks_stay_for_large_products_and_share_long_sums_of_small_ones(
+    sizes: tuple[int, int, int], tile: str
+) -> None:
+    found = best(work(*sizes))
+    assert found is not None
+    assert found.name == tile
+
+
+def test_the_choices_are_few_and_near_the_best() -> None:
+    some = work(512, 768, 3072)
+    names = names_of(some)
+    costs = [cost_of(some, name) for name in names]
+    assert 3 <= len(names) <= 12
+    assert costs == sorted(costs)
+    assert costs[-1] < 2 * costs[0]
+
+
+def test_no_block_of_a_cluster_is_without_work() -> None:
+    for depth in (64, 128, 320, 576):
+        for name in names_of(work(64, 64, depth)):
+            tile = GroupTile.named(name)
+            assert tile is not None
+            share = -(-depth // 64 // tile.split)
+            assert tile.split == 1 or share * (tile.split - 1) < depth // 64
+
+
+def test_pieces_of_columns_are_whole() -> None:
+    pieces = GroupWork(512, 96, 1, 8, may_split=True, piece=64)
+    tiles = [GroupTile.named(name) for name in names_of(pieces)]
+    assert all(tile is not None and tile.columns % 64 == 0 for tile in tiles)
