@@ -129,27 +129,27 @@ found:
   ret i64 %i
 }}
 
-; Open the first row with a kernel from row %from on to all threads.
+; Open the first row with a kernel from row %from on to all threads, by the ticket, or end the run, by the row -1.
+; Either is the last that is written here: who sees the end may begin the next run at once.
 define internal void @publish(ptr %table, i64 %from, ptr %sync, i64 %nt) {{
 entry:
-  %row = call i64 @settle(ptr %table, i64 %from, ptr %sync)
   %row_at = getelementptr i64, ptr %sync, i64 1
+  %row = call i64 @settle(ptr %table, i64 %from, ptr %sync)
+  %old = load atomic i64, ptr %sync seq_cst, align 8
   store atomic i64 %row, ptr %row_at seq_cst, align 8
-  %old = load atomic i64, ptr %sync monotonic, align 8
-  %number = lshr i64 %old, 32
-  %next_number = add i64 %number, 1
-  %shifted = shl i64 %next_number, 32
   %more = icmp sge i64 %row, 0
   br i1 %more, label %open, label %done
 open:
+  %number = lshr i64 %old, 32
+  %next_number = add i64 %number, 1
+  %shifted = shl i64 %next_number, 32
   %parts = call i64 @parts(ptr %table, i64 %row, i64 %nt)
   %bit = shl i64 1, %parts
   %left = sub i64 %bit, 1
+  %ticket = or i64 %shifted, %left
+  store atomic i64 %ticket, ptr %sync seq_cst, align 8
   br label %done
 done:
-  %bits = phi i64 [ 0, %entry ], [ %left, %open ]
-  %ticket = or i64 %shifted, %bits
-  store atomic i64 %ticket, ptr %sync seq_cst, align 8
   ret void
 }}
 
