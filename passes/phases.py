@@ -149,7 +149,7 @@ PHASES = (
         "how a machine does each launch",
         (
             Step(
-                "convert-fused-to-kernel{target={target} vector_bits={vector_bits}}",
+                "convert-fused-to-kernel{target={target} vector_bits={vector_bits} threads={threads}}",
                 "each family picks the first tactic that applies",
             ),
             Step(
@@ -189,23 +189,27 @@ def find_phase(name: str) -> Phase:
     raise InvalidInputError(f"there is no phase {name!r}: expected one of {', '.join(phase_names())}")
 
 
-def specs_of(phase: Phase, target: str, precision: str = "fp32", vector_bits: int = 512) -> tuple[str, ...]:
+def specs_of(
+    phase: Phase, target: str, precision: str = "fp32", vector_bits: int = 512, threads: int = 2
+) -> tuple[str, ...]:
     """The pipeline text of each pass of a phase on a target, closed by the check of its border.
 
-    `vector_bits` is the width of the vectors that kernels for the CPU are written with.
+    `vector_bits` is the width of the vectors that kernels for the CPU are written with, `threads` how many workers
+    their tasks are cut for; any number can run them.
     """
     if target not in TARGETS or precision not in PRECISIONS:
         raise InvalidInputError(f"there is no pipeline for {target} {precision}: expected {TARGETS} and {PRECISIONS}")
     chosen = [
-        _filled(step.spec, target, vector_bits)
+        _filled(step.spec, target, vector_bits, threads)
         for step in phase.steps
         if step.target in (None, target) and step.precision in (None, precision) and registry.exists(step.pass_name)
     ]
     return (*chosen, f"verify-legality{{phase={phase.name}}}")
 
 
-def _filled(spec: str, target: str, vector_bits: int) -> str:
+def _filled(spec: str, target: str, vector_bits: int, threads: int) -> str:
     spec = spec.replace("{target}", target).replace("{vector_bits}", str(vector_bits))
+    spec = spec.replace("{threads}", str(threads))
     return spec.replace("{lanes}", str(vector_bits // FLOAT_BITS))
 
 
@@ -215,6 +219,7 @@ def pipeline_for(
     first: str | None = None,
     last: str | None = None,
     vector_bits: int = 512,
+    threads: int = 2,
 ) -> tuple[tuple[Phase, tuple[str, ...]], ...]:
     """The phases from `first` to `last`, both included, each with the pipeline text of its passes."""
     names = phase_names()
@@ -224,4 +229,4 @@ def pipeline_for(
         raise InvalidInputError(
             f"phase {first} comes after phase {last}: expected one of {', '.join(names[start:])} as the last"
         )
-    return tuple((phase, specs_of(phase, target, precision, vector_bits)) for phase in PHASES[start:stop])
+    return tuple((phase, specs_of(phase, target, precision, vector_bits, threads)) for phase in PHASES[start:stop])

@@ -61,6 +61,7 @@ class PipelineOptions:
     target: str = "cpu"
     precision: str = "fp32"
     vector_bits: int = 512
+    threads: int = 2
     verify_each: bool = False
     instruments: Sequence[Instrument] = ()
     reproducer_folder: Path | None = None  # None: a new folder among the system's temporary ones
@@ -154,7 +155,7 @@ def run_phases(
 ) -> None:
     """Run the compiler's own pipeline from phase `first` to phase `last`, both included; every border is checked."""
     options = options or PipelineOptions()
-    phases = pipeline_for(options.target, options.precision, first, last, options.vector_bits)
+    phases = pipeline_for(options.target, options.precision, first, last, options.vector_bits, options.threads)
     check_ir(module)
     dumps = None if options.dump_folder is None else PhaseDumps(options.dump_folder)
     try:

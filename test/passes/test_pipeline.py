@@ -17,7 +17,7 @@ from mlirt.dialects.diagnostics import VerificationError
 from mlirt.dialects.source_parser import parse_source
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.errors import InvalidInputError, UnsupportedError
-from mlirt.passes.phases import PHASES, find_phase, phase_names, pipeline_for
+from mlirt.passes.phases import PHASES, find_phase, phase_names, pipeline_for, specs_of
 from mlirt.passes.pipeline import PassError, PipelineOptions, run_passes, run_phases
 from mlirt.tools.input_files import new_context
 from mlirt.tools.rt_opt import main
@@ -152,6 +152,11 @@ def test_every_border_is_checked() -> None:
         for phase, specs in pipeline_for(target):
             assert specs[-1] == f"verify-legality{{phase={phase.name}}}"
             assert not [spec for spec in specs if "{target}" in spec]
+
+
+def test_kernels_are_made_for_the_vectors_and_threads_of_a_machine() -> None:
+    text = ",".join(specs_of(find_phase("lowering"), "cpu", vector_bits=256, threads=12))
+    assert "convert-fused-to-kernel{target=cpu vector_bits=256 threads=12}" in text
 
 
 def test_every_step_gives_its_reason() -> None:
