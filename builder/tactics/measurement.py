@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlirt.builder.kernel_cache import sources_digest, versions
-from mlirt.builder.numba_cuda import compile_kernels
+from mlirt.builder.tactics.early_compiler import EarlyCompiler
 from mlirt.builder.tactics.sites import Site
 from mlirt.builder.tactics.timing_cache import Times, TimingCache
 from mlirt.builder.tactics.trial import Trial, feeds, trials
@@ -19,6 +19,7 @@ from mlirt.passes.lowering.tactics import Candidate
 from mlirt.version import __version__
 
 if TYPE_CHECKING:
+    from mlirt.builder.cubin import Cubin
     from mlirt.builder.tactics.device_timer import Timer
 
 Report = Callable[[str, int, int], None]
@@ -51,12 +52,16 @@ def times_of(
     wanted = [[one.name for one in _worth_measuring(site.candidates)] for site in sites]
     found = [cache.get(place, text) for text in texts]
     missing = [[name for name in names if name not in times] for names, times in zip(wanted, found, strict=True)]
-    made: list[list[Trial]] = []
-    for number, (site, names) in enumerate(zip(sites, missing, strict=True)):
-        report("lowering candidates", number, len(sites))
-        made.append(trials(site.ops[0], names, ctx, target, known) if names else [])
     if any(missing):
-        measured = _times(sites, made, target, timer, report, calls, cold=cold)
+        made: list[list[Trial]] = []
+        with EarlyCompiler(timer.architecture) as compiler:
+            for number, (site, names) in enumerate(zip(sites, missing, strict=True)):
+                report("lowering candidates", number, len(sites))
+                made.append(trials(site.ops[0], names, ctx, target, known) if names else [])
+                compiler.take({name: source for trial in made[-1] for name, source in trial.sources.items()})
+            report("compiling candidates", 0, 1)
+            cubins = compiler.finish()
+        measured = _times(sites, made, cubins, target, timer, report, calls, cold=cold)
         for text, names, times, new in zip(texts, missing, found, measured, strict=True):
             times.update(dict.fromkeys(names, _NEVER) | new)
             if names:
@@ -81,6 +86,7 @@ def _worth_measuring(candidates: Sequence[Candidate]) -> list[Candidate]:
 def _times(
     sites: Sequence[Site],
     made: Sequence[Sequence[Trial]],
+    cubins: Mapping[str, Mapping[str, Cubin]],
     target: Target,
     timer: Timer,
     report: Report,
@@ -88,9 +94,7 @@ def _times(
     *,
     cold: bool,
 ) -> list[Times]:
-    """Compile all trials, measure those of one site together."""
-    sources = {name: source for group in made for trial in group for name, source in trial.sources.items()}
-    cubins = compile_kernels(sources, report, [timer.architecture], failures={})
+    """Measure the trials of one site together; those whose kernels have no code take forever."""
     record: dict[str, object] = {"kind": target.kind, "arch": target.arch}
     results: list[Times] = []
     for number, (site, group) in enumerate(zip(sites, made, strict=True)):

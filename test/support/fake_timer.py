@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mlirt.builder.cubin import Cubin
-from mlirt.builder.tactics import measurement
+from mlirt.builder.tactics import early_compiler
 from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 from mlirt.runtime.plan_file import Plan
 
@@ -44,12 +44,12 @@ def without_compiler(monkeypatch: pytest.MonkeyPatch, refused: Callable[[KernelS
     """Let measurements take empty code for kernels; those that are `refused` fail to compile."""
 
     def compile_kernels(
-        sources: Mapping[str, KernelSource], *_: Any, failures: dict[str, Any]
+        sources: Mapping[str, KernelSource], report: None, architectures: Sequence[str], failures: dict[str, Any]
     ) -> dict[str, dict[str, Cubin]]:
         failures.update({name: "refused" for name, source in sources.items() if refused and refused(source)})
         return {name: {"sm_90a": Cubin(b"\x7fELF", 32, 0)} for name in sources if name not in failures}
 
-    monkeypatch.setattr(measurement, "compile_kernels", compile_kernels)
+    monkeypatch.setattr(early_compiler, "compile_kernels", compile_kernels)
 
 
 __all__ = ["FakeTimer", "without_compiler"]

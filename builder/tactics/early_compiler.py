@@ -1,0 +1,48 @@
+"""Compiles kernels while others are still being lowered: both take about as long, on different cores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from mlirt.builder.numba_cuda import compile_kernels, compilers_side_by_side
+
+if TYPE_CHECKING:
+    from mlirt.builder.cubin import Cubin
+    from mlirt.codegen.numba_cuda.kernel_text import KernelSource
+
+_COMPILERS_EACH = 4  # that the kernels of one layer keep busy
+
+
+class EarlyCompiler:
+    """Takes kernels for one architecture as they come; those that do not compile are left out."""
+
+    def __init__(self, architecture: str) -> None:
+        self._architecture = architecture
+        self._pool = ThreadPoolExecutor(max(1, compilers_side_by_side() // _COMPILERS_EACH), "compile")
+        self._taken: set[str] = set()
+        self._running: list[Future[dict[str, dict[str, Cubin]]]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def take(self, sources: Mapping[str, KernelSource]) -> None:
+        """Begin to compile those that are new."""
+        new = {name: source for name, source in sources.items() if name not in self._taken}
+        self._taken |= set(new)
+        if new:
+            self._running.append(self._pool.submit(compile_kernels, new, None, [self._architecture], {}))
+
+    def finish(self) -> dict[str, dict[str, Cubin]]:
+        """The code of all that was taken, by kernel and architecture."""
+        done: dict[str, dict[str, Cubin]] = {}
+        for future in self._running:
+            done |= future.result()
+        return done
