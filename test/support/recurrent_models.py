@@ -27,9 +27,10 @@ def recurrent_model(
     hidden: int = HIDDEN,
     batch: int = BATCH,
     element: str = "float32",
+    stored: bool = True,
     **attributes: Any,
 ) -> tuple[onnx.ModelProto, dict[str, Array]]:
-    """A layer with biases and initial states, and its feeds; the weights are stored in the model."""
+    """A layer with biases and initial states, and its feeds; the weights are `stored` in the model, or inputs."""
     directions = 2 if direction == "bidirectional" else 1
     rows, is_lstm = GATES[op_type] * hidden, op_type == "LSTM"
     arrays: list[Array | None] = [
@@ -45,8 +46,8 @@ def recurrent_model(
         arrays += [numbers(directions, 3 * hidden, seed=6)] if peepholes else []
     typed = [array if array is None or array.dtype == np.int32 else array.astype(element) for array in arrays]
     attributes |= {"hidden_size": hidden, "direction": direction}
-    stored = [k for k in (1, 2, 3, 7) if k < len(arrays)]
-    return one_node(op_type, typed, 14, stored, outputs=3 if is_lstm else 2, **attributes)
+    kept = [k for k in (1, 2, 3, 7) if k < len(arrays) and stored]
+    return one_node(op_type, typed, 14, kept, outputs=3 if is_lstm else 2, **attributes)
 
 
 def fused_recurrent(model: onnx.ModelProto) -> tuple[ModuleOp, RtContext]:

@@ -29,8 +29,8 @@ def test_in_the_simt_interpreter(op_type: str, direction: str, options: dict[str
 
 
 @pytest.mark.parametrize(("op_type", "direction", "options"), LAYERS)
-def test_compiled(op_type: str, direction: str, options: dict[str, Any]) -> None:
-    model, feeds = recurrent_model(op_type, direction, **options)
+def test_compiled_with_weights_that_are_inputs(op_type: str, direction: str, options: dict[str, Any]) -> None:
+    model, feeds = recurrent_model(op_type, direction, stored=False, **options)
     outputs = mlirt.compile(model, target="cpu").run(feeds)
     for found, want in zip(outputs.values(), run_reference(model, feeds), strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)

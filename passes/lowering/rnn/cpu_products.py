@@ -1,0 +1,112 @@
+"""Products of packed recurrent weights with the hidden states of some sequences, in register tiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Block, SSAValue
+
+from mlirt.dialects.kernel.core import StoreOp, YieldOp
+from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileMultiplyAddOp
+from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.rnn.cpu_scratch import Scratch
+from mlirt.passes.lowering.rnn.cpu_shape import RecurrentTile
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+_UNROLLED = 4
+
+
+def packed(recurrent: Array, tile: RecurrentTile) -> Array:
+    """Weights [depth, gate, unit] as [panel, depth, block, gate, lane]; zeros beyond the last unit."""
+    import numpy as np
+
+    depth, gates, units = recurrent.shape
+    wide = np.zeros((depth, gates, tile.width), np.float32)
+    wide[:, :, :units] = recurrent
+    split = wide.reshape(depth, gates, tile.panels, tile.blocks, tile.lanes)
+    return np.ascontiguousarray(split.transpose(2, 0, 3, 1, 4)).reshape(-1)
+
+
+class Products:
+    """Sums [sequence, gate, unit] for `gates` gates."""
+
+    def __init__(self, k: KernelBuilder, tile: RecurrentTile, weights: SSAValue, gates: int, sums: Scratch) -> None:
+        self.k, self.tile, self.weights, self.gates, self.sums = k, tile, weights, gates, sums
+        self.weights.name_hint = "w"
+        self.depth, self.whole = k.size(tile.units), k.size(tile.units // _UNROLLED * _UNROLLED)
+        self.panels, self.panel_step = k.size(tile.panels), k.size(tile.units * self.vectors * tile.lanes)
+        sizes = [self.depth, self.whole, self.panels, self.panel_step]
+        for value, name in zip(sizes, ("depth", "whole_depth", "panels", "panel_step"), strict=True):
+            value.name_hint = name
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of a row of a tile."""
+        return self.tile.blocks * self.gates
+
+    def multiply(self, hidden: Scratch, first: SSAValue, rows: SSAValue) -> None:
+        """All sums for `rows` sequences from `first` on."""
+        k, tile = self.k, self.tile
+        start = hidden.at([first, k.constant(0)])
+        start.name_hint = "x_at"
+
+        def panel(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
+            number.name_hint = "panel"
+            zero = k.constant(0, f32)
+            sums = k.value(TileFillOp(zero, tile.rows, self.vectors, tile.lanes))
+            w_at = k.mul(number, self.panel_step)
+            w_at.name_hint = "w_at"
+            sums = self._sum(k.constant(0), self.whole, _UNROLLED, sums, hidden, start, w_at, rows)
+            if tile.units % _UNROLLED:
+                sums = self._sum(self.whole, self.depth, 1, sums, hidden, start, w_at, rows)
+            self._put(sums, first, number, rows)
+            return []
+
+        k.loop(self.panels, [], panel)
+
+    def _sum(
+        self,
+        start: SSAValue,
+        stop: SSAValue,
+        step: int,
+        sums: SSAValue,
+        hidden: Scratch,
+        x_at: SSAValue,
+        w_at: SSAValue,
+        rows: SSAValue,
+    ) -> SSAValue:
+        k, width = self.k, self.vectors * self.tile.lanes
+        block = Block(arg_types=[start.type, sums.type])
+        depth, carried = block.args
+        depth.name_hint, carried.name_hint = "depth", "sums"
+        only = None if self.tile.rows == 1 else rows
+        with k.inside(block):
+            w = k.add(w_at, k.mul(depth, width))
+            row_step = k.index(hidden.steps[0])
+            op = TileMultiplyAddOp(
+                carried, hidden.memory, k.add(x_at, depth), row_step, k.constant(1), self.weights, w, step, only
+            )
+            k.insert(scf.YieldOp(k.value(op)))
+        made = k.insert(scf.ForOp(start, stop, k.constant(step), [sums], block))
+        return made.results[0]
+
+    def _put(self, sums: SSAValue, first: SSAValue, panel: SSAValue, rows: SSAValue) -> None:
+        k, tile = self.k, self.tile
+        unit = k.mul(panel, tile.blocks * tile.lanes)
+        unit.name_hint = "unit"
+        each = TileForEachOp(sums, None if tile.rows == 1 else rows)
+        element, row, vector, lane = each.body.block.args
+        with k.inside(each.body.block):
+            block, gate = k.div(vector, self.gates), k.rem(vector, self.gates)
+            row_step, gate_step, _ = self.sums.steps
+            indices = [first, row, gate, unit, block, lane]
+            steps = [row_step, row_step, gate_step, 1, tile.lanes, 1]
+            k.insert(StoreOp(element, self.sums.memory, indices, steps))
+            k.insert(YieldOp(operands=[[]]))
+        k.insert(each)

@@ -1,0 +1,51 @@
+"""The memory between the steps of a recurrent layer on a CPU: states and sums of gates in single precision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.kernel.core import LoadOp, StoreOp
+from mlirt.dialects.symbolic import Dim, product
+from mlirt.passes.lowering.kernel_builder import KernelBuilder, Stride
+
+if TYPE_CHECKING:
+    from mlirt.passes.lowering.lowering import Lowering
+
+_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A row-major array of float32 that one kernel works in."""
+
+    k: KernelBuilder
+    memory: SSAValue
+    steps: tuple[Stride, ...]
+
+    @staticmethod
+    def of(k: KernelBuilder, lowering: Lowering, shape: Sequence[Dim], name: str) -> Scratch:
+        memory = k.memory(lowering.placements.scratch(product(shape) * _BYTES), f32)
+        memory.name_hint = name
+        steps = [k.stride(product(shape[axis + 1 :])) for axis in range(len(shape))]
+        for step in steps:
+            if isinstance(step, SSAValue):
+                step.name_hint = f"{name}_step"
+        return Scratch(k, memory, tuple(steps))
+
+    def load(self, indices: Sequence[SSAValue]) -> SSAValue:
+        return self.k.value(LoadOp(self.memory, indices, self.steps))
+
+    def store(self, value: SSAValue, indices: Sequence[SSAValue]) -> None:
+        self.k.insert(StoreOp(value, self.memory, indices, self.steps))
+
+    def at(self, indices: Sequence[SSAValue]) -> SSAValue:
+        """The number of an element."""
+        total = self.k.constant(0)
+        for index, step in zip(indices, self.steps, strict=True):
+            total = self.k.add(total, self.k.mul(index, step))
+        return total

@@ -1,0 +1,46 @@
+"""How many sequences and hidden units of a recurrent layer a CPU keeps in vector registers at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_FEW = 8  # sums that hide the time of a multiplication
+
+
+@dataclass(frozen=True)
+class RecurrentTile:
+    """`rows` sequences by `blocks` blocks of `lanes` hidden units, of which each has a vector per gate."""
+
+    rows: int
+    blocks: int
+    lanes: int
+    units: int
+
+    @property
+    def all_blocks(self) -> int:
+        """Blocks of the whole layer, the last one perhaps in part."""
+        return -(-self.units // self.lanes)
+
+    @property
+    def panels(self) -> int:
+        """Tiles along the hidden units."""
+        return -(-self.all_blocks // self.blocks)
+
+    @property
+    def width(self) -> int:
+        """Hidden units of all panels."""
+        return self.panels * self.blocks * self.lanes
+
+
+def tile_for(sequences: int, units: int, gates: int, lanes: int, workers: int) -> RecurrentTile:
+    """As many rows as each worker has, then as many blocks as registers are left for without much waste."""
+    registers = 24 if lanes >= 16 else 12
+    rows = max(1, min(registers // gates, -(-sequences // workers)))
+    blocks = -(-units // lanes)
+    fitting = range(1, max(1, registers // (gates * rows)) + 1)
+
+    def badness(count: int) -> tuple[int, int]:
+        short = max(0, _FEW - rows * gates * count)
+        return -(-blocks // count) * count * (_FEW + short), -count
+
+    return RecurrentTile(rows, min(fitting, key=badness), lanes, units)
