@@ -10,14 +10,18 @@ from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.ops_unpooling import places_of_maxima
 from mlirt.frontend.onnx.windows import Geometry, geometry_of
 
 
 @onnx_op("MaxPool")
-def max_pool(net: Network, node: Node) -> Value:
-    if node.wants(1):
-        raise node.unsupported("its second output (Indices) cannot be computed")
-    return pool(net, node, node.input(0), "max")
+def max_pool(net: Network, node: Node) -> Value | Sequence[Value]:
+    x = node.input(0)
+    result = pool(net, node, x, "max")
+    if not node.wants(1):
+        return result
+    sizes = _window(node, x)
+    return [result, places_of_maxima(net, node, x, result, sizes, geometry_of(node, sizes, x.dims[2:]))]
 
 
 @onnx_op("AveragePool")

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 from onnx import helper
-from onnx_models import assert_agrees, check_node, imported_text, model_of, numbers, one_node
-
-from mlirt.errors import UnsupportedError
+from onnx_models import assert_agrees, check_node, model_of, numbers
 
 SHAPES = [
     ((1, 3, 8, 8), {"kernel_shape": [2, 2], "strides": [2, 2]}),
@@ -50,9 +48,3 @@ def test_ceil_mode_of_dynamic_lengths() -> None:
     node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
     model = model_of([node], {"x": ("float32", [1, 3, "h", "w"])}, ["y"])
     assert_agrees(model, {"x": numbers(1, 3, 8, 9)})
-
-
-def test_indices_are_refused() -> None:
-    model, _ = one_node("MaxPool", [numbers(1, 1, 4, 4)], outputs=2, kernel_shape=[2, 2])
-    with pytest.raises(UnsupportedError, match=r"MaxPool \(node 'node', opset 17, domain ai.onnx\).*Indices"):
-        imported_text(model)
