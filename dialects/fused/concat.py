@@ -25,7 +25,8 @@ class ConcatOp(FusedOp):
     """The inputs one after the other along `axis`.
 
     The attribute `fused.in_place` has a boolean per input: true where the op that computes the input may write it
-    straight into its part of the result; the others are copied.
+    straight into its part of the result, where other readers find it too; the others are copied. Of several
+    concatenations that a value is marked in, the first has it.
 
     C1: there is an input. C2: all have the result's element type and rank. C3: `axis` is an axis of the result.
     C4: `fused.in_place` has one boolean per input.

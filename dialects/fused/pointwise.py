@@ -42,7 +42,8 @@ class PointwiseOp(FusedOp):
     """Compute each element of the results from one element of each operand.
 
     The iteration space is the dimensions of the results, which are equal. `access` says which element of an operand an
-    iteration reads; so broadcasts, transposes, slices and strided reads are pointwise ops with an identity region.
+    iteration reads; so broadcasts, transposes, slices and strided reads are pointwise ops with an identity region. A
+    slice with the attribute `fused.shown` has no memory of its own: it is read where its operand lies.
 
     C1: one access per operand. C2: all results have the same dimensions. C3: the region takes one scalar per operand
     and yields one per result.

@@ -24,7 +24,8 @@ class AssignLayoutsPass(ModulePass):
     Target `cuda`: images may lie with their channels innermost. Every op has an estimate of its time in either order,
     and a copy from one order to the other has one; the cheapest choice for the whole network is a minimum cut. Inputs
     and outputs of the network stay plain. Copies that convolutions read have rows that are filled up to whole vectors
-    of 16 bytes; with a handful of channels a convolution reads plain images.
+    of 16 bytes; with a handful of channels a convolution reads plain images. Parts of concatenations are computed in
+    place also where they have other readers, and slices are read where they lie.
 
     Target `cpu`: blocked tensors. `lanes` is the number of channels in a block: the float32 lanes of the target's
     vectors. A tensor that convolutions with padding read gets a halo of zero cells, so that no window leaves its

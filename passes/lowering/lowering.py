@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.dialects.context import RtContext, weights_of
+from mlirt.dialects.fused.slices import is_shown
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.plan.expression import Argument
@@ -73,6 +74,8 @@ class Lowering:
         """Launch what computes a fused op; raises `CompileError` where no tactic applies."""
         self.placements.anchor = op
         if op.results and all(element_count(result.type) == 0 for result in op.results):
+            return
+        if is_shown(op):
             return
         for candidate in candidates(op, self):
             self._choice = candidate.choice

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.fused_op import FusedOp
+from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.fused.slices import is_shown, slice_starts
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.plan.ops import BufferOp, InputOp, WeightOp
 from mlirt.dialects.regions import inner_blocks
@@ -71,12 +74,17 @@ class Placements:
     def _plan_in_place(self, op: ConcatOp) -> None:
         for position, (value, allowed) in enumerate(zip(op.inputs, op.in_place, strict=True)):
             computed = isinstance(value.owner, FusedOp) and not isinstance(value.owner, ViewOp)
-            if allowed and computed and value.has_one_use() and value.owner.parent is op.parent:
+            shown = value.has_one_use() or not (is_blocked(value.type) or halo(value.type))
+            if allowed and computed and shown and value.owner.parent is op.parent and value not in self._concat_of:
                 self._concat_of[value] = (op, position)
 
     def is_in_place(self, value: SSAValue) -> bool:
-        """Whether the producer of a concatenation's input writes into the result."""
+        """Whether a value lies in the result of a concatenation."""
         return value in self._concat_of
+
+    def writes_into(self, op: ConcatOp, position: int) -> bool:
+        """Whether the producer of a concatenation's input writes it straight into the result."""
+        return self._concat_of.get(op.inputs[position]) == (op, position)
 
     def __getitem__(self, value: SSAValue) -> Placement:
         found = self._known.get(value)
@@ -101,6 +109,8 @@ class Placements:
             shown = self.shown(owner)
             if shown is not None:
                 return shown
+        if isinstance(owner, PointwiseOp) and is_shown(owner):
+            return self._slice(owner)
         return self._fresh(value)
 
     def shown(self, op: ViewOp) -> Placement | None:
@@ -110,6 +120,15 @@ class Placements:
         source = self[op.input]
         steps = reshaped_strides(dims(op.input.type), source.strides, dims(op.output.type))
         return None if steps is None else Placement(source.buffer, source.offset, steps, source.part)
+
+    def _slice(self, op: PointwiseOp) -> Placement:
+        """Where a slice lies in its operand."""
+        source, starts = self[op.inputs[0]], slice_starts(op)
+        assert starts is not None
+        offset = source.offset
+        for start, step in zip(starts, source.strides, strict=True):
+            offset = offset + start * step * byte_width(element_of(op.inputs[0].type))
+        return Placement(source.buffer, offset, source.strides, source.part)
 
     def part(self, op: ConcatOp, position: int) -> Placement:
         """Where an input of a concatenation lies in the result."""

@@ -16,6 +16,6 @@ PRIORITY = 0
 def lower(op: Operation, lowering: Lowering) -> bool:
     assert isinstance(op, ConcatOp)
     for position, value in enumerate(op.inputs):
-        if not lowering.placements.is_in_place(value):
+        if not lowering.placements.writes_into(op, position):
             copy(value, lowering.placements.part(op, position), op, lowering)
     return True

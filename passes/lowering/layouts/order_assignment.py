@@ -26,9 +26,11 @@ from mlirt.dialects.tensor_types import (
     with_order,
 )
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.passes.lowering.layouts.joined_parts import lie_in_place
 from mlirt.passes.lowering.layouts.minimum_cut import MinimumCut
 from mlirt.passes.lowering.layouts.order_costs import WIDE, Costs
 from mlirt.passes.lowering.layouts.order_wishes import Choice, Order, Wish, choice_of, has_orders, ordered
+from mlirt.passes.lowering.layouts.slices import join_slices, show_slices
 from mlirt.passes.lowering.typical_sizes import typical_values
 
 _SOURCE, _SINK = "channels last", "plain"
@@ -57,6 +59,9 @@ class OrderAssignment:
             for wish in choice.wishes:
                 if wish.price is None:
                     self._grant(op, wish, wish.order or own)
+        join_slices(self.block)
+        lie_in_place(self.block)
+        show_slices(self.block)
 
     def _cut(self) -> set[Operation]:
         """The ops that work with channels last."""

@@ -107,11 +107,11 @@ def _choose(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> Shape:
     """How to spread the loop, by how much there is of it and inside of it."""
     rows = launches[0].guess(outer.extents) if launches else _MOST_THREADS
     inner = [op for op in outer.body.block.ops if isinstance(op, ReduceOp | ParallelOp)]
-    vector = vector_width(outer, launches)
-    row = row_plan(outer, launches) if vector == 1 else None
+    row = row_plan(outer, launches)
     if row is not None:
         block = 128 if rows * row.team >= _BUSY else 64
         return Shape(team=row.team, block=row.team if row.team > WARP else block, row=row)
+    vector = vector_width(outer, launches)
     if vector > 1 or not any(isinstance(op, ReduceOp | ParallelOp) for op in outer.body.block.walk()):
         return Shape(vector=vector, block=_block_for(rows, vector))
     length = max((launches[0].guess(op.extents) if launches else _MOST_THREADS for op in inner), default=0)

@@ -160,3 +160,57 @@ func.func @elementwise(%x: tensor<1x32x8x8xf32>) -> tensor<1x32x8x8xf32> {
   }
   func.return %y : tensor<1x32x8x8xf32>
 }
+
+// -----
+
+// Both halves of a tensor are joined with what is made of the second one: the whole tensor lies in the result, the second
+// half is read where it lies, and so is what another convolution reads.
+// CHECK-LABEL: @partial_stages
+func.func @partial_stages(%x: tensor<8x64x56x56xf16>) -> tensor<8x64x1x1xf16> {
+  // CHECK: [[A:%.*]] = fused.convolution
+  // CHECK: [[H:%.*]] = fused.pointwise [[A]] {{.*}}fused.shown
+  // CHECK: [[B:%.*]] = fused.convolution [[H]], %k2
+  // CHECK: fused.concat [[A]], [[B]] {{.*}}fused.in_place = [true, true]
+  // CHECK: fused.convolution [[B]], %k2
+  %k = trt.constant {value = dense<0.5> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<8x64x56x56xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  %l = fused.pointwise %a {access = [#fused.access<["d0", "d1", "d2", "d3"]>]} : (tensor<8x64x56x56xf16>) -> tensor<8x32x56x56xf16> {
+  ^bb0(%0: f16):
+    fused.yield %0 : f16
+  }
+  %r = fused.pointwise %a {access = [#fused.access<["d0", "d1 + 32", "d2", "d3"]>]} : (tensor<8x64x56x56xf16>) -> tensor<8x32x56x56xf16> {
+  ^bb0(%0: f16):
+    fused.yield %0 : f16
+  }
+  %k2 = trt.constant {value = dense<0.5> : tensor<32x32x3x3xf16>} : tensor<32x32x3x3xf16>
+  %b = fused.convolution %r, %k2 {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x32x56x56xf16>, tensor<32x32x3x3xf16>) -> tensor<8x32x56x56xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  %j = fused.concat %l, %r, %b {axis = 1 : i64} : (tensor<8x32x56x56xf16>, tensor<8x32x56x56xf16>, tensor<8x32x56x56xf16>) -> tensor<8x96x56x56xf16>
+  %d = fused.convolution %b, %k2 {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x32x56x56xf16>, tensor<32x32x3x3xf16>) -> tensor<8x32x56x56xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  %k3 = trt.constant {value = dense<0.5> : tensor<32x96x3x3xf16>} : tensor<32x96x3x3xf16>
+  %e = fused.convolution %j, %k3 {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x96x56x56xf16>, tensor<32x96x3x3xf16>) -> tensor<8x32x56x56xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  %o = fused.concat %d, %e {axis = 1 : i64, fused.in_place = [true, true]} : (tensor<8x32x56x56xf16>, tensor<8x32x56x56xf16>) -> tensor<8x64x56x56xf16>
+  %m = fused.reduction max(%o) {access = [#fused.access<["d0", "d1", "d4", "d5"]>], reduced = #trt.dims<["56", "56"]>} : (tensor<8x64x56x56xf16>) -> tensor<8x64x1x1xf16> {
+  ^bb0(%e1: f16):
+    fused.yield %e1 : f16
+  } {
+  ^bb0(%e1: f16):
+    fused.yield %e1 : f16
+  }
+  func.return %m : tensor<8x64x1x1xf16>
+}

@@ -75,6 +75,24 @@ def concatenation() -> Nodes:
     return nodes, [weights("k0", 16, 3, 3, 3), weights("k1", 32, 3, 1, 1)]
 
 
+def partial_stages() -> Nodes:
+    """Half of the channels go on, in two stages; all that came up on the way is joined, and read in part by others."""
+    nodes = [
+        convolution("x", "a", "k0", 3),
+        helper.make_node("Split", ["a"], ["b", "c"], axis=1, num_outputs=2),
+        convolution("c", "d", "k1", 3),
+        helper.make_node("Relu", ["d"], ["e"]),
+        convolution("e", "f", "k2", 3),
+        helper.make_node("Concat", ["b", "c", "e", "f"], ["g"], axis=1),
+        convolution("g", "h", "k3", 1),
+        helper.make_node("Add", ["h", "e"], ["i"]),
+        helper.make_node("Concat", ["e", "i"], ["j"], axis=1),
+        helper.make_node("MaxPool", ["j"], ["y"], kernel_shape=[2, 2], strides=[2, 2]),
+    ]
+    sizes = {"k0": (32, 3, 3, 3), "k1": (16, 16, 3, 3), "k2": (16, 16, 3, 3), "k3": (16, 64, 1, 1)}
+    return nodes, [weights(name, *shape) for name, shape in sizes.items()]
+
+
 def imported(nodes: list[onnx.NodeProto], initializers: list[onnx.TensorProto], ctx: RtContext) -> ModuleOp:
     """The network of these nodes from images `x` to `y`."""
     graph = helper.make_graph(
@@ -103,7 +121,7 @@ def test_results_stay(network: Callable[[], Nodes], lanes: int) -> None:
 
 
 @pytest.mark.parametrize("tactic", ["", " tactic=generic"])
-@pytest.mark.parametrize("network", [residual, squeeze_and_excite, concatenation])
+@pytest.mark.parametrize("network", [residual, squeeze_and_excite, concatenation, partial_stages])
 def test_kernels_for_channels_last(network: Callable[[], Nodes], tactic: str) -> None:
     """Half precision: dynamic images count as large ones, so that channels last are worth it; here run small ones."""
     ctx = RtContext()
@@ -112,8 +130,9 @@ def test_kernels_for_channels_last(network: Callable[[], Nodes], tactic: str) ->
     fusion = "convert-precision{to=f16},convert-trt-to-fused,fuse-pointwise,eliminate-concatenation"
     run_passes(module, ctx, f"{fusion},assign-layouts{{target=cuda}}", PipelineOptions(verify_each=True))
     assert "order = [0, 2, 3, 1]" in str(module)
-    np.testing.assert_allclose(interpret(module, ctx, IMAGES)["y"], expected, rtol=1e-2, atol=1e-2)
+    bound = 1e-2 * np.abs(expected).max()
+    np.testing.assert_allclose(interpret(module, ctx, IMAGES)["y"], expected, rtol=0, atol=bound)
     lowering = f"convert-fused-to-kernel{{target=cuda{tactic}}},map-parallel-to-threads"
     run_passes(module, ctx, lowering, PipelineOptions(verify_each=True))
     (found,) = run_plan(module, ctx, IMAGES).values()
-    np.testing.assert_allclose(found, expected, rtol=1e-2, atol=1e-2)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
