@@ -55,7 +55,8 @@ def build_plan(
     machine = cpu_target() if target == "cpu" else cuda_target()
     report = progress or _silent
     report("optimising the network", 0, 1)
-    options = PipelineOptions(target, precision, machine.vector_bits, machine.threads, dump_folder=dump_phases)
+    sizes = (machine.vector_bits, machine.threads, machine.arch or "sm_90a")
+    options = PipelineOptions(target, precision, *sizes, dump_folder=dump_phases)
     if target == "cuda":
         run_phases(module, ctx, last="layout", options=options)
         select_tactics(module, ctx, machine, tuning or Tuning(), report)

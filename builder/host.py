@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mlirt.dialects.target import Target
-from mlirt.errors import InvalidInputError
+from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.runtime.host_cpu import host_features, thread_count
 
 _AVX2 = ("avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "popcnt", "movbe", "sse4.2")
@@ -37,5 +37,25 @@ def cpu_target(vector_bits: int | None = None) -> Target:
 
 
 def cuda_target() -> Target:
-    """The GPUs that cubins are made for; none needs to be here."""
-    return Target("cuda", 128, frozenset(), "sm_90a", 1)
+    """The GPU that kernels are chosen for: MLIRT_ARCH, or this machine's, or sm_90a where there is none.
+
+    Raises `InvalidInputError` for an architecture that no code is made for.
+    """
+    from mlirt.builder.numba_cuda import ARCHITECTURES
+
+    wish = os.environ.get("MLIRT_ARCH", "")
+    if wish and wish not in ARCHITECTURES:
+        raise InvalidInputError(f"code for {wish!r} is not made: expected one of {', '.join(ARCHITECTURES)}")
+    return Target("cuda", 128, frozenset(), wish or _own_architecture() or ARCHITECTURES[-1], 1)
+
+
+def _own_architecture() -> str | None:
+    """The architecture whose code this machine's GPU runs best."""
+    from mlirt.builder.numba_cuda import ARCHITECTURES
+    from mlirt.runtime.cuda import choose_architecture
+    from mlirt.runtime.cuda_driver import open_driver
+
+    try:
+        return choose_architecture(ARCHITECTURES, open_driver().compute_capability())
+    except MlirtError:
+        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlirt.errors import InvalidInputError
@@ -151,7 +152,7 @@ PHASES = (
         "how a machine does each launch",
         (
             Step(
-                "convert-fused-to-kernel{target={target} vector_bits={vector_bits} threads={threads}}",
+                "convert-fused-to-kernel{target={target} vector_bits={vector_bits} threads={threads}{gpu}}",
                 "each family picks the first tactic that applies",
             ),
             Step(
@@ -192,27 +193,34 @@ def find_phase(name: str) -> Phase:
 
 
 def specs_of(
-    phase: Phase, target: str, precision: str = "fp32", vector_bits: int = 512, threads: int = 2
+    phase: Phase,
+    target: str,
+    precision: str = "fp32",
+    vector_bits: int = 512,
+    threads: int = 2,
+    arch: str = "sm_90a",
 ) -> tuple[str, ...]:
     """The pipeline text of each pass of a phase on a target, closed by the check of its border.
 
     `vector_bits` is the width of the vectors that kernels for the CPU are written with, `threads` how many workers
-    their tasks are cut for; any number can run them.
+    their tasks are cut for; any number can run them. `arch` is the architecture of the GPU that kernels are chosen for.
     """
     if target not in TARGETS or precision not in PRECISIONS:
         raise InvalidInputError(f"there is no pipeline for {target} {precision}: expected {TARGETS} and {PRECISIONS}")
+    values = {"target": target, "vector_bits": vector_bits, "threads": threads, "lanes": vector_bits // FLOAT_BITS}
+    values["gpu"] = f" arch={arch}" if target == "cuda" else ""
     chosen = [
-        _filled(step.spec, target, vector_bits, threads)
+        _filled(step.spec, values)
         for step in phase.steps
         if step.target in (None, target) and step.precision in (None, precision) and registry.exists(step.pass_name)
     ]
     return (*chosen, f"verify-legality{{phase={phase.name}}}")
 
 
-def _filled(spec: str, target: str, vector_bits: int, threads: int) -> str:
-    spec = spec.replace("{target}", target).replace("{vector_bits}", str(vector_bits))
-    spec = spec.replace("{threads}", str(threads))
-    return spec.replace("{lanes}", str(vector_bits // FLOAT_BITS))
+def _filled(spec: str, values: Mapping[str, object]) -> str:
+    for name, value in values.items():
+        spec = spec.replace(f"{{{name}}}", str(value))
+    return spec
 
 
 def pipeline_for(
@@ -222,6 +230,7 @@ def pipeline_for(
     last: str | None = None,
     vector_bits: int = 512,
     threads: int = 2,
+    arch: str = "sm_90a",
 ) -> tuple[tuple[Phase, tuple[str, ...]], ...]:
     """The phases from `first` to `last`, both included, each with the pipeline text of its passes."""
     names = phase_names()
@@ -231,4 +240,5 @@ def pipeline_for(
         raise InvalidInputError(
             f"phase {first} comes after phase {last}: expected one of {', '.join(names[start:])} as the last"
         )
-    return tuple((phase, specs_of(phase, target, precision, vector_bits, threads)) for phase in PHASES[start:stop])
+    sizes = (vector_bits, threads, arch)
+    return tuple((phase, specs_of(phase, target, precision, *sizes)) for phase in PHASES[start:stop])

@@ -62,6 +62,7 @@ class PipelineOptions:
     precision: str = "fp32"
     vector_bits: int = 512
     threads: int = 2
+    arch: str = "sm_90a"
     verify_each: bool = False
     instruments: Sequence[Instrument] = ()
     reproducer_folder: Path | None = None  # None: a new folder among the system's temporary ones
@@ -155,7 +156,8 @@ def run_phases(
 ) -> None:
     """Run the compiler's own pipeline from phase `first` to phase `last`, both included; every border is checked."""
     options = options or PipelineOptions()
-    phases = pipeline_for(options.target, options.precision, first, last, options.vector_bits, options.threads)
+    machine = (options.vector_bits, options.threads, options.arch)
+    phases = pipeline_for(options.target, options.precision, first, last, *machine)
     check_ir(module)
     dumps = None if options.dump_folder is None else PhaseDumps(options.dump_folder)
     try:

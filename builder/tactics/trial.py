@@ -106,7 +106,9 @@ def _constant_keys(network: ModuleOp) -> list[str]:
 def _trial(network: ModuleOp, name: str, ctx: RtContext, target: Target) -> Trial | None:
     op_of(network).attributes[TACTIC] = StringAttr(name)
     shapes = tuple(input_shapes(network))
-    specs = [spec for phase in ("lowering", "memory") for spec in specs_of(find_phase(phase), target.kind)]
+    specs = [
+        spec for phase in ("lowering", "memory") for spec in specs_of(find_phase(phase), target.kind, arch=target.arch)
+    ]
     try:
         for pass_ in parse_pipeline(",".join(specs)):
             pass_.apply(ctx, network)

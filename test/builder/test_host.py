@@ -1,0 +1,51 @@
+"""Which GPU kernels are chosen for: the one that is asked for, the one that is here, or the newest that has code."""
+
+from __future__ import annotations
+
+import pytest
+from fake_driver import FakeDriver
+from small_network import network
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirt.builder.host import cuda_target
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.kernel.core import FuncOp
+from mlirt.errors import InvalidInputError, PlanError
+from mlirt.frontend.onnx.importer import import_model
+from mlirt.passes.pipeline import PipelineOptions, run_phases
+from mlirt.runtime import cuda_driver
+
+
+@pytest.mark.parametrize(
+    ("capability", "arch"), [((9, 0), "sm_90a"), ((8, 0), "sm_80"), ((8, 9), "sm_80"), ((7, 5), "sm_90a")]
+)
+def test_the_gpu_of_the_machine(capability: tuple[int, int], arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_driver, "open_driver", lambda: FakeDriver(capability=capability))
+    assert cuda_target().arch == arch
+
+
+def test_a_machine_without_a_gpu_and_a_wish(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent() -> None:
+        raise PlanError("no driver")
+
+    monkeypatch.setattr(cuda_driver, "open_driver", absent)
+    assert cuda_target().arch == "sm_90a"
+    monkeypatch.setenv("MLIRT_ARCH", "sm_80")
+    assert cuda_target().arch == "sm_80"
+    monkeypatch.setenv("MLIRT_ARCH", "sm_12")
+    with pytest.raises(InvalidInputError, match="code for 'sm_12' is not made: expected one of sm_80, sm_90a"):
+        cuda_target()
+
+
+def test_kernels_for_an_older_gpu_run_on_all() -> None:
+    found = {arch: _own_architectures(arch) for arch in ("sm_80", "sm_90a")}
+    assert found == {"sm_80": set(), "sm_90a": {"sm_90a"}}
+
+
+def _own_architectures(arch: str) -> set[str]:
+    """The architectures that kernels of a network are bound to."""
+    context = RtContext()
+    module: ModuleOp = import_model(network(), context, {}, None)
+    run_phases(module, context, options=PipelineOptions("cuda", "fp16", arch=arch))
+    kernels = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+    return {str(op.attributes["architecture"]).strip('"') for op in kernels if "architecture" in op.attributes}
