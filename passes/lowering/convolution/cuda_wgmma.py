@@ -67,25 +67,26 @@ def lower(op: Operation, lowering: Lowering) -> bool:
 
 def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     """What there is to do; None where the tactic does not apply."""
-    kind, weights = _kind(op, lowering), lowering.constant_array(op.kernel)
+    kind, weights = kind_of(op, lowering), lowering.constant_array(op.kernel)
     if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
         return None
-    if op.transposed.value.data or op.groups.value.data != 1 or not _is_within_reach(op):
+    if op.transposed.value.data or op.groups.value.data != 1 or not is_within_reach(op):
         return None
-    if not _images(op, lowering).fits():
+    if not images_of(op, lowering).fits():
         return None
     columns, known = weights.shape[0], typical_values(lowering.block)
-    pixels = typical(_pixels(op), known)
+    pixels = typical(pixels_of(op), known)
     if columns < _FEWEST_CHANNELS or pixels <= _FEWEST_PIXELS:
         return None
     return GroupWork(pixels, columns, 1, _steps(weights, kind), may_split=True, extras=large_extras(op, op.extras))
 
 
-def _kind(op: ConvolutionOp, lowering: Lowering) -> Kind | None:
+def kind_of(op: ConvolutionOp, lowering: Lowering) -> Kind | None:
+    """What matrix units do with the elements; None where they have no such operation."""
     return Kind.of(element_of(op.input.type), element_of(op.kernel.type), lowering.target)
 
 
-def _pixels(op: ConvolutionOp) -> Dim:
+def pixels_of(op: ConvolutionOp) -> Dim:
     """Of all images of the result."""
     batch, _, *spatial = dims(op.output.type)
     return batch * product(spatial)
@@ -100,7 +101,7 @@ def _steps(weights: Array, kind: Kind) -> int:
     return count
 
 
-def _is_within_reach(op: ConvolutionOp) -> bool:
+def is_within_reach(op: ConvolutionOp) -> bool:
     """Whether a window's walk can be described to the device."""
     reach = _REACH.get(rank(op.input.type) - 2, 0)
     for (stride, dilation, pre, post), taps in zip(op.spatial(), dims(op.kernel.type)[2:], strict=True):
@@ -112,7 +113,7 @@ def _is_within_reach(op: ConvolutionOp) -> bool:
     return True
 
 
-def _images(op: ConvolutionOp, lowering: Lowering) -> MappedMemory:
+def images_of(op: ConvolutionOp, lowering: Lowering) -> MappedMemory:
     """The input with its channels innermost."""
     place, sizes = lowering.placements[op.input], dims(op.input.type)
     axes = (0, *range(2, len(sizes)), 1)
@@ -133,16 +134,16 @@ def _is_matrix(op: ConvolutionOp, images: MappedMemory) -> bool:
 
 
 def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
-    kind, weights = _kind(op, lowering), lowering.constant_array(op.kernel)
+    kind, weights = kind_of(op, lowering), lowering.constant_array(op.kernel)
     assert kind is not None
     assert weights is not None
     k = lowering.kernel("convolution")
     axes = range(2, rank(op.output.type))
     epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), ResultShape((), (0, *axes), 1), lowering)
-    images = _images(op, lowering)
+    images = images_of(op, lowering)
     left = _pixel_rows(k, op, images, tile.rows)
     right = MatrixSource(k, _packed(weights, kind, lowering), tile.columns, (), by_depth=False, known=True)
-    sizes = GroupSizes(_pixels(op), weights.shape[0], (), _steps(weights, kind))
+    sizes = GroupSizes(pixels_of(op), weights.shape[0], (), _steps(weights, kind))
     GroupProduct(k, tile, sizes, kind, (left, right), epilogue).build(op)
 
 

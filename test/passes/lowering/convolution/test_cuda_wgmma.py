@@ -74,6 +74,27 @@ def test_any_window(data: st.DataObject) -> None:
     check(problem, data.draw(st.sampled_from(["64x32s3", "64x64s2c2", "128x64s3"])))
 
 
+FEW_CHANNELS = {
+    "a picture": Problem((2, 3, 23, 21), (40, 3, 7, 7), stride=(2,), pre=(3,), post=(3,)),
+    "one channel, uneven": Problem((1, 1, 12, 30), (16, 1, 3, 5), pre=(1, 2), post=(1, 2), residual=True),
+    "lines of two tiles": Problem((2, 12, 9, 12), (24, 12, 3, 5), stride=(1, 2), pre=(1,), post=(1,)),
+    "a film": Problem((1, 3, 5, 16, 17), (16, 3, 3, 3, 3), stride=(1, 2, 2), pre=(1,), post=(1,)),
+}
+
+
+@pytest.mark.parametrize("kind", FEW_CHANNELS)
+@pytest.mark.parametrize("last", [False, True])
+def test_few_channels_are_joined_along_rows(kind: str, last: bool) -> None:
+    problem = FEW_CHANNELS[kind]
+    rng = np.random.default_rng(0)
+    shapes = {"x": problem.input, "r": problem.output}
+    inputs = {name: rng.standard_normal(shape).astype(np.float16) for name, shape in shapes.items()}
+    text = (channels_last_text if last else convolution_text)(problem, "f16")
+    text = text.replace("{stride", '{fused.tactic = "cuda_wgmma_rows:64x32s3", stride', 1)
+    module = check_on_threads(text, inputs, tolerance=TOLERANCE["f16"])
+    assert "kernel.load_window" in ops(module)
+
+
 @pytest.mark.parametrize(
     "problem",
     [

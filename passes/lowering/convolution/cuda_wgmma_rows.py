@@ -1,0 +1,196 @@
+"""Convolutions of images with few channels on Hopper GPUs, for example of the pixels of a picture.
+
+The input is copied first: channels are filled up with zeros to 16 bytes, rows with the padding. Then all taps along a
+row of the window, with their channels, are neighbours in memory, and count as the channels of a window one pixel wide
+that moves by the stride: neighbouring positions overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.kernel.core import LoadOp
+from mlirt.dialects.kernel.fragment import FragmentOp, StoreFragmentOp
+from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
+from mlirt.passes.lowering.convolution.cuda_wgmma import images_of, is_within_reach, kind_of, pixels_of
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.typical_sizes import typical, typical_values
+from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, best, cost_of, names_of
+from mlirt.passes.lowering.warpgroups.group_product import GroupProduct, GroupSizes
+from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
+from mlirt.passes.lowering.warpgroups.kinds import Kind
+from mlirt.passes.lowering.warpgroups.row_epilogue import ResultShape, RowEpilogue, is_pointwise, large_extras
+from mlirt.passes.lowering.warpgroups.sources import MappedMemory, MatrixSource, WindowShape, WindowSource
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+OPS = (ConvolutionOp,)
+TARGETS = frozenset({"cuda"})
+PRIORITY = 19
+
+_PIECE = 16  # bytes that pixels are filled up to
+_FEWEST_PIXELS = 64
+_UNSEEN = 8  # times: an estimate that was never compared with a device's times should not win against others
+_COPY_LAUNCH, _COPIED = 1.5, 2.0e6  # microseconds, bytes per microsecond of the copy
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The copy of the input: `width` pixels of `channels` in a row, of which `taps` elements are one line."""
+
+    channels: int
+    width: int
+    line: int
+
+    @staticmethod
+    def of(op: ConvolutionOp, kind: Kind) -> Rows | None:
+        """None where the taps along a row of the window are no neighbours."""
+        piece = _PIECE // byte_width(kind.element)
+        count, taps, length = dims(op.input.type)[1], dims(op.kernel.type)[-1], dims(op.output.type)[-1]
+        stride, dilation, _, _ = op.spatial()[-1]
+        if not isinstance(count, int) or not isinstance(taps, int) or not isinstance(length, int):
+            return None
+        channels = -(-count // piece) * piece
+        if kind.depth % channels or (dilation != 1 and taps > 1):
+            return None
+        line = -(-taps * channels // kind.depth) * kind.depth
+        return Rows(channels, (length - 1) * stride + line // channels, line)
+
+
+def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
+    """The configurations that apply to a convolution, the cheapest first."""
+    assert isinstance(op, ConvolutionOp)
+    work = _work(op, lowering)
+    return [] if work is None else names_of(work)
+
+
+def cost(op: Operation, lowering: Lowering, choice: str) -> float:
+    """Microseconds that the copy and the convolution take, about."""
+    assert isinstance(op, ConvolutionOp)
+    work, kind = _work(op, lowering), kind_of(op, lowering)
+    if work is None or kind is None or (rows := Rows.of(op, kind)) is None:
+        return float("inf")
+    copied = typical(product(_copied(op, rows)), typical_values(lowering.block)) * byte_width(kind.element)
+    return _UNSEEN * (cost_of(work, choice) + _COPY_LAUNCH + copied / _COPIED)
+
+
+def lower(op: Operation, lowering: Lowering) -> bool:
+    assert isinstance(op, ConvolutionOp)
+    work = _work(op, lowering)
+    if work is None:
+        return False
+    tile = GroupTile.named(lowering.choice(op)) or best(work)
+    if tile is None or not work.allows(tile):
+        return False
+    _build(op, tile, lowering)
+    return True
+
+
+def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
+    """What there is to do; None where the tactic does not apply."""
+    kind, weights = kind_of(op, lowering), lowering.constant_array(op.kernel)
+    if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
+        return None
+    plain = not op.transposed.value.data and op.groups.value.data == 1 and rank(op.input.type) in (4, 5)
+    if not plain or not is_within_reach(op) or images_of(op, lowering).fits():
+        return None
+    rows = Rows.of(op, kind)
+    if rows is None or not _lines(op, rows, op.input, kind).fits():
+        return None
+    pixels = typical(pixels_of(op), typical_values(lowering.block))
+    if pixels < _FEWEST_PIXELS:
+        return None
+    return GroupWork(pixels, weights.shape[0], 1, _steps(weights, rows, kind), True, extras=large_extras(op, op.extras))
+
+
+def _steps(weights: Array, rows: Rows, kind: Kind) -> int:
+    """Tiles along the depth."""
+    return rows.line // kind.depth * weights[0, 0, ..., 0].size
+
+
+def _copied(op: ConvolutionOp, rows: Rows) -> tuple[Dim, ...]:
+    """The sizes of the copy: image, rows, pixels, channels."""
+    sizes = dims(op.input.type)
+    return (sizes[0], *sizes[2:-1], rows.width, rows.channels)
+
+
+def _lines(op: ConvolutionOp, rows: Rows, buffer: SSAValue, kind: Kind) -> MappedMemory:
+    """The copy as images whose pixels are the positions of the window along a row."""
+    copied = _copied(op, rows)
+    steps = [product(copied[axis + 1 :]) for axis in range(len(copied))]
+    steps[-2] = op.spatial()[-1][0] * rows.channels
+    sizes = (*copied[:-2], dims(op.output.type)[-1], rows.line)
+    return MappedMemory(buffer, kind.element, 0, sizes, tuple(steps))
+
+
+def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
+    kind, weights = kind_of(op, lowering), lowering.constant_array(op.kernel)
+    assert kind is not None
+    assert weights is not None
+    rows = Rows.of(op, kind)
+    assert rows is not None
+    buffer = lowering.placements.scratch(product(_copied(op, rows)) * byte_width(kind.element))
+    _copy(op, rows, buffer, lowering)
+    k = lowering.kernel("convolution")
+    axes = range(2, rank(op.output.type))
+    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), ResultShape((), (0, *axes), 1), lowering)
+    left = WindowSource(k, _lines(op, rows, buffer, kind), tile.rows, _window(op, rows))
+    right = MatrixSource(k, _packed(weights, rows, kind, lowering), tile.columns, (), by_depth=False, known=True)
+    sizes = GroupSizes(pixels_of(op), weights.shape[0], (), _steps(weights, rows, kind))
+    GroupProduct(k, tile, sizes, kind, (left, right), epilogue).build(op)
+
+
+def _window(op: ConvolutionOp, rows: Rows) -> WindowShape:
+    """The window without its width."""
+    stride, dilation, pre, post = (list(one) for one in zip(*op.spatial(), strict=True))
+    taps = [size for size in dims(op.kernel.type)[2:-1] if isinstance(size, int)]
+    for values, last in ((stride, 1), (dilation, 1), (pre, 0), (post, 0)):
+        values[-1] = last
+    walk = (tuple(stride), tuple(dilation), tuple(pre), tuple(post))
+    return WindowShape((*taps, 1), *walk, dims(op.output.type)[2:], rows.line)
+
+
+def _copy(op: ConvolutionOp, rows: Rows, buffer: SSAValue, lowering: Lowering) -> None:
+    """`parallel (image, rows.., pixel) { store the channels, or zeros in the padding }`."""
+    k = lowering.kernel("rows")
+    element, sizes = element_of(op.input.type), dims(op.input.type)
+    source, steps, target = k.buffer(op.input), k.strides(op.input), k.memory(buffer, element)
+    copied, pre = _copied(op, rows), op.spatial()[-1][2]
+    zero = k.constant(0, element)
+    with k.parallel(copied[:-1]) as loops:
+        image, *spatial, pixel = loops
+        wanted = k.sub(pixel, pre)
+        inside = k.compare("ult", wanted, k.size(sizes[-1]))
+
+        def channel(number: int) -> SSAValue:
+            if isinstance(sizes[1], int) and number >= sizes[1]:
+                return zero
+            at = [image, k.constant(number), *spatial, wanted]
+            return k.guarded(inside, lambda: k.value(LoadOp(source, at, steps)), zero)
+
+        values = k.value(FragmentOp([channel(number) for number in range(rows.channels)]))
+        index = k.constant(0)
+        for loop, axis in zip(loops, range(len(loops)), strict=True):
+            index = k.add(index, k.mul(loop, k.size(product(copied[axis + 1 :]))))
+        k.insert(StoreFragmentOp(values, target, index, range(rows.channels), wide=True))
+    k.finish(op)
+
+
+def _packed(weights: Array, rows: Rows, kind: Kind, lowering: Lowering) -> MappedMemory:
+    """`[output channel, rows of the window.., taps and channels of a row]`, each line filled up with zeros."""
+    import numpy as np
+
+    count, channels, *_, taps = weights.shape
+    above = weights[0, 0, ..., 0].size
+    packed = np.zeros((count, above, rows.line // rows.channels, rows.channels), weights.dtype)
+    packed[:, :, :taps, :channels] = weights.reshape(count, channels, above, taps).transpose(0, 2, 3, 1)
+    buffer = lowering.placements.new_weight(packed, "packed")
+    return MappedMemory(buffer, kind.element, 0, (count, above * rows.line), (above * rows.line, 1))
