@@ -32,7 +32,8 @@ from mlirt.passes.lowering.warpgroups.sources import Source
 PROCESSORS = 132
 _INDEX_LIMIT = 2**31
 _GROUP = 8  # rows of tiles that are worked on together, so that they share columns in the cache
-_CHUNK = 4 * WIDTH  # results that a thread computes at once
+_CHUNK = 4 * WIDTH  # results that a thread computes at once, half of it where sums take most registers
+_WIDE = 192  # columns
 _PRODUCER_REGISTERS, _CONSUMER_REGISTERS = 40, 232
 
 
@@ -312,9 +313,9 @@ class GroupProduct:
         lane, warp = k.rem(self.thread, 32), k.rem(k.div(self.thread, 32), 4)
         row = k.add(k.add(work.row, k.mul(group, ROWS)), k.add(k.mul(warp, 16), k.div(lane, 4)))
         column = k.add(work.column, k.mul(k.rem(lane, 4), WIDTH))
-        per_row = self.tile.columns // 4
-        for first in range(0, per_row, _CHUNK):
-            count = min(_CHUNK, per_row - first)
+        per_row, most = self.tile.columns // 4, _CHUNK if self.tile.columns <= _WIDE else _CHUNK // 2
+        for first in range(0, per_row, most):
+            count = min(most, per_row - first)
             here = k.add(column, first // WIDTH * QUAD)
             for half in range(2):
                 part = k.value(FragmentPartOp(joined, half * per_row + first, count))

@@ -1,0 +1,105 @@
+// RUN: rt-opt %s -p "convert-fused-to-kernel{target=cuda},map-parallel-to-threads" --split-input-file -t numba-cuda | filecheck %s
+// A product by warpgroups: one thread starts copies to a ring of stages, warpgroups multiply what has arrived.
+
+// Blocks that stay: two warpgroups that multiply, and one whose first thread copies.
+// CHECK:       shared_memory = shared("float16", 0)
+// CHECK-NEXT:  shared_memory_1 = shared("int64", 131072)
+// CHECK-NEXT:  shared_memory_2 = shared("int64", 131200)
+// CHECK-NEXT:  start = mbarrier_init(1)
+// CHECK-NEXT:  start_1 = mbarrier_init(2)
+// CHECK-NEXT:  keep = set_registers(40)
+// CHECK-NEXT:  expect = mbarrier_expect(32768)
+// CHECK-NEXT:  load = load_box("float16", 2)
+// CHECK-NEXT:  keep_1 = set_registers(232, grow=True)
+// CHECK-NEXT:  fill = fill_fragment("float32", 64)
+// CHECK-NEXT:  multiply = warpgroup_mma("f16", 128)
+// CHECK-NEXT:  wait = warpgroup_wait(1)
+// CHECK-NEXT:  finish = warpgroup_sums("float32", 64)
+// CHECK-NEXT:  join = join_columns("float32", 64, 8)
+// CHECK:       store = store_fragment("float16", (0, 1, 2, 3, 4, 5, 6, 7, 32, 33, {{.*}}), group=8)
+// CHECK:       # 384 threads per block, 131328 bytes of shared memory
+// CHECK-NEXT:  def matmul_{{[0-9a-f]+}}(buffer: "float16*", matrix: "tensor_map", matrix_1: "tensor_map"):
+// CHECK:           barrier()
+// CHECK-NEXT:      launch_dependents()
+// CHECK:           if group == int32(2):
+// CHECK-NEXT:          keep()
+// CHECK-NEXT:          if thread == int32(256):
+// CHECK-NEXT:              wait_dependency()
+// CHECK:                           mbarrier_wait(empty, {{.*}})
+// CHECK-NEXT:                      expect(full, {{.*}})
+// CHECK-NEXT:                      load(matrix, {{.*}}, tiles, {{.*}}, full, {{.*}})
+// CHECK-NEXT:                      load(matrix_1, {{.*}}, tiles, {{.*}}, full, {{.*}})
+// CHECK:           else:
+// CHECK-NEXT:          keep_1()
+// CHECK-NEXT:          wait_dependency()
+// CHECK:                   mbarrier_wait(full, {{.*}})
+// CHECK:                   multiply(v, tiles, {{.*}}, tiles, {{.*}})
+// CHECK-NEXT:              wait()
+// CHECK-NEXT:              if {{.*}}:
+// CHECK-NEXT:                  mbarrier_arrive(empty, {{.*}})
+// CHECK:               finish({{.*}})
+// CHECK-NEXT:          if {{.*}}:
+// CHECK-NEXT:              mbarrier_arrive(empty, {{.*}})
+// CHECK-NEXT:          {{.*}} = join({{.*}})
+func.func @stays(%x: tensor<512x256xf16>, %w: tensor<1024x256xf16>) -> tensor<512x1024xf16> {
+  %y = fused.matmul %x, %w {fused.tactic = "cuda_wgmma:128x128s4", transpose_rhs = true} :
+      (tensor<512x256xf16>, tensor<1024x256xf16>) -> tensor<512x1024xf16> {
+  ^bb0(%acc: f32):
+    %n = arith.truncf %acc : f32 to f16
+    fused.yield %n : f16
+  }
+  func.return %y : tensor<512x1024xf16>
+}
+
+// -----
+
+// Clusters that share a sum: the weights are copied before the launch before has ended.
+// CHECK:       # 160 threads per block, {{[0-9]+}} bytes of shared memory, 4 blocks per cluster
+// CHECK:           launch_dependents()
+// CHECK:           cluster_rank()
+// CHECK:           if warp == int32(4):
+// CHECK-NEXT:          if thread == int32(128):
+// CHECK:                   for {{.*}} in range({{.*}}):
+// CHECK-NEXT:                  expect(full, {{.*}})
+// CHECK-NEXT:                  load(weights, {{.*}})
+// CHECK-NEXT:              wait_dependency()
+// CHECK-NEXT:              for {{.*}} in range({{.*}}):
+// CHECK-NEXT:                  load(matrix, {{.*}})
+// CHECK:           else:
+// CHECK-NEXT:          wait_dependency()
+// CHECK:               store({{.*}}, sums, {{.*}})
+// CHECK-NEXT:      cluster_barrier()
+// CHECK-NEXT:      if thread < int32(128):
+// CHECK:               remote(sums, int32(0))
+// CHECK:               remote(sums, int32(3))
+// CHECK:           cluster_barrier()
+func.func @shares(%x: tensor<64x1024xf16>) -> tensor<64x64xf16> {
+  %w = trt.constant {value = dense<1.0> : tensor<64x1024xf16>} : tensor<64x1024xf16>
+  %y = fused.matmul %x, %w {fused.tactic = "cuda_wgmma:64x64s3c4", transpose_rhs = true} :
+      (tensor<64x1024xf16>, tensor<64x1024xf16>) -> tensor<64x64xf16> {
+  ^bb0(%acc: f32):
+    %n = arith.truncf %acc : f32 to f16
+    fused.yield %n : f16
+  }
+  func.return %y : tensor<64x64xf16>
+}
+
+// -----
+
+// A convolution: the window's walk over the images, tap by tap.
+// CHECK:       load_1 = load_window("float16", 2)
+// CHECK:       def convolution_{{[0-9a-f]+}}({{.*}}images: "tensor_map", weights: "tensor_map"):
+// CHECK:               load_1(images, {{.*}})
+func.func @convolution(%x: tensor<1x64x8x8xf16>) -> tensor<1x64x8x8xf16> {
+  %w = trt.constant {value = dense<1.0> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>
+  %l = fused.reformat %x : (tensor<1x64x8x8xf16>) -> tensor<1x64x8x8xf16, #trt.dims<["1", "64", "8", "8"], order = [0, 2, 3, 1]>>
+  %y = fused.convolution %l, %w {fused.tactic = "cuda_wgmma:64x64s3", stride = array<i64: 1, 1>,
+      dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} :
+      (tensor<1x64x8x8xf16, #trt.dims<["1", "64", "8", "8"], order = [0, 2, 3, 1]>>, tensor<64x64x3x3xf16>) ->
+      tensor<1x64x8x8xf16> {
+  ^bb0(%acc: f32):
+    %n = arith.truncf %acc : f32 to f16
+    fused.yield %n : f16
+  }
+  func.return %y : tensor<1x64x8x8xf16>
+}
