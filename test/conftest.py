@@ -8,7 +8,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from cuda_presence import has_cuda
+from hypothesis import settings
 from lit_in_process import Failure, requirements, run_test
+
+# How long an example takes says something about the machine and what else runs on it.
+settings.register_profile("mlirt", deadline=None)
+settings.load_profile("mlirt")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -67,8 +67,8 @@ def percentile(quantile: float) -> Threshold:
     def threshold(histogram: Histogram) -> float:
         if histogram.is_zero:
             return 0.0
-        reached = np.cumsum(histogram.counts)
-        bin_ = int(np.searchsorted(reached, quantile * reached[-1]))
+        wanted = quantile * histogram.elements
+        bin_ = int(np.argmax(np.cumsum(histogram.counts) >= wanted))
         return min((bin_ + 1) * histogram.bin_width, histogram.largest)
 
     return threshold

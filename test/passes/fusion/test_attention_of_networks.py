@@ -84,7 +84,7 @@ class Writer:
         keys = self.node("Transpose", [keys], perm=[0, 1, 3, 2])
         scores = self.node("MatMul", [self.heads(queries, [0, 2, 1, 3]), keys])
         seen = self.constant(np.tri(length, dtype=np.bool_)[None, None])
-        scores = self.node("Where", [seen, scores, self.number(float(np.finfo(np.float32).min))])
+        scores = self.node("Where", [seen, scores, self.number(np.finfo(np.float32).min.item())])
         mixed = self.node("MatMul", [self.node("Softmax", [scores], axis=-1), values])
         shape = self.constant(np.array([0, 0, WIDTH], np.int64))
         return self.node("Reshape", [self.node("Transpose", [mixed], perm=[0, 2, 1, 3]), shape])

@@ -25,7 +25,7 @@ CASES: list[tuple[str, dict[str, Array]]] = [
 def test_regions(text: str, feeds: dict[str, Array], target: str) -> None:
     ctx = RtContext()
     made = model(text)
-    network = import_model(made, ctx, run_time_shapes=False)
+    network = import_model(made, ctx)
     run_phases(network, ctx, options=PipelineOptions(target))
     results = run_plan(network, ctx, feeds, check=False).values()
     for got, want in zip(results, run_onnxruntime(made, feeds), strict=True):
