@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 
 from mlirt.dialects.kernel.core import StoreOp, YieldOp
 from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileMultiplyAddOp
+from mlirt.dialects.symbolic import Dim
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.rnn.cpu_scratch import Scratch
 from mlirt.passes.lowering.rnn.cpu_shape import RecurrentTile
@@ -36,8 +37,10 @@ def packed(recurrent: Array, tile: RecurrentTile) -> Array:
 class Products:
     """Sums [sequence, gate, unit] for `gates` gates."""
 
-    def __init__(self, k: KernelBuilder, tile: RecurrentTile, weights: SSAValue, gates: int, sums: Scratch) -> None:
-        self.k, self.tile, self.weights, self.gates, self.sums = k, tile, weights, gates, sums
+    def __init__(
+        self, k: KernelBuilder, tile: RecurrentTile, weights: SSAValue, gates: int, sums: Scratch, batch: Dim
+    ) -> None:
+        self.k, self.tile, self.weights, self.gates, self.sums, self.batch = k, tile, weights, gates, sums, batch
         self.weights.name_hint = "w"
         self.depth, self.whole = k.size(tile.units), k.size(tile.units // _UNROLLED * _UNROLLED)
         self.panels, self.panel_step = k.size(tile.panels), k.size(tile.units * self.vectors * tile.lanes)
@@ -51,20 +54,36 @@ class Products:
         return self.tile.blocks * self.gates
 
     def multiply(self, hidden: Scratch, first: SSAValue, rows: SSAValue) -> None:
-        """All sums for `rows` sequences from `first` on."""
-        k, tile = self.k, self.tile
+        """All sums for `rows` sequences from `first` on; a single one does not compute what others would need."""
+        k, height = self.k, self.tile.rows
         start = hidden.at([first, k.constant(0)])
         start.name_hint = "x_at"
+        if height == 1 or (isinstance(self.batch, int) and self.batch % height == 0):
+            self._panels(hidden, start, first, height, None)
+        elif isinstance(self.batch, int):
+            self._panels(hidden, start, first, height, rows)
+        else:
+            single, several = Block(), Block()
+            with k.inside(single):
+                self._panels(hidden, start, first, 1, None)
+                k.insert(scf.YieldOp())
+            with k.inside(several):
+                self._panels(hidden, start, first, height, rows)
+                k.insert(scf.YieldOp())
+            k.insert(scf.IfOp(k.compare("eq", rows, 1), [], Region(single), Region(several)))
+
+    def _panels(self, hidden: Scratch, x_at: SSAValue, first: SSAValue, height: int, rows: SSAValue | None) -> None:
+        k, tile = self.k, self.tile
 
         def panel(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
             number.name_hint = "panel"
             zero = k.constant(0, f32)
-            sums = k.value(TileFillOp(zero, tile.rows, self.vectors, tile.lanes))
+            sums = k.value(TileFillOp(zero, height, self.vectors, tile.lanes))
             w_at = k.mul(number, self.panel_step)
             w_at.name_hint = "w_at"
-            sums = self._sum(k.constant(0), self.whole, _UNROLLED, sums, hidden, start, w_at, rows)
+            sums = self._sum(k.constant(0), self.whole, _UNROLLED, sums, hidden, x_at, w_at, rows)
             if tile.units % _UNROLLED:
-                sums = self._sum(self.whole, self.depth, 1, sums, hidden, start, w_at, rows)
+                sums = self._sum(self.whole, self.depth, 1, sums, hidden, x_at, w_at, rows)
             self._put(sums, first, number, rows)
             return []
 
@@ -79,28 +98,27 @@ class Products:
         hidden: Scratch,
         x_at: SSAValue,
         w_at: SSAValue,
-        rows: SSAValue,
+        rows: SSAValue | None,
     ) -> SSAValue:
         k, width = self.k, self.vectors * self.tile.lanes
         block = Block(arg_types=[start.type, sums.type])
         depth, carried = block.args
         depth.name_hint, carried.name_hint = "depth", "sums"
-        only = None if self.tile.rows == 1 else rows
         with k.inside(block):
             w = k.add(w_at, k.mul(depth, width))
             row_step = k.index(hidden.steps[0])
             op = TileMultiplyAddOp(
-                carried, hidden.memory, k.add(x_at, depth), row_step, k.constant(1), self.weights, w, step, only
+                carried, hidden.memory, k.add(x_at, depth), row_step, k.constant(1), self.weights, w, step, rows
             )
             k.insert(scf.YieldOp(k.value(op)))
         made = k.insert(scf.ForOp(start, stop, k.constant(step), [sums], block))
         return made.results[0]
 
-    def _put(self, sums: SSAValue, first: SSAValue, panel: SSAValue, rows: SSAValue) -> None:
+    def _put(self, sums: SSAValue, first: SSAValue, panel: SSAValue, rows: SSAValue | None) -> None:
         k, tile = self.k, self.tile
         unit = k.mul(panel, tile.blocks * tile.lanes)
         unit.name_hint = "unit"
-        each = TileForEachOp(sums, None if tile.rows == 1 else rows)
+        each = TileForEachOp(sums, rows)
         element, row, vector, lane = each.body.block.args
         with k.inside(each.body.block):
             block, gate = k.div(vector, self.gates), k.rem(vector, self.gates)

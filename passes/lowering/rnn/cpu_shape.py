@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _FEW = 8  # sums that hide the time of a multiplication
+_MOST_ROWS = 8
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,16 @@ class RecurrentTile:
         return self.panels * self.blocks * self.lanes
 
 
-def tile_for(sequences: int, units: int, gates: int, lanes: int, workers: int) -> RecurrentTile:
-    """As many rows as each worker has, then as many blocks as registers are left for without much waste."""
+def tile_for(sequences: int | None, units: int, gates: int, lanes: int, workers: int) -> RecurrentTile:
+    """As many rows as each worker has, then as many blocks as registers are left for without much waste.
+
+    `sequences` is None where only the run knows how many there are.
+    """
     registers = 24 if lanes >= 16 else 12
-    rows = max(1, min(registers // gates, -(-sequences // workers)))
+    rows = max(1, min(_MOST_ROWS, registers // gates))
+    if sequences is not None:
+        rows = max(1, min(rows, -(-sequences // workers)))
+        rows = -(-sequences // -(-sequences // rows))
     blocks = -(-units // lanes)
     fitting = range(1, max(1, registers // (gates * rows)) + 1)
 

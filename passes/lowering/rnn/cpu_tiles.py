@@ -18,7 +18,6 @@ from mlirt.passes.lowering.rnn.cpu_products import Products, packed
 from mlirt.passes.lowering.rnn.cpu_scratch import Scratch
 from mlirt.passes.lowering.rnn.cpu_shape import RecurrentTile, tile_for
 from mlirt.passes.lowering.tiles.problem import is_half
-from mlirt.passes.lowering.typical_sizes import typical, typical_values
 
 OPS = (RnnOp,)
 TARGETS = frozenset({"cpu"})
@@ -52,7 +51,7 @@ class _Layer:
         self.op, self.lowering = op, lowering
         self.steps, self.batch, _, size = dims(op.input.type)
         assert isinstance(size, int)
-        sequences = typical(self.batch, typical_values(lowering.block))
+        sequences = self.batch if isinstance(self.batch, int) else None
         self.gates = [op.gates - 1, 1] if op.has_reset else [op.gates]
         lanes = lowering.target.vector_bits // 32
         self.tiles = [tile_for(sequences, size, count, lanes, lowering.target.threads) for count in self.gates]
@@ -91,7 +90,7 @@ class _Layer:
         for tile, count in zip(self.tiles, self.gates, strict=True):
             weights = self.k.weights(packed(recurrent[:, start : start + count], tile), "recurrent")
             sums = self._scratch([self.batch, count, tile.width], "sums")
-            found.append(Products(self.k, tile, weights, count, sums))
+            found.append(Products(self.k, tile, weights, count, sums, self.batch))
             start += count
         return found
 

@@ -9,8 +9,8 @@
 // CHECK:          scf.for %panel =
 // CHECK:            kernel.tile_fill %{{.*}} : f32 -> vector<4x2x16xf32>
 // CHECK:            scf.for %depth{{.*}} = 
-// CHECK:              kernel.tile_multiply_add %{{.*}}, %state[{{.*}} first %rows {{.*}} {depth = 4 : i64}
-// CHECK:            kernel.tile_for_each {{.*}} rows %rows
+// CHECK:              kernel.tile_multiply_add %{{.*}}, %state[{{.*}} step {{.*}} {depth = 4 : i64}
+// CHECK:            kernel.tile_for_each
 // CHECK:          scf.for %{{.*}} = %{{.*}} to %rows
 // CHECK:            kernel.parallel(%units) attributes {lanes = 16 : i64} {
 // CHECK:              math.tanh
