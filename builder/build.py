@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirt.builder.condition_setter import setter_cubins
 from mlirt.builder.host import cpu_target, cuda_target
+from mlirt.builder.numba_cuda import ARCHITECTURES
 from mlirt.builder.tactics.selection import Tuning, select_tactics
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.core import FuncOp
@@ -70,6 +72,10 @@ def build_plan(
     if target == "cpu":
         manifest["main"] = _CPU_MAIN
         _take_inputs_where_they_lie(manifest)
+    elif "program" in manifest:
+        setters = setter_cubins(ARCHITECTURES)
+        manifest["conditions"] = {arch: f"set_condition.{arch}.cubin" for arch in setters}
+        code |= {f"set_condition.{arch}.cubin": cubin for arch, cubin in setters.items()}
     for record in cast("list[dict[str, object]]", manifest["kernels"]):
         record.update(kernels[str(record["name"])])
     needed = set(weight_keys(module))

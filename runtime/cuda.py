@@ -4,11 +4,13 @@ import ctypes
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mlirt.errors import PlanError
+from mlirt.runtime.conditional_graphs import DeviceGraph
 from mlirt.runtime.cuda_control import HostDecisions, RunStretch, is_straight, stretches
 from mlirt.runtime.cuda_driver import DeviceError, Driver, Handle, open_driver
 from mlirt.runtime.cuda_graph import Lanes, capture
@@ -21,6 +23,7 @@ from mlirt.runtime.launch_order import predecessors
 from mlirt.runtime.manifest import Kernel, Manifest
 from mlirt.runtime.memory_planning import aligned
 from mlirt.runtime.plan_file import Plan
+from mlirt.runtime.program import Place, Program
 from mlirt.runtime.shape_binding import Address, BoundArgument, BoundLaunch, ShapeBinding, TensorMap
 
 _WORD = 8
@@ -61,6 +64,8 @@ class CudaDevice:
         self._modules: dict[str, Handle] = {}
         capability = self.driver.compute_capability()
         self.functions = [self._load(plan, kernel, capability) for kernel in self.manifest.kernels]
+        self.setter = self._load_setter(plan, capability)
+        """The kernel that sets a condition of a graph; None where the host decides."""
         self._weight_block, self.weights = self._upload(self.manifest, plan.weights)
 
     def _load(self, plan: Plan, kernel: Kernel, capability: tuple[int, int]) -> Handle:
@@ -80,6 +85,14 @@ class CudaDevice:
             return self.driver.function(self._modules[section], kernel.symbol, kernel.shared_bytes)
         except DeviceError as error:
             raise PlanError(f"kernel {kernel.name[:80]!r} cannot be loaded: {error}") from error
+
+    def _load_setter(self, plan: Plan, capability: tuple[int, int]) -> Handle | None:
+        arch = choose_architecture(sorted(self.manifest.conditions), capability)
+        if arch is None or self.driver.conditional_graphs() is None:
+            return None
+        section = self.manifest.conditions[arch]
+        self._modules[section] = self.driver.load_module(bytes(plan.sections[section]))
+        return self.driver.function(self._modules[section], "set_condition", 0)
 
     def __del__(self) -> None:
         with suppress(DeviceError, AttributeError):
@@ -180,7 +193,7 @@ class CudaProgram:
         self._staging = PinnedBlock(self._driver, staged + _WORD)
         self._decisions = self._host_decisions(staged)
         self._wrong_size: WrongSize | None = None
-        self._graphs = {stretch: self._capture(stretch) for stretch in self._stretches()}
+        self._graphs = self._captured()
 
     def __del__(self) -> None:
         with suppress(DeviceError, AttributeError):
@@ -242,22 +255,57 @@ class CudaProgram:
             driver.synchronize(session.stream)
             return int.from_bytes(word[:size].tobytes(), "little")
 
-        return HostDecisions(manifest.program, self._binding, look)
+        return HostDecisions(manifest.program, self._binding, look, on_device=session.device.setter is not None)
 
-    def _stretches(self) -> list[tuple[int, ...]]:
-        """The launches of each graph."""
+    def _captured(self) -> dict[Program, Handle]:
+        """The graph of each stretch; where the driver refuses one with decisions in it, the host makes them."""
         if self._decisions is None:
-            return [tuple(range(len(self._manifest.launches)))]
-        return list(stretches(self._manifest.program))
+            whole = tuple(range(len(self._manifest.launches)))
+            return {whole: self._capture(whole)}
+        graphs: dict[Program, Handle] = {}
+        try:
+            for stretch in stretches(self._manifest.program, on_device=self._decisions.on_device):
+                graphs[stretch] = self._capture(stretch)
+        except DeviceError:
+            for graph in filter(None, graphs.values()):
+                self._driver.free_graph(graph)
+            if not self._decisions.on_device:
+                raise
+            self._decisions.on_device = False
+            return self._captured()
+        return graphs
 
-    def _capture(self, stretch: Sequence[int]) -> Handle:
+    def _capture(self, stretch: Program) -> Handle:
+        if not all(isinstance(step, int) for step in stretch):
+            return self._deciding_graph(stretch)
         wanted = set(stretch)
         chosen = [(launch, queue) for launch, queue in self._launches if launch.index in wanted]
         accesses = [accesses_of(launch, self._manifest, self._binding, self._bases) for launch, _ in chosen]
         waits = predecessors(accesses)
         return capture([queue for _, queue in chosen], waits, self._session.lanes)
 
-    def _replay(self, stretch: tuple[int, ...]) -> None:
+    def _deciding_graph(self, stretch: Program) -> Handle:
+        """A graph whose branches and loops the device decides about."""
+        session, driver, bases, places = self._session, self._driver, self._bases, self._binding.places
+        function, maker = session.device.setter, driver.conditional_graphs()
+        assert function is not None
+        assert maker is not None
+        queues = {launch.index: queue for launch, queue in self._launches}
+
+        def queue(index: int) -> Callable[[Handle], None] | None:
+            launch = queues.get(index)
+            return None if launch is None else lambda stream: launch(stream, follows=False)
+
+        def setter(condition: Handle, place: Place, holds: bool) -> Callable[[Handle], None]:
+            address = bases[places[place].root] + places[place].offset
+            values = [ctypes.c_uint64(condition), ctypes.c_uint64(address), ctypes.c_int32(holds)]
+            pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
+            alive = (pointers, values)  # as long as somebody may put the kernel on a stream
+            return lambda stream: driver.launch(function, (1, 1, 1), (32, 1, 1), 0, stream, alive[0])
+
+        return DeviceGraph(maker, session.stream, queue, setter).build(stretch)
+
+    def _replay(self, stretch: Program) -> None:
         graph = self._graphs[stretch]
         if graph:
             self._driver.replay(graph, self._session.stream)
@@ -354,14 +402,17 @@ class CudaProgram:
         times = {launch.index: 0.0 for launch in self._binding.launches}
         queues = {launch.index: queue for launch, queue in self._launches}
 
-        def run(stretch: tuple[int, ...]) -> None:
+        def run(stretch: Program) -> None:
             for index in stretch:
-                if index in queues:
+                if isinstance(index, int) and index in queues:
                     self._driver.record(start, self._session.stream)
                     queues[index](self._session.stream, follows=False)
                     self._driver.record(end, self._session.stream)
                     self._driver.synchronize(self._session.stream)
                     times[index] += self._driver.elapsed_ms(start, end)
 
-        self._run(run)
+        if self._decisions is None:
+            self._run(run)
+        else:
+            replace(self._decisions, on_device=False).run(run)
         return list(times.values())

@@ -1,22 +1,23 @@
-"""Runs a program with branches and loops on a device: graphs of launches, and between them decisions of the host.
+"""Runs a program with branches and loops on a device: graphs, and between them decisions of the host.
 
-For each decision the host waits for the device once and reads the byte or word that decides. Stretches of launches
-without a decision are one graph each.
+For each decision the host waits for the device once and reads the byte or word that decides. Stretches of steps without
+a decision are one graph each; where the device itself can decide, its branches and loops are part of them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mlirt.errors import InvalidInputError
+from mlirt.runtime.conditional_graphs import is_device_only
 from mlirt.runtime.device import WrongSize
 from mlirt.runtime.expressions import evaluate
-from mlirt.runtime.program import Branch, Loop, Place, Program, Requirement, SizeCheck
+from mlirt.runtime.program import Branch, Loop, Place, Program, Requirement, SizeCheck, parts
 from mlirt.runtime.shape_binding import Address, ShapeBinding
 
 # Reads so many bytes of device memory as an unsigned number, after all work so far.
 Look = Callable[[Address, int], int]
-# Does what a stretch of launches, given by their numbers, stands for.
-RunStretch = Callable[[tuple[int, ...]], None]
+# Does what a stretch of steps stands for: launches, and where the device can decide, branches and loops.
+RunStretch = Callable[[Program], None]
 
 _WORD = 64
 
@@ -27,30 +28,35 @@ class _WrongSizeFound(Exception):
         self.found = found
 
 
-def stretches(program: Program) -> Iterator[tuple[int, ...]]:
-    """The runs of launches between decisions, as deep as they are nested."""
-    for part in _grouped(program):
-        if isinstance(part, tuple):
-            yield part
-        elif isinstance(part, Branch):
-            yield from stretches(part.then)
-            yield from stretches(part.otherwise)
-        elif isinstance(part, Loop):
-            yield from stretches(part.before)
-            yield from stretches(part.body)
+@dataclass(frozen=True)
+class _Stretch:
+    steps: Program
 
 
-def _grouped(program: Program) -> list[tuple[int, ...] | Branch | Loop | SizeCheck | Requirement]:
-    parts: list[tuple[int, ...] | Branch | Loop | SizeCheck | Requirement] = []
+def stretches(program: Program, *, on_device: bool) -> Iterator[Program]:
+    """The runs of steps between decisions of the host, as deep as they are nested."""
+    for part in _grouped(program, on_device):
+        if isinstance(part, _Stretch):
+            yield part.steps
+        elif isinstance(part, Branch | Loop):
+            for inner in parts(part):
+                yield from stretches(inner, on_device=on_device)
+
+
+def _grouped(program: Program, on_device: bool) -> list[_Stretch | Branch | Loop | SizeCheck | Requirement]:
+    """The program with its stretches joined; `on_device` says who decides about branches and loops without checks."""
+    found: list[_Stretch | Branch | Loop | SizeCheck | Requirement] = []
     for step in program:
-        last = parts[-1] if parts else None
-        if not isinstance(step, int):
-            parts.append(step)
-        elif isinstance(last, tuple):
-            parts[-1] = (*last, step)
+        last = found[-1] if found else None
+        joins = is_device_only(step) if on_device else isinstance(step, int)
+        if not joins:
+            assert not isinstance(step, int)
+            found.append(step)
+        elif isinstance(last, _Stretch):
+            found[-1] = _Stretch((*last.steps, step))
         else:
-            parts.append((step,))
-    return parts
+            found.append(_Stretch((step,)))
+    return found
 
 
 @dataclass
@@ -60,6 +66,8 @@ class HostDecisions:
     program: Program
     binding: ShapeBinding
     look: Look
+    on_device: bool = False
+    """Whether stretches hold branches and loops, about which the device decides."""
     decisions: int = field(default=0)
     """How often the last run waited for the device."""
 
@@ -73,9 +81,9 @@ class HostDecisions:
         return None
 
     def _run(self, program: Program, stretch: RunStretch) -> None:
-        for part in _grouped(program):
-            if isinstance(part, tuple):
-                stretch(part)
+        for part in _grouped(program, self.on_device):
+            if isinstance(part, _Stretch):
+                stretch(part.steps)
             elif isinstance(part, Branch):
                 self._run(part.then if self._holds(part.condition) else part.otherwise, stretch)
             elif isinstance(part, Loop):

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, Protocol
 
 from mlirt.errors import MlirtError, PlanError
+from mlirt.runtime.conditional_graphs import DriverGraphs, GraphMaker
 from mlirt.runtime.tensor_maps import EncodedMap, MapLayout, declare, encode
 
 _SUCCESS = 0
@@ -98,6 +99,9 @@ class Driver(Protocol):
 
     def elapsed_ms(self, start: Handle, end: Handle) -> float: ...
     def synchronize(self, stream: Handle) -> None: ...
+    def conditional_graphs(self) -> GraphMaker | None:
+        """Graphs in which the device decides, where the driver has them."""
+        ...
 
 
 class CudaDriver:
@@ -288,6 +292,10 @@ class CudaDriver:
     def synchronize(self, stream: Handle) -> None:
         """Wait until the device has done all that is on the stream; errors of kernels surface here."""
         self._check("cuStreamSynchronize", self._cuda.cuStreamSynchronize(stream))
+
+    def conditional_graphs(self) -> GraphMaker | None:
+        """Graphs in which the device decides; None where the driver is too old for them."""
+        return DriverGraphs(self._cuda, self._context, self._check) if DriverGraphs.offered(self._cuda) else None
 
 
 def _declare(library: Any) -> None:

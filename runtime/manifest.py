@@ -166,6 +166,8 @@ class Manifest:
     launches: tuple[Launch, ...]
     program: Program
     """The order of the launches: one after the other, but for branches and loops."""
+    conditions: Mapping[str, str]
+    """By architecture the section with the kernel that sets a condition of a CUDA graph."""
     main: str | None
     profiles: tuple[Mapping[str, ShapeRange], ...]
     layers: tuple[Mapping[str, object], ...]

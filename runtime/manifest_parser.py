@@ -40,7 +40,7 @@ _MAX_CLUSTER = 16
 _NON_FINITE = {"inf": inf, "-inf": -inf, "nan": nan}
 _TOP_FIELDS = (
     *("format", "mlirt", "name", "target", "symbols", "inputs", "outputs"),
-    *("buffers", "kernels", "launches", "program", "sizes", "main", "profiles", "layers", "info"),
+    *("buffers", "kernels", "launches", "program", "sizes", "conditions", "main", "profiles", "layers", "info"),
 )
 
 
@@ -77,6 +77,7 @@ def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mappi
             _launch(raw, f"launches[{i}]", target, kernels, len(buffers), names) for i, raw in enumerate(raw_launches)
         ),
         program=parse_program(top, len(raw_launches), len(buffers), names, sizes),
+        conditions=_conditions(top, sections),
         main=top.optional_text("main"),
         profiles=tuple(_profile(raw, i, inputs) for i, raw in enumerate(top.items("profiles", 1024, []))),
         layers=tuple(_layer(raw, i) for i, raw in enumerate(top.items("layers", _MANY, []))),
@@ -89,6 +90,14 @@ def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mappi
     check_tensors(manifest)
     check_lifetimes(manifest)
     return manifest
+
+
+def _conditions(top: JsonRecord, sections: Collection[str]) -> dict[str, str]:
+    found = top.table("conditions", {})
+    for section in found.values():
+        if not isinstance(section, str) or section not in sections:
+            raise top.error("conditions", f"there is no section {str(section)[:40]!r}")
+    return cast("dict[str, str]", found)
 
 
 def _target(top: JsonRecord) -> Target:

@@ -31,6 +31,7 @@ The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - 
                  | {"while": Place, "before": [..], "body": [..]} | {"require": Place, "message"}
                  | {"size": symbol, "word": Place} | {"size": symbol, "value": Expr}]
                                                           a Place is {"buffer", "offset": Expr in bytes}
+     "conditions": {arch: section}                        code of the kernel that decides inside of CUDA graphs
      "main": section, "profiles": [{input: {"min", "opt", "max": [int]}}], "layers": [{...}], "info": {...}}
 What the fields leave open is settled so:
   * Unknown fields are refused, except in `layers` (the inspector's records) and `info` (free for the builder).

@@ -7,8 +7,11 @@ import pytest
 from onnx_control_flow import NESTED, SQUEEZED, SUM_EVEN, UNEQUAL_BRANCHES, UNTIL_LARGE, check_on_cpu, model, scan_model
 from onnx_models import numbers
 
+from mlirt.builder.build import build_plan
 from mlirt.builder.compile import compile
+from mlirt.dialects.context import RtContext
 from mlirt.errors import InvalidInputError
+from mlirt.frontend.onnx.importer import import_model
 
 
 def test_a_branch_in_a_loop() -> None:
@@ -79,3 +82,10 @@ def test_a_side_that_makes_no_sense_is_refused_where_it_is_taken() -> None:
     assert engine.run({"c": np.array(False), "x": numbers(3, 4)})["y"].shape == (1, 4)
     with pytest.raises(InvalidInputError, match=r"Add .*"):
         engine.run({"c": np.array(True), "x": numbers(3, 4)})
+
+
+def test_plans_for_gpus_have_the_kernel_that_decides() -> None:
+    ctx = RtContext()
+    plan = build_plan(import_model(model(SUM_EVEN), ctx), ctx, "cuda")
+    assert sorted(plan.manifest.conditions) == ["sm_80", "sm_90a"]
+    assert all(bytes(plan.sections[section])[:4] == b"\x7fELF" for section in plan.manifest.conditions.values())

@@ -59,6 +59,9 @@ class FakeDriver:
 
     def activate(self) -> None: ...
 
+    def conditional_graphs(self) -> None:
+        """An old driver: the host decides."""
+
     def describe(self) -> str:
         return "fake device"
 
