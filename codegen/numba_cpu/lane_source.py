@@ -40,6 +40,9 @@ class LaneLoop:
     count: str | None = None
 
 
+# How many vectors of columns are reduced at once, and the ops in a step of such a reduction.
+_VECTORS_OF_COLUMNS, _FEW_STEPS = 4, 6
+
 # How two values are combined, and the lanes of one vector.
 _COMBINE = {
     ReduceKind.ADD: "{0} + {1}",
@@ -231,8 +234,15 @@ class LaneSource(PythonSource):
         """`body` for whole vectors of iterations, then for the rest of them."""
         name, length = self.names.define(index), self.expression(extent)
         varying = frozenset(varying_values(block, [index]))
-        outer, self.loop = self.loop, LaneLoop(index, lanes, varying)
-        with self.block_of(f"for {name} in range(0, {length.within(SUM)} - {lanes - 1}, {lanes}):"):
+        outer, start = self.loop, "0"
+        if _runs_down_columns(block, index):
+            wide = lanes * _VECTORS_OF_COLUMNS
+            self.loop = LaneLoop(index, wide, varying)
+            with self.block_of(f"for {name} in range(0, {length.within(SUM)} - {wide - 1}, {wide}):"):
+                body()
+            start = f"{length.within(PRODUCT)} // {wide} * {wide}"
+        self.loop = LaneLoop(index, lanes, varying)
+        with self.block_of(f"for {name} in range({start}, {length.within(SUM)} - {lanes - 1}, {lanes}):"):
             body()
         rest = self.names.fresh("rest")
         self.line(f"{rest} = {length.within(PRODUCT)} % {lanes}")
@@ -310,6 +320,18 @@ def _extreme(kind: ReduceKind, element: Attribute) -> int:
         return -1 if is_signed else 2**bits - 1
     low = -(2 ** (bits - 1)) if is_signed else 0
     return low if kind is ReduceKind.MAX else low + 2**bits - 1
+
+
+def _runs_down_columns(block: Block, index: SSAValue) -> bool:
+    """Whether each lane combines the elements of a column, in a few steps: several vectors of columns then share rows
+    of memory, and need not wait for each other.
+    """
+    reductions = [op for op in block.ops if isinstance(op, ReduceOp)]
+    if len(reductions) != 1 or sum(1 for _ in reductions[0].body.walk()) > _FEW_STEPS:
+        return False
+    loads = [op for op in reductions[0].body.walk() if isinstance(op, LoadOp) and index in op.indices]
+    steps = [stride_values(op)[list(op.indices).index(index)] for op in loads]
+    return bool(steps) and all(step == 1 for step in steps)
 
 
 def lanes_of(op: Operation) -> int:

@@ -116,3 +116,34 @@ kernel.func @columns(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %m: index)
   }
   kernel.return
 }
+
+// Columns of a matrix: four vectors of them at once, then one, then the rest.
+// CHECK-LABEL: def sums_of_columns(params, worker, workers):
+// CHECK:               for j in range(0, m - 63, 64):
+// CHECK-NEXT:              total = splat(float32(0.0), 64)
+// CHECK-NEXT:              for k in range(n):
+// CHECK-NEXT:                  v = load(x, k * m + j, 64)
+// CHECK-NEXT:                  total = total + v
+// CHECK-NEXT:              store(y, j, total)
+// CHECK-NEXT:          for j in range(m // 64 * 64, m - 15, 16):
+// CHECK-NEXT:              total = splat(float32(0.0), 16)
+// CHECK:               rest = m % 16
+kernel.func @sums_of_columns(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %m: index) {
+  %one = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  kernel.parallel (%one) attributes {workers} {
+  ^bb0(%i: index):
+    kernel.parallel (%m) attributes {lanes = 16 : i64} {
+    ^bb0(%j: index):
+      %total = kernel.reduce add (%n) init %zero : f32 -> f32 {
+      ^bb0(%k: index):
+        %v = kernel.load %x [%k, %j] strides [%m, 1] : memref<?xf32> -> f32
+        kernel.yield %v : f32
+      }
+      kernel.store %total, %y [%j] strides [1] : f32, memref<?xf32>
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.return
+}
