@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -26,6 +27,7 @@ _PROCESSORS = 132  # of an H100: what a launch should at least keep busy
 _FEW_ROWS = 64 * 1024  # with more rows than that, one thread for each is enough
 _SOME_ROWS = 8 * 1024  # the same, of short rows
 _SHORT_ROW = 16
+_TILE_ROWS, _TILE_COLUMNS = (8, 4, 2, 1), (4, 2, 1)
 _MOST_THREADS = 1024
 _BUSY = 64 * 1024  # threads with which blocks may be larger
 
@@ -149,9 +151,10 @@ def _emit(code: CodeWriter, mapping: dict[SSAValue, SSAValue], outer: ParallelOp
     if shape.vector > 1:
         extents = [*extents[:-1], code.div(last, shape.vector)]
     total = code.product(extents)
+    tile = _tile(outer, extents) if shape.vector > 1 else None
 
     def iteration(number: SSAValue, body: Callable[[list[SSAValue]], None]) -> None:
-        body(code.split(number, extents))
+        body(code.split(number, extents) if tile is None else _split_in_tiles(code, number, extents, tile))
 
     if shape.row is not None:
         _emit_rows(code, mapping, outer, shape.row, shape.teams, thread, block, total, extents)
@@ -163,6 +166,37 @@ def _emit(code: CodeWriter, mapping: dict[SSAValue, SSAValue], outer: ParallelOp
         iteration(first, run)
     else:
         code.when(code.compare("slt", first, total), lambda: iteration(first, run))
+
+
+def _tile(outer: ParallelOp, extents: Sequence[SSAValue]) -> tuple[int, int] | None:
+    """Rows and columns of pixels that a block should take where iterations read what their neighbours read too."""
+    overlaps = any(isinstance(op, ReduceOp | scf.ForOp) for op in outer.body.block.walk())
+    if not overlaps or len(extents) < 3:
+        return None
+    rows, columns = (
+        next(length for length in lengths if size % length == 0)
+        for size, lengths in ((known(extents[-3]) or 1, _TILE_ROWS), (known(extents[-2]) or 1, _TILE_COLUMNS))
+    )
+    return None if rows == 1 else (rows, columns)
+
+
+def _split_in_tiles(
+    code: CodeWriter, number: SSAValue, extents: Sequence[SSAValue], tile: tuple[int, int]
+) -> list[SSAValue]:
+    """The indices of a number that counts tile by tile over rows and columns, the dimensions before the last one."""
+    *before, height, width, last = extents
+    rows, columns = tile
+    sizes = [
+        *before,
+        code.div(height, rows),
+        code.div(width, columns),
+        code.constant(rows),
+        code.constant(columns),
+        last,
+    ]
+    *outer, row, column, inner_row, inner_column, vector = code.split(number, sizes)
+    here = code.add(code.mul(row, rows), inner_row), code.add(code.mul(column, columns), inner_column)
+    return [*outer, *here, vector]
 
 
 def _worker(
