@@ -36,7 +36,12 @@ _MAKERS: dict[str, Any] = {
         *(fragment_maps.fragment_part, fragment_maps.map_fragment, clusters.remote_shared),
         *(transaction_barriers.mbarrier_init, transaction_barriers.mbarrier_expect),
         *(tensor_copies.load_box, tensor_copies.load_window),
-        *(warpgroups.warpgroup_mma, warpgroups.warpgroup_wait, warpgroups.warpgroup_sums),
+        *(
+            warpgroups.warpgroup_mma_registers,
+            warpgroups.warpgroup_mma,
+            warpgroups.warpgroup_wait,
+            warpgroups.warpgroup_sums,
+        ),
         *(warpgroups.set_registers, warpgroups.join_columns),
         *(stamped_words.post, stamped_words.await_posts, stamped_words.dot_product),
     )

@@ -26,6 +26,7 @@ _KINDS = {
     "tf32": ("k8.f32.tf32.tf32", "float32"),
     "s8": ("k32.s32.s8.s8", "int8"),
 }
+_LETTERS = {I32: "r", I64: "l"}
 _STEPS = 4  # instructions for the 128 bytes of a line
 _UNIT = 16  # bytes that descriptors count in
 _PIECE = 64 * 128  # bytes of 64 lines
@@ -68,6 +69,34 @@ def _text(instruction: str, kind: str, count: int, left_by_depth: bool, right_by
     return " ".join(lines)
 
 
+def warpgroup_mma_registers(kind: str, columns: int) -> Any:
+    """`word(sums, left0, .., left3, right, j)`: start to add a product whose left matrix is in registers; commit it."""
+    shape, element = _KINDS[kind]
+    count = columns // 2
+    sums, left = types.UniTuple(types.float32, count), types.UniTuple(types.int32, 4)
+    text = _register_text(f"m64n{columns}{shape}", count)
+
+    def emit(builder: Any, sums: Any, *operands: Any) -> Any:
+        *lefts, right, j = operands
+        registers = [register for one in lefts for register in unpack(builder, one, 4)]
+        tile = _descriptor(builder, shared_address(builder, right, j, SIZES[element]), True)
+        values = unpack(builder, sums, count)
+        return pack(builder, llvm_type(types.float32), _tied(builder, text, values, [*registers, tile]))
+
+    return word(sums, [sums, *[left] * _STEPS, types.CPointer(SCALARS[element]), types.int64], emit)
+
+
+def _register_text(instruction: str, count: int) -> str:
+    sums, tile = ", ".join(f"${k}" for k in range(count)), 2 * count + 4 * _STEPS
+    lines = ["{ .reg .b64 b; .reg .pred add; setp.eq.b32 add, 0, 0; wgmma.fence.sync.aligned;"]
+    for step in range(_STEPS):
+        left = ", ".join(f"${2 * count + 4 * step + k}" for k in range(4))
+        lines.append(f"add.s64 b, ${tile}, {16 * 128 // _UNIT * step};")
+        lines.append(f"wgmma.mma_async.sync.aligned.{instruction} {{{sums}}}, {{{left}}}, b, add, 1, 1, 1;")
+    lines.append("wgmma.commit_group.sync.aligned; }")
+    return " ".join(lines)
+
+
 def _descriptor(builder: Any, address: Any, by_depth: bool) -> Any:
     """What the matrix unit is told of a tile: where it starts, how far its pieces and groups of lines lie apart."""
     start = builder.lshr(builder.and_(builder.zext(address, I64), I64(0x3FFFF)), I64(4))
@@ -81,7 +110,8 @@ def _tied(builder: Any, text: str, values: list[Any], others: list[Any]) -> list
     kind = values[0].type
     letter = "r" if kind == I32 else "f"
     count = len(values)
-    constraints = [f"={letter}"] * count + [str(k) for k in range(count)] + ["l"] * len(others) + ["~{memory}"]
+    constraints = [f"={letter}"] * count + [str(k) for k in range(count)] + [_LETTERS[other.type] for other in others]
+    constraints.append("~{memory}")
     types_ = [value.type for value in [*values, *others]]
     result = ir.LiteralStructType([kind] * count)
     function = ir.FunctionType(result, types_)
@@ -99,13 +129,15 @@ def warpgroup_wait(pending: int) -> Any:
     return word(types.void, [], emit)
 
 
-def warpgroup_sums(type_name: str, count: int) -> Any:
-    """`word(sums)`: the sums after all products; nothing that reads them can move before this."""
+def warpgroup_sums(type_name: str, count: int, pending: int = 0) -> Any:
+    """`word(sums)`: the sums after all products but the `pending` newest; nothing that reads them can move before
+    this.
+    """
     element = SCALARS[type_name]
     sums = types.UniTuple(element, count)
 
     def emit(builder: Any, values: Any) -> Any:
-        tied = _tied(builder, "wgmma.wait_group.sync.aligned 0;", unpack(builder, values, count), [])
+        tied = _tied(builder, f"wgmma.wait_group.sync.aligned {pending};", unpack(builder, values, count), [])
         return pack(builder, llvm_type(element), tied)
 
     return word(sums, [sums], emit)

@@ -29,6 +29,7 @@ from mlirt.dialects.kernel.warpgroup import (
     WarpgroupWaitOp,
     WarpValueOp,
 )
+from mlirt.dialects.kernel.warpgroup_registers import WarpgroupMmaRegistersOp
 
 
 class HopperSource(WordSource):
@@ -42,12 +43,17 @@ class HopperSource(WordSource):
         make = self.word("multiply", f'warpgroup_mma("{op.kind.data}", {op.columns.value.data}{chosen})')
         self.define(op.result, f"{make}({', '.join(self.texts(op.operands))})")
 
+    def kernel_warpgroup_mma_registers(self, op: WarpgroupMmaRegistersOp) -> None:
+        make = self.word("multiply", f'warpgroup_mma_registers("{op.kind.data}", {op.columns.value.data})')
+        self.define(op.result, f"{make}({', '.join(self.texts(op.operands))})")
+
     def kernel_warpgroup_wait(self, op: WarpgroupWaitOp) -> None:
         self.line(f"{self.word('wait', f'warpgroup_wait({op.pending.value.data})')}()")
 
     def kernel_warpgroup_sums(self, op: WarpgroupSumsOp) -> None:
         element = type_name(fragment(op.result).get_element_type())
-        make = self.word("finish", f'warpgroup_sums("{element}", {length(op.result)})')
+        pending = f", {op.pending.value.data}" if op.pending.value.data else ""
+        make = self.word("finish", f'warpgroup_sums("{element}", {length(op.result)}{pending})')
         self.define(op.result, f"{make}({self.text(op.accumulator)})")
 
     def kernel_join_columns(self, op: JoinColumnsOp) -> None:

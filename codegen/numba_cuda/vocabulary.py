@@ -14,8 +14,8 @@ VOCABULARY = frozenset(
     reduce_rows scale_rows exponential_rows limit_columns pack_accumulators
     fill_fragment fragment load_fragment store_fragment outer_product load_matrix mma copy_async commit_async wait_async
     fragment_part map_fragment mbarrier_init mbarrier_fence mbarrier_expect mbarrier_arrive mbarrier_wait
-    load_box load_window warpgroup_mma warpgroup_wait warpgroup_sums set_registers warp_value join_columns
-    post await_posts dot_product
+    load_box load_window warpgroup_mma warpgroup_mma_registers warpgroup_wait warpgroup_sums
+    set_registers warp_value join_columns post await_posts dot_product
     cluster_rank cluster_barrier remote_shared wait_dependency launch_dependents
     """.split()
 )

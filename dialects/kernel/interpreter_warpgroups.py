@@ -26,6 +26,7 @@ from mlirt.dialects.kernel.warpgroup import (
     WarpgroupWaitOp,
     WarpValueOp,
 )
+from mlirt.dialects.kernel.warpgroup_registers import WarpgroupMmaRegistersOp
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,6 +75,26 @@ def _mma(machine: Machine, lanes: Lanes, op: WarpgroupMmaOp) -> None:
     lanes[op.result] = sums
 
 
+def _mma_registers(machine: Machine, lanes: Lanes, op: WarpgroupMmaRegistersOp) -> None:
+    import ml_dtypes
+    import numpy as np
+
+    columns = op.columns.value.data
+    dtype = np.dtype(np.float16) if op.kind.data is MmaKind.F16 else np.dtype(ml_dtypes.bfloat16)
+    sums = np.broadcast_to(lanes.array(op.accumulator), (lanes.count, columns // 2)).copy()
+    fragments = [np.ascontiguousarray(np.broadcast_to(lanes.array(one), (lanes.count, 4))) for one in op.left]
+    for first in _warpgroups(machine, lanes, op):
+        right, right_at = _tile(machine, lanes, op, first, (op.right, op.right_index), columns, True)
+        # Register 2 h + s of thread (w, g, t): row 16 w + 8 s + g, columns 8 h + 2 t + e.
+        parts = [one[first : first + WARPGROUP].view(dtype).reshape(4, 8, 4, 2, 2, 2) for one in fragments]
+        left = np.concatenate([part.transpose(0, 4, 1, 3, 2, 5).reshape(ROWS, 16) for part in parts], axis=1)
+        product = left.astype(np.float64) @ right.astype(np.float64).T
+        found = product.reshape(4, 2, 8, columns // 8, 4, 2).transpose(0, 2, 4, 3, 1, 5)
+        sums[first : first + WARPGROUP] += found.reshape(WARPGROUP, -1).astype(sums.dtype)
+        machine.stages.product(_name(lanes, first), [right_at])
+    lanes[op.result] = sums
+
+
 def _widened(values: Array, kind: MmaKind) -> Array:
     """What the matrix unit reads, in a type that holds sums of products exactly enough."""
     import numpy as np
@@ -86,7 +107,7 @@ def _widened(values: Array, kind: MmaKind) -> Array:
 def _tile(
     machine: Machine,
     lanes: Lanes,
-    op: WarpgroupMmaOp,
+    op: Operation,
     first: int,
     where: tuple[SSAValue, SSAValue],
     own: int,
@@ -119,7 +140,7 @@ def _wait(machine: Machine, lanes: Lanes, op: WarpgroupWaitOp) -> None:
 
 def _sums(machine: Machine, lanes: Lanes, op: WarpgroupSumsOp) -> None:
     for first in _warpgroups(machine, lanes, op):
-        machine.stages.wait(_name(lanes, first), 0)
+        machine.stages.wait(_name(lanes, first), op.pending.value.data)
     lanes[op.result] = lanes.array(op.accumulator)
 
 
@@ -166,6 +187,7 @@ def _map(machine: Machine, lanes: Lanes, op: MapFragmentOp) -> None:
 
 RULES = {
     "kernel.warpgroup_mma": _mma,
+    "kernel.warpgroup_mma_registers": _mma_registers,
     "kernel.warpgroup_wait": _wait,
     "kernel.warpgroup_sums": _sums,
     "kernel.set_registers": _set_registers,

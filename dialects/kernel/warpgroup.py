@@ -138,7 +138,7 @@ class WarpgroupWaitOp(IRDLOperation):
 
 @irdl_op_definition
 class WarpgroupSumsOp(IRDLOperation):
-    """The sums, once all products of this warpgroup are there.
+    """The sums, once only the `pending` newest products of this warpgroup may be missing, of which they are none.
 
     Example: `%sums = kernel.warpgroup_sums %c : vector<64xf32> -> vector<64xf32>`
     """
@@ -146,12 +146,18 @@ class WarpgroupSumsOp(IRDLOperation):
     name = "kernel.warpgroup_sums"
 
     accumulator = operand_def(VectorType)
+    pending = prop_def(IntegerAttr, default_value=IntegerAttr(0, i64))
     result = result_def(VectorType)
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "$accumulator attr-dict `:` type($accumulator) `->` type($result)"
 
-    def __init__(self, accumulator: SSAValue) -> None:
-        super().__init__(operands=[accumulator], result_types=[accumulator.type])
+    def __init__(self, accumulator: SSAValue, pending: int = 0) -> None:
+        super().__init__(
+            operands=[accumulator],
+            properties={"pending": IntegerAttr(pending, i64)},
+            result_types=[accumulator.type],
+        )
 
 
 @irdl_op_definition

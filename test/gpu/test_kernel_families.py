@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attentions import SMALL
 from contractions import DTYPES, PROBLEMS, TOLERANCE, Problem, convolution_text, product_text
 from device_engine import engine_of
 from lowered_network import parse_module
@@ -130,3 +131,10 @@ def test_pointwise(shape: tuple[int, int, int]) -> None:
       func.return %y : {x}
     }}"""
     check(text, random({"x": shape, "b": (shape[1],)}, "f32"), 1e-6)
+
+
+@pytest.mark.parametrize("tactic", ["cuda_flash", "generic"])
+@pytest.mark.parametrize("name", ["several blocks", "causal", "mask per key", "mask selects", "bfloat16"])
+def test_attention(name: str, tactic: str) -> None:
+    case = SMALL[name]
+    check(case.text(), case.inputs(), TOLERANCE[case.element], tactic)

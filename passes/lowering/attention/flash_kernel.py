@@ -9,32 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
-from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import BFloat16Type, f32
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.kernel.accumulators import (
-    ExponentialRowsOp,
-    LimitColumnsOp,
     PackAccumulatorsOp,
-    ReduceRowsOp,
-    ScaleRowsOp,
 )
 from mlirt.dialects.kernel.async_copy import CommitAsyncOp, WaitAsyncOp
-from mlirt.dialects.kernel.core import ReduceKind
-from mlirt.dialects.kernel.fragment import FillFragmentOp, FragmentElementOp, FragmentOp
-from mlirt.dialects.kernel.matrix_unit import LoadMatrixOp, MmaKind, MmaOp
-from mlirt.dialects.kernel.simt import BarrierOp, ShuffleOp
+from mlirt.dialects.kernel.fragment import FillFragmentOp
+from mlirt.dialects.kernel.matrix_unit import LoadMatrixOp, MmaOp
+from mlirt.dialects.kernel.simt import BarrierOp
 from mlirt.passes.lowering.attention.flash_scores import FlashScores
 from mlirt.passes.lowering.attention.flash_shape import FlashShape
+from mlirt.passes.lowering.attention.flash_softmax import FlashSoftmax, Range, Stage
 from mlirt.passes.lowering.attention.flash_tiles import STAGES, FlashTiles
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.tiles.loaders import Loader
 
 _STEP = 16  # along the depth of one product of the matrix unit
-_QUAD = (1, 2)  # masks of the shuffles among the four threads that share a row
 
 
 @dataclass(frozen=True)
@@ -44,17 +37,7 @@ class Loaders:
     values: Loader
 
 
-@dataclass(frozen=True)
-class Range:
-    """Tiles of keys: how many there are for this block, and from which one on not all keys count for all queries (None:
-    all do in all tiles).
-    """
-
-    count: SSAValue
-    limited_from: SSAValue | None
-
-
-class FlashKernel:
+class FlashKernel(FlashSoftmax):
     """Appends the code to a kernel; `depth` and `columns` are those of a head."""
 
     def __init__(
@@ -68,18 +51,10 @@ class FlashKernel:
         thread: SSAValue,
         zero_masked: bool,
     ) -> None:
-        self.k, self.shape, self.tiles, self.zero_masked = k, shape, tiles, zero_masked
-        self.kind = MmaKind.BF16 if isinstance(element, BFloat16Type) else MmaKind.F16
+        super().__init__(k, shape, element, thread, zero_masked)
+        self.flash_shape, self.tiles = shape, tiles
         self.depth_steps, self.column_steps = -(-depth // _STEP), -(-columns // _STEP)
-        self.lane = k.rem(thread, 32)
-        self.first_row = k.mul(k.div(thread, 32), 16 * shape.rows)
-        """The warp's first query, counted from the block's."""
         self.line8, self.matrix = k.rem(self.lane, 8), k.div(self.lane, 8)
-
-    @property
-    def rows(self) -> int:
-        """The rows of which a thread has elements."""
-        return 2 * self.shape.rows
 
     def results(self, loaders: Loaders, block_tile: SSAValue, tiles: Range, scores: FlashScores) -> SSAValue:
         """The accumulators of the block's results; afterwards no copy is on its way, and all threads are done."""
@@ -88,11 +63,6 @@ class FlashKernel:
         self._start(loaders, k.constant(0), 0)
         self._arrive()
         queries = self._queries()
-        zeros = [k.constant(value, f32) for value in (0.0, float("-inf"), 0.0)]
-        counts = [4 * self.shape.rows * 2 * self.column_steps, self.rows, self.rows]
-        carried = [k.value(FillFragmentOp(zero, count)) for zero, count in zip(zeros, counts, strict=True)]
-        for value, name in zip(carried, ("results", "largest", "total"), strict=True):
-            value.name_hint = name
 
         def body(tile: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
             self._arrive()
@@ -102,14 +72,12 @@ class FlashKernel:
                 lambda: self._start(loaders, following, k.rem(following, STAGES)),
             )
             score = scores.scores(self._products(queries, stage), tile)
-            if tiles.limited_from is not None:
-                is_limited = k.compare("sge", tile, tiles.limited_from)
-                score = k.guarded(is_limited, partial(self._limited, score, scores, tile), score)
-            return self._step(score, carried, scores.scale, stage)
+            score = self.limited(score, scores, tile, tiles)
+            return self.step(score, carried, scores.scale, (stage, k.constant(0)))
 
-        results, _, total = k.loop(tiles.count, carried, body)
+        results, _, total = k.loop(tiles.count, self.start(4 * self.shape.rows * 2 * self.column_steps), body)
         self._arrive()
-        return self._normalized(results, total)
+        return self.normalized(results, total)
 
     # --- tiles on their way
 
@@ -137,7 +105,7 @@ class FlashKernel:
 
     def _products(self, queries: Sequence[SSAValue], stage: SSAValue) -> SSAValue:
         """Queries times keys."""
-        k, tile, shape = self.k, self.tiles.keys, self.shape
+        k, tile, shape = self.k, self.tiles.keys, self.flash_shape
         columns = shape.keys // 8
         line = k.add(k.mul(k.div(self.matrix, 2), 8), self.line8)
         at = tile.at(k, stage, line, k.mul(k.rem(self.matrix, 2), 8))
@@ -147,70 +115,14 @@ class FlashKernel:
             sums = k.value(MmaOp(self.kind, sums, left, right, shape.rows, columns))
         return sums
 
-    def _add_values(self, results: SSAValue, weights: SSAValue, stage: SSAValue) -> SSAValue:
+    def add_values(self, results: SSAValue, weights: SSAValue, stage: Stage) -> SSAValue:
         """The results plus weights times values."""
-        k, tile, shape = self.k, self.tiles.values, self.shape
+        k, tile, shape = self.k, self.tiles.values, self.flash_shape
         line = k.add(k.mul(k.rem(self.matrix, 2), 8), self.line8)
-        at = tile.at(k, stage, line, k.mul(k.div(self.matrix, 2), 8))
+        at = tile.at(k, stage[0], line, k.mul(k.div(self.matrix, 2), 8))
         for step in range(shape.keys // _STEP):
             left = k.value(PackAccumulatorsOp(self.kind, weights, shape.rows, step))
             moved = k.add(at, _STEP * step * tile.pitch)
             right = k.value(LoadMatrixOp(tile.buffer, moved, self.column_steps, _STEP, transpose=True))
             results = k.value(MmaOp(self.kind, results, left, right, shape.rows, 2 * self.column_steps))
         return results
-
-    # --- softmax
-
-    def _limited(self, score: SSAValue, scores: FlashScores, tile: SSAValue) -> SSAValue:
-        limits = self.k.value(FragmentOp(scores.limits()))
-        return self.k.value(LimitColumnsOp(score, scores.first_key(tile), limits, self.shape.rows))
-
-    def _step(self, score: SSAValue, carried: list[SSAValue], scale: SSAValue, stage: SSAValue) -> list[SSAValue]:
-        """The carried results, largest scores and sums with one tile of scores added."""
-        k, (results, largest, total) = self.k, carried
-        own = k.value(ReduceRowsOp(ReduceKind.MAX, score, self.shape.rows))
-        highest = [self._largest(self._element(largest, row), self._element(own, row)) for row in range(self.rows)]
-        shifts = [self._finite(value) for value in highest]
-        falls = [self._fall(self._element(largest, row), shifts[row], scale) for row in range(self.rows)]
-        weights = k.value(ExponentialRowsOp(score, k.value(FragmentOp(shifts)), scale, self.shape.rows))
-        sums = k.value(ReduceRowsOp(ReduceKind.ADD, weights, self.shape.rows))
-        totals = [
-            k.value(math.FmaOp(self._element(total, row), falls[row], self._element(sums, row)))
-            for row in range(self.rows)
-        ]
-        results = k.value(ScaleRowsOp(results, k.value(FragmentOp(falls)), self.shape.rows))
-        results = self._add_values(results, weights, stage)
-        return [results, k.value(FragmentOp(highest)), k.value(FragmentOp(totals))]
-
-    def _element(self, fragment: SSAValue, position: int) -> SSAValue:
-        return self.k.value(FragmentElementOp(fragment, position))
-
-    def _largest(self, before: SSAValue, own: SSAValue) -> SSAValue:
-        k = self.k
-        for mask in _QUAD:
-            own = k.value(arith.MaxnumfOp(own, k.value(ShuffleOp(own, mask))))
-        return k.value(arith.MaxnumfOp(before, own))
-
-    def _finite(self, largest: SSAValue) -> SSAValue:
-        """What is subtracted from scores: 0 as long as there is none above -inf."""
-        k = self.k
-        none = k.value(arith.CmpfOp(largest, k.constant(float("-inf"), f32), "oeq"))
-        return k.value(arith.SelectOp(none, k.constant(0.0, f32), largest))
-
-    def _fall(self, before: SSAValue, shift: SSAValue, scale: SSAValue) -> SSAValue:
-        """What earlier exponentials are multiplied with."""
-        k = self.k
-        return k.value(math.Exp2Op(k.value(arith.MulfOp(k.value(arith.SubfOp(before, shift)), scale))))
-
-    def _normalized(self, results: SSAValue, total: SSAValue) -> SSAValue:
-        k, factors = self.k, list[SSAValue]()
-        for row in range(self.rows):
-            whole = self._element(total, row)
-            for mask in _QUAD:
-                whole = k.value(arith.AddfOp(whole, k.value(ShuffleOp(whole, mask))))
-            factor = k.value(arith.DivfOp(k.constant(1.0, f32), whole))
-            if self.zero_masked:
-                exists = k.value(arith.CmpfOp(whole, k.constant(0.0, f32), "ogt"))
-                factor = k.value(arith.SelectOp(exists, factor, k.constant(0.0, f32)))
-            factors.append(factor)
-        return k.value(ScaleRowsOp(results, k.value(FragmentOp(factors)), self.shape.rows))

@@ -38,7 +38,7 @@ class ResultWriter:
 
     def write(self, results: SSAValue, first: SSAValue, batch: Sequence[SSAValue], thread: SSAValue) -> None:
         """`first` is the block's first query."""
-        k, shape, kept = self.k, self.flash.shape, self._kept(results)
+        k, shape, kept = self.k, self.flash.flash_shape, self._kept(results)
         across = self.width // self.wide
         total = shape.queries * across
         base = batch_offset(k, batch, self.out)
@@ -70,12 +70,12 @@ class ResultWriter:
         k.loop(-(-total // shape.threads), [], part)
 
     def _is_whole(self) -> bool:
-        return isinstance(self.op.queries, int) and self.op.queries % self.flash.shape.queries == 0
+        return isinstance(self.op.queries, int) and self.op.queries % self.flash.flash_shape.queries == 0
 
     def _kept(self, results: SSAValue) -> TileMemory:
         """The results in the place of keys and values, which nobody reads any more."""
         k, flash, count = self.k, self.flash, length(results)
-        pitch, rows = sums_pitch(self.width), flash.shape.queries
+        pitch, rows = sums_pitch(self.width), flash.flash_shape.queries
         buffer = k.value(ReuseSharedOp(flash.tiles.keys.buffer, rows * pitch, f32))
         buffer.name_hint = "kept"
         kept = TileMemory(buffer, 0, rows, self.width, pitch)

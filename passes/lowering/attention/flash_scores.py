@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log2
+from typing import Protocol
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, f32
@@ -13,12 +14,24 @@ from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.fused.fused_op import is_identity, yielded
 from mlirt.dialects.kernel.accumulators import columns_of
 from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp
-from mlirt.passes.lowering.attention.flash_shape import FlashShape
 from mlirt.passes.lowering.attention.flash_tiles import batch_offset
 from mlirt.passes.lowering.attention.walks import Walk
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 
 _LOG2_E = log2(2.718281828459045)
+
+
+class WarpShape(Protocol):
+    """What matters of a block's shape to one warp: `rows` times 16 of the block's queries, `keys` keys at a time."""
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def keys(self) -> int: ...
+
+    @property
+    def queries(self) -> int: ...
 
 
 class FlashScores:
@@ -31,7 +44,7 @@ class FlashScores:
         self,
         k: KernelBuilder,
         op: AttentionOp,
-        shape: FlashShape,
+        shape: WarpShape,
         extras: Sequence[Walk],
         batch: Sequence[SSAValue],
         first_query: SSAValue,

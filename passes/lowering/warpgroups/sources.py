@@ -13,6 +13,7 @@ from mlirt.dialects.plan.tensor_map import Walk
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.tiles.alignment import is_multiple
 
 _MOST_DIMENSIONS = 5
 _PIECE = 16  # bytes that addresses and steps are multiples of
@@ -59,7 +60,8 @@ class MappedMemory:
         """Whether the device can copy from it: addresses and steps are multiples of 16 bytes."""
         width = byte_width(self.element)
         places = [self.offset, *(step * width for step in self.steps[:-1])]
-        aligned = all(isinstance(place, int) and place % _PIECE == 0 and place >= 0 for place in places)
+        aligned = all(is_multiple(place, _PIECE) for place in places)
+        aligned = aligned and not any(isinstance(place, int) and place < 0 for place in places)
         moves = all(step != 0 for step in self.steps[:-1])
         return aligned and moves and self.steps[-1] == 1 and len(self.sizes) <= _MOST_DIMENSIONS
 
