@@ -54,7 +54,7 @@ def build_plan(
     tuning: Tuning | None = None,
 ) -> Plan:
     """The plan of a network; needs no device of its target. `tuning` says how tactics are chosen for GPUs."""
-    machine = cpu_target() if target == "cpu" else cuda_target()
+    machine = cpu_target() if target == "cpu" else cuda_target(precision)
     report = progress or _silent
     report("optimising the network", 0, 1)
     sizes = (machine.vector_bits, machine.threads, machine.arch or "sm_90a")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 TARGETS = ("auto", "cpu", "cuda", "reference")
-PRECISIONS = ("fp32", "fp16")
+PRECISIONS = ("fp32", "tf32", "fp16")
 
 Progress: TypeAlias = "Callable[[str, int, int], None]"
 
@@ -49,7 +49,8 @@ def compile(
     """Build an engine for an ONNX model given as a path, bytes or a ModelProto.
 
     target: "cuda", "cpu", "reference" (NumPy), or "auto": cuda where there is a GPU, else cpu.
-    precision: "fp32", or "fp16", which permits half precision: a GPU uses it, a CPU computes in float32 all the same.
+    precision: "fp32"; "tf32", which lets the matrix units of a GPU read float32 with 10 bits of mantissa; or "fp16",
+        which permits half precision. A CPU computes in float32 all the same.
     profiles: for inputs with dynamic dimensions, (min, opt, max) shapes; dimensions without a choice become constants.
     input_shapes: other dimensions for inputs: numbers, or names and expressions for dynamic ones.
     constants: values for inputs that then are built in.

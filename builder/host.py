@@ -36,9 +36,10 @@ def cpu_target(vector_bits: int | None = None) -> Target:
     return Target("cpu", bits, frozenset(_NEEDED[bits]), "", thread_count())
 
 
-def cuda_target() -> Target:
+def cuda_target(precision: str = "fp32") -> Target:
     """The GPU that kernels are chosen for: MLIRT_ARCH, or this machine's, or sm_90a where there is none.
 
+    With the precision "tf32" its matrix units may read float32 with 10 bits of mantissa.
     Raises `InvalidInputError` for an architecture that no code is made for.
     """
     from mlirt.builder.numba_cuda import ARCHITECTURES
@@ -46,7 +47,8 @@ def cuda_target() -> Target:
     wish = os.environ.get("MLIRT_ARCH", "")
     if wish and wish not in ARCHITECTURES:
         raise InvalidInputError(f"code for {wish!r} is not made: expected one of {', '.join(ARCHITECTURES)}")
-    return Target("cuda", 128, frozenset(), wish or _own_architecture() or ARCHITECTURES[-1], 1)
+    features = frozenset({"tf32"} if precision == "tf32" else ())
+    return Target("cuda", 128, features, wish or _own_architecture() or ARCHITECTURES[-1], 1)
 
 
 def _own_architecture() -> str | None:

@@ -176,7 +176,7 @@ PHASES = (
 )
 
 TARGETS = ("cpu", "cuda")
-PRECISIONS = ("fp32", "fp16")
+PRECISIONS = ("fp32", "tf32", "fp16")
 FLOAT_BITS = 32
 
 
@@ -208,7 +208,8 @@ def specs_of(
     if target not in TARGETS or precision not in PRECISIONS:
         raise InvalidInputError(f"there is no pipeline for {target} {precision}: expected {TARGETS} and {PRECISIONS}")
     values = {"target": target, "vector_bits": vector_bits, "threads": threads, "lanes": vector_bits // FLOAT_BITS}
-    values["gpu"] = f" arch={arch}" if target == "cuda" else ""
+    features = " features=tf32" if precision == "tf32" else ""
+    values["gpu"] = f" arch={arch}{features}" if target == "cuda" else ""
     chosen = [
         _filled(step.spec, values)
         for step in phase.steps

@@ -113,7 +113,7 @@ def _build(arguments: Namespace) -> EngineLike:
     start = time.perf_counter()
     bar = ProgressBar()
     progress = PhaseTimes(_logged(bar) if arguments.verbose else bar)
-    precision = "fp16" if arguments.fp16 else "fp32"
+    precision = "fp16" if arguments.fp16 else "tf32" if arguments.tf32 else "fp32"
     try:
         engine = build(
             arguments.onnx,

@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         "--target", choices=("auto", "cpu", "cuda", "reference"), default="auto", help="default: %(default)s"
     )
     build.add_argument("--fp16", action="store_true", help="compute in half precision where the target can")
+    build.add_argument("--tf32", action="store_true", help="let matrix units read float32 with 10 bits of mantissa")
     for flag, what in (("min", "smallest"), ("opt", "usual"), ("max", "largest")):
         build.add_argument(
             f"--{flag}Shapes",

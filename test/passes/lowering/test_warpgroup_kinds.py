@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.plan.interpreter import run_plan
-from mlirt.passes.pipeline import check_ir, run_passes
+from mlirt.passes.pipeline import PipelineOptions, check_ir, run_passes, run_phases
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _TF32 = 1e-3  # relative to the largest result: the factors lose 13 of 23 bits
@@ -87,3 +87,15 @@ def test_bytes(choice: str) -> None:
     got, want, module = run(forced(QUANTISED, choice), inputs)
     assert "kernel.warpgroup_mma s8" in str(module)
     np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "tf32"])
+def test_the_precision_of_a_build_lets_float32_be_rounded(precision: str) -> None:
+    module, context = parse_module("""
+    func.func @main(%x: tensor<256x512xf32> {trt.name = "x"}) -> (tensor<256x512xf32> {trt.name = "y"}) {
+      %w = trt.constant {value = dense<1.0> : tensor<512x512xf32>} : tensor<512x512xf32>
+      %y = trt.matrix_multiply %x, %w : (tensor<256x512xf32>, tensor<512x512xf32>) -> tensor<256x512xf32>
+      func.return %y : tensor<256x512xf32>
+    }""")
+    run_phases(module, context, options=PipelineOptions("cuda", precision))
+    assert ("kernel.warpgroup_mma tf32" in str(module)) == (precision == "tf32")
