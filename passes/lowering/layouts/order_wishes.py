@@ -93,7 +93,8 @@ def _convolution(op: Operation, costs: Costs) -> Choice:
 def _window(op: Operation, costs: Costs) -> Choice:
     assert isinstance(op, WindowOp)
     moved = costs.moved(op.input.type, op.output.type)
-    choice = Choice(2 * moved, 1.2 * moved if op.axis.value.data == 2 else inf, [Wish(0)])
+    last = (1.2 if op.axis.value.data == 2 else 2.5) * moved if has_orders(op.output.type) else inf
+    choice = Choice(2 * moved, last, [Wish(0)] if has_orders(op.input.type) else [])
     _read_extras(op, op.extras, list(op.access), 1, costs, choice)
     return choice
 
