@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from io import StringIO
 
 from xdsl.dialects.builtin import FunctionType, IntegerType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -11,7 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mlirt.dialects.symbolic import evaluate, sym, symbols
 from mlirt.dialects.tensor_types import dims, tensor
 from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.dialects.xdsl_compat import module_text
+from mlirt.dialects.xdsl_compat import IrPrinter, module_text
 from mlirt.passes.lowering.tactics import TACTIC
 from mlirt.passes.lowering.typical_sizes import name_typical_values, typical, typical_values
 
@@ -24,7 +26,7 @@ def network_of(op: Operation, known: Mapping[str, int]) -> ModuleOp:
     Symbols in the types, typically of the `known` sizes, are bound by further inputs: for each a vector of bytes.
     """
     given = [value for value in dict.fromkeys(op.operands) if not isinstance(value.owner, ConstantOp)]
-    names = sorted({name for value in (*op.operands, *op.results) for name in _symbols(value.type)})
+    names = sorted(_symbols_of(op, known))
     types: list[Attribute] = [value.type for value in given]
     types += [tensor(IntegerType(8), [sym(name)]) for name in names]
     block = Block(arg_types=types)
@@ -74,6 +76,14 @@ def identity(op: Operation, known: Mapping[str, int]) -> str:
     for arg in block.args:
         arg.name_hint = None
     return f"{module_text(network)}// constants: {places}"
+
+
+def _symbols_of(op: Operation, known: Mapping[str, int]) -> set[str]:
+    """The symbols in the types, and those that the network knows and that the op mentions anywhere."""
+    stream = StringIO()
+    IrPrinter(stream=stream).print_op(op)
+    mentioned = set(re.findall(r"[A-Za-z_]\w*", stream.getvalue())) & set(known)
+    return mentioned.union(*(_symbols(value.type) for value in (*op.operands, *op.results)))
 
 
 def _symbols(type_: Attribute) -> set[str]:
