@@ -84,7 +84,7 @@ def _with_regions(module: ModuleOp, ctx: RtContext) -> ModuleOp:
     if not any(isinstance(op, BoundaryOp) for op in module.walk()):
         return module
     copy = module.clone()
-    run_passes(copy, ctx, "infer-nesting,convert-loops-to-scf,convert-conditionals-to-scf")
+    run_passes(copy, ctx, "name-dimensions,infer-nesting,convert-loops-to-scf,convert-conditionals-to-scf")
     return copy
 
 

@@ -45,6 +45,7 @@ PHASES = (
         "cleanup",
         "the same network with less in it",
         (
+            Step("name-dimensions", "sizes of the inputs have names before shapes are computed with them"),
             Step("infer-nesting", "a network only says where loops and conditionals begin and end"),
             Step("convert-loops-to-scf", "inner loops are closed before what is around them"),
             Step("convert-conditionals-to-scf", "branches hold the loops in them by now"),
@@ -54,7 +55,6 @@ PHASES = (
                 "a CPU computes half precision by way of float32, so it does so whichever precision is asked for",
                 "cpu",
             ),
-            Step("name-dimensions", "sizes of the inputs have names before shapes are computed with them"),
             Step("canonicalize", "identities and no-ops go first, so that later patterns need not look through them"),
             Step("fold-constants", "what only depends on weights is computed once, here"),
             Step("propagate-shapes", "folded shape operands make dimensions known"),

@@ -9,8 +9,9 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from mlirt.passes.control_flow.known_shapes import name_lengths
 from mlirt.passes.control_flow.nesting import Nesting
-from mlirt.passes.control_flow.scopes import NESTING, has_boundaries
+from mlirt.passes.control_flow.scopes import NESTING, follow_results, has_boundaries
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,10 @@ class InferNestingPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:
             if isinstance(function, FuncOp) and function.body.blocks and has_boundaries(function.body.block):
+                name_lengths(function.body.block)
                 nesting = Nesting(function.body.block)
                 for inner in nesting.ops:
                     path = nesting.path(inner)
                     if path:
                         inner.attributes[NESTING] = ArrayAttr(StringAttr(scope) for scope in path)
+                follow_results(function)

@@ -113,3 +113,16 @@ def test_values_that_change_places() -> None:
     a, b = np.arange(4, dtype=np.float32), -np.arange(4, dtype=np.float32)
     for count in (0, 1, 2, 5):
         check(runs, {"a": a, "b": b, "n": np.array(count, np.int32)}, [b, a] if count % 2 else [a, b])
+
+
+def test_lengths_without_names() -> None:
+    runs = engines(
+        COLLECT.replace(f", {ROWS}", "")
+        .replace("tensor<4xf32>", "tensor<?xf32>")
+        .replace("x4xf", "x?xf")
+        .replace("<4x?", "<?x?")
+    )
+    x = np.random.default_rng(1).normal(size=(5, 4)).astype(np.float32)
+    for trips, room in ((5, 5), (0, 0), (2, 3)):
+        feeds = {"x": x, "z": x[1], "n": np.array(trips, np.int32), "m": np.array(room, np.int32)}
+        check(runs, feeds, collected(x, x[1], trips, room))

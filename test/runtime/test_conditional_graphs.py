@@ -53,7 +53,7 @@ class Maker:
 
     def run(self, graph: int) -> None:
         for node in self.graphs[graph]:
-            if not isinstance(node, tuple):
+            if callable(node):
                 node(0)
                 continue
             condition, body, loop = node
