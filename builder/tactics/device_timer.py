@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Protocol
 
-from mlirt.errors import PlanError
+from mlirt.errors import MlirtError
 from mlirt.runtime.cuda import CudaDevice, CudaProgram
 from mlirt.runtime.cuda_driver import DeviceError, Handle
 from mlirt.runtime.file_lock import locked
@@ -122,7 +122,7 @@ class _Run:
             program.upload(feeds)
             program.execute()
             program.wait()
-        except (PlanError, DeviceError):
+        except MlirtError:
             return None
         return _Run(driver, program, session.stream)
 

@@ -16,7 +16,7 @@ from mlirt.codegen.numba_cuda.kernel_source import sources_of
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.plan.manifest import manifest_of, weight_keys
 from mlirt.dialects.target import Target
-from mlirt.errors import CompileError, UnsupportedError
+from mlirt.errors import MlirtError
 from mlirt.passes.lowering.tactics import TACTIC
 from mlirt.passes.phases import find_phase, specs_of
 from mlirt.passes.pipeline_text import parse_pipeline
@@ -113,7 +113,7 @@ def _trial(network: ModuleOp, name: str, ctx: RtContext, target: Target) -> Tria
         for pass_ in parse_pipeline(",".join(specs)):
             pass_.apply(ctx, network)
         manifest, keys = cast("dict[str, Any]", manifest_of(network)), set(weight_keys(network))
-    except (CompileError, UnsupportedError):  # for example a size that only a whole run tells
+    except MlirtError:  # for example a size that only a whole run tells
         return None
     samples = {key: Sample.of(array) for key, array in ctx.weights.items() if key in keys}
     return Trial(name, manifest, sources_of(network), samples, shapes)
