@@ -14,6 +14,7 @@ from xdsl.irdl import (
     irdl_attr_definition,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -21,6 +22,9 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
+from mlirt.dialects.dims_attr import DimsAttr
+from mlirt.dialects.symbol_values import resolve
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, tensor
 from mlirt.dialects.trt.operand_checks import check_axis, numbers
@@ -46,8 +50,10 @@ class TopkOp(TensorOp):
     Sorted, `max` descends and `min` ascends. Of equal elements the one with the lower index comes first, and is taken
     first; a NaN is larger than every number. Without `sorted` the order is free, and is the sorted one here.
 
-    C1: the element type is not boolean. C2: `axis` is an axis of the input. C3: k is at least 0 and at most the axis's
-    length.
+    `size` is a k that depends on the network's dimensions, or that the run computes.
+
+    C1: the element type is not boolean. C2: `axis` is an axis of the input. C3: there is either k or a
+    size of one dimension, which is at least 0 and at most the axis's length.
 
     Example: `%v, %i = trt.topk max %x {k = 2 : i64, axis = 1 : i64} : (tensor<3x5xf32>) -> (tensor<3x2xf32>,
     tensor<3x2xi64>)`
@@ -57,7 +63,8 @@ class TopkOp(TensorOp):
 
     kind = prop_def(TopkKindAttr)
     input = operand_def(TensorType)
-    k = prop_def(IntegerAttr[I64])
+    k = opt_prop_def(IntegerAttr[I64])
+    size = opt_prop_def(DimsAttr)
     axis = prop_def(IntegerAttr[I64])
     sorted = prop_def(BoolAttr, default_value=BoolAttr.from_bool(True))
     values = result_def(TensorType)
@@ -67,17 +74,29 @@ class TopkOp(TensorOp):
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$kind $input attr-dict `:` functional-type(operands, results)"
 
+    def count(self) -> Dim:
+        """k."""
+        if self.k is not None:
+            return self.k.value.data
+        assert self.size is not None
+        return self.size.dims()[0]
+
     def check(self) -> None:
         numbers(self, "C1", self.input.type)
-        axis, k = self.axis.value.data, self.k.value.data
+        sizes = 1 if self.size is None else len(self.size.dims())
+        require(
+            (self.k is None) != (self.size is None) and sizes == 1,
+            f"C3: {self.name} has either k or a size of one dimension",
+        )
+        axis, k = self.axis.value.data, self.count()
         check_axis(self, "C2", axis, self.input.type)
         length = dims(self.input.type)[axis]
-        fits = k >= 0 and (not isinstance(length, int) or k <= length)
+        fits = not isinstance(k, int) or (k >= 0 and (not isinstance(length, int) or k <= length))
         require(fits, f"C3: k = {k} of {self.name} is not consistent with dimensions: axis {axis} has length {length}")
 
     def infer(self) -> Sequence[Tensor]:
         shape = list(dims(self.input.type))
-        shape[self.axis.value.data] = self.k.value.data
+        shape[self.axis.value.data] = self.count()
         return [tensor(element_of(self.input.type), shape), tensor(i64, shape)]
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
@@ -91,5 +110,6 @@ class TopkOp(TensorOp):
             # Reversed twice, so that of equal elements the first stays the first.
             backward = np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
             order = x.shape[axis] - 1 - backward
-        chosen = np.take(order, np.arange(self.k.value.data), axis)
+        (count,) = resolve(self, [self.count()], arrays)
+        chosen = np.take(order, np.arange(count), axis)
         return [np.take_along_axis(x, chosen, axis), chosen.astype(np.int64)]

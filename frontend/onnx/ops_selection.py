@@ -6,26 +6,40 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlirt.dialects.symbolic import product
+from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.trt.require import RequireOp
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node, scalar
+from mlirt.frontend.onnx.run_time_sizes import clamped, number, size_of
 
 
 @onnx_op("TopK")
 def top_k(net: Network, node: Node) -> Sequence[Value]:
     x = node.input(0)
-    count = node.integer("k") if node.opset < 10 else (node.known_integers(1, "k") or [-1])[0]
     axis = node.axis("axis", -1, x.rank)
-    length = x.dims[axis]
-    if count < 0 or (isinstance(length, int) and count > length):
+    length, count = x.dims[axis], _count(net, node, x, axis)
+    if isinstance(count, int) and (count < 0 or (isinstance(length, int) and count > length)):
         raise node.invalid(f"expected k from 0 to the length {length}, got {count}")
     kind = "max" if node.integer("largest", 1) else "min"
-    values, indices = net.emit_many(
-        "topk", [x], 2, kind=kind, k=count, axis=axis, sorted=bool(node.integer("sorted", 1))
-    )
+    k = {"k": count} if isinstance(count, int) else {"size": [count]}
+    values, indices = net.emit_many("topk", [x], 2, kind=kind, axis=axis, sorted=bool(node.integer("sorted", 1)), **k)
     return [values, layers.cast(net, indices, "int64")]
+
+
+def _count(net: Network, node: Node, x: Value, axis: int) -> Dim:
+    """k: a number, an expression of the inputs' dimensions, or what the run computes and then checks."""
+    if node.opset < 10:
+        return node.integer("k")
+    (known,) = node.known_dims(1) or [None]
+    if known is not None:
+        return known
+    wanted = layers.reshape(net, layers.cast(net, node.input(1), "int64"), [])
+    length = layers.length_of(net, x, axis)
+    fits = layers.binary(net, "equal", clamped(net, wanted, number(net, 0), length), wanted)
+    net.append_at(RequireOp(net.ssa(fits), f"{node.label}: k is not between 0 and the length of axis {axis}"))
+    return size_of(net, wanted, node.name)
 
 
 @onnx_op("Hardmax")

@@ -21,3 +21,11 @@ func.func @topk_c3(%x: tensor<4xf32>) {
   %v, %i = trt.topk max %x {k = 5 : i64, axis = 0 : i64} : (tensor<4xf32>) -> (tensor<5xf32>, tensor<5xi64>)
   func.return
 }
+
+// -----
+
+func.func @topk_c3_twice(%x: tensor<4xf32>) {
+  // expected-error@+1 {{C3: trt.topk has either k or a size of one dimension}}
+  %v, %i = trt.topk max %x {k = 2 : i64, size = #trt.dims<["2"]>, axis = 0 : i64} : (tensor<4xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+  func.return
+}

@@ -98,3 +98,21 @@ def test_ranges(dtype: str) -> None:
     model = model_of(nodes, {name: (dtype, []) for name in "abc"}, ["y"])
     cases = [(0, 5, 1), (3, -4, -2), (2, 2, 1), (5, 1, 3)]
     _check(model, [{name: np.array(value, dtype) for name, value in zip("abc", case, strict=True)} for case in cases])
+
+
+@pytest.mark.parametrize("largest", [0, 1])
+def test_how_many_are_the_largest(largest: int) -> None:
+    node = helper.make_node("TopK", ["x", "k"], ["y", "places"], axis=1, largest=largest)
+    runs = [{"x": X, "k": _ints(k)} for k in (2, 4, 1, 0)]
+    _check(_network([node], ("k", 1)), runs)
+    engine = mlirt.compile(_network([node], ("k", 1)), "cpu")
+    with pytest.raises(InvalidInputError, match="k is not between 0 and the length of axis 1"):
+        engine.run({"x": X, "k": _ints(5)})
+
+
+def test_all_along_a_dimension_in_order() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["k"], start=1, end=2),
+        helper.make_node("TopK", ["x", "k"], ["y", "places"], axis=1),
+    ]
+    _check(_network(nodes), [{"x": X}, {"x": np.ones((3, 7), np.float32)}])
