@@ -27,20 +27,23 @@ def fourier(net: Network, node: Node) -> Value:
     if x.rank < 2 or axis == x.rank - 1 or not isinstance(parts, int) or parts not in (1, 2):
         raise node.invalid("expected an axis before the last one, which holds 1 real or 2 complex parts")
     inverse, onesided = bool(node.integer("inverse", 0)), bool(node.integer("onesided", 0))
-    length = _length(node, x.dims[axis])
-    if inverse and onesided:
-        raise node.unsupported("the inverse of a one-sided spectrum is not known; give both sides")
-    sized = _sized(net, x, axis, length)
+    to_real = inverse and onesided
+    if to_real and parts != 2:
+        raise node.invalid("expected complex numbers, whose inverse is real")
+    length = _length(node, (x.dims[axis] - 1) * 2 if to_real else x.dims[axis])
+    matrix = real_inverse_matrix(length) if to_real else fourier_matrix(length, parts, inverse, onesided)
+    sized = _sized(net, x, axis, length // 2 + 1 if to_real else length)
     order = [k for k in range(x.rank - 1) if k != axis]
     rows = layers.transpose(net, sized, [*order, axis, x.rank - 1])
     outer = list(rows.dims[:-2])
-    kind = layers.numpy_dtype(x.element)
-    matrix = fourier_matrix(length, parts, inverse, onesided)
-    flat = layers.reshape(net, rows, [*outer, length * parts])
-    basis = net.constant(matrix.reshape([1] * (len(outer) - 1) + list(matrix.shape)).astype(kind))
     if not outer:
         raise node.unsupported("it needs a batch dimension")
-    spectrum = layers.reshape(net, layers.matrix_multiply(net, flat, basis), [*outer, matrix.shape[1] // 2, 2])
+    flat = layers.reshape(net, rows, [*outer, matrix.shape[0]])
+    kind = layers.numpy_dtype(x.element)
+    basis = net.constant(matrix.reshape([1] * (len(outer) - 1) + list(matrix.shape)).astype(kind))
+    made = 1 if to_real else 2
+    product = layers.matrix_multiply(net, flat, basis)
+    spectrum = layers.reshape(net, product, [*outer, matrix.shape[1] // made, made])
     back = [*order, axis]
     return layers.transpose(net, spectrum, [*[back.index(k) for k in range(x.rank - 1)], x.rank - 1])
 
@@ -76,6 +79,16 @@ def fourier_matrix(length: int, parts: int, inverse: bool, onesided: bool) -> Ar
     imaginary = np.stack([-np.sin(angle), np.cos(angle)], -1)
     matrix = np.stack([real, imaginary][:parts], 1).reshape(length * parts, 2 * count)
     return matrix / length if inverse else matrix
+
+
+def real_inverse_matrix(length: int) -> Array:
+    """(frequency, part) x time: what a frequency up to the middle adds to a signal, together with its mirror image."""
+    count = length // 2 + 1
+    frequencies = np.arange(count)
+    weight = np.where((frequencies == 0) | (2 * frequencies == length), 1, 2) / length
+    angle = 2 * np.pi * (np.outer(frequencies, np.arange(length)) % length) / length
+    parts = np.stack([np.cos(angle), -np.sin(angle)], 1) * weight[:, None, None]
+    return parts.reshape(2 * count, length)
 
 
 @onnx_op("STFT", since=17)
