@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, LocationAttr, UnknownLoc
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, LocationAttr, TensorType, UnknownLoc
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.utils.test_value import create_ssa_value
@@ -102,6 +102,7 @@ class Network:
         self.root = self.block = Block()
         self.store = store
         self.input_names: list[str] = []
+        self.late_sizes: dict[str, SSAValue] = {}
         self.squeezed: list[tuple[Value, UnsupportedError]] = []
         self.nodes_read = 0
         self.location: LocationAttr = UnknownLoc()
@@ -217,7 +218,7 @@ class Network:
 
     def needed(self, value: Value, what: str) -> ValueNeededError:
         """The refusal of a node whose `what` is not known before the run."""
-        sources = [self.input_names[index] for index in sorted(_sources(self.ssa(value), self.root))]
+        sources = [self.input_names[index] for index in sorted(_sources(self.ssa(value), self.root, self.late_sizes))]
         come = (
             f"it comes from the graph input {', '.join(map(repr, sources))}" if sources else "it is computed from data"
         )
@@ -288,8 +289,8 @@ def _splat(array: Array, type_: Tensor) -> ConstantOp:
     return ConstantOp.build(properties={"value": value}, result_types=[type_])
 
 
-def _sources(value: SSAValue, root: Block) -> set[int]:
-    """The block arguments that a value is computed from."""
+def _sources(value: SSAValue, root: Block, late_sizes: Mapping[str, SSAValue]) -> set[int]:
+    """The block arguments that a value is computed from; a size that only the run tells is computed from its word."""
     seen: set[SSAValue] = set()
     found: set[int] = set()
     todo = [value]
@@ -298,6 +299,8 @@ def _sources(value: SSAValue, root: Block) -> set[int]:
         if current in seen:
             continue
         seen.add(current)
+        names = {name for length in _lengths(current.type) for name in symbols(length)}
+        todo.extend(late_sizes[name] for name in names & late_sizes.keys())
         if isinstance(current, BlockArgument):
             around = current.block.parent_op()
             if current.block.parent is None or around is None:
@@ -307,3 +310,7 @@ def _sources(value: SSAValue, root: Block) -> set[int]:
         elif isinstance(current.owner, Operation):
             todo.extend(value for inner in current.owner.walk() for value in inner.operands)
     return found
+
+
+def _lengths(of: Attribute) -> tuple[Dim, ...]:
+    return dims(of) if isinstance(of, TensorType) else ()

@@ -110,8 +110,8 @@ def squeeze(net: Network, node: Node) -> Value:
         if unsure:
             # Only the run knows the rank: the engine's caller may get an array of any rank, a layer may not.
             result = layers.squeeze(net, x, given)
-            why = f"without axes it cannot be said whether the dimensions {unsure} are 1; give the axes"
-            net.squeezed.append((result, node.unsupported(why)))
+            what = f"{node.label}: without axes, whether the dimensions {unsure} are 1"
+            net.squeezed.append((result, net.needed(x, what)))
             return result
     axes = [node.from_front(axis, x.rank) for axis in given]
     for axis in axes:

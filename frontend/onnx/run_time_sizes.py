@@ -23,7 +23,9 @@ def size_of(net: Network, count: Value, prefix: str) -> Dim:
     if count.array is not None:
         return int(count.array.reshape(-1)[0])
     symbol = net.fresh_name(identifier(prefix))
-    net.append_at(DefineSizeOp(symbol, net.ssa(layers.reshape(net, layers.cast(net, count, "int64"), []))))
+    word = net.ssa(layers.reshape(net, layers.cast(net, count, "int64"), []))
+    net.append_at(DefineSizeOp(symbol, word))
+    net.late_sizes[symbol] = word
     return sym(symbol)
 
 

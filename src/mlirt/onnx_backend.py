@@ -59,12 +59,23 @@ class MlirtBackendRep(BackendRep):
         are, for example of 8-bit floats.
         """
         feeds = self._feeds(inputs)
-        engine = self._engine(feeds)
-        results = engine.run({name: array for name, array in feeds.items() if name not in self._steering})
+        results = self._results(feeds)
         given = [value for value in (inputs.values() if isinstance(inputs, Mapping) else inputs) if value is not None]
         protos = [value for value in given if isinstance(value, onnx.TensorProto)]
         wanted, raw = len(protos) == len(given) > 0, any(value.HasField("raw_data") for value in protos)
         return tuple(self._result(name, results[name], wanted, raw) for name in self._outputs)
+
+    def _results(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+        """The outputs of an engine that fits; one that was built for other inputs is built again for these."""
+        engine = self._engine(feeds)
+        try:
+            return engine.run({name: array for name, array in feeds.items() if name not in self._steering})
+        except InvalidInputError:
+            more = [name for name, array in feeds.items() if name not in self._steering and _may_steer(array)]
+            if not more:
+                raise
+            self._steering.extend(more)
+            return self._results(feeds)
 
     def _result(self, name: str, array: Array, as_proto: bool, raw: bool) -> Any:
         """An output as an array or a `TensorProto`, which holds raw bytes or elements as the inputs did."""
@@ -120,6 +131,11 @@ def _array(value: Any, name: str) -> Array:
     array = np.asarray(value)
     narrow = next((kind for kind in NARROW_TYPES.values() if kind.name == array.dtype.name), None)
     return array if narrow is None else narrow.stored(array)
+
+
+def _may_steer(array: Array) -> bool:
+    """Whether an input looks like a shape, axes or pads."""
+    return array.dtype.kind == "i" and array.ndim < 2 and array.size <= _LARGEST_STEERING_INPUT
 
 
 class MlirtBackend(Backend):
