@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, LocationAttr, TensorType, UnknownLoc
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, LocationAttr, UnknownLoc
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.utils.test_value import create_ssa_value
@@ -17,7 +17,17 @@ from xdsl.utils.test_value import create_ssa_value
 from mlirt.dialects.locations import names
 from mlirt.dialects.symbolic import Dim, symbols
 from mlirt.dialects.tensor_op import TensorOp
-from mlirt.dialects.tensor_types import Tensor, dims, element_name, element_of, element_type, rank, stored_bytes, tensor
+from mlirt.dialects.tensor_types import (
+    Tensor,
+    dims,
+    element_name,
+    element_of,
+    element_type,
+    is_tensor,
+    rank,
+    stored_bytes,
+    tensor,
+)
 from mlirt.dialects.trt import Trt
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
@@ -313,4 +323,4 @@ def _sources(value: SSAValue, root: Block, late_sizes: Mapping[str, SSAValue]) -
 
 
 def _lengths(of: Attribute) -> tuple[Dim, ...]:
-    return dims(of) if isinstance(of, TensorType) else ()
+    return dims(of) if is_tensor(of) else ()
