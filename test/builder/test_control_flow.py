@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx_control_flow import NESTED, SQUEEZED, SUM_EVEN, UNEQUAL_BRANCHES, UNTIL_LARGE, check_on_cpu, model, scan_model
-from onnx_models import numbers
+from onnx_control_flow import (
+    CONVOLUTIONS,
+    NESTED,
+    SQUEEZED,
+    SUM_EVEN,
+    UNEQUAL_BRANCHES,
+    UNTIL_LARGE,
+    check_on_cpu,
+    model,
+    scan_model,
+)
+from onnx_models import numbers, run_onnxruntime
 
 from mlirt.builder.build import build_plan
 from mlirt.builder.compile import compile
@@ -42,6 +52,17 @@ def test_a_loop_in_a_loop() -> None:
 def test_scan(axes: tuple[int, int], directions: tuple[int, int]) -> None:
     made = scan_model(axes, directions, (3, 4))
     check_on_cpu(made, {"start": numbers(3 if axes[0] % 2 else 4), "x": numbers(3, 4, seed=1)})
+
+
+def test_layouts_across_the_border_of_a_branch() -> None:
+    """The weights are constants, so that the convolutions work on blocked tensors in and around the branch."""
+    made = model(CONVOLUTIONS)
+    w, x = numbers(16, 16, 3, 3) * np.float32(0.1), numbers(1, 16, 8, 8, seed=1)
+    engine = compile(made, "cpu", constants={"w": w})
+    for condition in (True, False):
+        (want,) = run_onnxruntime(made, {"c": np.array(condition), "x": x, "w": w})
+        got = engine.run({"c": np.array(condition), "x": x})["y"]
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
 
 
 def test_the_size_of_another_run_is_no_burden() -> None:

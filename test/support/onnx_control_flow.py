@@ -93,6 +93,20 @@ squeezed (float[n, k, 4] x) => (float[n, 2] y) {
 }
 """
 
+CONVOLUTIONS = """
+<ir_version: 8, opset_import: ["" : 17]>
+convolutions (bool c, float[1, 16, 8, 8] x, float[16, 16, 3, 3] w) => (y) {
+   a = Conv <pads = [1, 1, 1, 1]> (x, w)
+   b = Conv <pads = [1, 1, 1, 1]> (a, w)
+   y = If (c) <
+      then_branch: graph = convolve () => (float[1, 16, 8, 8] p) { p = Conv <pads = [1, 1, 1, 1]> (b, w) },
+      else_branch: graph = add () => (float[1, 16, 8, 8] q) {
+         s = ReduceSum <keepdims: int = 1> (b)
+         q = Add (b, s)
+      }>
+}
+"""
+
 
 def model(text: str) -> onnx.ModelProto:
     """A model from ONNX's own text."""
