@@ -40,8 +40,8 @@ class LaneLoop:
     count: str | None = None
 
 
-# How many vectors of columns are reduced at once, and the ops in a step of such a reduction.
-_VECTORS_OF_COLUMNS, _FEW_STEPS = 4, 6
+# How many vectors are reduced at once, and the ops in a step of such a reduction.
+_VECTORS_AT_ONCE, _FEW_STEPS = 4, 6
 
 # How two values are combined, and the lanes of one vector.
 _COMBINE = {
@@ -178,8 +178,11 @@ class LaneSource(PythonSource):
             with self.nested(extents, indices):
                 self.ops_but_last(op.body.block)
             return
+        several = [lanes * _VECTORS_AT_ONCE] if _runs_down_columns(op.body.block, indices[-1]) else []
         with self.nested(extents[:-1], indices[:-1]):
-            self.over_lanes(op.body.block, extents[-1], indices[-1], lanes, lambda: self.ops_but_last(op.body.block))
+            self.over_lanes(
+                op.body.block, extents[-1], indices[-1], [*several, lanes], lambda: self.ops_but_last(op.body.block)
+            )
 
     def ops_but_last(self, block: Block) -> SSAValue | None:
         """Write the ops of a block; gives the first value that it ends with."""
@@ -229,22 +232,18 @@ class LaneSource(PythonSource):
             self._advance(names[:-1], lengths[:-1])
 
     def over_lanes(
-        self, block: Block, extent: SSAValue, index: SSAValue, lanes: int, body: Callable[[], object]
+        self, block: Block, extent: SSAValue, index: SSAValue, widths: Sequence[int], body: Callable[[], object]
     ) -> None:
-        """`body` for whole vectors of iterations, then for the rest of them."""
+        """`body` for vectors of iterations of each width, the widest first, then for the rest of them."""
         name, length = self.names.define(index), self.expression(extent)
         varying = frozenset(varying_values(block, [index]))
         outer, start = self.loop, "0"
-        if _runs_down_columns(block, index):
-            wide = lanes * _VECTORS_OF_COLUMNS
-            self.loop = LaneLoop(index, wide, varying)
-            with self.block_of(f"for {name} in range(0, {length.within(SUM)} - {wide - 1}, {wide}):"):
+        for lanes in widths:
+            self.loop = LaneLoop(index, lanes, varying)
+            with self.block_of(f"for {name} in range({start}, {length.within(SUM)} - {lanes - 1}, {lanes}):"):
                 body()
-            start = f"{length.within(PRODUCT)} // {wide} * {wide}"
-        self.loop = LaneLoop(index, lanes, varying)
-        with self.block_of(f"for {name} in range({start}, {length.within(SUM)} - {lanes - 1}, {lanes}):"):
-            body()
-        rest = self.names.fresh("rest")
+            start = f"{length.within(PRODUCT)} // {lanes} * {lanes}"
+        rest, lanes = self.names.fresh("rest"), widths[-1]
         self.line(f"{rest} = {length.within(PRODUCT)} % {lanes}")
         self.loop = LaneLoop(index, lanes, varying, rest)
         with self.block_of(f"if {rest} > 0:"):
@@ -274,22 +273,26 @@ class LaneSource(PythonSource):
         if self.loop is not None:
             raise CompileError(f"{name_of(op)}: a reduction over lanes stands inside of a loop over lanes")
         neutral = self.neutral(op)
-        partial = self.names.fresh("partial")
-        self.line(f"{partial} = splat({neutral}, {lanes})")
+        widths = [lanes * _VECTORS_AT_ONCE, lanes] if _is_short(op) else [lanes]
+        partials = {width: self.names.fresh("partial") for width in widths}
+        for width, partial in partials.items():
+            self.line(f"{partial} = splat({neutral}, {width})")
 
         def add() -> None:
             value = self.ops_but_last(op.body.block)
             assert value is not None
             assert self.loop is not None
-            text, count = self.vector_text(value), self.loop.count
+            text, count, partial = self.vector_text(value), self.loop.count, partials[self.loop.lanes]
             kept = Expression(text if count is None else f"keep_first({text}, {count}, {neutral})")
             self.line(f"{partial} = {self.combined(op, partial, kept)}")
 
         extents, indices = list(op.extents), list(op.body.block.args)
         with self.nested(extents[:-1], indices[:-1]):
-            self.over_lanes(op.body.block, extents[-1], indices[-1], lanes, add)
-        across = Expression(f"{_ACROSS[op.kind.data]}({partial})")
-        self.define(op.result, self.combined(op, self.text(op.init, SUM), across))
+            self.over_lanes(op.body.block, extents[-1], indices[-1], widths, add)
+        total = self.text(op.init, SUM)
+        for partial in partials.values():
+            total = self.combined(op, total, Expression(f"{_ACROSS[op.kind.data]}({partial})"))
+        self.define(op.result, total)
 
     def combined(self, op: ReduceOp, total: str, value: Expression) -> str:
         """The text of a total and a value combined."""
@@ -327,11 +330,16 @@ def _runs_down_columns(block: Block, index: SSAValue) -> bool:
     of memory, and need not wait for each other.
     """
     reductions = [op for op in block.ops if isinstance(op, ReduceOp)]
-    if len(reductions) != 1 or sum(1 for _ in reductions[0].body.walk()) > _FEW_STEPS:
+    if len(reductions) != 1 or not _is_short(reductions[0]):
         return False
     loads = [op for op in reductions[0].body.walk() if isinstance(op, LoadOp) and index in op.indices]
     steps = [stride_values(op)[list(op.indices).index(index)] for op in loads]
     return bool(steps) and all(step == 1 for step in steps)
+
+
+def _is_short(op: ReduceOp) -> bool:
+    """Whether several vectors at once take few registers, so that none has to wait for the one before it."""
+    return sum(1 for _ in op.body.walk()) <= _FEW_STEPS
 
 
 def lanes_of(op: Operation) -> int:

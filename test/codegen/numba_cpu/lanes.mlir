@@ -56,18 +56,23 @@ kernel.func @box(%y: memref<?xf64>, %n: index, %m: index) {
   kernel.return
 }
 
-// Each lane reduces what falls to it; lanes beyond the end count as the neutral element.
+// Each lane reduces what falls to it, four vectors at once where there are as many; lanes beyond the end count as the
+// neutral element.
 // CHECK-LABEL: def largest(params, worker, workers):
-// CHECK:               partial = splat(int32(-2147483648), 16)
-// CHECK-NEXT:          for j in range(0, n - 15, 16):
-// CHECK-NEXT:              v = load(x, j, 16)
+// CHECK:               partial = splat(int32(-2147483648), 64)
+// CHECK-NEXT:          partial_1 = splat(int32(-2147483648), 16)
+// CHECK-NEXT:          for j in range(0, n - 63, 64):
+// CHECK-NEXT:              v = load(x, j, 64)
 // CHECK-NEXT:              partial = maximum(partial, v)
+// CHECK-NEXT:          for j in range(n // 64 * 64, n - 15, 16):
+// CHECK-NEXT:              v = load(x, j, 16)
+// CHECK-NEXT:              partial_1 = maximum(partial_1, v)
 // CHECK-NEXT:          rest = n % 16
 // CHECK-NEXT:          if rest > 0:
 // CHECK-NEXT:              j = n - rest
 // CHECK-NEXT:              v = load_first(x, j, 16, rest)
-// CHECK-NEXT:              partial = maximum(partial, keep_first(v, rest, int32(-2147483648)))
-// CHECK-NEXT:          most = maximum(int32(7), maximum_of_lanes(partial))
+// CHECK-NEXT:              partial_1 = maximum(partial_1, keep_first(v, rest, int32(-2147483648)))
+// CHECK-NEXT:          most = maximum(maximum(int32(7), maximum_of_lanes(partial)), maximum_of_lanes(partial_1))
 // CHECK-NEXT:          y[i] = most
 kernel.func @largest(%x: memref<?xi32>, %y: memref<?xi32>, %n: index) {
   %one = arith.constant 1 : index
