@@ -12,7 +12,10 @@ _DEPTH_OF_WARP = 64  # hidden units that a warp best multiplies
 _REGISTERS, _MOST_REGISTERS = 65536, 255  # of a multiprocessor, of a thread
 _OTHER_REGISTERS = 64  # of a thread, beside weights
 _MOST_WARPS = 16
-_STEP, _WARP_STEP = 1.2, 0.02  # estimated microseconds of a step: the way through memory, and per warp
+# Microseconds of a step, fitted to measurements on an H200: the way of a number through memory; what each block, warp
+# and register of weights adds; a register in single precision for each further sequence; and for each further
+# round of loads that a thread makes, what each block adds that reads at the same time.
+_STEP, _BLOCK, _WARP, _REGISTER, _SEQUENCE, _ROUND = 0.68, 0.0025, 0.02, 0.003, 0.001, 0.0008
 
 
 @dataclass(frozen=True)
@@ -92,8 +95,11 @@ class PersistentShape:
 
     def microseconds(self, steps: int) -> float:
         """About how long the steps take."""
-        products = self.weight_registers * (self.column_tiles if self.half else self.batch) / 1000
-        return 5 + steps * (_STEP + _WARP_STEP * self.warps + products)
+        further = self.column_tiles - 1 if self.half else self.batch - 1
+        products = self.weight_registers * (_REGISTER + _SEQUENCE * further)
+        rounds = -(-self.batch * self.units // (self.threads * (4 if self.half else 2)))
+        waiting = _STEP + self.blocks * (_BLOCK + _ROUND * (rounds - 1))
+        return 5 + steps * (waiting + _WARP * self.warps + products)
 
 
 def shapes_for(gates: int, hidden: int, batch: int, half: bool) -> list[PersistentShape]:

@@ -178,4 +178,5 @@ def test_an_op_with_a_region_that_is_empty() -> None:
     module, context = fused_recurrent(recurrent_model("LSTM", hidden=64)[0])
     select_tactics(module, context, Target("cuda"), Tuning(FakeTimer(lambda place: 4 - place)), _silent)
     (layer,) = [op for op in module.walk() if isinstance(op, RnnOp)]
-    assert layer.attributes["fused.tactic"] == StringAttr("cuda_persistent:w1")
+    assert isinstance(chosen := layer.attributes["fused.tactic"], StringAttr)
+    assert chosen.data.startswith("cuda_persistent:")

@@ -69,3 +69,11 @@ def test_registers_hold_the_weights() -> None:
         for batch in (1, 8):
             for half in (True, False):
                 assert shapes_for(4, hidden, batch, half), (hidden, batch, half)
+
+
+def test_more_sequences_get_more_warps() -> None:
+    def best(batch: int) -> int:
+        return min(shapes_for(4, 512, batch, half=True), key=lambda shape: shape.microseconds(512)).warps
+
+    assert best(1) == 8
+    assert best(32) == 16
