@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.epilogue import accumulator_type
-from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.dialects.symbolic import Dim, ceil_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
@@ -44,6 +44,18 @@ class Factor:
     batch: tuple[int, ...]
     by_depth: bool
     known: bool
+
+    @property
+    def is_one_matrix(self) -> bool:
+        """Whether the matrices of the batch lie one below the other."""
+        sizes, steps = self.memory.sizes, self.memory.steps
+        below = all(steps[axis] == steps[axis + 1] * sizes[axis + 1] for axis in range(len(self.batch)))
+        return not self.known and not self.by_depth and below
+
+    def joined(self, rows: Dim) -> Factor:
+        """The batch as one matrix."""
+        sizes, steps = (rows, self.memory.sizes[-1]), self.memory.steps[-2:]
+        return replace(self, memory=replace(self.memory, sizes=sizes, steps=steps), batch=())
 
     def source(self, k: KernelBuilder, own: int) -> MatrixSource:
         return MatrixSource(k, self.memory, own, self.batch, by_depth=self.by_depth, known=self.known)
@@ -91,15 +103,25 @@ def _work(op: MatmulOp, lowering: Lowering) -> GroupWork | None:
         return None
     left, right = _operands(op)
     factors = [_factor(one, op, lowering, pack=False) for one in (left, right)]
-    if None in factors:
+    if factors[0] is None or factors[1] is None:
         return None
-    *batch, rows, columns = dims(op.output.type)
+    batch, rows, columns = _shape(op, factors[0])
     depth = dims(left.value.type)[left.deep]
     few = any(isinstance(size, int) and size <= _FEW for size in (rows, columns))
     if few or depth == 0:
         return None
-    piece = kind.depth if factors[1] is not None and factors[1].by_depth else 1
+    piece = kind.depth if factors[1].by_depth else 1
     return GroupWork.of(rows, columns, batch, depth, kind, lowering, piece, large_extras(op, op.extras))
+
+
+def _shape(op: MatmulOp, left: Factor) -> tuple[tuple[Dim, ...], Dim, Dim]:
+    """The batch, rows and columns of the product: the batch is more rows where all entries have the same columns."""
+    *batch, rows, columns = dims(op.output.type)
+    entries = [size for axis, size in enumerate(batch) if axis not in left.batch]
+    shared = all(size == 1 for size in dims(op.rhs.type)[:-2]) and all(size == 1 for size in entries)
+    if shared and left.is_one_matrix:
+        return (), product(batch) * rows, columns
+    return tuple(batch), rows, columns
 
 
 def _kind(op: MatmulOp, lowering: Lowering) -> Kind | None:
@@ -154,18 +176,15 @@ def _build(op: MatmulOp, tile: GroupTile, lowering: Lowering) -> None:
     left, right = (_factor(one, op, lowering, pack=True) for one in _operands(op))
     assert left is not None
     assert right is not None
-    *batch, rows, columns = dims(op.output.type)
+    batch, rows, columns = _shape(op, left)
     one, _ = _operands(op)
     depth: Dim = dims(one.value.type)[one.deep]
     last = rank(op.output.type) - 1
+    axes = tuple(range(last))
+    shape = ResultShape((), axes, last) if not batch else ResultShape(axes[:-1], axes[-1:], last)
     k = lowering.kernel("matmul")
-    epilogue = RowEpilogue(
-        k,
-        op,
-        (list(op.extras), list(op.access)),
-        ResultShape(tuple(range(last - 1)), (last - 1,), last),
-        lowering,
-    )
-    sizes = GroupSizes(rows, columns, tuple(batch), ceil_div(depth, kind.depth))
+    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), shape, lowering)
+    sizes = GroupSizes(rows, columns, batch, ceil_div(depth, kind.depth))
+    left = left.joined(rows) if left.batch and not batch else left
     sources = left.source(k, tile.rows), right.source(k, tile.columns)
     GroupProduct(k, tile, sizes, kind, sources, epilogue).build(op)

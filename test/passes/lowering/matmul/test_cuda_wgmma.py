@@ -84,6 +84,14 @@ def test_batches_broadcast(batch: tuple[tuple[int, ...], tuple[int, ...]], choic
     check((33, 24, 40), choice, batch=batch)
 
 
+def test_a_batch_with_the_same_columns_is_more_rows() -> None:
+    check((20, 24, 40), "64x64s2", batch=((2, 3), (1, 1)))
+    text = product_text((5, 20, 64), (1, 24, 64), (5, 20, 24), "f16", (False, True))
+    module, context = parse_module(forced(text, "64x64s2"))
+    run_passes(module, context, "convert-fused-to-kernel{target=cuda}")
+    assert 'sizes = ["100", "64"]' in str(module)
+
+
 @pytest.mark.parametrize("flip", [False, True])
 def test_known_operands_are_packed(flip: bool) -> None:
     rng = np.random.default_rng(1)
