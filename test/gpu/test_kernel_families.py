@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from attentions import SMALL
-from contractions import DTYPES, PROBLEMS, TOLERANCE, Problem, convolution_text, product_text
+from contractions import DTYPES, PROBLEMS, TOLERANCE, Problem, channels_last_text, convolution_text, product_text
 from device_engine import engine_of
 from lowered_network import parse_module
 
@@ -81,6 +81,52 @@ def test_convolutions(name: str, element: str, tactic: str) -> None:
 def test_convolutions_of_networks(problem: Problem, element: str) -> None:
     inputs = random({"x": problem.input, "r": problem.output}, element)
     check(convolution_text(problem, element), inputs, TOLERANCE[element])
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+@pytest.mark.parametrize("flips", list(product((False, True), (False, True))))
+@pytest.mark.parametrize("choice", ["64x64s6", "64x64s4c4", "64x128s7", "128x128s6", "128x256s4"])
+def test_products_by_warpgroups(choice: str, flips: tuple[bool, bool], element: str) -> None:
+    rows, columns, depth = 200, 264, 1032
+    shapes = {
+        "x": (depth, rows) if flips[0] else (rows, depth),
+        "w": (columns, depth) if flips[1] else (depth, columns),
+        "b": (columns,),
+    }
+    text = product_text(shapes["x"], shapes["w"], (rows, columns), element, flips)
+    text = text.replace("{transpose_lhs", f'{{fused.tactic = "cuda_wgmma:{choice}", transpose_lhs')
+    check(text, random(shapes, element), TOLERANCE[element])
+
+
+WINDOWS = {
+    "64x64s3": Problem((2, 72, 19, 17), (40, 72, 3, 3), stride=(2,), pre=(1,)),
+    "128x64s3": Problem((1, 16, 22, 20), (72, 16, 3, 2), (1, 2), (2, 1), pre=(1, 0), post=(2, 1), residual=True),
+    "64x32s3": Problem((1, 8, 5, 6, 7), (9, 8, 2, 3, 2), stride=(1, 2, 1), pre=(0, 1, 1), post=(1, 1, 0)),
+    "64x64s6c8": Problem((1, 512, 7, 7), (512, 512, 3, 3), pre=(1,), post=(1,), residual=True),
+}
+
+
+@pytest.mark.parametrize("choice", WINDOWS)
+def test_convolutions_by_warpgroups(choice: str) -> None:
+    problem = WINDOWS[choice]
+    inputs = random({"x": problem.input, "r": problem.output}, "f16")
+    text = channels_last_text(problem, "f16")
+    text = text.replace("{stride", f'{{fused.tactic = "cuda_wgmma:{choice}", stride', 1)
+    check(text, inputs, TOLERANCE["f16"])
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem((2, 3, 45, 41), (40, 3, 7, 7), stride=(2,), pre=(3,), post=(3,)),
+        Problem((2, 12, 29, 22), (24, 12, 3, 5), stride=(1, 2), pre=(1,), post=(1,)),
+    ],
+)
+def test_convolutions_of_few_channels_by_warpgroups(problem: Problem) -> None:
+    inputs = random({"x": problem.input, "r": problem.output}, "f16")
+    text = convolution_text(problem, "f16")
+    text = text.replace("{stride", '{fused.tactic = "cuda_wgmma_rows:64x32s4", stride', 1)
+    check(text, inputs, TOLERANCE["f16"])
 
 
 @pytest.mark.parametrize("element", ["f32", "f16", "f64"])
