@@ -179,7 +179,7 @@ def test_pointwise(shape: tuple[int, int, int]) -> None:
     check(text, random({"x": shape, "b": (shape[1],)}, "f32"), 1e-6)
 
 
-@pytest.mark.parametrize("tactic", ["cuda_flash", "generic"])
+@pytest.mark.parametrize("tactic", ["cuda_groups", "cuda_flash", "generic"])
 @pytest.mark.parametrize("name", ["several blocks", "causal", "mask per key", "mask selects", "bfloat16"])
 def test_attention(name: str, tactic: str) -> None:
     case = SMALL[name]

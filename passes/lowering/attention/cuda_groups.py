@@ -43,7 +43,7 @@ _REGISTERS = {2: (40, 232), 3: (32, 160)}
 
 def choices(op: Operation, lowering: Lowering) -> list[str]:
     assert isinstance(op, AttentionOp)
-    return [shape.name for shape in _shapes(op, lowering) if shape.tile]
+    return [shape.name for shape in _shapes(op, lowering)]
 
 
 def cost(op: Operation, lowering: Lowering, choice: str) -> float:

@@ -19,7 +19,7 @@ from mlirt.passes.lowering.attention.flash_shape import FlashWork, shapes_for
 @pytest.mark.parametrize("name", SMALL)
 def test_small(name: str) -> None:
     case = SMALL[name]
-    lowered = check_on_threads(case.text(), case.inputs(), tolerance=TOLERANCE[case.element])
+    lowered = check_on_threads(case.text(), case.inputs(), tactic="cuda_flash", tolerance=TOLERANCE[case.element])
     assert kernel_names(lowered) == ["attention"]
 
 
