@@ -75,7 +75,9 @@ def _product(op: Operation, lowering: Lowering) -> Product | None:
         return None
     window = _window(op, channels, groups, lowering)
     steps = partial(_steps, window)
-    return Product(Problem(sizes, element, lowering, steps, _is_scattered(op, lowering)), window, weights)
+    one_by_one = is_half(element) and window.wide == 1
+    is_scattered = one_by_one or _is_scattered(op, lowering)
+    return Product(Problem(sizes, element, lowering, steps, is_scattered), window, weights)
 
 
 def _is_scattered(op: ConvolutionOp, lowering: Lowering) -> bool:
