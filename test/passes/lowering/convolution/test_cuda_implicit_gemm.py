@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 
-def check(problem: Problem, element: str, tactic: str = "cuda") -> list[str]:
+def check(problem: Problem, element: str, tactic: str = "cuda_implicit_gemm") -> list[str]:
     """Compare a convolution; returns the kernels that it became."""
     rng = np.random.default_rng(0)
     shapes = {"x": problem.input, "r": problem.output}
