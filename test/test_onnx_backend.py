@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 from onnx.backend.base import Backend
 from onnx_models import model_of, numbers, one_node
 
+import mlirt
 import mlirt.onnx_backend as backend
 from mlirt.errors import InvalidInputError, UnsupportedError
 
@@ -111,3 +112,32 @@ def test_cases_of_onnx(op_type: str) -> None:
         for inputs, outputs in case.data_sets:
             for got, want in zip(backend.prepare(case.model).run(list(inputs)), outputs, strict=True):
                 np.testing.assert_allclose(got, want, rtol=case.rtol, atol=1e-5)
+
+
+def test_softmax_in_bfloat16_is_compiled_but_not_compared() -> None:
+    """ONNX's own numbers are less exact there than ours."""
+    nodes = [
+        helper.make_node("Cast", ["x"], ["narrow"], to=TensorProto.BFLOAT16),
+        helper.make_node("Softmax", ["narrow"], ["y"], name="soft"),
+    ]
+    ends = [("x", TensorProto.FLOAT), ("y", TensorProto.BFLOAT16)]
+    x, y = (helper.make_tensor_value_info(name, kind, [2, 8]) for name, kind in ends)
+    model = helper.make_model(helper.make_graph(nodes, "soft", [x], [y]), ir_version=10)
+    with pytest.raises(UnsupportedError, match=r"Softmax \(node 'soft'\) in bfloat16.*mlirt.compile runs"):
+        backend.prepare(model)
+    found = mlirt.compile(model, target="cpu").run({"x": numbers(2, 8)})["y"].astype(np.float64)
+    np.testing.assert_allclose(found.sum(1), 1.0, rtol=2e-2)
+
+
+def test_blocked_quantisation_gives_onnx_s_numbers() -> None:
+    """ONNX's case wants a `TensorProto` for an array, so that its numbers are compared here."""
+    from onnx import numpy_helper
+    from onnx.backend.test.case.node import collect_testcases
+
+    (case,) = [
+        one for one in collect_testcases("QuantizeLinear") if one.name == "test_quantizelinear_blocked_symmetric"
+    ]
+    data: Any = case.data_sets
+    ((inputs, (want,)),) = data
+    (found,) = backend.prepare(case.model).run(list(inputs))
+    np.testing.assert_array_equal(found, numpy_helper.to_array(want))
