@@ -139,5 +139,6 @@ def test_blocked_quantisation_gives_onnx_s_numbers() -> None:
     ]
     data: Any = case.data_sets
     ((inputs, (want,)),) = data
+    assert case.model is not None
     (found,) = backend.prepare(case.model).run(list(inputs))
     np.testing.assert_array_equal(found, numpy_helper.to_array(want))
