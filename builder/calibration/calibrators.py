@@ -52,9 +52,9 @@ class IInt8Calibrator(ABC):
     def get_algorithm(self) -> CalibrationAlgoType:
         return self.algorithm
 
+    @abstractmethod
     def threshold(self, histogram: Histogram) -> float:
         """Where the range of a tensor ends."""
-        raise NotImplementedError
 
 
 class IInt8EntropyCalibrator2(IInt8Calibrator):

@@ -18,7 +18,7 @@ from mlirt.dialects.tensor_types import dims, element_of, rank
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.typical_sizes import typical, typical_values
-from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, best, cost_of, names_of
+from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, cost_of, names_of, tile_of
 from mlirt.passes.lowering.warpgroups.group_product import GroupProduct, GroupSizes
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
@@ -42,24 +42,19 @@ _REACH = {1: 1 << 15, 2: 1 << 7, 3: 1 << 4}
 def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
     """The configurations that apply to a convolution, the cheapest first."""
     assert isinstance(op, ConvolutionOp)
-    work = _work(op, lowering)
-    return [] if work is None else names_of(work)
+    return names_of(_work(op, lowering))
 
 
 def cost(op: Operation, lowering: Lowering, choice: str) -> float:
     """Microseconds that a convolution takes, about."""
     assert isinstance(op, ConvolutionOp)
-    work = _work(op, lowering)
-    return float("inf") if work is None else cost_of(work, choice)
+    return cost_of(_work(op, lowering), choice)
 
 
 def lower(op: Operation, lowering: Lowering) -> bool:
     assert isinstance(op, ConvolutionOp)
-    work = _work(op, lowering)
-    if work is None:
-        return False
-    tile = GroupTile.named(lowering.choice(op)) or best(work)
-    if tile is None or not work.allows(tile):
+    tile = tile_of(_work(op, lowering), lowering.choice(op))
+    if tile is None:
         return False
     _build(op, tile, lowering)
     return True

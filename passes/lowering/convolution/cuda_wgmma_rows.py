@@ -22,7 +22,7 @@ from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.passes.lowering.convolution.cuda_wgmma import images_of, is_within_reach, kind_of, pixels_of
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.typical_sizes import typical, typical_values
-from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, best, cost_of, names_of
+from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, cost_of, names_of, tile_of
 from mlirt.passes.lowering.warpgroups.group_product import GroupProduct, GroupSizes
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
@@ -68,8 +68,7 @@ class Rows:
 def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
     """The configurations that apply to a convolution, the cheapest first."""
     assert isinstance(op, ConvolutionOp)
-    work = _work(op, lowering)
-    return [] if work is None else names_of(work)
+    return names_of(_work(op, lowering))
 
 
 def cost(op: Operation, lowering: Lowering, choice: str) -> float:
@@ -84,11 +83,8 @@ def cost(op: Operation, lowering: Lowering, choice: str) -> float:
 
 def lower(op: Operation, lowering: Lowering) -> bool:
     assert isinstance(op, ConvolutionOp)
-    work = _work(op, lowering)
-    if work is None:
-        return False
-    tile = GroupTile.named(lowering.choice(op)) or best(work)
-    if tile is None or not work.allows(tile):
+    tile = tile_of(_work(op, lowering), lowering.choice(op))
+    if tile is None:
         return False
     _build(op, tile, lowering)
     return True

@@ -102,13 +102,23 @@ def best(work: GroupWork) -> GroupTile | None:
     return min(fitting, key=work.cycles, default=None)
 
 
-def names_of(work: GroupWork) -> list[str]:
+def tile_of(work: GroupWork | None, name: str) -> GroupTile | None:
+    """The tile of a name, else the best one; None where there is no work for warpgroups, or the tile cannot do it."""
+    tile = None if work is None else GroupTile.named(name) or best(work)
+    return tile if work is not None and tile is not None and work.allows(tile) else None
+
+
+def names_of(work: GroupWork | None) -> list[str]:
     """The tiles that are of use, the cheapest first, without those that are far from it."""
+    if work is None:
+        return []
     fitting = sorted(filter(work.fits, TILES), key=work.cycles)
     return [tile.name for tile in fitting if work.cycles(tile) <= _FAR * work.cycles(fitting[0])][:_MOST]
 
 
-def cost_of(work: GroupWork, name: str) -> float:
-    """Microseconds with the tile of a name."""
+def cost_of(work: GroupWork | None, name: str) -> float:
+    """Microseconds with the tile of a name; infinitely many without one."""
     tile = GroupTile.named(name)
-    return float("inf") if tile is None or not tile.fits else work.cycles(tile) / _CYCLES_PER_MICROSECOND
+    return (
+        float("inf") if work is None or tile is None or not tile.fits else work.cycles(tile) / _CYCLES_PER_MICROSECOND
+    )
