@@ -83,6 +83,12 @@ def is_unsigned(element: Attribute) -> bool:
     return element in _UNSIGNED
 
 
+def integer_range(element: Attribute) -> tuple[int, int]:
+    """The least and the greatest number of an integer element type."""
+    bits = 1 if is_bool(element) else 8 * byte_width(element)
+    return (0, 2**bits - 1) if is_unsigned(element) or bits == 1 else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
 @lru_cache(maxsize=8192)
 def _cached_tensor(
     element: Attribute,

@@ -24,7 +24,8 @@ from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.epilogue import EpilogueOp
 from mlirt.dialects.fused.fused_op import bind_dims, numbers_of
 from mlirt.dialects.integer_list import integer_list
-from mlirt.dialects.tensor_types import channels, dims
+from mlirt.dialects.tensor_op import require
+from mlirt.dialects.tensor_types import channels, dims, element_of, integer_range, is_float
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -35,7 +36,8 @@ class MatmulOp(EpilogueOp):
     """`result[b.., m, n] = epilogue(sum over k of lhs[b.., m, k] * rhs[b.., k, n], extras..)`.
 
     Operands have equal rank of at least 2 and leading (batch) dimensions that broadcast; a transposed operand is stored
-    `[.., k, m]` or `[.., n, k]`. C1: one access per extra operand.
+    `[.., k, m]` or `[.., n, k]`. Bytes, signed or not in any combination, are summed exactly in an i32 accumulator,
+    which wraps. C1: one access per extra operand.
 
     Example: `%y = fused.matmul %a, %b, %bias {access = [#fused.access<["d1"]>], transpose_rhs = true} : (..) -> .. {
     ^bb0(%acc: f32, %b0: f32): .. }`
@@ -96,10 +98,12 @@ class ConvolutionOp(EpilogueOp):
     """`result[n, k, p..] = epilogue(sum over c, r of input[n, c, p * stride + r * dilation - pre] * kernel[k, c, r],
     extras..)`.
 
-    The kernel is `[k, c / groups, window..]`; cells outside of the input count as zero. With `transposed` the op is the
-    deconvolution whose kernel is `[c, k / groups, window..]`: `result[n, k, p * stride + r * dilation - pre] += ...`,
-    cropped by `post` and lengthened by the result type. A bias is an extra operand with access `["d1"]`. C1: one
-    access per extra operand.
+    The kernel is `[k, c / groups, window..]`; cells outside of the input hold `padding_value`, which is the zero point
+    of quantised inputs. With `transposed` the op is the deconvolution whose kernel is `[c, k / groups, window..]`:
+    `result[n, k, p * stride + r * dilation - pre] += ...`, cropped by `post` and lengthened by the result type. A bias
+    is an extra operand with access `["d1"]`. Bytes, signed or not in any combination, are summed exactly in an i32
+    accumulator, which wraps. C1: one access per extra operand. C2: the padding value is one that the input's elements
+    can have; it is 0 for floating-point inputs and with `transposed`.
 
     On blocked tensors (`trt.dims` with channels) the input is `[n, c / block, h, w, block]`, and `channels` in its
     type tells c; the kernel stays as it is. A planar input with a blocked result is legal.
@@ -114,6 +118,7 @@ class ConvolutionOp(EpilogueOp):
     dilation = prop_def(DenseArrayBase.constr(i64))
     pre_padding = prop_def(DenseArrayBase.constr(i64))
     post_padding = prop_def(DenseArrayBase.constr(i64))
+    padding_value = prop_def(IntegerAttr, default_value=IntegerAttr(0, i64))
     groups = prop_def(IntegerAttr, default_value=IntegerAttr(1, i64))
     transposed = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
     access = prop_def(ArrayAttr[AccessAttr], default_value=ArrayAttr[AccessAttr]([]))
@@ -137,6 +142,7 @@ class ConvolutionOp(EpilogueOp):
         post_padding: Sequence[int],
         groups: int = 1,
         transposed: bool = False,
+        padding_value: int = 0,
         extras: Sequence[SSAValue] = (),
         access: Sequence[AccessAttr] = (),
     ):
@@ -147,6 +153,7 @@ class ConvolutionOp(EpilogueOp):
                 "dilation": integer_list(dilation),
                 "pre_padding": integer_list(pre_padding),
                 "post_padding": integer_list(post_padding),
+                "padding_value": IntegerAttr(padding_value, i64),
                 "groups": IntegerAttr(groups, i64),
                 "transposed": BoolAttr.from_bool(transposed),
                 "access": ArrayAttr(access),
@@ -162,24 +169,25 @@ class ConvolutionOp(EpilogueOp):
 
     def verify_(self) -> None:
         self.check_epilogue(self.extras, list(self.access), self.epilogue)
+        value, element = self.padding_value.value.data, element_of(self.input.type)
+        low, high = (0, 0) if is_float(element) or self.transposed.value.data else integer_range(element)
+        require(low <= value <= high, f"C2: {self.name}: the padding value {value} is not between {low} and {high}")
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
-        from mlirt.dialects.fused.convolution_reference import convolve, convolve_transposed
+        from mlirt.dialects.fused.convolution_reference import convolve_transposed
 
-        groups = self.groups.value.data
         if is_blocked(self.output.type):
             return [self._blocked_reference(arrays)]
         if self.transposed.value.data:
+            groups = self.groups.value.data
             shape = numbers_of(dims(self.output.type)[2:], bind_dims(self, arrays))
             accumulator = convolve_transposed(arrays[0], arrays[1], self.spatial(), groups, shape)
         else:
-            accumulator = convolve(arrays[0], arrays[1], self.spatial(), groups)
+            accumulator = self._sum(arrays[0], arrays[1])
         return [self.apply_epilogue(accumulator, arrays, list(self.access), self.epilogue)]
 
     def _blocked_reference(self, arrays: Sequence[Array]) -> Array:
         """The same sum on plain arrays, put into blocks before the epilogue; lanes beyond the last channel are zero."""
-        from mlirt.dialects.fused.convolution_reference import convolve
-
         source, count, lanes = arrays[0], channels(self.output.type), dims(self.output.type)[-1]
         assert isinstance(count, int)
         assert isinstance(lanes, int)
@@ -187,6 +195,11 @@ class ConvolutionOp(EpilogueOp):
             own = channels(self.input.type)
             assert isinstance(own, int)
             source = unblock_array(source, own)
-        accumulator = block_array(convolve(source, arrays[1], self.spatial(), self.groups.value.data), lanes)
+        accumulator = block_array(self._sum(source, arrays[1]), lanes)
         result = self.apply_epilogue(accumulator, arrays, list(self.access), self.epilogue)
         return block_array(unblock_array(result, count), lanes)
+
+    def _sum(self, source: Array, kernel: Array) -> Array:
+        from mlirt.dialects.fused.convolution_reference import convolve
+
+        return convolve(source, kernel, self.spatial(), self.groups.value.data, self.padding_value.value.data)

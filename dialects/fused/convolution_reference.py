@@ -1,4 +1,4 @@
-"""Convolution and its transpose on NumPy arrays, any number of spatial dimensions, accumulated in double precision."""
+"""Convolution and its transpose on NumPy arrays, any rank, accumulated in double precision or int64."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 Spatial = Sequence[tuple[int, int, int, int]]
 
 
-def convolve(x: Array, kernel: Array, spatial: Spatial, groups: int) -> Array:
-    """Cross-correlation of `[n, c, ..]` with `[k, c / groups, ..]`; zeros outside, negative padding crops."""
+def convolve(x: Array, kernel: Array, spatial: Spatial, groups: int, padding_value: int = 0) -> Array:
+    """Cross-correlation of `[n, c, ..]` with `[k, c / groups, ..]`; negative padding crops."""
     import numpy as np
 
     wide = np.float64 if x.dtype.kind in "fV" else np.int64
-    x, kernel = _pad(x.astype(wide), spatial), kernel.astype(wide)
+    x, kernel = _pad(x.astype(wide), spatial, padding_value), kernel.astype(wide)
     window = kernel.shape[2:]
     out = [(x.shape[2 + i] - d * (window[i] - 1) - 1) // s + 1 for i, (s, d, _, _) in enumerate(spatial)]
     result = np.zeros((x.shape[0], groups, kernel.shape[0] // groups, *out), wide)
@@ -58,11 +58,11 @@ def convolve_transposed(x: Array, kernel: Array, spatial: Spatial, groups: int, 
     return result.reshape(batch, -1, *full)[(..., *crop)]
 
 
-def _pad(x: Array, spatial: Spatial) -> Array:
+def _pad(x: Array, spatial: Spatial, value: int) -> Array:
     import numpy as np
 
     for axis, (_, _, pre, post) in enumerate(spatial, start=2):
         cut = slice(max(0, -pre), x.shape[axis] - max(0, -post))
         x = x[(slice(None),) * axis + (cut,)]
     widths = [(0, 0), (0, 0), *((max(0, pre), max(0, post)) for _, _, pre, post in spatial)]
-    return np.pad(x, widths)
+    return np.pad(x, widths, constant_values=value)

@@ -83,6 +83,7 @@ def _expand(op: ConvolutionOp, store: WeightStore) -> None:
         pre_padding=_behind(0, op.pre_padding),
         post_padding=_behind(0, op.post_padding),
         groups=op.groups.value.data,
+        padding_value=op.padding_value.value.data,
         extras=extras,
         access=accesses,
     )

@@ -22,15 +22,18 @@ PRIORITY = 0
 
 
 def lower(op: Operation, lowering: Lowering) -> bool:
-    """`parallel (n, k, p..) { reduce (c, taps) { x * w where inside }; epilogue; store }`."""
+    """`parallel (n, k, p..) { reduce (c, taps) { x * w where inside }; epilogue; store }`; padding that is not zero
+    takes part in the sum.
+    """
     assert isinstance(op, ConvolutionOp)
     space, places = dims(op.output.type), lowering.placements
     accumulator = accumulator_of(op.epilogue)
     k = lowering.kernel("convolution")
     extras = [affine(value, places[value], one, len(space)) for value, one in zip(op.extras, op.access, strict=True)]
     code = NestCode(k, Nest.of(space, [*extras, whole(op.output, lowering)]).ordered(-1))
-    source = ConvolutionOperands(k, op)
+    source, padding = ConvolutionOperands(k, op), op.padding_value.value.data
     zero = number(k, 0, accumulator)
+    outside = number(k, padding, accumulator)
     with k.parallel(code.extents()) as here:
         loops = [code.original(axis, here) for axis in range(len(space))]
         channel, exists = source.channel(loops)
@@ -41,14 +44,17 @@ def lower(op: Operation, lowering: Lowering) -> bool:
             depth, taps = at[0], at[1:]
             cells, inside = source.cells(starts, taps)
 
-            def product() -> SSAValue:
-                wide = k.scalars(accumulator)
-                pixel = k.ready(source.pixel(loops[0], k.add(first, depth), cells))
-                weight = k.ready(source.weight(first, depth, channel, taps))
-                factors = wide.cast(pixel, element_of(op.input.type)), wide.cast(weight, element_of(op.kernel.type))
-                return k.typed(wide.mul(*factors), accumulator)
+            def pixel() -> SSAValue:
+                value = k.ready(source.pixel(loops[0], k.add(first, depth), cells))
+                return k.scalars(accumulator).cast(value, element_of(op.input.type))
 
-            return k.guarded(k.both(exists, inside), product, zero)
+            def product() -> SSAValue:
+                left = k.guarded(inside, pixel, outside) if padding else pixel()
+                wide, weight = k.scalars(accumulator), k.ready(source.weight(first, depth, channel, taps))
+                right = wide.cast(weight, element_of(op.kernel.type))
+                return k.typed(wide.mul(left, right), accumulator)
+
+            return k.guarded(exists if padding else k.both(exists, inside), product, zero)
 
         total = k.reduce(ReduceKind.ADD, [source.depth, *(axis.taps for axis in source.axes)], zero, element)
         scalars = [total, *(code.load(position, here) for position in range(len(extras)))]

@@ -48,6 +48,7 @@ def assign_convolution(op: Operation, assignment: Assignment) -> Operation | Non
         pre_padding=[int(p) for p in op.pre_padding.iter_values()],
         post_padding=[int(p) for p in op.post_padding.iter_values()],
         groups=op.groups.value.data,
+        padding_value=op.padding_value.value.data,
         extras=values,
         access=accesses,
     )

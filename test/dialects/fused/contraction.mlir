@@ -23,3 +23,14 @@ func.func @convolution(%x: tensor<?x4x9x9xf32, #trt.dims<["n", "4", "9", "9"]>>,
   }
   func.return
 }
+
+// CHECK-LABEL: func.func @bytes
+func.func @bytes(%x: tensor<1x4x9x9xui8>, %k: tensor<6x4x3x3xi8>) {
+  // CHECK: %y = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, padding_value = 128 : i64}
+  %y = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, padding_value = 128 : i64}
+    : (tensor<1x4x9x9xui8>, tensor<6x4x3x3xi8>) -> tensor<1x6x9x9xi32> {
+  ^bb0(%acc: i32):
+    fused.yield %acc : i32
+  }
+  func.return
+}

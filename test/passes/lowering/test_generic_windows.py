@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
 from mlirt.dialects.fused.fused_op import identity_region
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.window import WindowKind, WindowOp
@@ -178,6 +178,47 @@ def test_symbolic_spatial_lengths() -> None:
 
     arrays = [random_array(RNG, "int8", (2, 4, 6, 7)), random_array(RNG, "int8", (6, 4, 3, 3))]
     check([t("int8", "n", 4, "h", "w"), t("int8", 6, 4, 3, 3)], build, arrays)
+
+
+def any_bytes(element: str, shape: Sequence[int]) -> np.ndarray:
+    """Bytes from the whole range of a type."""
+    limits = np.iinfo(element)
+    return RNG.integers(limits.min, limits.max, shape, np.dtype(element), endpoint=True)
+
+
+@pytest.mark.parametrize(("element", "padding"), [("uint8", 128), ("uint8", 3), ("int8", -7), ("uint8", 0)])
+@pytest.mark.parametrize(("groups", "height"), [(1, 6), (2, "h")])
+def test_bytes_with_a_zero_point_around_them(element: str, padding: int, groups: int, height: int | str) -> None:
+    """Sums of bytes are exact, and cells beyond the border take part with the padding value."""
+
+    def build(network: Network) -> list[SSAValue]:
+        op = ConvolutionOp(
+            *network.pair,
+            t("int32", "n", 6, *lengths),
+            identity_region(element_type("int32")),
+            stride=(2, 1),
+            dilation=(1, 2),
+            pre_padding=(1, 2),
+            post_padding=(0, 1),
+            groups=groups,
+            padding_value=padding,
+        )
+        return [network.add(op)]
+
+    lengths = ("(h - 2)//2 + 1" if height == "h" else 3, 6)
+    arrays = [any_bytes(element, (2, 4, 6, 7)), any_bytes("int8", (6, 4 // groups, 3, 3))]
+    check([t(element, "n", 4, height, 7), t("int8", 6, 4 // groups, 3, 3)], build, arrays)
+
+
+@pytest.mark.parametrize("left", ["uint8", "int8"])
+def test_products_of_bytes(left: str) -> None:
+    def build(network: Network) -> list[SSAValue]:
+        result = t("int32", "n", 5, 7)
+        op = MatmulOp(*network.pair, result, identity_region(element_type("int32")), transpose_rhs=True)
+        return [network.add(op)]
+
+    arrays = [any_bytes(left, (2, 5, 300)), any_bytes("int8", (1, 7, 300))]
+    check([t(left, "n", 5, 300), t("int8", 1, 7, 300)], build, arrays)
 
 
 def test_blocked_tensors_with_halos() -> None:
