@@ -11,9 +11,9 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.locations import named
+from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import element_type, numpy_dtype, tensor
 from mlirt.errors import InvalidModelError, MlirtError
-from mlirt.frontend.onnx.dimension_names import identifier
 from mlirt.frontend.onnx.function_bodies import FunctionTable, body_of
 from mlirt.frontend.onnx.handlers import Handler, handler_for
 from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
@@ -222,7 +222,7 @@ class GraphReader:
             if not result.hint:
                 result.hint = name
                 if result.ssa is not None and result.ssa.name_hint is None:
-                    result.ssa.name_hint = identifier(name)
+                    result.ssa.name_hint = hint_of_name(name)
             node.scope.values[name] = result
 
 

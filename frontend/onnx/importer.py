@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Region
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.registry import register_dialects
 from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import Tensor, dims, element_name, element_of, tensor
 from mlirt.errors import InvalidInputError, InvalidModelError
 from mlirt.frontend.onnx.assumptions import Assumptions, Reading, best_reading
@@ -94,13 +95,13 @@ def _read_inputs(graph: GraphProto, net: Network, scope: Scope, shapes: Shapes, 
 
 def _argument(name: str, type_: Tensor, net: Network) -> Value:
     argument = net.block.insert_arg(type_, len(net.block.args))
-    argument.name_hint = identifier(name)
+    argument.name_hint = hint_of_name(name)
     net.input_names.append(name)
-    return Value(type_, argument, hint=identifier(name))
+    return Value(type_, argument, hint=name)
 
 
 def _fixed(name: str, type_: Tensor, array: Array, net: Network) -> Value:
-    value = net.constant(array, identifier(name))
+    value = net.constant(array, name)
     if value.element != element_of(type_):
         raise InvalidInputError(
             f"input {name!r} needs {element_name(element_of(type_))}, but its constant is {value.element_name}"

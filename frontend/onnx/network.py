@@ -16,6 +16,7 @@ from xdsl.utils.test_value import create_ssa_value
 
 from mlirt.dialects.locations import names
 from mlirt.dialects.symbolic import Dim, symbols
+from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import (
     Tensor,
@@ -33,7 +34,6 @@ from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import InvalidModelError, UnsupportedError
 from mlirt.frontend.onnx.assumptions import Assumptions
-from mlirt.frontend.onnx.dimension_names import identifier
 from mlirt.frontend.onnx.narrow_types import NarrowType
 from mlirt.frontend.onnx.number_arrays import Array, Numbers, as_numbers
 from mlirt.frontend.onnx.properties import properties_of
@@ -208,7 +208,7 @@ class Network:
             else:
                 value.ssa = self._materialised(value)
             if value.hint and value.ssa.name_hint is None:
-                value.ssa.name_hint = identifier(value.hint)
+                value.ssa.name_hint = hint_of_name(value.hint)
         return value.ssa
 
     def fresh_name(self, prefix: str) -> str:

@@ -27,18 +27,18 @@ def two_layers() -> onnx.ModelProto:
 def test_the_text_of_a_small_network() -> None:
     assert imported_text(two_layers()) == (
         "builtin.module {\n"
-        "  func.func @main(%data_x: tensor<?x3x?x8xf32,"
+        "  func.func @main(%data$x: tensor<?x3x?x8xf32,"
         ' #trt.dims<["batch_size", "3", "data_x_d2", "8"]>> {trt.name = "data/x"})'
         ' -> (tensor<?x16x?x6xf32, #trt.dims<["batch_size", "16", "data_x_d2 - 2", "6"]>> {trt.name = "y.z"}) {\n'
         '    %w = trt.constant {value = #trt.weights<"w", "' + digest() + '">} : tensor<16x3x3x3xf32>\n'
-        "    %c = trt.convolution %data_x, %w {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>,"
+        "    %c = trt.convolution %data$x, %w {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>,"
         " pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>} :"
         ' (tensor<?x3x?x8xf32, #trt.dims<["batch_size", "3", "data_x_d2", "8"]>>, tensor<16x3x3x3xf32>)'
         ' -> tensor<?x16x?x6xf32, #trt.dims<["batch_size", "16", "data_x_d2 - 2", "6"]>>\n'
-        "    %y_z = trt.activation relu %c :"
+        "    %y.z = trt.activation relu %c :"
         ' (tensor<?x16x?x6xf32, #trt.dims<["batch_size", "16", "data_x_d2 - 2", "6"]>>)'
         ' -> tensor<?x16x?x6xf32, #trt.dims<["batch_size", "16", "data_x_d2 - 2", "6"]>>\n'
-        '    func.return %y_z : tensor<?x16x?x6xf32, #trt.dims<["batch_size", "16", "data_x_d2 - 2", "6"]>>\n'
+        '    func.return %y.z : tensor<?x16x?x6xf32, #trt.dims<["batch_size", "16", "data_x_d2 - 2", "6"]>>\n'
         "  }\n"
         "}\n"
     )
