@@ -12,8 +12,9 @@ from xdsl.traits import Pure
 
 from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_op import TensorOp, require
-from mlirt.dialects.tensor_types import Tensor, dims, rank, with_dims
-from mlirt.dialects.trt.operand_checks import lengths_agree, numbers, same_elements_but_bias, shape_text
+from mlirt.dialects.tensor_types import Tensor, dims, numpy_dtype, rank, tensor
+from mlirt.dialects.trt.byte_products import check_products, sum_element
+from mlirt.dialects.trt.operand_checks import lengths_agree, shape_text
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
 class FullyConnectedOp(TensorOp):
     """y[.., k, 0, 0] = bias[k] + sum over j of kernel[k, j] x[.., j], the last three axes flat (feature 1.12).
 
-    C1: all operands have one element type, not boolean; only the bias of half-precision ones may be float32. C2: the
-    input has rank 3 or more. C3: the kernel is 2-D, its rows are as long as the last three axes together. C4: the bias
-    is 1-D with one value per row.
+    Bytes (i8 or ui8) with a kernel of i8 give the exact sum as i32.
+
+    C1: all operands have one element type, not boolean; only the bias of half-precision ones may be float32; bytes have
+    a kernel of i8 and a bias of i32. C2: the input has rank 3 or more. C3: the kernel is 2-D, its rows are as long as
+    the last three axes together. C4: the bias is 1-D with one value per row.
 
     Example: `%y = trt.fully_connected %x, %w : (tensor<2x3x4x4xf32>, tensor<10x48xf32>) -> tensor<2x10x1x1xf32>`
     """
@@ -41,8 +44,7 @@ class FullyConnectedOp(TensorOp):
     assembly_format = "$input `,` $kernel (`,` $bias^)? attr-dict `:` functional-type(operands, results)"
 
     def check(self) -> None:
-        same_elements_but_bias(self, "C1", self.bias)
-        numbers(self, "C1", self.input.type)
+        check_products(self, "C1", self.bias)
         found = rank(self.input.type)
         require(found >= 3, f"C2: the input of {self.name} has rank {found}, expected 3 or more")
         require(
@@ -58,7 +60,8 @@ class FullyConnectedOp(TensorOp):
             )
 
     def infer(self) -> Sequence[Tensor]:
-        return [with_dims(self.input.type, [*dims(self.input.type)[:-3], dims(self.kernel.type)[0], 1, 1])]
+        shape = [*dims(self.input.type)[:-3], dims(self.kernel.type)[0], 1, 1]
+        return [tensor(sum_element(self.input.type, self.kernel.type), shape)]
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         from mlirt.dialects.wide_arithmetic import narrow, widen_factors
@@ -68,4 +71,4 @@ class FullyConnectedOp(TensorOp):
         y = flat @ weights.T
         if bias:
             y = y + bias[0].astype(y.dtype)
-        return [narrow(y, x.dtype)[..., None, None]]
+        return [narrow(y, numpy_dtype(sum_element(self.input.type, self.kernel.type)))[..., None, None]]

@@ -24,8 +24,9 @@ from xdsl.utils.str_enum import StrEnum
 from mlirt.dialects.broadcasting import broadcast
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
-from mlirt.dialects.tensor_types import Tensor, dims, element_of, tensor
-from mlirt.dialects.trt.operand_checks import lengths_agree, numbers, same_elements
+from mlirt.dialects.tensor_types import Tensor, dims, numpy_dtype, tensor
+from mlirt.dialects.trt.byte_products import check_products, sum_element
+from mlirt.dialects.trt.operand_checks import lengths_agree
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -48,10 +49,11 @@ class MatrixMultiplyOp(TensorOp):
 
     `transpose` swaps the last two axes of an operand; `vector` says that its last axis is a row vector on the left, a
     column vector on the right, and the result has no axis in its place. A sum over an empty axis is 0.
+    Bytes (i8 or ui8) times i8 give the exact sum as i32.
 
-    C1: both operands have one element type, not boolean. C2: an operand has rank 2 or more, a vector rank 1 or more.
-    C3: both have the same number of batch axes. C4: the columns of op(lhs) are the rows of op(rhs).
-    C5: batch dimensions are equal, or one of them is 1.
+    C1: both operands have one element type, not boolean; bytes have i8 on the right. C2: an operand has rank 2 or more,
+    a vector rank 1 or more. C3: both have the same number of batch axes. C4: the columns of op(lhs) are the rows of
+    op(rhs). C5: batch dimensions are equal, or one of them is 1.
 
     Example: `%y = trt.matrix_multiply %a, %b {rhs_op = #trt<matrix_operation transpose>} :
     (tensor<2x3x4xf32>, tensor<1x5x4xf32>) -> tensor<2x3x5xf32>`
@@ -70,8 +72,7 @@ class MatrixMultiplyOp(TensorOp):
     assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
 
     def check(self) -> None:
-        same_elements(self, "C1")
-        numbers(self, "C1", self.lhs.type)
+        check_products(self, "C1")
         for operand, operation, label in ((self.lhs, self.lhs_op, "lhs"), (self.rhs, self.rhs_op, "rhs")):
             least = 1 if operation.data is MatrixOperation.VECTOR else 2
             found = len(dims(operand.type))
@@ -92,7 +93,7 @@ class MatrixMultiplyOp(TensorOp):
     def infer(self) -> Sequence[Tensor]:
         rows = _split(self.lhs, self.lhs_op)[1][:-1]
         columns = _split(self.rhs, self.rhs_op)[1][1:]
-        return [tensor(element_of(self.lhs.type), [*self._batch(), *rows, *columns])]
+        return [tensor(sum_element(self.lhs.type, self.rhs.type), [*self._batch(), *rows, *columns])]
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         import numpy as np
@@ -110,7 +111,7 @@ class MatrixMultiplyOp(TensorOp):
             result = result[..., 0]
         if left_op is MatrixOperation.VECTOR:
             result = result[..., 0] if right_op is MatrixOperation.VECTOR else result[..., 0, :]
-        return [narrow(result, left.dtype)]
+        return [narrow(result, numpy_dtype(sum_element(self.lhs.type, self.rhs.type)))]
 
 
 def _split(operand: SSAValue, operation: MatrixOperationAttr) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:

@@ -23,10 +23,10 @@ from mlirt.passes.lowering.trt_to_fused.scalar_builder import (
 Pads = Sequence[tuple[int, int]]
 
 
-def bias_region(element: Attribute, extras: Sequence[SSAValue]) -> Region:
-    """An epilogue that adds each extra operand to the accumulator and yields an `element`."""
+def bias_region(factor: Attribute, element: Attribute, extras: Sequence[SSAValue]) -> Region:
+    """An epilogue that adds each extra operand to a sum of products of `factor`s, and yields an `element`."""
     block = Block()
-    scalars = Scalars(block, accumulator_type(element))
+    scalars = Scalars(block, accumulator_type(factor))
     elements = [scalars.element, *(element_of(extra.type) for extra in extras)]
     total, *others = arguments_of(block, elements)
     for other, source in zip(others, elements[1:], strict=True):
@@ -76,13 +76,14 @@ def _emit(at: Conversion, op: ConvolutionOp | DeconvolutionOp, pads: Pads, *, tr
         image,
         kernel,
         result,
-        bias_region(element_of(op.output.type), extras),
+        bias_region(element_of(op.input.type), element_of(op.output.type), extras),
         stride=[*one, *op.strides()],  # pyright: ignore[reportArgumentType]
         dilation=[*one, *op.dilations()],  # pyright: ignore[reportArgumentType]
         pre_padding=[*(0 for _ in one), *(pre for pre, _ in pads)],
         post_padding=[*(0 for _ in one), *(post for _, post in pads)],
         groups=op.groups,
         transposed=transposed,
+        padding_value=op.padding_value.value.data if isinstance(op, ConvolutionOp) else 0,
         extras=extras,
         access=[AccessAttr.of([iteration(1)])] * len(extras),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.broadcasting import broadcast
 from mlirt.dialects.fused.access import AccessAttr, iteration
@@ -28,7 +28,8 @@ def convert_matrix_multiply(at: Conversion) -> None:
         lhs = at.viewed(lhs, [*batch, 1, size])
     if right is MatrixOperation.VECTOR:
         rhs = at.viewed(rhs, [*dims(rhs.type), 1])
-    result = matmul(at, lhs, rhs, left is MatrixOperation.TRANSPOSE, right is MatrixOperation.TRANSPOSE)
+    transposed = [operation is MatrixOperation.TRANSPOSE for operation in (left, right)]
+    result = matmul(at, lhs, rhs, *transposed, element=element_of(op.output.type))
     at.replace(at.viewed(result, dims(op.output.type)))
 
 
@@ -39,7 +40,8 @@ def convert_fully_connected(at: Conversion) -> None:
     shape = dims(op.input.type)
     rows = at.viewed(op.input, [product(shape[:-3]), product(shape[-3:])])
     extras = [] if op.bias is None else [op.bias]
-    at.replace(at.viewed(matmul(at, rows, op.kernel, False, True, extras), dims(op.output.type)))
+    result = matmul(at, rows, op.kernel, False, True, extras, element_of(op.output.type))
+    at.replace(at.viewed(result, dims(op.output.type)))
 
 
 def matmul(
@@ -49,14 +51,18 @@ def matmul(
     transpose_lhs: bool = False,
     transpose_rhs: bool = False,
     bias: Sequence[SSAValue] = (),
+    element: Attribute | None = None,
 ) -> SSAValue:
-    """The product of two matrices over a batch that broadcasts; a bias has one value per column."""
+    """The product of two matrices over a batch that broadcasts; a bias has one value per column.
+
+    The sum is given as `element`, which is that of the operands where it is not said.
+    """
     left, right = dims(lhs.type), dims(rhs.type)
     rows: Dim = left[-1] if transpose_lhs else left[-2]
     columns: Dim = right[-2] if transpose_rhs else right[-1]
     batch = broadcast([left[:-2], right[:-2]]) if len(left) > 2 else ()
-    result = tensor(element_of(lhs.type), [*batch, rows, columns])
-    region = bias_region(element_of(lhs.type), bias)
+    result = tensor(element or element_of(lhs.type), [*batch, rows, columns])
+    region = bias_region(element_of(lhs.type), element_of(result), bias)
     access = [AccessAttr.of([iteration(len(batch) + 1)])] * len(bias)
     return at.emit(MatmulOp(lhs, rhs, result, region, bias, access, transpose_lhs, transpose_rhs))
 

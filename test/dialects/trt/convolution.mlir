@@ -35,3 +35,10 @@ func.func @leading_axes_are_batch(%x: tensor<5x2x3x4x4xf32>, %w: tensor<4x3x1x1x
   %y = trt.convolution %x, %w : (tensor<5x2x3x4x4xf32>, tensor<4x3x1x1xf32>) -> tensor<5x2x4x4x4xf32>
   func.return
 }
+
+// CHECK-LABEL: func.func @bytes
+func.func @bytes(%x: tensor<1x3x8x8xui8>, %w: tensor<4x3x3x3xi8>, %b: tensor<4xi32>) {
+  // CHECK: %y = trt.convolution %x, %w, %b {pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, padding_value = 128 : i64} : (tensor<1x3x8x8xui8>, tensor<4x3x3x3xi8>, tensor<4xi32>) -> tensor<1x4x8x8xi32>
+  %y = trt.convolution %x, %w, %b {pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, padding_value = 128 : i64} : (tensor<1x3x8x8xui8>, tensor<4x3x3x3xi8>, tensor<4xi32>) -> tensor<1x4x8x8xi32>
+  func.return
+}

@@ -77,3 +77,43 @@ func.func @convolution_c8(%x: tensor<1x3x2x8xf32>, %w: tensor<4x3x3x3xf32>) {
   %y = trt.convolution %x, %w : (tensor<1x3x2x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x0x6xf32>
   func.return
 }
+
+// -----
+
+func.func @convolution_c1_bytes(%x: tensor<1x3x8x8xi8>, %w: tensor<4x3x2x2xui8>) {
+  // expected-error@+1 {{C1: trt.convolution needs operands of one element type, but they are i8 and ui8}}
+  %y = trt.convolution %x, %w : (tensor<1x3x8x8xi8>, tensor<4x3x2x2xui8>) -> tensor<1x4x7x7xi32>
+  func.return
+}
+
+// -----
+
+func.func @convolution_c1_bias_of_bytes(%x: tensor<1x3x8x8xui8>, %w: tensor<4x3x2x2xi8>, %b: tensor<4xf32>) {
+  // expected-error@+1 {{C1: the bias of trt.convolution on bytes needs element type i32, not f32}}
+  %y = trt.convolution %x, %w, %b : (tensor<1x3x8x8xui8>, tensor<4x3x2x2xi8>, tensor<4xf32>) -> tensor<1x4x7x7xi32>
+  func.return
+}
+
+// -----
+
+func.func @convolution_result_of_bytes(%x: tensor<1x3x8x8xui8>, %w: tensor<4x3x2x2xi8>) {
+  // expected-error@+1 {{trt.convolution: the result type should be tensor<1x4x7x7xi32>, but it is tensor<1x4x7x7xi8>}}
+  %y = trt.convolution %x, %w : (tensor<1x3x8x8xui8>, tensor<4x3x2x2xi8>) -> tensor<1x4x7x7xi8>
+  func.return
+}
+
+// -----
+
+func.func @convolution_c9(%x: tensor<1x3x8x8xi8>, %w: tensor<4x3x2x2xi8>) {
+  // expected-error@+1 {{C9: padding_value 128 of trt.convolution is no cell of an i8 input; only bytes have others than 0}}
+  %y = trt.convolution %x, %w {padding_value = 128 : i64} : (tensor<1x3x8x8xi8>, tensor<4x3x2x2xi8>) -> tensor<1x4x7x7xi32>
+  func.return
+}
+
+// -----
+
+func.func @convolution_c9_of_floats(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x2x2xf32>) {
+  // expected-error@+1 {{C9: padding_value 1 of trt.convolution is no cell of an f32 input; only bytes have others than 0}}
+  %y = trt.convolution %x, %w {padding_value = 1 : i64} : (tensor<1x3x8x8xf32>, tensor<4x3x2x2xf32>) -> tensor<1x4x7x7xf32>
+  func.return
+}

@@ -14,3 +14,10 @@ func.func @without_batch(%x: tensor<3x1x1xf16>, %w: tensor<2x3xf16>) {
   %y = trt.fully_connected %x, %w : (tensor<3x1x1xf16>, tensor<2x3xf16>) -> tensor<2x1x1xf16>
   func.return
 }
+
+// CHECK-LABEL: func.func @bytes
+func.func @bytes(%x: tensor<2x3x4x4xui8>, %w: tensor<10x48xi8>, %b: tensor<10xi32>) {
+  // CHECK: %y = trt.fully_connected %x, %w, %b : (tensor<2x3x4x4xui8>, tensor<10x48xi8>, tensor<10xi32>) -> tensor<2x10x1x1xi32>
+  %y = trt.fully_connected %x, %w, %b : (tensor<2x3x4x4xui8>, tensor<10x48xi8>, tensor<10xi32>) -> tensor<2x10x1x1xi32>
+  func.return
+}

@@ -28,3 +28,10 @@ func.func @symbolic(%a: tensor<?x4xf32, #trt.dims<["n", "4"]>>, %b: tensor<4x5xf
   %y = trt.matrix_multiply %a, %b : (tensor<?x4xf32, #trt.dims<["n", "4"]>>, tensor<4x5xf32>) -> tensor<?x5xf32, #trt.dims<["n", "5"]>>
   func.return
 }
+
+// CHECK-LABEL: func.func @bytes
+func.func @bytes(%a: tensor<3x4xui8>, %b: tensor<4x5xi8>) {
+  // CHECK: %y = trt.matrix_multiply %a, %b : (tensor<3x4xui8>, tensor<4x5xi8>) -> tensor<3x5xi32>
+  %y = trt.matrix_multiply %a, %b : (tensor<3x4xui8>, tensor<4x5xi8>) -> tensor<3x5xi32>
+  func.return
+}

@@ -37,3 +37,11 @@ func.func @matrix_multiply_c5(%a: tensor<2x3x3xf32>, %b: tensor<4x3x3xf32>) {
   %y = trt.matrix_multiply %a, %b : (tensor<2x3x3xf32>, tensor<4x3x3xf32>) -> tensor<4x3x3xf32>
   func.return
 }
+
+// -----
+
+func.func @matrix_multiply_c1_bytes(%a: tensor<3x4xi8>, %b: tensor<4x5xui8>) {
+  // expected-error@+1 {{C1: trt.matrix_multiply needs operands of one element type, but they are i8 and ui8}}
+  %y = trt.matrix_multiply %a, %b : (tensor<3x4xi8>, tensor<4x5xui8>) -> tensor<3x5xi32>
+  func.return
+}

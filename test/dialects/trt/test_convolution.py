@@ -149,3 +149,17 @@ def test_kernel_and_bias_may_be_computed_1_6f() -> None:
     op = layer(ConvolutionOp, [random((1, 2, 5)), random((3, 2, 2), 1), random((3,), 2)])
     assert not any(isinstance(operand.owner, ConstantOp) for operand in op.operands)
     assert dims(op.results[0].type) == (1, 3, 4)
+
+
+@pytest.mark.parametrize("element", ["int8", "uint8"])
+def test_bytes_padded_with_their_zero_point(element: str) -> None:
+    zero = 3
+    x, kernel = random((2, 4, 6, 7), dtype=element), random((6, 2, 3, 3), 1, "int8")
+    bias = random((6,), 2, "int32")
+    properties: dict[str, object] = {"pre_padding": [1, 2], "post_padding": [2, 0], "num_groups": 2}
+    (y,) = run(ConvolutionOp, [x, kernel, bias], padding_value=zero, **properties)
+    real = (x.astype(np.float64) - zero, kernel.astype(np.float64), bias.astype(np.float64))
+    (expected,) = run(ConvolutionOp, list(real), **properties)
+    offsets = zero * kernel.astype(np.int64).sum((1, 2, 3))
+    assert y.dtype == np.int32
+    assert_array_equal(y - offsets[:, None, None], expected)

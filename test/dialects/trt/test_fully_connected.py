@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from trt_layers import random, run
 
 from mlirt.dialects.trt.fully_connected import FullyConnectedOp
@@ -28,3 +28,10 @@ def test_half_accumulates_in_more_than_half() -> None:
     x, kernel = np.ones((4096, 1, 1), np.float16), np.ones((1, 4096), np.float16)
     (y,) = run(FullyConnectedOp, [x, kernel])
     assert y[0, 0, 0] == 4096
+
+
+def test_bytes_give_exact_sums() -> None:
+    x, kernel, bias = random((2, 3, 4, 5), dtype="uint8"), random((7, 60), 1, "int8"), random((7,), 2, "int32")
+    (y,) = run(FullyConnectedOp, [x, kernel, bias])
+    expected = x.reshape(2, 60).astype(np.int32) @ kernel.T.astype(np.int32) + bias
+    assert_array_equal(y, expected[..., None, None])

@@ -59,7 +59,16 @@ def test_element_types(dtype: str) -> None:
     if np.dtype(dtype).kind == "f":
         assert_allclose(y, a.astype(np.float64) @ b.astype(np.float64), rtol=1e-3)
     else:
-        assert_array_equal(y, (a.astype(np.int64) @ b.astype(np.int64)).astype(dtype))
+        expected = a.astype(np.int64) @ b.astype(np.int64)
+        assert_array_equal(y, expected.astype("int32" if dtype == "int8" else dtype))
+
+
+@pytest.mark.parametrize("left", ["int8", "uint8"])
+def test_sums_of_bytes_wrap_at_32_bits(left: str) -> None:
+    depth = 2**18
+    a, b = np.full((1, depth), np.iinfo(left).max, left), np.full((depth, 1), -128, np.int8)
+    (y,) = run(MatrixMultiplyOp, [a, b])
+    assert_array_equal(y, np.array([[-128 * depth * int(a[0, 0])]]).astype(np.int32))
 
 
 def test_sums_beyond_53_bits_are_exact() -> None:

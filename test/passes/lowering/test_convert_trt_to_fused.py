@@ -228,10 +228,19 @@ def test_convolution(kind: type[TensorOp], lead: tuple[int, ...], spatial: int, 
     check(kind, [numbers(image), numbers(weights, seed=1), numbers([6], seed=2)], 1e-4, **properties)
 
 
-@pytest.mark.parametrize("element", ["float16", "int8"])
+@pytest.mark.parametrize("element", ["float16", "int16"])
 def test_convolution_of_short_numbers(element: str) -> None:
     arrays = [numbers([1, 2, 5, 5], element), numbers([3, 2, 2, 2], element, 1), numbers([3], element, 2)]
     check(ConvolutionOp, arrays, 1e-2)
+
+
+@pytest.mark.parametrize("element", ["int8", "uint8"])
+def test_products_of_bytes(element: str) -> None:
+    bias = numbers([3], "int32", 2)
+    arrays = [numbers([1, 2, 5, 5], element), numbers([3, 2, 2, 2], "int8", 1), bias]
+    check(ConvolutionOp, arrays, pre_padding=[1, 0], post_padding=[1, 2], padding_value=5)
+    check(MatrixMultiplyOp, [numbers([4, 7], element), numbers([7, 3], "int8", 1)])
+    check(FullyConnectedOp, [numbers([4, 2, 3, 1], element), numbers([3, 6], "int8", 1), bias])
 
 
 @pytest.mark.parametrize(

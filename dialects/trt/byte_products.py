@@ -1,0 +1,34 @@
+"""Layers of bytes: exact sums of products of 8-bit integers, as 32-bit integers that wrap around."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntegerType, Signedness, i8, i32
+from xdsl.ir import Attribute, SSAValue
+
+from mlirt.dialects.tensor_op import TensorOp, require
+from mlirt.dialects.tensor_types import element_of
+from mlirt.dialects.trt.operand_checks import numbers, same_elements_but_bias
+
+ui8 = IntegerType(8, Signedness.UNSIGNED)
+BYTES = (i8, ui8)
+
+
+def multiplies_bytes(left: Attribute, right: Attribute) -> bool:
+    """Whether tensors of these types are bytes with signed bytes as weights, whose products are summed in int32."""
+    return element_of(left) in BYTES and element_of(right) == i8
+
+
+def sum_element(left: Attribute, right: Attribute) -> Attribute:
+    """The element type of a sum of products: int32 for bytes with signed bytes, else that of the operands."""
+    return i32 if multiplies_bytes(left, right) else element_of(left)
+
+
+def check_products(op: TensorOp, constraint: str, bias: SSAValue | None = None) -> None:
+    """Raise unless the first two operands are numbers of one type, or bytes and signed bytes, and the bias fits."""
+    left, right = op.operands[0].type, op.operands[1].type
+    if not multiplies_bytes(left, right):
+        same_elements_but_bias(op, constraint, bias)
+        numbers(op, constraint, left)
+    elif bias is not None:
+        found = element_of(bias.type)
+        require(found == i32, f"{constraint}: the bias of {op.name} on bytes needs element type i32, not {found}")
