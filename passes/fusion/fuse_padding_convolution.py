@@ -24,7 +24,7 @@ from mlirt.dialects.window_arithmetic import PaddingMode
 class FusePaddingConvolutionPass(ModulePass):
     """Add the cells of a zero padding to the pads of the convolution or average pooling that reads it.
 
-    The padding adds cells to spatial axes only. An average pooling takes it where it has no pads of its own, and from
+    The padding adds cells to spatial axes only; around bytes they hold the convolution's `padding_value`. An average pooling takes it where it has no pads of its own, and from
     then on counts padding; a maximum pooling takes padding with minus infinity. Pads that the mode SAME makes are
     written out first, for which the spatial lengths must be numbers. Windows that round up are left alone.
 
@@ -90,7 +90,7 @@ def _number(length: object) -> int:
 def _takes(op: ConvolutionOp | PoolingOp, fill: float | None, has_pads: bool) -> bool:
     """Whether cells with the value `fill` mean to an op what its own padding means."""
     if isinstance(op, ConvolutionOp):
-        return fill == 0
+        return fill == op.padding_value.value.data
     if op.kind.data is PoolingKind.MAX:
         return fill == float("-inf")
     return op.kind.data is PoolingKind.AVERAGE and fill == 0 and not has_pads

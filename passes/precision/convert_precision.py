@@ -38,7 +38,8 @@ class ConvertPrecisionPass(ModulePass):
       other numbers: so the statistics of a normalization stay float32;
     - the signal of which a logarithm is taken, back to the first activation, as in a spectrogram;
     - products with weights that overflow in half precision, or that are so small that it holds them only coarsely;
-    - biases, the constants of pointwise layers, positions in images, and scales of quantization.
+    - biases, the constants of pointwise layers, positions in images, and scales of quantization;
+    - sums of products of bytes, while they are scaled.
 
     Sums of products are accumulated in float32 in any case. A finite constant beyond the range in a pointwise layer,
     such as the bias of a mask, is clamped, with a warning.
@@ -128,8 +129,10 @@ class _Conversion:
         self.replaced[op] = None
 
     def _operand(self, op: TensorOp, position: int, value: SSAValue) -> SSAValue:
-        if element_of(value.type) not in self.sources or (isinstance(op, QuantizeOp) and position > 0):
+        if element_of(value.type) not in self.sources:
             return value
+        if isinstance(op, QuantizeOp) and (position > 0 or not self._is_narrow(value.owner)):
+            return value  # rounding twice could move it to the next integer
         if self.to_half and value in (getattr(op, "bias", None), getattr(op, "grid", None)):
             return self._in_float32(value, op)
         return self._narrow(value, op)

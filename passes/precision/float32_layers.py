@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.dialects.tensor_op import TensorOp
@@ -53,14 +53,14 @@ _RATIOS = (ElementwiseKind.PROD, ElementwiseKind.DIV)
 def float32_layers(block: Block, weight_of: WeightOf, element: Attribute) -> set[Operation]:
     """The layers of a block that must keep their float32 results where the others store numbers as `element`.
 
-    These are the signal under a logarithm, weights that the format does not hold, powers, exponentials, reciprocals
-    and sums over an axis, and what is computed from their results alone.
+    These are the signal under a logarithm, weights that the format does not hold, powers, exponentials, reciprocals,
+    sums over an axis and of products of bytes, and what is computed from their results alone.
     """
     kept = _signals_under_logarithms(block)
     for op in block.ops:
         if isinstance(op, TensorOp) and not isinstance(op, ConstantOp) and op not in kept and _is_float32(op):
             coarse = isinstance(op, CONTRACTIONS) and _has_coarse_weights(op, weight_of, element)
-            if coarse or _widens_the_range(op) or _reads_only(op, kept):
+            if coarse or _is_wide_integer(op) or _widens_the_range(op) or _reads_only(op, kept):
                 kept.add(op)
     return kept
 
@@ -77,6 +77,11 @@ def _widens_the_range(op: Operation) -> bool:
         square = op.kind.data is ElementwiseKind.PROD and op.lhs is op.rhs
         return square or op.kind.data is ElementwiseKind.POW
     return isinstance(op, CumulativeOp) or (isinstance(op, ReduceOp) and op.kind.data in _WIDE_REDUCE)
+
+
+def _is_wide_integer(op: Operation) -> bool:
+    """Whether a layer makes numbers of 32-bit integers, such as the sums of quantised products."""
+    return isinstance(op, IdentityOp) and element_of(op.input.type) in (i32, i64)
 
 
 def _has_coarse_weights(op: Operation, weight_of: WeightOf, element: Attribute) -> bool:

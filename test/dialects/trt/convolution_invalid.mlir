@@ -97,7 +97,7 @@ func.func @convolution_c1_bias_of_bytes(%x: tensor<1x3x8x8xui8>, %w: tensor<4x3x
 // -----
 
 func.func @convolution_result_of_bytes(%x: tensor<1x3x8x8xui8>, %w: tensor<4x3x2x2xi8>) {
-  // expected-error@+1 {{trt.convolution: the result type should be tensor<1x4x7x7xi32>, but it is tensor<1x4x7x7xi8>}}
+  // expected-error@+1 {{the result type should be tensor<1x4x7x7xi32>, but it is tensor<1x4x7x7xi8>}}
   %y = trt.convolution %x, %w : (tensor<1x3x8x8xui8>, tensor<4x3x2x2xi8>) -> tensor<1x4x7x7xi8>
   func.return
 }

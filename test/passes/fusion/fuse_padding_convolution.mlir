@@ -74,3 +74,26 @@ func.func @convolution_left_alone(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf3
   %s = trt.convolution %d, %w : (tensor<1x3x7x7xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x5x5xf32>
   func.return %p, %q, %r, %s : tensor<1x4x7x7xf32>, tensor<1x4x7x7xf32>, tensor<1x4x6x6xf32>, tensor<1x4x5x5xf32>
 }
+
+// -----
+
+// Cells around bytes hold their zero point.
+// CHECK-LABEL: @bytes
+// CHECK: trt.convolution %x, %w {padding_value = 7 : i64, pre_padding = array<i64: 1, 0>, post_padding = array<i64: 0, 1>}
+func.func @bytes(%x: tensor<1x3x8x8xui8>, %w: tensor<4x3x3x3xi8>) -> tensor<1x4x7x7xi32> {
+  %zero = trt.constant {value = dense<7> : tensor<ui8>} : tensor<ui8>
+  %p = trt.padding %x, %zero {pre = array<i64: 0, 0, 1, 0>, post = array<i64: 0, 0, 0, 1>} : (tensor<1x3x8x8xui8>, tensor<ui8>) -> tensor<1x3x9x9xui8>
+  %y = trt.convolution %p, %w {padding_value = 7 : i64} : (tensor<1x3x9x9xui8>, tensor<4x3x3x3xi8>) -> tensor<1x4x7x7xi32>
+  func.return %y : tensor<1x4x7x7xi32>
+}
+
+// -----
+
+// Cells of another value than the convolution's own padding stay.
+// CHECK-LABEL: @other_value
+// CHECK: trt.padding
+func.func @other_value(%x: tensor<1x3x8x8xui8>, %w: tensor<4x3x3x3xi8>) -> tensor<1x4x7x7xi32> {
+  %p = trt.padding %x {pre = array<i64: 0, 0, 1, 0>, post = array<i64: 0, 0, 0, 1>} : (tensor<1x3x8x8xui8>) -> tensor<1x3x9x9xui8>
+  %y = trt.convolution %p, %w {padding_value = 7 : i64} : (tensor<1x3x9x9xui8>, tensor<4x3x3x3xi8>) -> tensor<1x4x7x7xi32>
+  func.return %y : tensor<1x4x7x7xi32>
+}

@@ -150,3 +150,24 @@ func.func @half_precision_network(%x: tensor<4xf16>) -> tensor<4xf16> {
   %y = trt.identity %e : (tensor<4xf32>) -> tensor<4xf16>
   func.return %y : tensor<4xf16>
 }
+
+// -----
+
+// Sums of products of bytes would overflow; half precision begins behind what scales them, and not before a rounding.
+// CHECK-LABEL: @bytes
+// CHECK: [[C:%.*]] = trt.matrix_multiply %x, %w : (tensor<2x3xui8>, tensor<3x3xi8>) -> tensor<2x3xi32>
+// CHECK: [[F:%.*]] = trt.identity [[C]] : (tensor<2x3xi32>) -> tensor<2x3xf32>
+// CHECK: [[M:%.*]] = trt.elementwise prod [[F]], {{.*}} -> tensor<2x3xf32>
+// CHECK: [[H:%.*]] = trt.identity [[M]] : (tensor<2x3xf32>) -> tensor<2x3xf16>
+// CHECK: trt.quantize [[M]], {{.*}} : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xi8>
+// CHECK: trt.softmax [[H]]
+func.func @bytes(%x: tensor<2x3xui8>, %w: tensor<3x3xi8>) -> (tensor<2x3xi8>, tensor<2x3xf32>) {
+  %s = trt.constant {value = dense<0.1> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %one = trt.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %c = trt.matrix_multiply %x, %w : (tensor<2x3xui8>, tensor<3x3xi8>) -> tensor<2x3xi32>
+  %f = trt.identity %c : (tensor<2x3xi32>) -> tensor<2x3xf32>
+  %m = trt.elementwise prod %f, %s : (tensor<2x3xf32>, tensor<1x1xf32>) -> tensor<2x3xf32>
+  %q = trt.quantize %m, %one : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xi8>
+  %y = trt.softmax %m {axis = 1 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %q, %y : tensor<2x3xi8>, tensor<2x3xf32>
+}
