@@ -24,9 +24,10 @@ from mlirt.dialects.window_arithmetic import PaddingMode
 class FusePaddingConvolutionPass(ModulePass):
     """Add the cells of a zero padding to the pads of the convolution or average pooling that reads it.
 
-    The padding adds cells to spatial axes only; around bytes they hold the convolution's `padding_value`. An average pooling takes it where it has no pads of its own, and from
-    then on counts padding; a maximum pooling takes padding with minus infinity. Pads that the mode SAME makes are
-    written out first, for which the spatial lengths must be numbers. Windows that round up are left alone.
+    The padding adds cells to spatial axes only; around bytes they hold the convolution's `padding_value`. An average
+    pooling takes it where it has no pads of its own, and from then on counts padding; a maximum pooling takes padding
+    with minus infinity. Pads that the mode SAME makes are written out first, for which the spatial lengths must be
+    numbers. Windows that round up are left alone.
 
     Before:
 

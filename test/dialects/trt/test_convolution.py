@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -156,7 +158,7 @@ def test_bytes_padded_with_their_zero_point(element: str) -> None:
     zero = 3
     x, kernel = random((2, 4, 6, 7), dtype=element), random((6, 2, 3, 3), 1, "int8")
     bias = random((6,), 2, "int32")
-    properties: dict[str, object] = {"pre_padding": [1, 2], "post_padding": [2, 0], "num_groups": 2}
+    properties: dict[str, Any] = {"pre_padding": [1, 2], "post_padding": [2, 0], "num_groups": 2}
     (y,) = run(ConvolutionOp, [x, kernel, bias], padding_value=zero, **properties)
     real = (x.astype(np.float64) - zero, kernel.astype(np.float64), bias.astype(np.float64))
     (expected,) = run(ConvolutionOp, list(real), **properties)
