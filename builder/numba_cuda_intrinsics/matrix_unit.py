@@ -13,12 +13,13 @@ _SHAPES = {
     "bf16": "m16n8k16.row.col.f32.bf16.bf16.f32",
     "tf32": "m16n8k8.row.col.f32.tf32.tf32.f32",
     "s8": "m16n8k32.row.col.s32.s8.s8.s32",
+    "u8": "m16n8k32.row.col.s32.u8.s8.s32",
 }
 
 
 def mma(kind: str, rows: int, columns: int) -> Any:
     """`word(accumulator, left, right)`: rows x columns tiles of 16 x 8, each plus its product."""
-    element = types.int32 if kind == "s8" else types.float32
+    element = types.int32 if kind in ("s8", "u8") else types.float32
     accumulator = types.UniTuple(element, 4 * rows * columns)
     left, right = types.UniTuple(types.int32, 4 * rows), types.UniTuple(types.int32, 2 * columns)
     text = f"mma.sync.aligned.{_SHAPES[kind]} {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, {{$10,$11,$12,$13}};"

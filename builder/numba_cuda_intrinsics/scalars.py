@@ -146,6 +146,13 @@ def divide_closely(builder: Any, type_: Any, a: Any, b: Any) -> Any:
     return builder.fdiv(a, b)
 
 
+@_binary
+def rounded_product(builder: Any, type_: Any, a: Any, b: Any) -> Any:
+    """A product that is rounded for itself, whatever it is added to."""
+    suffix = "f32" if a.type == F32 else "f64"
+    return ptx(builder, f"mul.rn.{suffix} $0, $1, $2;", [a.type], [a, b], pure=True)[0]
+
+
 @_ternary
 def fma(builder: Any, type_: Any, a: Any, b: Any, c: Any) -> Any:
     suffix = "f32" if a.type == F32 else "f64"

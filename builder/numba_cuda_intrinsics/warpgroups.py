@@ -25,6 +25,7 @@ _KINDS = {
     "bf16": ("k16.f32.bf16.bf16", "bfloat16"),
     "tf32": ("k8.f32.tf32.tf32", "float32"),
     "s8": ("k32.s32.s8.s8", "int8"),
+    "u8": ("k32.s32.u8.s8", "int8"),
 }
 _LETTERS = {I32: "r", I64: "l"}
 _STEPS = 4  # instructions for the 128 bytes of a line
@@ -38,7 +39,7 @@ def warpgroup_mma(kind: str, columns: int, *, left_by_depth: bool = False, right
     """`word(sums, left, i, right, j)`: start to add a 64 x d and a d x `columns` tile's product, and commit it."""
     shape, element = _KINDS[kind]
     count = columns // 2
-    sum_type = types.int32 if kind == "s8" else types.float32
+    sum_type = types.int32 if kind in ("s8", "u8") else types.float32
     sums = types.UniTuple(sum_type, count)
     text = _text(f"m64n{columns}{shape}", kind, count, left_by_depth, right_by_depth)
     pointer = types.CPointer(SCALARS[element])
@@ -59,7 +60,7 @@ def _text(instruction: str, kind: str, count: int, left_by_depth: bool, right_by
     half = kind in ("f16", "bf16")
     # A line has 32 bytes for each step; by depth, a step is 16 lines.
     steps = [16 * 128 // _UNIT if by_depth else 32 // _UNIT for by_depth in (left_by_depth, right_by_depth)]
-    scale = "" if kind == "s8" else ", 1, 1"
+    scale = "" if kind in ("s8", "u8") else ", 1, 1"
     flips = f", {int(left_by_depth)}, {int(right_by_depth)}" if half else ""
     lines = ["{ .reg .b64 a, b; .reg .pred add; setp.eq.b32 add, 0, 0; wgmma.fence.sync.aligned;"]
     for step in range(_STEPS):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import BFloat16Type, Float64Type, IndexType, IntegerAttr
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import BFloat16Type, Float64Type, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Operation
 
 from mlirt.codegen.python_expressions import (
@@ -120,6 +121,34 @@ def _truncate(op: Operation, operands: Sequence[Expression]) -> Expression:
         return EXPRESSIONS["arith.truncf"](op, operands)
     return Expression(f"bfloat16({operands[0].text})")
 
+
+_SUMS = (arith.AddfOp, arith.SubfOp)
+_CONVERSIONS = (arith.SIToFPOp, arith.UIToFPOp, arith.FPToSIOp, arith.FPToUIOp, arith.BitcastOp)
+
+
+def is_rounded_to_integers(op: Operation) -> bool:
+    """Whether numbers in an op come from integers or become some, other than from positions in a tensor.
+
+    Then one rounding more or less is one step more or less of a quantised result: sums keep their products apart.
+    """
+    return any(_converts(inner) for inner in op.walk())
+
+
+def _converts(op: Operation) -> bool:
+    if not isinstance(op, _CONVERSIONS) or isinstance(op.operands[0].owner, arith.IndexCastOp):
+        return False
+    source, target = (isinstance(value.type, IntegerType) for value in (*op.operands, *op.results))
+    return source != target
+
+
+def _separate_product(op: Operation, operands: Sequence[Expression]) -> Expression:
+    """A product that is rounded before it is added to something."""
+    is_added = any(isinstance(use.operation, _SUMS) for use in op.results[0].uses)
+    return (call("rounded_product") if is_added else EXPRESSIONS["arith.mulf"])(op, operands)
+
+
+# What replaces other rules where numbers are rounded to integers.
+SEPARATE_PRODUCTS: Mapping[str, Rule] = {"arith.mulf": _separate_product}
 
 CUDA_EXPRESSIONS: Mapping[str, Rule] = {
     **EXPRESSIONS,

@@ -16,6 +16,7 @@ from xdsl.ir import SSAValue
 from mlirt.codegen.numba_cuda.cuda_expressions import (
     Narrow,
     from_stored,
+    is_rounded_to_integers,
     stored_name,
     to_stored,
     widest,
@@ -60,7 +61,7 @@ class CudaSource(HopperSource, StampedSource):
     """The lines of one kernel. With `narrow`, indices are 32 bits wide."""
 
     def __init__(self, func: FuncOp, narrow: bool) -> None:
-        super().__init__(narrow)
+        super().__init__(narrow, is_rounded_to_integers(func))
         self.shared, self.shared_bytes = shared_offsets(func)
 
     # --- addresses and loops

@@ -5,7 +5,7 @@ VOCABULARY = frozenset(
     float16 bfloat16 float32 float64 bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 inf nan
     bits_as_float16 bits_as_float32 bits_as_float64 bits_as_int8 bits_as_int16 bits_as_int32 bits_as_int64
     bits_as_uint8 bits_as_uint16 bits_as_uint32 bits_as_uint64 float32_of_bfloat16
-    maximum minimum maxnum minnum select absolute logical_not fma copysign divide divide_closely
+    maximum minimum maxnum minnum select absolute logical_not fma copysign divide divide_closely rounded_product
     truncated_div truncated_rem floor_div ceil_div power integer_power power_of_integer
     exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt erf
     sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, VectorType
 
 from mlirt.codegen.numba_cuda.cuda_expressions import (
     CUDA_EXPRESSIONS,
     NARROW_EXPRESSIONS,
+    SEPARATE_PRODUCTS,
     from_stored,
     stored_name,
     to_stored,
 )
 from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
-from mlirt.codegen.python_expressions import call
+from mlirt.codegen.python_expressions import Rule, call
 from mlirt.codegen.python_source import PythonSource
 from mlirt.dialects.kernel.buffers import fragment, length
 from mlirt.dialects.kernel.core import YieldOp
@@ -24,9 +27,9 @@ class ScalarFunction(PythonSource):
 
     vocabulary = VOCABULARY
 
-    def __init__(self, narrow: bool) -> None:
+    def __init__(self, rules: Mapping[str, Rule]) -> None:
         super().__init__()
-        self.rules = NARROW_EXPRESSIONS if narrow else CUDA_EXPRESSIONS
+        self.rules = rules
 
     def body_of(self, op: MapFragmentOp) -> str:
         if isinstance(fragment(op.result).get_element_type(), Float16Type | BFloat16Type):
@@ -43,14 +46,18 @@ class ScalarFunction(PythonSource):
 
 
 class WordSource(PythonSource):
-    """The lines of one kernel. With `narrow`, indices are 32 bits wide."""
+    """The lines of one kernel. With `narrow`, indices are 32 bits wide; with `separate`, sums of products are never
+    rounded once only.
+    """
 
     vocabulary = VOCABULARY
 
-    def __init__(self, narrow: bool) -> None:
+    def __init__(self, narrow: bool, separate: bool) -> None:
         super().__init__()
         self.narrow = narrow
         self.rules = NARROW_EXPRESSIONS if narrow else CUDA_EXPRESSIONS
+        if separate:
+            self.rules = {**self.rules, **SEPARATE_PRODUCTS}
         self.definitions: dict[str, str] = {}
         """The names of words with parameters, by the text that makes them."""
         self.bodies: dict[str, str] = {}
@@ -77,7 +84,7 @@ class WordSource(PythonSource):
         self.define(op.result, f"{make}({self.text(op.fragment)})")
 
     def kernel_map_fragment(self, op: MapFragmentOp) -> None:
-        inner = ScalarFunction(self.narrow)
+        inner = ScalarFunction(self.rules)
         body = inner.body_of(op)
         if body not in self.bodies:
             self.bodies[body] = self.names.fresh("element")

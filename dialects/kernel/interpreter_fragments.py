@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from xdsl.dialects.builtin import i32
+
 from mlirt.dialects.kernel.async_copy import CommitAsyncOp, CopyAsyncOp, WaitAsyncOp
 from mlirt.dialects.kernel.buffers import length, memory
 from mlirt.dialects.kernel.fragment import (
@@ -132,7 +134,8 @@ def _mma(machine: Machine, lanes: Lanes, op: MmaOp) -> None:
         return np.broadcast_to(value, (lanes.count, count)).reshape(-1, 8, 4, count)  # [warp, group, thread, register]
 
     left = _unpack(per_warp(lanes.array(op.left), 4 * rows), kind)  # [warp, g, t, register, e]
-    right = _unpack(per_warp(lanes.array(op.right), 2 * columns), kind)
+    signed = MmaKind.S8 if kind == MmaKind.U8 else kind
+    right = _unpack(per_warp(lanes.array(op.right), 2 * columns), signed)
     # Register 4 i + 2 h + s of thread (g, t): row 16 i + 8 s + g, columns (4 h + t) * packed + e.
     a = left.reshape(-1, 8, 4, rows, 2, 2, packed).transpose(0, 3, 5, 1, 4, 2, 6).reshape(-1, 16 * rows, 8 * packed)
     # Register 2 j + h of thread (g, t): column 8 j + g, rows (4 h + t) * packed + e.
@@ -153,11 +156,12 @@ def _unpack(registers: Array, kind: MmaKind) -> Array:
         MmaKind.BF16: np.dtype(ml_dtypes.bfloat16),
         MmaKind.TF32: np.dtype(np.float32),
         MmaKind.S8: np.dtype(np.int8),
+        MmaKind.U8: np.dtype(np.uint8),
     }[kind]
     registers = np.ascontiguousarray(registers)
     if kind == MmaKind.TF32:
         registers = registers & np.int32(~0x1FFF)  # the unit reads 10 bits of mantissa
-    wide = np.int64 if kind == MmaKind.S8 else np.float64
+    wide = np.int64 if kind.sums == i32 else np.float64
     return registers[..., None].view(dtype).astype(wide)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from xdsl.dialects.builtin import VectorType
+from xdsl.dialects.builtin import VectorType, i32
 from xdsl.ir import Operation
 
 from mlirt.dialects.kernel.buffers import length
@@ -67,7 +67,7 @@ def _mma(machine: Machine, lanes: Lanes, op: WarpgroupMmaOp) -> None:
         right, right_at = _tile(
             machine, lanes, op, first, (op.right, op.right_index), columns, op.right_by_depth is not None
         )
-        product = _widened(left, op.kind.data) @ _widened(right, op.kind.data).T
+        product = _widened(_as_left(left, op.kind.data), op.kind.data) @ _widened(right, op.kind.data).T
         # Row 16 w + 8 h + g, column 8 j + 2 t + e -> thread (w, g, t), sum (j, h, e).
         parts = product.reshape(4, 2, 8, columns // 8, 4, 2).transpose(0, 2, 4, 3, 1, 5)
         sums[first : first + WARPGROUP] += parts.reshape(WARPGROUP, -1).astype(sums.dtype)
@@ -95,13 +95,20 @@ def _mma_registers(machine: Machine, lanes: Lanes, op: WarpgroupMmaRegistersOp) 
     lanes[op.result] = sums
 
 
+def _as_left(values: Array, kind: MmaKind) -> Array:
+    """Bytes that the matrix unit reads without a sign."""
+    import numpy as np
+
+    return values.view(np.uint8) if kind == MmaKind.U8 else values
+
+
 def _widened(values: Array, kind: MmaKind) -> Array:
     """What the matrix unit reads, in a type that holds sums of products exactly enough."""
     import numpy as np
 
     if kind == MmaKind.TF32:
         values = (values.view(np.int32) & np.int32(~0x1FFF)).view(np.float32)  # it reads 10 bits of mantissa
-    return values.astype(np.int64 if kind == MmaKind.S8 else np.float64)
+    return values.astype(np.int64 if kind.sums == i32 else np.float64)
 
 
 def _tile(

@@ -41,10 +41,17 @@ class MmaKind(StrEnum):
     BF16 = auto()
     TF32 = auto()
     S8 = auto()
+    U8 = auto()
+    """Unsigned bytes on the left, signed ones on the right."""
+
+    @property
+    def sums(self) -> Attribute:
+        """In which type products are added up."""
+        return i32 if self in (MmaKind.S8, MmaKind.U8) else Float32Type()
 
 
 # Elements of the multiplied matrices in one 32-bit register.
-PACKED = {MmaKind.F16: 2, MmaKind.BF16: 2, MmaKind.TF32: 1, MmaKind.S8: 4}
+PACKED = {MmaKind.F16: 2, MmaKind.BF16: 2, MmaKind.TF32: 1, MmaKind.S8: 4, MmaKind.U8: 4}
 
 
 @irdl_attr_definition
@@ -105,7 +112,7 @@ class LoadMatrixOp(IRDLOperation):
 class MmaOp(IRDLOperation):
     """The warp's matrix unit: `rows` x `columns` tiles of 16 x 8 accumulators, each plus a 16 x k times a k x 8 matrix.
 
-    k is 16 for f16 and bf16, 8 for tf32, 32 for s8. Fragments are laid out as PTX documents `mma.sync`: tile (i, j) has the
+    k is 16 for f16 and bf16, 8 for tf32, 32 for bytes; u8 has them unsigned on the left. Fragments are laid out as PTX documents `mma.sync`: tile (i, j) has the
     accumulators `4 * (i * columns + j)` and following, left fragments `4 * i`.., right fragments `2 * j`...
 
     Example: `%d = kernel.mma f16 %c, %a, %b {rows = 2 : i64, columns = 4 : i64} : vector<32xf32>, vector<8xi32>, vector<8xi32> -> vector<32xf32>`
@@ -142,7 +149,7 @@ class MmaOp(IRDLOperation):
 
     def verify_(self) -> None:
         rows, columns = self.rows.value.data, self.columns.value.data
-        element = i32 if self.kind.data == MmaKind.S8 else Float32Type()
+        element = self.kind.data.sums
         expected: list[Attribute] = [
             VectorType(element, [4 * rows * columns]),
             VectorType(i32, [4 * rows]),

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import (
     BoolAttr,
-    Float32Type,
     IndexType,
     IntegerAttr,
     MemRefType,
     UnitAttr,
     VectorType,
-    i32,
     i64,
 )
 from xdsl.ir import SSAValue
@@ -109,8 +107,7 @@ class WarpgroupMmaOp(IRDLOperation):
         require(elements[0] == elements[1], f"{self.name}: {elements[0]} times {elements[1]}")
         fits = columns % 8 == 0 and 8 <= columns <= _MOST_COLUMNS
         require(fits, f"{self.name}: columns are a multiple of 8 up to {_MOST_COLUMNS}, not {columns}")
-        element = i32 if self.kind.data == MmaKind.S8 else Float32Type()
-        expected = VectorType(element, [columns // 2])
+        expected = VectorType(self.kind.data.sums, [columns // 2])
         require(self.accumulator.type == expected, f"{self.name}: the sums are {expected}, not {self.accumulator.type}")
         by_depth = self.left_by_depth is not None or self.right_by_depth is not None
         require(not by_depth or byte_width(elements[0]) == 2, f"{self.name}: by depth only 16-bit elements can lie")

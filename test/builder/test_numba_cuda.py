@@ -10,6 +10,7 @@ from lowered_network import parse_module
 
 from mlirt.builder import numba_cuda
 from mlirt.builder.numba_cuda import compile_kernels
+from mlirt.builder.numba_cuda_compiler import ptx_text
 from mlirt.codegen.numba_cuda.kernel_source import emit_kernel, sources_of
 from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
@@ -172,6 +173,26 @@ def test_every_element_type_is_read_and_written(shape: tuple[int, int]) -> None:
         }}""")
     made = compile_kernels(sources, architectures=("sm_80",))
     assert len(made) == len(CONVERSIONS)
+
+
+@pytest.mark.parametrize(
+    ("convert", "contracted"), [("arith.sitofp %0 : i8 to f32", 0), ("arith.extf %0 : f16 to f32", 1)]
+)
+def test_sums_of_products_of_integers_are_rounded_twice(convert: str, contracted: int) -> None:
+    element = convert.split()[3]
+    ((_, source),) = lowered(f"""
+    func.func @main(%x: tensor<35x{element}>) -> tensor<35xf32> {{
+      %y = fused.pointwise %x {{access = [#fused.access<["d0"]>]}} : (tensor<35x{element}>) -> tensor<35xf32> {{
+      ^bb0(%0: {element}):
+        %wide = {convert}
+        %scale = arith.constant 0.1 : f32
+        %scaled = arith.mulf %wide, %scale : f32
+        %sum = arith.addf %scaled, %wide : f32
+        fused.yield %sum : f32
+      }}
+      func.return %y : tensor<35xf32>
+    }}""").items()
+    assert ptx_text(source, "sm_80").count("fma.rn.f32") == contracted
 
 
 def test_the_library_defines_every_word() -> None:

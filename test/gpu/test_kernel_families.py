@@ -12,6 +12,7 @@ from attentions import SMALL
 from contractions import DTYPES, PROBLEMS, TOLERANCE, Problem, channels_last_text, convolution_text, product_text
 from device_engine import engine_of
 from lowered_network import parse_module
+from quantized_contractions import quantized_convolution_text, random_bytes
 
 from mlirt.dialects.interpreter import interpret
 
@@ -127,6 +128,24 @@ def test_convolutions_of_few_channels_by_warpgroups(problem: Problem) -> None:
     text = convolution_text(problem, "f16")
     text = text.replace("{stride", '{fused.tactic = "cuda_wgmma_rows:64x32s4", stride', 1)
     check(text, inputs, TOLERANCE["f16"])
+
+
+BYTE_WINDOWS = {
+    "cuda_wgmma:64x64s3": Problem((2, 80, 19, 17), (40, 80, 3, 3), stride=(2,), pre=(1,)),
+    "cuda_wgmma:128x128s4": Problem((2, 256, 14, 14), (136, 256, 1, 1)),
+    "cuda_wgmma:64x64s6c8": Problem((1, 512, 7, 7), (512, 512, 3, 3), pre=(1,), post=(1,)),
+    "cuda_wgmma_rows:64x32s4": Problem((2, 3, 45, 41), (40, 3, 7, 7), stride=(2,), pre=(3,), post=(3,)),
+}
+
+
+@pytest.mark.parametrize(
+    ("element", "residual", "result"), [("i8", "", "i8"), ("ui8", "i8", "ui8"), ("i8", "ui8", "f32")]
+)
+@pytest.mark.parametrize("tactic", BYTE_WINDOWS)
+def test_convolutions_of_bytes(tactic: str, element: str, residual: str, result: str) -> None:
+    problem = BYTE_WINDOWS[tactic]
+    inputs = {"x": random_bytes(problem.input, element), "r": random_bytes(problem.output, residual or "i8", 1)}
+    check(quantized_convolution_text(problem, element, result, residual=residual, tactic=tactic), inputs, 0.0)
 
 
 @pytest.mark.parametrize("element", ["f32", "f16", "f64"])

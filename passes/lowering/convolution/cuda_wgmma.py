@@ -17,6 +17,7 @@ from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims, element_of, rank
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 from mlirt.passes.lowering.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, cost_of, names_of, tile_of
 from mlirt.passes.lowering.warpgroups.group_product import GroupProduct, GroupSizes
@@ -65,7 +66,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     kind, weights = kind_of(op, lowering), lowering.constant_array(op.kernel)
     if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
         return None
-    if op.transposed.value.data or op.groups.value.data != 1 or not is_within_reach(op):
+    if op.transposed.value.data or op.groups.value.data != 1 or not is_within_reach(op) or not pads_with_zeros(op):
         return None
     if not images_of(op, lowering).fits():
         return None
@@ -79,6 +80,11 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
 def kind_of(op: ConvolutionOp, lowering: Lowering) -> Kind | None:
     """What matrix units do with the elements; None where they have no such operation."""
     return Kind.of(element_of(op.input.type), element_of(op.kernel.type), lowering.target)
+
+
+def pads_with_zeros(op: ConvolutionOp) -> bool:
+    """Whether cells outside of the input count as zero, as the device fills them in."""
+    return op.padding_value.value.data == 0 or all(pre <= 0 and post <= 0 for _, _, pre, post in op.spatial())
 
 
 def pixels_of(op: ConvolutionOp) -> Dim:
@@ -113,9 +119,8 @@ def images_of(op: ConvolutionOp, lowering: Lowering) -> MappedMemory:
     place, sizes = lowering.placements[op.input], dims(op.input.type)
     axes = (0, *range(2, len(sizes)), 1)
     steps = tuple(place.strides[axis] for axis in axes)
-    return MappedMemory(
-        place.buffer, element_of(op.input.type), place.offset, tuple(sizes[axis] for axis in axes), steps
-    )
+    element = scalar_type(element_of(op.input.type))
+    return MappedMemory(place.buffer, element, place.offset, tuple(sizes[axis] for axis in axes), steps)
 
 
 def _is_matrix(op: ConvolutionOp, images: MappedMemory) -> bool:

@@ -1,8 +1,8 @@
 """Convolutions of images with few channels on Hopper GPUs, for example of the pixels of a picture.
 
-The input is copied first: channels are filled up with zeros to 16 bytes, rows with the padding. Then all taps along a
-row of the window, with their channels, are neighbours in memory, and count as the channels of a window one pixel wide
-that moves by the stride: neighbouring positions overlap.
+The input is copied first: channels are filled up with zeros so that positions of the window are 16 bytes apart, rows
+with the padding. Then all taps along a row of the window, with their channels, are neighbours in memory, and count as
+the channels of a window one pixel wide that moves by the stride: neighbouring positions overlap.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.kernel.fragment import FragmentOp, StoreFragmentOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
-from mlirt.passes.lowering.convolution.cuda_wgmma import images_of, is_within_reach, kind_of, pixels_of
+from mlirt.passes.lowering.convolution.cuda_wgmma import images_of, is_within_reach, kind_of, pads_with_zeros, pixels_of
 from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 from mlirt.passes.lowering.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, cost_of, names_of, tile_of
 from mlirt.passes.lowering.warpgroups.group_product import GroupProduct, GroupSizes
@@ -36,8 +37,9 @@ OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 19
 
-_PIECE = 16  # bytes that pixels are filled up to
+_PIECE = 16  # bytes that positions of the window are multiples of
 _FEWEST_PIXELS = 64
+_POWERS = tuple(2**k for k in range(8))
 # Microseconds, and bytes per microsecond, of the copy; seven times measured, estimates are 5 % off.
 _COPY_LAUNCH, _COPIED = 1.5, 2.0e6
 
@@ -58,11 +60,12 @@ class Rows:
         stride, dilation, _, _ = op.spatial()[-1]
         if not isinstance(count, int) or not isinstance(taps, int) or not isinstance(length, int):
             return None
-        channels = -(-count // piece) * piece
-        if kind.depth % channels or (dilation != 1 and taps > 1):
+        channels = next((size for size in _POWERS if size >= count and stride * size % piece == 0), 0)
+        if not channels or channels > kind.depth or (dilation != 1 and taps > 1):
             return None
         line = -(-taps * channels // kind.depth) * kind.depth
-        return Rows(channels, (length - 1) * stride + line // channels, line)
+        whole = max(1, piece // channels)  # rows start at multiples too
+        return Rows(channels, -(-((length - 1) * stride + line // channels) // whole) * whole, line)
 
 
 def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
@@ -96,7 +99,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
         return None
     plain = not op.transposed.value.data and op.groups.value.data == 1 and rank(op.input.type) in (4, 5)
-    if not plain or not is_within_reach(op) or images_of(op, lowering).fits():
+    if not plain or not is_within_reach(op) or not pads_with_zeros(op) or images_of(op, lowering).fits():
         return None
     rows = Rows.of(op, kind)
     if rows is None or not _lines(op, rows, op.input, kind).fits():
@@ -157,7 +160,7 @@ def _window(op: ConvolutionOp, rows: Rows) -> WindowShape:
 def _copy(op: ConvolutionOp, rows: Rows, buffer: SSAValue, lowering: Lowering) -> None:
     """`parallel (image, rows.., pixel) { store the channels, or zeros in the padding }`."""
     k = lowering.kernel("rows")
-    element, sizes = element_of(op.input.type), dims(op.input.type)
+    element, sizes = scalar_type(element_of(op.input.type)), dims(op.input.type)
     source, steps, target = k.buffer(op.input), k.strides(op.input), k.memory(buffer, element)
     copied, pre = _copied(op, rows), op.spatial()[-1][2]
     zero = k.constant(0, element)
@@ -170,7 +173,7 @@ def _copy(op: ConvolutionOp, rows: Rows, buffer: SSAValue, lowering: Lowering) -
             if isinstance(sizes[1], int) and number >= sizes[1]:
                 return zero
             at = [image, k.constant(number), *spatial, wanted]
-            return k.guarded(inside, lambda: k.value(LoadOp(source, at, steps)), zero)
+            return k.guarded(inside, lambda: k.ready(k.value(LoadOp(source, at, steps))), zero)
 
         values = k.value(FragmentOp([channel(number) for number in range(rows.channels)]))
         index = k.constant(0)

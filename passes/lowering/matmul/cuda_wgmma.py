@@ -14,6 +14,7 @@ from mlirt.dialects.symbolic import Dim, ceil_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, cost_of, names_of, tile_of
 from mlirt.passes.lowering.warpgroups.group_product import GroupProduct, GroupSizes
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
@@ -133,7 +134,7 @@ def _operands(op: MatmulOp) -> tuple[Operand, Operand]:
 def _factor(one: Operand, op: MatmulOp, lowering: Lowering, *, pack: bool) -> Factor | None:
     """An operand in memory; known ones are packed with lines along the depth. None where it cannot be copied from."""
     weights = lowering.constant_array(one.value)
-    element = element_of(one.value.type)
+    element = scalar_type(element_of(one.value.type))
     sizes, results = dims(one.value.type), dims(op.output.type)
     if weights is not None:
         if not pack:

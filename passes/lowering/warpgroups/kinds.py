@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerType, f32, i32
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerType, Signedness, i8
 from xdsl.ir import Attribute
 
 from mlirt.dialects.kernel.matrix_unit import MmaKind
@@ -16,29 +16,35 @@ ARCHITECTURE = "sm_90a"
 TF32 = "tf32"
 """The feature of a target whose matrix units may read float32 with 10 bits of mantissa."""
 
-_KINDS: dict[Attribute, tuple[MmaKind, Attribute]] = {
-    Float16Type(): (MmaKind.F16, f32),
-    BFloat16Type(): (MmaKind.BF16, f32),
-    Float32Type(): (MmaKind.TF32, f32),
-    IntegerType(8): (MmaKind.S8, i32),
+UI8 = IntegerType(8, Signedness.UNSIGNED)
+_KINDS: dict[tuple[Attribute, Attribute], MmaKind] = {
+    (Float16Type(), Float16Type()): MmaKind.F16,
+    (BFloat16Type(), BFloat16Type()): MmaKind.BF16,
+    (Float32Type(), Float32Type()): MmaKind.TF32,
+    (i8, i8): MmaKind.S8,
+    (UI8, i8): MmaKind.U8,
 }
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Elements of the operands, what the matrix units do with them, and the type of the sums."""
+    """Elements of the operands in shared memory, signless ones, and what the matrix units do with them."""
 
     element: Attribute
     mma: MmaKind
-    sums: Attribute
+
+    @property
+    def sums(self) -> Attribute:
+        """The type of the sums."""
+        return self.mma.sums
 
     @staticmethod
     def of(left: Attribute, right: Attribute, target: Target) -> Kind | None:
         """The kind of a product of these elements; None where the target's matrix units have none."""
-        if target.arch != ARCHITECTURE or left != right or left not in _KINDS:
+        mma = _KINDS.get((left, right))
+        if target.arch != ARCHITECTURE or mma is None or (mma == MmaKind.TF32 and TF32 not in target.features):
             return None
-        kind = Kind(left, *_KINDS[left])
-        return None if kind.mma == MmaKind.TF32 and TF32 not in target.features else kind
+        return Kind(right, mma)
 
     @property
     def depth(self) -> int:

@@ -1,0 +1,61 @@
+"""Convolutions of bytes on a GPU: sums in int32 and results rounded to bytes are those of the reference, bit by bit."""
+
+from __future__ import annotations
+
+import pytest
+from contractions import Problem
+from gpu_kernels import check_on_threads, kernel_names
+from lowered_network import parse_module
+from quantized_contractions import quantized_convolution_text, random_bytes
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirt.passes.pipeline import run_passes
+
+UNEVEN = Problem((2, 80, 9, 7), (40, 80, 3, 3), stride=(2,), pre=(1,), post=(1,))
+PICTURE = Problem((2, 3, 23, 21), (40, 3, 7, 7), stride=(2,), pre=(3,), post=(3,))
+
+
+def check(
+    problem: Problem,
+    element: str,
+    result: str,
+    residual: str,
+    tactic: str,
+    *,
+    last: bool = True,
+    padding_value: int = 0,
+) -> ModuleOp:
+    text = quantized_convolution_text(
+        problem, element, result, residual=residual, tactic=tactic, last=last, padding_value=padding_value
+    )
+    inputs = {"x": random_bytes(problem.input, element), "r": random_bytes(problem.output, residual or "i8", 1)}
+    return check_on_threads(text, inputs)
+
+
+@pytest.mark.parametrize("element", ["i8", "ui8"])
+@pytest.mark.parametrize(
+    ("residual", "result", "choice"),
+    [("", "i8", "64x64s3"), ("ui8", "ui8", "128x64s3"), ("i8", "f32", "64x64s3c2"), ("ui8", "f16", "64x32s4")],
+)
+def test_warpgroups(element: str, residual: str, result: str, choice: str) -> None:
+    module = check(UNEVEN, element, result, residual, f"cuda_wgmma:{choice}")
+    assert f"kernel.warpgroup_mma {'s8' if element == 'i8' else 'u8'}" in str(module)
+
+
+@pytest.mark.parametrize("element", ["i8", "ui8"])
+@pytest.mark.parametrize("last", [False, True])
+def test_pictures_by_warpgroups(element: str, last: bool) -> None:
+    module = check(PICTURE, element, "i8", "", "cuda_wgmma_rows:64x32s3", last=last)
+    assert kernel_names(module)[-2 - last :][:2] == ["rows", "convolution"]
+
+
+def test_padding_with_a_value_is_nothing_that_the_device_fills_in() -> None:
+    problem = Problem((1, 16, 5, 6), (16, 16, 3, 3), pre=(1,), post=(1,))
+    module = check(problem, "ui8", "i8", "", "", padding_value=7)
+    assert "warpgroup_mma" not in str(module)
+
+
+def test_a_value_without_padding_makes_no_difference() -> None:
+    module, context = parse_module(quantized_convolution_text(Problem((1, 16, 9, 9), (16, 16, 3, 3)), padding_value=7))
+    run_passes(module, context, "convert-fused-to-kernel{target=cuda}")
+    assert "warpgroup_mma" in str(module)
