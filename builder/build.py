@@ -38,9 +38,10 @@ def build(
     dump_phases: Path | None = None,
     name: str = "network",
     tuning: Tuning | None = None,
+    spin_ms: float | None = None,
 ) -> Engine:
     """The engine of a network for `cpu` or `cuda`, on a device of this machine; the module is rewritten in place."""
-    return Engine(build_plan(module, ctx, target, precision, progress, dump_phases, name, tuning))
+    return Engine(build_plan(module, ctx, target, precision, progress, dump_phases, name, tuning), spin_ms)
 
 
 def build_plan(

@@ -45,6 +45,7 @@ def compile(
     algorithm_selector: AlgorithmSelector | None = None,
     avg_timing_iterations: int = 10,
     min_timing_iterations: int = 7,
+    spin_ms: float | None = None,
 ) -> EngineLike:
     """Build an engine for an ONNX model given as a path, bytes or a ModelProto.
 
@@ -60,6 +61,8 @@ def compile(
     heuristic: do not measure tactics on the GPU, believe the estimates of their times.
     avg_timing_iterations, min_timing_iterations: a tactic is measured in so many runs at once, so many times over.
     algorithm_selector: asked which tactics each layer may have, and told which it got. For "cuda".
+    spin_ms: on a CPU, for how many milliseconds after a run idle workers wait for the next one before they sleep; 0 is
+        not at all, None what the environment variable MLIRT_SPIN_MS says, else 50.
 
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet,
     `InvalidInputError` for arguments that do not fit, `CompileError` where a pass or a back end fails.
@@ -78,7 +81,7 @@ def compile(
 
     folder = None if dump_phases is None else Path(dump_phases)
     if chosen != "cuda":
-        return build(module, ctx, chosen, precision, progress, folder, _name_of(model))
+        return build(module, ctx, chosen, precision, progress, folder, _name_of(model), spin_ms=spin_ms)
     from mlirt.builder.tactics.tuning import tuning
 
     iterations = {"calls": avg_timing_iterations, "rounds": min_timing_iterations}

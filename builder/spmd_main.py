@@ -4,7 +4,7 @@ It is written as LLVM IR and is the same for every network: what differs is the 
   mlirt_main(table, sync, nt, start, tid)       one thread's share of the run that has the number `start`
   mlirt_run(control, main, table, rows, sync, nt)    wakes the workers and takes part itself; returns when all is done:
                                             0, or the number (from 1) of the row that stopped the run
-  mlirt_worker(control, tid)                the life of a worker: spin a little, sleep, run, again; returns when stopped
+  mlirt_worker(control, tid)                the life of a worker: spin, sleep, run, again; returns when stopped
   mlirt_prepare(control, nt)                makes the semaphores of a zeroed control block
   mlirt_spin(n)                             n pauses, to find out how long one takes
 A row is 3 words: address of the kernel, address of its parameters, flags (2: one part alone). Rows with one of these

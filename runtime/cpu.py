@@ -10,7 +10,7 @@ from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.control_rows import JumpRow, KernelRow, RequireRow, Row, SizeRow, rows_of
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import WrongSize
-from mlirt.runtime.host_cpu import refuse_foreign_code, thread_count
+from mlirt.runtime.host_cpu import refuse_foreign_code, spin_seconds, thread_count
 from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, OutputMemory, address_of, aligned_empty
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.object_linker import LinkedCode
@@ -26,8 +26,9 @@ _NO_BARRIER, _SERIAL, _JUMP, _SIZE, _REQUIRE = 1, 2, 4, 8, 16
 class CpuDevice:
     """The linked code and the weights of one plan."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, spin_ms: float | None = None) -> None:
         self.manifest = plan.manifest
+        self._spin_seconds = spin_seconds(spin_ms)
         refuse_foreign_code(self.manifest.target.triple, self.manifest.target.features)
         self.threads = thread_count()
         self._main_section = self.manifest.main or ""
@@ -53,7 +54,7 @@ class CpuDevice:
         if self._code is None:
             return 0
         pool: WorkerPool = shared_pool(self._code, self._main_section, self.threads)
-        return pool.run(table, rows)
+        return pool.run(table, rows, self._spin_seconds)
 
     def session(self) -> "CpuSession":
         """A new context's memory."""

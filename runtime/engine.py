@@ -49,9 +49,10 @@ class EngineLike(Protocol):
 class Engine:
     """A plan on its device. `run` uses a context of its own; make others for other threads."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, spin_ms: float | None = None) -> None:
+        """`spin_ms`: as in `load`."""
         self.plan = plan
-        self._device = _device_for(plan)
+        self._device = _device_for(plan, spin_ms)
         self.context = self.create_execution_context()
         """The context that `run` uses."""
 
@@ -101,19 +102,23 @@ class Engine:
         self.plan.save(path)
 
 
-def load(source: str | os.PathLike[str] | Bytes) -> Engine:
-    """Open a plan file, or its bytes; PlanError where it is damaged or was made for another machine."""
-    return Engine(read_plan(source))
+def load(source: str | os.PathLike[str] | Bytes, *, spin_ms: float | None = None) -> Engine:
+    """Open a plan file, or its bytes; PlanError where it is damaged or was made for another machine.
+
+    spin_ms: on a CPU, for how many milliseconds after a run idle workers wait for the next one before they sleep; 0 is
+        not at all, None what the environment variable MLIRT_SPIN_MS says, else 50.
+    """
+    return Engine(read_plan(source), spin_ms)
 
 
-def _device_for(plan: Plan) -> Device:
+def _device_for(plan: Plan, spin_ms: float | None) -> Device:
     if plan.manifest.target.kind == "cuda":
         from mlirt.runtime.cuda import CudaDevice
 
         return CudaDevice(plan)
     from mlirt.runtime.cpu import CpuDevice
 
-    return CpuDevice(plan)
+    return CpuDevice(plan, spin_ms)
 
 
 def _describe(tensor: Tensor) -> TensorDescription:

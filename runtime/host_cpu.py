@@ -1,10 +1,11 @@
 """Which processor this is, and whether a plan's code may run on it."""
 
+import math
 import os
 from collections.abc import Iterable
 from functools import cache
 
-from mlirt.errors import PlanError
+from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.llvm_binding import llvm
 
 
@@ -42,8 +43,33 @@ def refuse_foreign_code(triple: str, features: Iterable[str]) -> None:
         )
 
 
+def processor_count() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def thread_count() -> int:
     """The threads to run with: the processors that this process may use, at most MLIRT_NUM_THREADS."""
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    available = processor_count()
     wish = os.environ.get("MLIRT_NUM_THREADS", "")
     return max(1, min(available, int(wish))) if wish.isdigit() and int(wish) > 0 else available
+
+
+_USUAL_SPIN_MS = 50.0
+
+
+def spin_seconds(spin_ms: float | None = None) -> float:
+    """How long an idle worker looks for the next run before it sleeps: `spin_ms`, else MLIRT_SPIN_MS, else 50 ms.
+
+    Waking a sleeping thread takes tens of microseconds, which a small network feels in every run. Thread pools of
+    numerical libraries usually wait 50 to 200 ms.
+    """
+    wish = os.environ.get("MLIRT_SPIN_MS", "") if spin_ms is None else spin_ms
+    try:
+        milliseconds = float(wish if wish != "" else _USUAL_SPIN_MS)
+    except ValueError:
+        milliseconds = math.nan
+    if not 0 <= milliseconds < math.inf:
+        source = "MLIRT_SPIN_MS" if spin_ms is None else "spin_ms"
+        raise InvalidInputError(f"{source} is {wish!r}; expected milliseconds, 0 to sleep at once")
+    return milliseconds / 1e3

@@ -1,8 +1,9 @@
-"""The threads that help the caller run CPU engines: they live in native code, spin shortly after a run, then sleep.
+"""The threads that help the caller run CPU engines: they live in native code, spin for a while after a run, then sleep.
 
 One pool serves the process. A run wakes all workers with one native call; runs of several contexts queue at its lock,
 so that engines do not fight for cores. The code (`mlirt_run`, `mlirt_worker`) is the main object of the plan loaded
-first; the layout of its memory is described in builder/spmd_main.py.
+first; the layout of its memory is described in builder/spmd_main.py. Each run says how long workers
+spin after it; it is counted in pauses, so that the time in which the system takes a worker off its core is not lost.
 """
 
 import atexit
@@ -12,11 +13,12 @@ import threading
 import time
 from collections.abc import Callable
 
+from mlirt.runtime.host_cpu import processor_count
 from mlirt.runtime.host_memory import HostBlock
 from mlirt.runtime.object_linker import LinkedCode
 
 SYMBOLS = ("mlirt_main", "mlirt_run", "mlirt_worker", "mlirt_prepare", "mlirt_spin")
-_SPIN_SECONDS = 50e-6
+_CROWDED_SPIN_SECONDS = 50e-6
 _WORD = 8
 _SPIN_WORD, _STOP_WORD, _WORKERS_WORD, _WORDS_PER_WORKER = 21, 32, 48, 16
 _SYNC_WORDS = 64
@@ -39,7 +41,9 @@ class WorkerPool:
         self._control = self._memory.address
         self._sync = self._control + -(-control_words // 16) * 16 * _WORD
         ctypes.CFUNCTYPE(void, word, word)(address["mlirt_prepare"])(self._control, threads)
-        self._word(_SPIN_WORD).value = _pauses_in(ctypes.CFUNCTYPE(void, word)(address["mlirt_spin"]))
+        self._pauses_per_second = _pauses_per_second(ctypes.CFUNCTYPE(void, word)(address["mlirt_spin"]))
+        self._crowded = threads > processor_count()
+        self._spin_seconds = -1.0
         self._workers = [
             threading.Thread(target=worker, args=(self._control, tid), name=f"mlirt-{tid}", daemon=True)
             for tid in range(1, threads)
@@ -50,7 +54,14 @@ class WorkerPool:
     def _word(self, index: int) -> ctypes.c_int64:
         return ctypes.c_int64.from_address(self._control + index * _WORD)
 
-    def run(self, table: int, rows: int) -> int:
+    def _let_spin(self, seconds: float) -> None:
+        """Grant idle workers `seconds` from the next run on; only a moment where they would take each other's cores."""
+        if seconds != self._spin_seconds:
+            self._spin_seconds = seconds
+            granted = min(seconds, _CROWDED_SPIN_SECONDS) if self._crowded else seconds
+            self._word(_SPIN_WORD).value = int(granted * self._pauses_per_second)
+
+    def run(self, table: int, rows: int, spin_seconds: float) -> int:
         """Run `rows` rows of the kernel table at address `table`; the number (from 1) of the row that stopped, or 0.
 
         Always by the pool's own `mlirt_main`: a worker may still be on its way out of it when the caller, who has left
@@ -59,6 +70,7 @@ class WorkerPool:
         if not rows:
             return 0
         with self.lock:
+            self._let_spin(spin_seconds)
             return self._run(self._control, self._main, table, rows, self._sync, self.threads)
 
     def stop(self) -> None:
@@ -70,11 +82,11 @@ class WorkerPool:
             thread.join(1.0)
 
 
-def _pauses_in(spin: Callable[[int], None], seconds: float = _SPIN_SECONDS) -> int:
-    """How many pauses take `seconds`; the shortest of a few trials, for another process may take the core."""
+def _pauses_per_second(spin: Callable[[int], None]) -> float:
+    """From the shortest of a few trials, for another process may take the core."""
     trial = 2000
     shortest = min(_timed(spin, trial) for _ in range(3))
-    return max(16, int(trial * seconds / max(shortest, 1e-9)))
+    return trial / max(shortest, 1e-9)
 
 
 def _timed(spin: Callable[[int], None], count: int) -> float:

@@ -1,23 +1,29 @@
-"""The workers: they wake from sleep, survive more threads than cores, and follow MLIRT_NUM_THREADS."""
+"""The workers: they wake from sleep, spin as long as they may, survive more threads than cores and forks."""
 
+import ctypes
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from mlirt.runtime import cpu
+from mlirt.errors import InvalidInputError
+from mlirt.runtime import cpu, worker_pool
 from mlirt.runtime.engine import load
-from mlirt.runtime.host_cpu import thread_count
-from mlirt.runtime.plan_file import plan_bytes
+from mlirt.runtime.host_cpu import spin_seconds, thread_count
+from mlirt.runtime.plan_file import plan_bytes, write_plan
 
 Maker = Callable[[], Any]
 
 
-def run_many(tiny: Maker, runs: int, pause: float) -> None:
+def run_many(tiny: Maker, runs: int, pause: float, spin_ms: float | None = None) -> None:
     parts = tiny()
-    engine = load(plan_bytes(parts.manifest, parts.sections, parts.weights))
+    engine = load(plan_bytes(parts.manifest, parts.sections, parts.weights), spin_ms=spin_ms)
     x = np.random.default_rng(0).standard_normal((100, 4), np.float32)
     want = np.cos((2 * x + 1).reshape(-1)[::-1]).reshape(x.shape)
     for _ in range(runs):
@@ -25,10 +31,94 @@ def run_many(tiny: Maker, runs: int, pause: float) -> None:
         time.sleep(pause)
 
 
+@pytest.mark.parametrize("spin_ms", [0.0, 0.05, 50.0])
 @pytest.mark.parametrize("pause", [0.0, 20e-6, 100e-6, 2e-3])
-def test_workers_wake_from_spinning_and_from_sleep(tiny: Maker, pause: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_wake_from_spinning_and_from_sleep(
+    tiny: Maker, pause: float, spin_ms: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cpu, "thread_count", lambda: 2)
-    run_many(tiny, 100, pause)
+    run_many(tiny, 100, pause, spin_ms)
+
+
+def fresh_pool(monkeypatch: pytest.MonkeyPatch) -> dict[int, worker_pool.WorkerPool]:
+    """Two threads on two processors, in a pool of their own."""
+    pools: dict[int, worker_pool.WorkerPool] = {}
+    monkeypatch.setattr(cpu, "thread_count", lambda: 2)
+    monkeypatch.setattr(worker_pool, "processor_count", lambda: 2)
+    monkeypatch.setattr(worker_pool, "_pools", pools)
+    return pools
+
+
+def sleeps(pool: worker_pool.WorkerPool) -> bool:
+    """Whether worker 1 has announced that it sleeps."""
+    control: int = pool._control  # pyright: ignore[reportPrivateUsage]
+    return bool(ctypes.c_int64.from_address(control + (48 + 16) * 8).value)
+
+
+def test_an_engine_says_how_long_workers_spin(tiny: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    pools = fresh_pool(monkeypatch)
+    run_many(tiny, 1, 0.0, spin_ms=600e3)
+    time.sleep(0.2)
+    assert not sleeps(pools[2])
+    run_many(tiny, 1, 0.0, spin_ms=0)
+    deadline = time.monotonic() + 30
+    while not sleeps(pools[2]) and time.monotonic() < deadline:
+        time.sleep(1e-3)
+    assert sleeps(pools[2])
+    pools[2].stop()
+
+
+def test_workers_that_would_take_each_others_processors_spin_for_a_moment(
+    tiny: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools = fresh_pool(monkeypatch)
+    monkeypatch.setattr(worker_pool, "processor_count", lambda: 1)
+    run_many(tiny, 1, 0.0, spin_ms=600e3)
+    deadline = time.monotonic() + 30
+    while not sleeps(pools[2]) and time.monotonic() < deadline:
+        time.sleep(1e-3)
+    assert sleeps(pools[2])
+    pools[2].stop()
+
+
+_FORKING = """
+import os, sys, numpy as np
+from mlirt.runtime import cpu
+from mlirt.runtime.engine import load
+cpu.thread_count = lambda: 2
+engine = load(sys.argv[1], spin_ms=600e3)
+want = engine.run({"x": np.ones((4, 4), np.float32)})["y"]
+child = os.fork()
+again = engine.run({"x": np.ones((4, 4), np.float32)})["y"]
+assert (again == want).all()
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+print("done")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_spinning_workers_hold_up_neither_an_exit_nor_a_fork(tiny: Maker, tmp_path: Path) -> None:
+    parts = tiny()
+    write_plan(tmp_path / "tiny.plan", parts.manifest, parts.sections, parts.weights)
+    command = [sys.executable, "-c", _FORKING, str(tmp_path / "tiny.plan")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout.split()) == (0, ["done", "done"]), done.stderr
+
+
+@pytest.mark.parametrize(("wish", "option", "expected"), [("", None, 0.05), ("2.5", None, 0.0025), ("2.5", 0, 0.0)])
+def test_how_long_workers_spin(
+    wish: str, option: float | None, expected: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLIRT_SPIN_MS", wish)
+    assert spin_seconds(option) == expected
+
+
+@pytest.mark.parametrize(("wish", "option"), [("long", None), ("-1", None), ("nan", None), ("1", -1.0), ("1", np.inf)])
+def test_times_that_make_no_sense(wish: str, option: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIRT_SPIN_MS", wish)
+    with pytest.raises(InvalidInputError, match="expected milliseconds, 0 to sleep at once"):
+        spin_seconds(option)
 
 
 @pytest.mark.parametrize("threads", [3, 7])
