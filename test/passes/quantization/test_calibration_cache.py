@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlirt.builder.calibration.cache_file import read_cache, write_cache
 from mlirt.errors import InvalidInputError
+from mlirt.passes.quantization.calibration_cache import read_cache, write_cache
 
 
 def test_the_documented_text() -> None:

@@ -27,8 +27,11 @@ def write_cache(algorithm: str, scales: Mapping[str, float]) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def read_cache(content: bytes, algorithm: str) -> dict[str, float]:
-    """The scale of each tensor; raises `InvalidInputError` for a file that is damaged or of another algorithm."""
+def read_cache(content: bytes, algorithm: str | None = None) -> dict[str, float]:
+    """The scale of each tensor; raises `InvalidInputError` for a file that is damaged or of another algorithm.
+
+    Without an `algorithm` that of the file is as good as any.
+    """
     try:
         if len(content) > _LARGEST:
             raise ValueError(f"it has {len(content)} bytes")
@@ -38,13 +41,14 @@ def read_cache(content: bytes, algorithm: str) -> dict[str, float]:
     match = re.fullmatch(r"TRT-(\d+)-(\w+)", header.strip())
     if match is None:
         raise InvalidInputError(
-            f"calibration cache: expected a first line such as TRT-{VERSION}-{algorithm}, got {header[:60]!r}"
+            f"calibration cache: expected a first line such as TRT-{VERSION}-{algorithm or 'EntropyCalibration2'}, "
+            f"got {header[:60]!r}"
         )
     version, found = match.groups()
-    if found != algorithm or version[:1] != VERSION[:1]:
+    if (algorithm is not None and found != algorithm) or version[:1] != VERSION[:1]:
         raise InvalidInputError(
-            f"calibration cache: it was made by {found} of version {version}, this calibrator is {algorithm} of "
-            f"version {VERSION}; delete it to calibrate again"
+            f"calibration cache: it was made by {found} of version {version}, this calibrator is "
+            f"{algorithm or found} of version {VERSION}; delete it to calibrate again"
         )
     scales: dict[str, float] = {}
     for number, line in enumerate(lines, 2):
