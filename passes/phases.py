@@ -144,6 +144,11 @@ PHASES = (
                 "convolutions read their channels in 16-byte vectors; last, as fusion must not see memory orders",
                 "cuda",
             ),
+            Step(
+                "strength-reduce-conversions",
+                "bytes become floats and back by additions, in bodies that no other pass has to recognise any more",
+                "cuda",
+            ),
         ),
         FUSED,
     ),

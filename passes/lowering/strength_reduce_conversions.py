@@ -1,0 +1,223 @@
+"""Converts between integers and floats by additions, where the numbers are small: GPUs convert slowly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, f32, i32
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from mlirt.dialects.context import weights_of
+from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
+from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.fused.window import WindowOp
+from mlirt.dialects.tensor_types import element_of, is_unsigned
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.weights import WeightStore
+from mlirt.passes.lowering.contraction_ranges import range_of_sums
+from mlirt.passes.lowering.number_ranges import NumberRanges, Range, type_range
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import integer_type
+
+_LIMIT = 2.0**22
+_SHIFT = 1.5 * 2.0**23
+"""Plus a whole number up to the limit: a float32 whose lower bits are the number, and whose step is 1."""
+_SHIFT_BITS = 0x4B400000
+_FINEST = 2.0**-100  # divisors, whose quotients neither overflow nor get too small to be corrected
+
+
+@dataclass(frozen=True)
+class StrengthReduceConversionsPass(ModulePass):
+    """Replace conversions in the scalar regions of fused ops by additions, with the same results bit by bit.
+
+    A GPU converts an eighth as many numbers as it adds. 12582912 = 1.5 * 2**23 is a float32 from which on neighbours
+    are 1 apart up to 2**22 in both directions: adding it rounds half to even and leaves the integer in the lower bits,
+    adding its bits to an integer makes a float. How large numbers are follows from the integers and constants that
+    they are made of; sums of products from the weights. Others are left alone, such as all that may not be finite.
+
+    - an integer to float32;
+    - a float32 that is rounded, shifted by a zero point, clamped, and made an integer;
+    - a quotient by a constant, which is rounded next, becomes a product that is corrected by its remainder.
+
+    Before:
+
+        %0 = math.roundeven %x : f32
+        %1 = arith.maximumf %0, %low : f32
+        %2 = arith.minimumf %1, %high : f32
+        %3 = arith.fptosi %2 : f32 to i32
+
+    After:
+
+        %0 = arith.maximumf %x, %low : f32
+        %1 = arith.minimumf %0, %high : f32
+        %2 = arith.addf %1, %shift : f32
+        %3 = arith.bitcast %2 : f32 to i32
+        %4 = arith.subi %3, %bits : i32
+    """
+
+    name = "strength-reduce-conversions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        store = weights_of(ctx)
+        for inner in op.walk():
+            if isinstance(inner, PointwiseOp | ConvolutionOp | MatmulOp | WindowOp):
+                _Region(inner, store).run()
+
+
+class _Region:
+    """The scalar region of one op."""
+
+    def __init__(self, op: Operation, store: WeightStore) -> None:
+        self.block: Block = op.regions[-1].block
+        self.ranges = NumberRanges()
+        arguments = list(self.block.args)
+        if isinstance(op, ConvolutionOp | MatmulOp):
+            self.ranges.set(arguments[0], range_of_sums(op, store))
+        given = arguments if isinstance(op, PointwiseOp) else arguments[1:]
+        operands = list(op.operands)[len(op.operands) - len(given) :]
+        for argument, operand in zip(given, operands, strict=True):
+            self.ranges.set(argument, _elements(operand, store))
+
+    def run(self) -> None:
+        for op in list(self.block.ops):
+            if isinstance(op, arith.DivfOp):
+                self._divide(op)
+        for op in list(self.block.ops):
+            if isinstance(op, arith.FPToSIOp):
+                self._round(op)
+        for op in list(self.block.ops):
+            if isinstance(op, arith.SIToFPOp | arith.UIToFPOp):
+                self._widen(op)
+        for op in reversed(list(self.block.ops)):
+            if op.results and all(result.first_use is None for result in op.results):
+                self.block.erase_op(op)
+
+    def _replace(self, op: Operation, new: Sequence[Operation]) -> None:
+        self.ranges.set(new[-1].results[0], self.ranges.of(op.results[0]))
+        Rewriter.replace_op(op, new)
+
+    def _widen(self, op: arith.SIToFPOp | arith.UIToFPOp) -> None:
+        """An integer plus the bits of the shift is the shift plus the integer."""
+        source, unsigned = op.input, isinstance(op, arith.UIToFPOp)
+        known = self.ranges.unsigned(source) if unsigned else self.ranges.of(source)
+        if op.result.type != f32 or known is None or not known.within(-_LIMIT, _LIMIT) or _width(source) > 32:
+            return
+        wide: list[Operation] = []
+        if _width(source) < 32:
+            wide.append((arith.ExtUIOp if unsigned else arith.ExtSIOp)(source, i32))
+            source = wide[0].results[0]
+        bits, shift = arith.ConstantOp(IntegerAttr(_SHIFT_BITS, i32)), _float(_SHIFT)
+        moved = arith.AddiOp(source, bits.result)
+        as_float = arith.BitcastOp(moved.result, f32)
+        self._replace(op, [*wide, bits, shift, moved, as_float, arith.SubfOp(as_float.result, shift.result)])
+
+    def _round(self, op: arith.FPToSIOp) -> None:
+        """`fptosi(clamp(roundeven(x) + zero))` as the lower bits of `clamp(x) + shift`, plus zero."""
+        found = _Rounding.of(op)
+        if found is None or op.input.type != f32 or _width(op.result) > 32:
+            return
+        x = self.ranges.of(found.input)
+        low, high = found.low - found.zero, found.high - found.zero
+        if x is None or max(low, x.low) < -_LIMIT or min(high, x.high) > _LIMIT:
+            return
+        new: list[Operation] = []
+        value = found.input
+        for bound, needed, clamp in (
+            (low, x.low < low, arith.MaximumfOp),
+            (high, x.high > high, arith.MinimumfOp),
+        ):
+            if needed:
+                limit = _float(bound)
+                new += [limit, clamp(value, limit.result)]
+                value = new[-1].results[0]
+        shift = _float(_SHIFT)
+        moved = arith.AddfOp(value, shift.result)
+        bits = arith.BitcastOp(moved.result, i32)
+        back = arith.ConstantOp(IntegerAttr(_SHIFT_BITS - int(found.zero), i32))
+        new += [shift, moved, bits, back, arith.SubiOp(bits.result, back.result)]
+        if _width(op.result) < 32:
+            new.append(arith.TruncIOp(new[-1].results[0], op.result.type))  # pyright: ignore[reportArgumentType]
+        self._replace(op, new)
+
+    def _divide(self, op: arith.DivfOp) -> None:
+        """With the reciprocal r of d: q = x * r, corrected by (x - q * d) * r."""
+        import numpy as np
+
+        divisor, x = _number(op.rhs), self.ranges.of(op.lhs)
+        rounded = all(isinstance(use.operation, math.RoundEvenOp) for use in op.result.uses)
+        if op.result.type != f32 or divisor is None or x is None or not rounded:
+            return
+        if not _FINEST <= abs(divisor) <= 1 / _FINEST or not x.within(-1 / _FINEST, 1 / _FINEST):
+            return
+        reciprocal = _float(float(np.float32(1) / np.float32(divisor)))
+        quotient = arith.MulfOp(op.lhs, reciprocal.result)
+        minus = arith.NegfOp(quotient.result)
+        rest = math.FmaOp(minus.result, op.rhs, op.lhs)
+        corrected = math.FmaOp(rest.result, reciprocal.result, quotient.result)
+        self.ranges.set(op.result, (x * Range(1 / divisor, 1 / divisor)).widened())
+        self._replace(op, [reciprocal, quotient, minus, rest, corrected])
+
+
+@dataclass(frozen=True)
+class _Rounding:
+    """`clamp(roundeven(input) + zero, low, high)`, all of them whole numbers."""
+
+    input: SSAValue
+    zero: float
+    low: float
+    high: float
+
+    @staticmethod
+    def of(op: arith.FPToSIOp) -> _Rounding | None:
+        """What is rounded before it becomes an integer; None where it is not rounded half to even."""
+        value, low, high = op.input, -_LIMIT, _LIMIT
+        while isinstance(value.owner, arith.MaximumfOp | arith.MinimumfOp):
+            bound = _number(value.owner.rhs)
+            if bound is None or not float(bound).is_integer():
+                return None
+            if isinstance(value.owner, arith.MaximumfOp):
+                low = max(low, bound)
+            else:
+                high = min(high, bound)
+            value = value.owner.lhs
+        zero = 0.0
+        if isinstance(value.owner, arith.AddfOp):
+            shift = _number(value.owner.rhs)
+            if shift is None or not float(shift).is_integer() or abs(shift) > _LIMIT / 2:
+                return None
+            value, zero = value.owner.lhs, float(shift)
+        owner = value.owner
+        return _Rounding(owner.operand, zero, low, high) if isinstance(owner, math.RoundEvenOp) else None
+
+
+def _number(value: SSAValue) -> float | None:
+    """The number that a float constant is."""
+    owner = value.owner
+    constant = owner.value if isinstance(owner, arith.ConstantOp) else None
+    return constant.value.data if isinstance(constant, FloatAttr) else None
+
+
+def _float(value: float) -> arith.ConstantOp:
+    return arith.ConstantOp(FloatAttr(value, f32))
+
+
+def _width(value: SSAValue) -> int:
+    return integer_type(value.type).width.data
+
+
+def _elements(operand: SSAValue, store: WeightStore) -> Range | None:
+    """The range of a tensor's elements: of known ones what they are, of other integers what their type holds."""
+    import numpy as np
+
+    owner = operand.owner
+    if not isinstance(owner, ConstantOp):
+        element = element_of(operand.type)
+        return type_range(element, unsigned=is_unsigned(element))
+    array = owner.array(store)
+    if array.dtype.kind not in "iuf" or not array.size or not np.isfinite(array).all():
+        return None
+    return Range(float(array.min()), float(array.max()))
