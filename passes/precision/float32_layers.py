@@ -21,6 +21,7 @@ from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
 from mlirt.dialects.trt.fully_connected import FullyConnectedOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp
+from mlirt.dialects.trt.multiply_add import MultiplyAddOp
 from mlirt.dialects.trt.padding import PaddingOp
 from mlirt.dialects.trt.parametric_relu import ParametricReluOp
 from mlirt.dialects.trt.pooling import PoolingOp
@@ -70,13 +71,13 @@ def _is_float32(op: Operation) -> bool:
 
 
 def _widens_the_range(op: Operation) -> bool:
-    """Powers, squares, exponentials, logarithms, reciprocals, sums and products along an axis."""
+    """Powers, squares, exponentials, logarithms, reciprocals, sums along an axis, and products that must be exact."""
     if isinstance(op, UnaryOp):
         return op.kind.data in _WIDE_UNARY
     if isinstance(op, ElementwiseOp):
         square = op.kind.data is ElementwiseKind.PROD and op.lhs is op.rhs
         return square or op.kind.data is ElementwiseKind.POW
-    return isinstance(op, CumulativeOp) or (isinstance(op, ReduceOp) and op.kind.data in _WIDE_REDUCE)
+    return isinstance(op, CumulativeOp | MultiplyAddOp) or (isinstance(op, ReduceOp) and op.kind.data in _WIDE_REDUCE)
 
 
 def _is_wide_integer(op: Operation) -> bool:

@@ -1,4 +1,4 @@
-"""Two-operand layers, choices and parametric activations as scalar formulas."""
+"""Layers of two or three operands, choices and parametric activations as scalar formulas."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.tensor_types import element_of, is_float
 from mlirt.dialects.trt.elementwise import COMPARISONS, ElementwiseKind, ElementwiseOp
+from mlirt.dialects.trt.multiply_add import MultiplyAddOp
 from mlirt.dialects.trt.parametric_relu import ParametricReluOp
 from mlirt.dialects.trt.select import SelectOp
 from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Conversions
@@ -156,8 +157,17 @@ def convert_parametric_relu(at: Conversion) -> None:
     at.replace(at.pointwise([op.input, op.slope], op.output.type, compute_type(element_of(op.input.type)), formula))
 
 
+def convert_multiply_add(at: Conversion) -> None:
+    """`trt.multiply_add` becomes one fused multiplication and addition."""
+    op = at.op
+    assert isinstance(op, MultiplyAddOp)
+    element = element_of(op.output.type)
+    at.replace(at.pointwise(list(op.operands), op.output.type, element, lambda s, x: s.function(math.FmaOp, *x)))
+
+
 CONVERSIONS: Conversions = {
     ElementwiseOp: convert_elementwise,
+    MultiplyAddOp: convert_multiply_add,
     SelectOp: convert_select,
     ParametricReluOp: convert_parametric_relu,
 }

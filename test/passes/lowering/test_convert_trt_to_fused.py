@@ -31,6 +31,7 @@ from mlirt.dialects.trt.grid_sample import GridSampleOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.lrn import LrnOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
+from mlirt.dialects.trt.multiply_add import MultiplyAddOp
 from mlirt.dialects.trt.non_zero import NonZeroOp
 from mlirt.dialects.trt.one_hot import OneHotOp
 from mlirt.dialects.trt.padding import PaddingOp, PadMode
@@ -181,6 +182,10 @@ def test_select() -> None:
     condition = numbers([4, 5], "bool")
     check(SelectOp, [condition, numbers([4, 5]), numbers([1, 5], seed=1)])
     check(SelectOp, [condition, numbers([4, 1], "uint8"), numbers([1, 5], "uint8", 1)])
+
+
+def test_multiply_add() -> None:
+    check(MultiplyAddOp, [numbers([2, 3]), numbers([1, 3], seed=1), numbers([2, 1], seed=2)], 0.0)
 
 
 def test_parametric_relu() -> None:
