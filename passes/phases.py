@@ -82,6 +82,17 @@ PHASES = (
         NETWORK,
     ),
     Phase(
+        "quantization",
+        "the arithmetic of bytes, where layers have one",
+        (
+            Step("fuse-quantized-pointwise", "sums and products round as integer kernels do, while scales are known"),
+            Step("fuse-quantized-pooling", "sums of bytes are exact, while scales are known"),
+            Step("fold-constants", "scales that were multiplied with each other are numbers"),
+            Step("dce", "what dequantised only for layers of bytes goes"),
+        ),
+        NETWORK,
+    ),
+    Phase(
         "fusion",
         "what runs together: one op for one launch",
         (

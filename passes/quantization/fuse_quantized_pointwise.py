@@ -1,0 +1,117 @@
+"""Sums and products of quantised tensors, in the arithmetic of the integer kernels that other programs have for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, f32, i32
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.regions import tensor_blocks
+from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
+from mlirt.dialects.trt.quantize import QuantizeOp
+from mlirt.passes.quantization.layer_writer import LayerWriter
+from mlirt.passes.quantization.quantized_values import Coefficients, coefficients_of, dequantized_from
+
+Operand = tuple[SSAValue, Coefficients]
+
+
+@dataclass(frozen=True)
+class FuseQuantizedPointwisePass(ModulePass):
+    """Compute dequantize > sum or product > quantize on bytes a and b, with few roundings and without a division.
+
+    With float32 constants, in the order and with the roundings of onnxruntime's QLinearAdd and QLinearMul:
+
+    - sum: A = s_a / s_y, B = s_b / s_y, c = z_y - fma(A, z_a, B z_b); y = round(fma(a, A, fma(b, B, c)));
+    - product: M = (s_a s_b) / s_y; y = round(((a - z_a) (b - z_b)) M + z_y).
+
+    The zero point of the result is added before the rounding, which therefore goes to the even byte, while
+    `trt.quantize` rounds to the even multiple of its scale. An operand that is repeated along the last axis comes first
+    in the sum. All bytes have one type, one scale and one zero point, and nothing else reads the sum or product.
+
+    Before:
+
+        %x = trt.dequantize %a, %s_a, %z_a : ...
+        %v = trt.dequantize %b, %s_b, %z_b : ...
+        %r = trt.elementwise sum %x, %v : ...
+        %y = trt.quantize %r, %s_y, %z_y : ...
+
+    After:
+
+        %x = trt.identity %a : (tensor<4xui8>) -> tensor<4xf32>
+        %v = trt.identity %b : (tensor<4xui8>) -> tensor<4xf32>
+        %p = trt.multiply_add %v, %B, %c : ...
+        %r = trt.multiply_add %x, %A, %p : ...
+        %y = trt.quantize %r, %one : ...
+    """
+
+    name = "fuse-quantized-pointwise"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for block in tensor_blocks(op):
+            for inner in list(block.ops):
+                if isinstance(inner, QuantizeOp):
+                    _fuse(inner, ctx)
+
+
+def _fuse(quantizer: QuantizeOp, ctx: Context) -> None:
+    layer, result = quantizer.input.owner, coefficients_of(quantizer, ctx)
+    if not isinstance(layer, ElementwiseOp) or result is None or not layer.output.has_one_use():
+        return
+    law = _LAWS.get(layer.kind.data)
+    operands = [dequantized_from(value, ctx) for value in (layer.lhs, layer.rhs)]
+    known = [operand for operand in operands if operand is not None and _same_bytes(operand, quantizer)]
+    if law is None or len(known) < 2:
+        return
+    lhs, rhs = known
+    write = LayerWriter(ctx, quantizer, layer)
+    write.rounded(law(write, lhs, rhs, result), quantizer)
+    layer.detach()
+    layer.erase()
+
+
+def _same_bytes(operand: Operand, quantizer: QuantizeOp) -> bool:
+    return element_of(operand[0].type) == element_of(quantizer.output.type)
+
+
+def _sum(write: LayerWriter, lhs: Operand, rhs: Operand, result: Coefficients) -> SSAValue:
+    import numpy as np
+
+    (a, own), (b, other) = (rhs, lhs) if _is_repeated(lhs[0], rhs[0]) else (lhs, rhs)
+    first, second = own.scale / result.scale, other.scale / result.scale
+    # In double precision the sum of two products of float32 numbers, one of them rounded, is exact enough to be
+    # rounded once.
+    shift = np.float32(np.float64(first) * own.zero + np.float64(second * other.zero))
+    start = write.number(float(result.zero - shift), b)
+    partial = write.multiply_add(write.cast(b, f32), write.number(float(second), b), start)
+    return write.multiply_add(write.cast(a, f32), write.number(float(first), a), partial)
+
+
+def _is_repeated(value: SSAValue, other: SSAValue) -> bool:
+    """Whether one element of a value meets many of the other along the last axis."""
+    last, others = (dims(one.type)[-1:] for one in (value, other))
+    return last == (1,) and others != (1,)
+
+
+def _product(write: LayerWriter, lhs: Operand, rhs: Operand, result: Coefficients) -> SSAValue:
+    factors = [_centred(write, value, own) for value, own in (lhs, rhs)]
+    exact = write.cast(write.binary(ElementwiseKind.PROD, *factors), f32)
+    scale = (lhs[1].scale * rhs[1].scale) / result.scale
+    scaled = write.binary(ElementwiseKind.PROD, exact, write.number(float(scale), exact))
+    return write.binary(ElementwiseKind.SUM, scaled, write.number(float(result.zero), exact))
+
+
+def _centred(write: LayerWriter, value: SSAValue, own: Coefficients) -> SSAValue:
+    """A byte minus its zero point, as int32."""
+    wide = write.cast(value, i32)
+    return write.binary(ElementwiseKind.SUB, wide, write.number(float(own.zero), wide, i32)) if own.zero else wide
+
+
+_LAWS: dict[ElementwiseKind, Callable[[LayerWriter, Operand, Operand, Coefficients], SSAValue]] = {
+    ElementwiseKind.SUM: _sum,
+    ElementwiseKind.PROD: _product,
+}
