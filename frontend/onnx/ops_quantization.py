@@ -12,6 +12,7 @@ from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.ops_convolution import convolve
 from mlirt.frontend.onnx.ops_matmul import product as matrix_product
+from mlirt.frontend.onnx.ops_pooling import pool
 from mlirt.frontend.onnx.quantized import (
     dequantized,
     dequantized_floats,
@@ -122,10 +123,10 @@ def _real(net: Network, node: Node, k: int, axis: int = 1) -> Value:
     return dequantized(net, node, node.input(k), node.input(k + 1), node.optional(k + 2), axis)
 
 
-def _requantized(net: Network, node: Node, x: Value, k: int) -> Value:
-    """`x` with the scale of input `k` and the zero point of input `k + 1`."""
+def _requantized(net: Network, node: Node, x: Value, k: int, like: int = 0) -> Value:
+    """`x` with the scale of input `k` and the zero point of input `k + 1`; without one, bytes as input `like` has."""
     zero = node.optional(k + 1)
-    element = node.input(0).element_name if zero is None else zero.element_name
+    element = node.input(like).element_name if zero is None else zero.element_name
     return quantized(net, node, x, node.input(k), zero, 1, element)
 
 
@@ -157,6 +158,23 @@ def quantized_global_average(net: Network, node: Node) -> Value:
     last = bool(node.integer("channels_last", 0))
     return _requantized(
         net, node, layers.reduce(net, "avg", x, list(range(1, x.rank - 1) if last else range(2, x.rank))), 3
+    )
+
+
+@onnx_op("QLinearAveragePool", domain="com.microsoft")
+def quantized_average(net: Network, node: Node) -> Value:
+    x = _real(net, node, 0)
+    last = bool(node.integer("channels_last", 0))
+    to_front, to_back = [0, x.rank - 1, *range(1, x.rank - 1)], [0, *range(2, x.rank), 1]
+    x = layers.transpose(net, x, to_front) if last else x
+    mean = pool(net, node, x, "average", excludes_padding=not node.integer("count_include_pad", 0))
+    return _requantized(net, node, layers.transpose(net, mean, to_back) if last else mean, 3)
+
+
+@onnx_op("QLinearWhere", domain="com.microsoft")
+def quantized_choice(net: Network, node: Node) -> Value:
+    return _requantized(
+        net, node, layers.select(net, node.input(0), _real(net, node, 1), _real(net, node, 4)), 7, like=1
     )
 
 

@@ -1,4 +1,4 @@
-"""Sums and products of quantised tensors, in the arithmetic of the integer kernels that other programs have for them."""
+"""Sums and products of quantised tensors, in the arithmetic that other programs' integer kernels have for them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
 from mlirt.dialects.trt.quantize import QuantizeOp
 from mlirt.passes.quantization.layer_writer import LayerWriter
-from mlirt.passes.quantization.quantized_values import Coefficients, coefficients_of, dequantized_from
-
-Operand = tuple[SSAValue, Coefficients]
+from mlirt.passes.quantization.quantized_values import Bytes, Coefficients, coefficients_of, dequantized_from
 
 
 @dataclass(frozen=True)
@@ -63,31 +61,27 @@ def _fuse(quantizer: QuantizeOp, ctx: Context) -> None:
     if not isinstance(layer, ElementwiseOp) or result is None or not layer.output.has_one_use():
         return
     law = _LAWS.get(layer.kind.data)
-    operands = [dequantized_from(value, ctx) for value in (layer.lhs, layer.rhs)]
-    known = [operand for operand in operands if operand is not None and _same_bytes(operand, quantizer)]
-    if law is None or len(known) < 2:
+    lhs, rhs = dequantized_from(layer.lhs, ctx), dequantized_from(layer.rhs, ctx)
+    if law is None or lhs is None or rhs is None or {lhs.element, rhs.element} != {element_of(quantizer.output.type)}:
         return
-    lhs, rhs = known
     write = LayerWriter(ctx, quantizer, layer)
     write.rounded(law(write, lhs, rhs, result), quantizer)
     layer.detach()
     layer.erase()
 
 
-def _same_bytes(operand: Operand, quantizer: QuantizeOp) -> bool:
-    return element_of(operand[0].type) == element_of(quantizer.output.type)
-
-
-def _sum(write: LayerWriter, lhs: Operand, rhs: Operand, result: Coefficients) -> SSAValue:
+def _sum(write: LayerWriter, lhs: Bytes, rhs: Bytes, result: Coefficients) -> SSAValue:
     import numpy as np
 
-    (a, own), (b, other) = (rhs, lhs) if _is_repeated(lhs[0], rhs[0]) else (lhs, rhs)
+    a, b, own, other = write.moved(lhs), write.moved(rhs), lhs.coefficients, rhs.coefficients
+    if _is_repeated(a, b):
+        a, b, own, other = b, a, other, own
     first, second = own.scale / result.scale, other.scale / result.scale
-    # In double precision the sum of two products of float32 numbers, one of them rounded, is exact enough to be
-    # rounded once.
+    # What double precision makes of one product and the rounded other one is exact, but for the last rounding.
     shift = np.float32(np.float64(first) * own.zero + np.float64(second * other.zero))
-    start = write.number(float(result.zero - shift), b)
-    partial = write.multiply_add(write.cast(b, f32), write.number(float(second), b), start)
+    partial = write.multiply_add(
+        write.cast(b, f32), write.number(float(second), b), write.number(float(result.zero - shift), b)
+    )
     return write.multiply_add(write.cast(a, f32), write.number(float(first), a), partial)
 
 
@@ -97,21 +91,20 @@ def _is_repeated(value: SSAValue, other: SSAValue) -> bool:
     return last == (1,) and others != (1,)
 
 
-def _product(write: LayerWriter, lhs: Operand, rhs: Operand, result: Coefficients) -> SSAValue:
-    factors = [_centred(write, value, own) for value, own in (lhs, rhs)]
-    exact = write.cast(write.binary(ElementwiseKind.PROD, *factors), f32)
-    scale = (lhs[1].scale * rhs[1].scale) / result.scale
+def _product(write: LayerWriter, lhs: Bytes, rhs: Bytes, result: Coefficients) -> SSAValue:
+    exact = write.cast(write.binary(ElementwiseKind.PROD, _centred(write, lhs), _centred(write, rhs)), f32)
+    scale = (lhs.coefficients.scale * rhs.coefficients.scale) / result.scale
     scaled = write.binary(ElementwiseKind.PROD, exact, write.number(float(scale), exact))
     return write.binary(ElementwiseKind.SUM, scaled, write.number(float(result.zero), exact))
 
 
-def _centred(write: LayerWriter, value: SSAValue, own: Coefficients) -> SSAValue:
-    """A byte minus its zero point, as int32."""
-    wide = write.cast(value, i32)
-    return write.binary(ElementwiseKind.SUB, wide, write.number(float(own.zero), wide, i32)) if own.zero else wide
+def _centred(write: LayerWriter, operand: Bytes) -> SSAValue:
+    """Bytes minus their zero point, as int32."""
+    wide, zero = write.cast(write.moved(operand), i32), float(operand.coefficients.zero)
+    return write.binary(ElementwiseKind.SUB, wide, write.number(zero, wide, i32)) if zero else wide
 
 
-_LAWS: dict[ElementwiseKind, Callable[[LayerWriter, Operand, Operand, Coefficients], SSAValue]] = {
+_LAWS: dict[ElementwiseKind, Callable[[LayerWriter, Bytes, Bytes, Coefficients], SSAValue]] = {
     ElementwiseKind.SUM: _sum,
     ElementwiseKind.PROD: _product,
 }

@@ -21,9 +21,7 @@ from mlirt.dialects.trt.reduce import ReduceKind, ReduceKindAttr, ReduceOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.passes.quantization.layer_writer import LayerWriter
-from mlirt.passes.quantization.quantized_values import Coefficients, coefficients_of, dequantized_from
-
-Operand = tuple[SSAValue, Coefficients]
+from mlirt.passes.quantization.quantized_values import Bytes, Coefficients, coefficients_of, dequantized_from
 
 
 @dataclass(frozen=True)
@@ -81,8 +79,8 @@ def _fuse(quantizer: QuantizeOp, ctx: Context) -> None:
         layer.erase()
 
 
-def _mean(write: LayerWriter, layer: ReduceOp, operand: Operand, result: Coefficients) -> SSAValue:
-    value, own = operand
+def _mean(write: LayerWriter, layer: ReduceOp, operand: Bytes, result: Coefficients) -> SSAValue:
+    value, own = write.moved(operand), operand.coefficients
     wide = write.cast(value, i32)
     if own.zero:
         wide = write.binary(ElementwiseKind.SUB, wide, write.number(float(own.zero), wide, i32))

@@ -18,6 +18,8 @@ from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseKindAttr,
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.multiply_add import MultiplyAddOp
 from mlirt.dialects.trt.quantize import QuantizeOp
+from mlirt.dialects.trt.shuffle import ShuffleOp
+from mlirt.passes.quantization.quantized_values import Bytes
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -55,6 +57,13 @@ class LayerWriter:
 
     def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
         return self.insert(IdentityOp.cast(value, element))
+
+    def moved(self, operand: Bytes) -> SSAValue:
+        """Bytes in the order and shape of the tensor that stands for them."""
+        value = operand.value
+        for move in operand.moves:
+            value = self.layer(ShuffleOp, [value, None], move.properties)
+        return value
 
     def binary(self, kind: ElementwiseKind, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
         return self.layer(ElementwiseOp, [lhs, rhs], {"kind": ElementwiseKindAttr(kind)})

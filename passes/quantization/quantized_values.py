@@ -1,4 +1,4 @@
-"""Bytes with one scale and one zero point: what a dequantised tensor is made of, and what a quantised one is made with."""
+"""Bytes with one scale and one zero point: what dequantised tensors are made of, and quantised ones with."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import f32
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.tensor_types import byte_width, element_of
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
+from mlirt.dialects.trt.shuffle import ShuffleOp
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,10 +43,27 @@ def coefficients_of(op: DequantizeOp | QuantizeOp, ctx: Context) -> Coefficients
     return Coefficients(np.float32(scale.reshape(())), np.float32(zero.reshape(())))
 
 
-def dequantized_from(value: SSAValue, ctx: Context) -> tuple[SSAValue, Coefficients] | None:
-    """The bytes that a float32 tensor stands for, with their coefficients."""
+@dataclass(frozen=True)
+class Bytes:
+    """The bytes that a float32 tensor stands for, once they have been moved as `moves` say, the first one first."""
+
+    value: SSAValue
+    moves: tuple[ShuffleOp, ...]
+    coefficients: Coefficients
+
+    @property
+    def element(self) -> Attribute:
+        return element_of(self.value.type)
+
+
+def dequantized_from(value: SSAValue, ctx: Context) -> Bytes | None:
+    """The bytes that a float32 tensor stands for; None where it is computed otherwise."""
+    moves: list[ShuffleOp] = []
     op = value.owner
+    while isinstance(op, ShuffleOp) and op.shape is None:
+        moves.insert(0, op)
+        op = op.input.owner
     if not isinstance(op, DequantizeOp):
         return None
     found = coefficients_of(op, ctx)
-    return None if found is None else (op.input, found)
+    return None if found is None else Bytes(op.input, tuple(moves), found)

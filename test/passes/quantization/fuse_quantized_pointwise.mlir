@@ -1,9 +1,9 @@
 // RUN: rt-opt %s --split-input-file -p fuse-quantized-pointwise,dce --print-debuginfo | filecheck %s
 
 // CHECK-LABEL: @sum
-// CHECK: [[ZERO:%.*]] = trt.constant {value = dense<-2.000000e+00>
 // CHECK: [[WIDE_B:%.*]] = trt.identity %b : (tensor<4xui8>) -> tensor<4xf32>
 // CHECK: [[B:%.*]] = trt.constant {value = dense<2.500000e-01>
+// CHECK: [[ZERO:%.*]] = trt.constant {value = dense<-2.000000e+00>
 // CHECK: [[PART:%.*]] = trt.multiply_add [[WIDE_B]], [[B]], [[ZERO]]
 // CHECK: [[WIDE_A:%.*]] = trt.identity %a : (tensor<4xui8>) -> tensor<4xf32>
 // CHECK: [[A:%.*]] = trt.constant {value = dense<5.000000e-01>
@@ -50,6 +50,23 @@ func.func @product(%a: tensor<4xi8>, %b: tensor<1xi8>) -> tensor<4xi8> {
   %r = trt.elementwise prod %x, %v : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
   %y = trt.quantize %r, %s_y, %z_y : (tensor<4xf32>, tensor<f32>, tensor<i8>) -> tensor<4xi8>
   func.return %y : tensor<4xi8>
+}
+
+// -----
+
+// Bytes are moved as the numbers were that stand for them.
+// CHECK-LABEL: @moved
+// CHECK: [[MOVED:%.*]] = trt.shuffle %b {reshape_dims = #trt.dims<["1", "4"]>} : (tensor<4xui8>) -> tensor<1x4xui8>
+// CHECK: [[WIDE:%.*]] = trt.identity [[MOVED]]
+// CHECK: trt.multiply_add [[WIDE]]
+func.func @moved(%a: tensor<2x4xui8>, %b: tensor<4xui8>) -> tensor<2x4xui8> {
+  %s = trt.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %x = trt.dequantize %a, %s : (tensor<2x4xui8>, tensor<f32>) -> tensor<2x4xf32>
+  %v = trt.dequantize %b, %s : (tensor<4xui8>, tensor<f32>) -> tensor<4xf32>
+  %w = trt.shuffle %v {reshape_dims = #trt.dims<["1", "4"]>} : (tensor<4xf32>) -> tensor<1x4xf32>
+  %r = trt.elementwise sum %x, %w : (tensor<2x4xf32>, tensor<1x4xf32>) -> tensor<2x4xf32>
+  %y = trt.quantize %r, %s : (tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xui8>
+  func.return %y : tensor<2x4xui8>
 }
 
 // -----
