@@ -7,14 +7,64 @@ from typing import Any
 import numpy as np
 from contractions import Problem, constant, tensor
 
+Array = np.ndarray[Any, np.dtype[Any]]
 BYTES: dict[str, np.dtype[Any]] = {"i8": np.dtype(np.int8), "ui8": np.dtype(np.uint8)}
 
 
-def random_bytes(shape: tuple[int, ...], element: str, seed: int = 0) -> np.ndarray[Any, np.dtype[Any]]:
+def random_bytes(shape: tuple[int, ...], element: str, seed: int = 0) -> Array:
     """Every value of the type may occur."""
     limits = np.iinfo(BYTES[element])
     rng = np.random.default_rng(seed)
     return rng.integers(limits.min, limits.max, shape, BYTES[element], endpoint=True)
+
+
+def _constants(kernel: tuple[int, ...]) -> tuple[Array, Array, Array]:
+    """Weights, and for each result of a pixel a bias and a factor: results spread over the bytes, some are ties."""
+    rng = np.random.default_rng(1)
+    weights = rng.integers(-127, 127, kernel, np.int8, endpoint=True)
+    bias = rng.integers(-9999, 9999, kernel[0], np.int32)
+    scale = (2.0 ** rng.integers(-3, 0, kernel[0]) / (40 * weights[0].size ** 0.5)).astype(np.float32)
+    scale[::3] = 2.0**-9
+    return weights, bias, scale
+
+
+def quantized_product_text(
+    left: tuple[int, ...],
+    columns: int,
+    element: str = "i8",
+    result: str = "i8",
+    *,
+    residual: str = "",
+    tactic: str = "",
+) -> str:
+    """`x[.., m, k]` times known bytes `[n, k]`, with the same epilogue as convolutions; `r` is read with `residual`."""
+    weights, bias, scale = _constants((columns, left[-1]))
+    made = (*left[:-1], columns)
+    last = len(left) - 1
+    access = [f'#fused.access<["d{last}"]>'] * 2
+    if residual:
+        indices = ", ".join(f'"d{axis}"' for axis in range(len(left)))
+        access.append(f"#fused.access<[{indices}]>")
+    x, w, y, r = (
+        tensor(left, element),
+        tensor(weights.shape, "i8"),
+        tensor(made, result),
+        tensor(made, residual or "i8"),
+    )
+    b, m = tensor(bias.shape, "i32"), tensor(scale.shape, "f32")
+    chosen = f'fused.tactic = "{tactic}", ' if tactic else ""
+    return f"""
+    func.func @main(%x: {x} {{trt.name = "x"}}, %r: {r} {{trt.name = "r"}}) -> ({y} {{trt.name = "y"}}) {{
+      %w = {constant(weights, "i8")} : {w}
+      %b = {constant(bias, "i32")} : {b}
+      %m = {constant(scale, "f32")} : {m}
+      %y = fused.matmul %x, %w, %b, %m{", %r" if residual else ""}
+          {{{chosen}transpose_rhs = true, access = [{", ".join(access)}]}}
+          : ({", ".join([x, w, b, m, *([r] if residual else [])])}) -> {y} {{
+      {epilogue(result, residual)}
+      }}
+      func.return %y : {y}
+    }}"""
 
 
 def _tensor(shape: tuple[int, ...], element: str, last: bool) -> str:
@@ -90,14 +140,7 @@ def quantized_convolution_text(
 
     `residual` is the element type of `r`, the other number of an addition; without one `r` is not read.
     """
-    rng = np.random.default_rng(1)
-    weights = rng.integers(-127, 127, problem.kernel, np.int8, endpoint=True)
-    count = problem.output[1]
-    bias = rng.integers(-9999, 9999, count, np.int32)
-    # Results spread over the range of a byte, some of them ties.
-    depth = weights[0].size
-    scale = (2.0 ** rng.integers(-3, 0, count) / (40 * depth**0.5)).astype(np.float32)
-    scale[::3] = 2.0**-9
+    weights, bias, scale = _constants(problem.kernel)
     names = ["stride", "dilation", "pre_padding", "post_padding"]
     values = [problem.stride, problem.dilation, problem.pre, problem.post]
     properties = [f'fused.tactic = "{tactic}"'] if tactic else []
