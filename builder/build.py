@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,6 +15,7 @@ from mlirt.builder.numba_cuda import ARCHITECTURES
 from mlirt.builder.tactics.selection import Tuning, select_tactics
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.kernel.features import features_of
 from mlirt.dialects.plan.manifest import manifest_of, weight_keys
 from mlirt.dialects.target import Target
 from mlirt.passes.pipeline import PipelineOptions, run_phases
@@ -59,7 +61,7 @@ def build_plan(
     report = progress or _silent
     report("optimising the network", 0, 1)
     sizes = (machine.vector_bits, machine.threads, machine.arch or "sm_90a")
-    options = PipelineOptions(target, precision, *sizes, dump_folder=dump_phases)
+    options = PipelineOptions(target, precision, *sizes, sorted(machine.special), dump_folder=dump_phases)
     if target == "cuda":
         run_phases(module, ctx, last="layout", options=options)
         select_tactics(module, ctx, machine, tuning or Tuning(), report)
@@ -67,6 +69,7 @@ def build_plan(
         run_phases(module, ctx, first="lowering", options=options)
     else:
         run_phases(module, ctx, options=options)
+        machine = replace(machine, features=machine.features | features_of(module))
     code, kernels = (_cpu_code if target == "cpu" else _cuda_code)(module, machine, report)
     manifest = manifest_of(module, name)
     manifest.update(mlirt=__version__, target=_target_record(machine))

@@ -15,6 +15,8 @@ _NEEDED = {
     256: _AVX2,
     128: (),
 }
+# What some kernels are made for, where a machine has it: sums of products of bytes in one instruction.
+_SPECIAL = {512: ("avx512vnni",), 256: ("avxvnni",), 128: ()}
 WIDTHS = tuple(_NEEDED)
 
 
@@ -33,7 +35,8 @@ def cpu_target(vector_bits: int | None = None) -> Target:
     if wish > widest:
         raise InvalidInputError(f"vectors of {wish} bits were asked for, this machine has {widest}")
     bits = wish or widest
-    return Target("cpu", bits, frozenset(_NEEDED[bits]), "", thread_count())
+    special = available.intersection(_SPECIAL[bits])
+    return Target("cpu", bits, frozenset(_NEEDED[bits]), "", thread_count(), special)
 
 
 def cuda_target(precision: str = "fp32") -> Target:

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 
-def blocked(plain: Attribute, lanes: int, halo: Sequence[int] = ()) -> Tensor:
-    """The blocked type that holds a plain rank-4 tensor, with zero cells around height and width."""
+def blocked(plain: Attribute, lanes: int, halo: Sequence[int] = (), fill: int = 0) -> Tensor:
+    """The blocked type that holds a plain rank-4 tensor, with cells around height and width whose bytes are `fill`."""
     batch, count, height, width = dims(plain)
     cells = halo if any(halo) else ()
-    return tensor(element_of(plain), [batch, ceil_div(count, lanes), height, width, lanes], count, cells)
+    space = [batch, ceil_div(count, lanes), height, width, lanes]
+    return tensor(element_of(plain), space, count, cells, fill=fill if cells else 0)
 
 
 def plain(of: Attribute) -> Tensor:

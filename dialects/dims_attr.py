@@ -21,11 +21,11 @@ class DimsAttr(ParametrizedAttribute):
     How the tensor lies in memory: `order` lists the dimensions from the outermost to the innermost (row-major where it
     is missing: `[0, 2, 3, 1]` are images with their channels last), and `row` is the number of elements from one
     innermost row to the next where that is more than its length. On a blocked tensor `channels` is the logical channel
-    count of the innermost blocks and `halo` the number of zero cells that border the two spatial dimensions on each
-    side.
+    count of the innermost blocks and `halo` the number of cells that border the two spatial dimensions on each side:
+    all their bytes are `fill`, zero where it is missing.
 
     C1: `order` has every dimension once. C2: `row` is no less than the length of the innermost dimension. C3: blocked
-    tensors and halos are row-major.
+    tensors and halos are row-major. C4: `fill` is a byte, and only for a halo.
     """
 
     name = "trt.dims"
@@ -35,6 +35,7 @@ class DimsAttr(ParametrizedAttribute):
     halo: ArrayAttr[IntAttr] = param_def()
     order: ArrayAttr[IntAttr] = param_def()
     row: IntAttr = param_def()
+    fill: IntAttr = param_def()
 
     @staticmethod
     def of(
@@ -43,6 +44,7 @@ class DimsAttr(ParametrizedAttribute):
         halo: Sequence[int] = (),
         order: Sequence[int] = (),
         row: int = 0,
+        fill: int = 0,
     ) -> DimsAttr:
         return DimsAttr(
             ArrayAttr(StringAttr(str(dim)) for dim in dims),
@@ -50,6 +52,7 @@ class DimsAttr(ParametrizedAttribute):
             _numbers(halo),
             _numbers(order),
             IntAttr(row),
+            IntAttr(fill),
         )
 
     def dims(self) -> tuple[Dim, ...]:
@@ -82,6 +85,9 @@ class DimsAttr(ParametrizedAttribute):
         if (self.order.data or self.row.data) and (self.halo.data or not isinstance(self.channels, NoneAttr)):
             raise VerifyException("trt.dims: C3: a tensor with blocks or a halo has no other order and no longer rows")
 
+        if not 0 <= self.fill.data <= 255 or (self.fill.data and not self.halo.data):
+            raise VerifyException(f"trt.dims: C4: {self.fill.data} is no byte that fills a halo")
+
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             printer.print_attribute(self.expressions)
@@ -91,8 +97,9 @@ class DimsAttr(ParametrizedAttribute):
             for name, numbers in (("halo", self.halo), ("order", self.order)):
                 if numbers.data:
                     printer.print_string(f", {name} = [{', '.join(str(number.data) for number in numbers)}]")
-            if self.row.data:
-                printer.print_string(f", row = {self.row.data}")
+            for name, number in (("row", self.row), ("fill", self.fill)):
+                if number.data:
+                    printer.print_string(f", {name} = {number.data}")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
@@ -100,20 +107,21 @@ class DimsAttr(ParametrizedAttribute):
             texts = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
             channels: Attribute = NoneAttr()
             numbers: dict[str, list[int]] = {"halo": [], "order": []}
-            row = 0
+            single = {"row": 0, "fill": 0}
             while parser.parse_optional_punctuation(",") is not None:
                 name = parser.parse_identifier()
                 parser.parse_punctuation("=")
                 if name == "channels":
                     channels = StringAttr(parser.parse_str_literal())
-                elif name == "row":
-                    row = parser.parse_integer()
+                elif name in single:
+                    single[name] = parser.parse_integer()
                 elif name in numbers:
                     numbers[name] = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
                 else:
-                    parser.raise_error(f"trt.dims has channels, halo, order and row, not {name}")
+                    parser.raise_error(f"trt.dims has channels, halo, order, row and fill, not {name}")
         halo, order = _numbers(numbers["halo"]), _numbers(numbers["order"])
-        return [ArrayAttr(StringAttr(text) for text in texts), channels, halo, order, IntAttr(row)]
+        row, fill = IntAttr(single["row"]), IntAttr(single["fill"])
+        return [ArrayAttr(StringAttr(text) for text in texts), channels, halo, order, row, fill]
 
 
 def _numbers(values: Sequence[int]) -> ArrayAttr[IntAttr]:

@@ -12,6 +12,8 @@ TargetKind: TypeAlias = Literal["cpu", "cuda", "reference"]
 class Target:
     """A kind of machine with its vector width in bits, instruction set features, CUDA architecture and worker
     threads.
+
+    All code may use `features`; `special` ones it has too, for the kernels that are made for them.
     """
 
     kind: TargetKind
@@ -19,3 +21,4 @@ class Target:
     features: frozenset[str] = frozenset()
     arch: str = "sm_90a"
     threads: int = 2
+    special: frozenset[str] = frozenset()

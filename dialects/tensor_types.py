@@ -97,11 +97,12 @@ def _cached_tensor(
     halo: tuple[int, ...],
     order: tuple[int, ...],
     row: int,
+    fill: int,
 ) -> Tensor:
     shape = [dim if isinstance(dim, int) else DYNAMIC_INDEX for dim in dims]
     order = () if order == tuple(range(len(dims))) else order
     if order or row or halo or channels is not None or DYNAMIC_INDEX in shape:
-        return TensorType(element, shape, DimsAttr.of(dims, channels, halo, order, row))
+        return TensorType(element, shape, DimsAttr.of(dims, channels, halo, order, row, fill))
     return TensorType(element, shape)
 
 
@@ -112,9 +113,10 @@ def tensor(
     halo: Sequence[int] = (),
     order: Sequence[int] = (),
     row: int = 0,
+    fill: int = 0,
 ) -> Tensor:
     """The tensor type with these dimensions; the other arguments say how it lies in memory, as `DimsAttr` tells."""
-    return _cached_tensor(element, tuple(dims), channels, tuple(halo), tuple(order), row)
+    return _cached_tensor(element, tuple(dims), channels, tuple(halo), tuple(order), row, fill)
 
 
 def dims(of: Attribute) -> tuple[Dim, ...]:
@@ -158,9 +160,15 @@ def element_count(of: Attribute) -> Dim:
 
 
 def halo(of: Attribute) -> tuple[int, ...]:
-    """Zero cells around the two spatial dimensions of a blocked tensor; empty for ordinary tensors."""
+    """Cells around the two spatial dimensions of a blocked tensor; empty for ordinary tensors."""
     assert isinstance(of, TensorType)
     return of.encoding.halo_cells() if isinstance(of.encoding, DimsAttr) else ()
+
+
+def halo_fill(of: Attribute) -> int:
+    """What all bytes of a halo are."""
+    assert isinstance(of, TensorType)
+    return of.encoding.fill.data if isinstance(of.encoding, DimsAttr) else 0
 
 
 def channels(of: Attribute) -> Dim | None:
@@ -194,7 +202,7 @@ def channels_last(rank: int) -> tuple[int, ...]:
 
 def with_order(of: Attribute, order: Sequence[int] = (), row: int = 0) -> Tensor:
     """The same tensor in another memory order; row-major without arguments."""
-    return tensor(element_of(of), dims(of), channels(of), halo(of), order, row)
+    return tensor(element_of(of), dims(of), channels(of), halo(of), order, row, halo_fill(of))
 
 
 def stored_dims(of: Attribute) -> tuple[Dim, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlirt.errors import InvalidInputError
@@ -168,7 +168,7 @@ PHASES = (
         "how a machine does each launch",
         (
             Step(
-                "convert-fused-to-kernel{target={target} vector_bits={vector_bits} threads={threads}{gpu}}",
+                "convert-fused-to-kernel{target={target} vector_bits={vector_bits} threads={threads}{machine}}",
                 "each family picks the first tactic that applies",
             ),
             Step(
@@ -215,17 +215,20 @@ def specs_of(
     vector_bits: int = 512,
     threads: int = 2,
     arch: str = "sm_90a",
+    features: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """The pipeline text of each pass of a phase on a target, closed by the check of its border.
 
     `vector_bits` is the width of the vectors that kernels for the CPU are written with, `threads` how many workers
-    their tasks are cut for; any number can run them. `arch` is the architecture of the GPU that kernels are chosen for.
+    their tasks are cut for; any number can run them. `arch` is the architecture of the GPU that kernels are chosen for,
+    `features` what the processor has that only some kernels are made for.
     """
     if target not in TARGETS or precision not in PRECISIONS:
         raise InvalidInputError(f"there is no pipeline for {target} {precision}: expected {TARGETS} and {PRECISIONS}")
     values = {"target": target, "vector_bits": vector_bits, "threads": threads, "lanes": vector_bits // FLOAT_BITS}
-    features = " features=tf32" if precision == "tf32" else ""
-    values["gpu"] = f" arch={arch}{features}" if target == "cuda" else ""
+    given = ["tf32"] if precision == "tf32" else sorted(features)
+    having = f" features={','.join(given)}" if given else ""
+    values["machine"] = f" arch={arch}{having}" if target == "cuda" else having
     chosen = [
         _filled(step.spec, values)
         for step in phase.steps
@@ -248,6 +251,7 @@ def pipeline_for(
     vector_bits: int = 512,
     threads: int = 2,
     arch: str = "sm_90a",
+    features: Sequence[str] = (),
 ) -> tuple[tuple[Phase, tuple[str, ...]], ...]:
     """The phases from `first` to `last`, both included, each with the pipeline text of its passes."""
     names = phase_names()
@@ -257,5 +261,5 @@ def pipeline_for(
         raise InvalidInputError(
             f"phase {first} comes after phase {last}: expected one of {', '.join(names[start:])} as the last"
         )
-    sizes = (vector_bits, threads, arch)
+    sizes = (vector_bits, threads, arch, features)
     return tuple((phase, specs_of(phase, target, precision, *sizes)) for phase in PHASES[start:stop])

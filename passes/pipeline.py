@@ -63,6 +63,7 @@ class PipelineOptions:
     vector_bits: int = 512
     threads: int = 2
     arch: str = "sm_90a"
+    features: Sequence[str] = ()  # of processors, beyond those that their vectors imply
     verify_each: bool = False
     instruments: Sequence[Instrument] = ()
     reproducer_folder: Path | None = None  # None: a new folder among the system's temporary ones
@@ -156,7 +157,7 @@ def run_phases(
 ) -> None:
     """Run the compiler's own pipeline from phase `first` to phase `last`, both included; every border is checked."""
     options = options or PipelineOptions()
-    machine = (options.vector_bits, options.threads, options.arch)
+    machine = (options.vector_bits, options.threads, options.arch, options.features)
     phases = pipeline_for(options.target, options.precision, first, last, *machine)
     check_ir(module)
     dumps = None if options.dump_folder is None else PhaseDumps(options.dump_folder)

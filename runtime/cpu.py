@@ -209,10 +209,10 @@ class CpuProgram:
             patch.point_at(self._output_memory[i].address)
 
     def _enter(self) -> None:
-        """Restore the zero borders where another shape has used the arena since."""
+        """Restore the borders where another shape has used the arena since."""
         if self._session.tenant is not self._tenancy:
-            for offset, size in self._binding.halos:
-                self._arena.zero(offset, size)
+            for halo in self._binding.halos:
+                self._arena.fill(*halo)
             self._session.tenant = self._tenancy
 
     def execute(self) -> None:

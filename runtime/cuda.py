@@ -336,11 +336,11 @@ class CudaProgram:
             driver.record(self._session.consumed, stream)
 
     def _enter(self) -> None:
-        """Restore the zero borders where another shape has used the memory since."""
+        """Restore the borders where another shape has used the memory since."""
         self._driver.activate()
         if self._session.tenant is not self._tenancy:
-            for offset, size in self._binding.halos:
-                self._driver.zero(self._block.address + offset, size, self._session.stream)
+            for offset, size, byte in self._binding.halos:
+                self._driver.fill(self._block.address + offset, size, byte, self._session.stream)
             self._session.tenant = self._tenancy
 
     def execute(self) -> None:

@@ -65,7 +65,7 @@ class Driver(Protocol):
     def free_event(self, event: Handle) -> None: ...
     def copy_to_device(self, device: int, host: int, size: int, stream: Handle) -> None: ...
     def copy_to_host(self, host: int, device: int, size: int, stream: Handle) -> None: ...
-    def zero(self, device: int, size: int, stream: Handle) -> None: ...
+    def fill(self, device: int, size: int, byte: int, stream: Handle) -> None: ...
     def encode_map(self, layout: MapLayout, address: int) -> EncodedMap: ...
     def launch(
         self,
@@ -222,9 +222,9 @@ class CudaDriver:
         """Queue a copy to host memory."""
         self._check("cuMemcpyDtoHAsync", self._cuda.cuMemcpyDtoHAsync_v2(host, device, size, stream))
 
-    def zero(self, device: int, size: int, stream: Handle) -> None:
-        """Queue the writing of zeros."""
-        self._check("cuMemsetD8Async", self._cuda.cuMemsetD8Async(device, 0, size, stream))
+    def fill(self, device: int, size: int, byte: int, stream: Handle) -> None:
+        """Queue the writing of one byte all over."""
+        self._check("cuMemsetD8Async", self._cuda.cuMemsetD8Async(device, byte, size, stream))
 
     def encode_map(self, layout: MapLayout, address: int) -> EncodedMap:
         """The argument that describes a tensor at a device address to a kernel."""

@@ -24,10 +24,10 @@ class HostBlock:
         start = ctypes.addressof(ctypes.c_char.from_buffer(self._mapping))
         self.address = start + (-start % HUGE_PAGE if size >= HUGE_PAGE else 0)
 
-    def zero(self, offset: int, size: int) -> None:
-        """Write zeros over part of the block."""
+    def fill(self, offset: int, size: int, byte: int) -> None:
+        """Write a byte all over part of the block."""
         assert 0 <= offset <= offset + size <= self.size
-        ctypes.memset(self.address + offset, 0, size)
+        ctypes.memset(self.address + offset, byte, size)
 
     def bytes_at(self, offset: int, size: int) -> np.ndarray:
         """A part of the block as a writable array of bytes, which keeps the block alive."""

@@ -55,6 +55,7 @@ class Buffer:
     first: int
     last: int
     halo: str | None
+    fill: int
     view_of: int | None
     view_offset: Expression
     weight: str | None

@@ -28,7 +28,7 @@ from mlirt.runtime.manifest import (
     Tensor,
 )
 from mlirt.runtime.manifest_maps import map_argument
-from mlirt.runtime.manifest_rules import check_lifetimes, check_tensors, check_weights, roots
+from mlirt.runtime.manifest_rules import check_halos, check_lifetimes, check_tensors, check_weights, roots
 from mlirt.runtime.program_parser import parse_program
 
 _MANY = 1 << 20
@@ -86,6 +86,7 @@ def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mappi
     )
     if target.kind == "cpu" and manifest.launches and manifest.main not in sections:
         raise top.error("main", f"there is no section {str(manifest.main)[:40]!r}")
+    check_halos(buffers)
     check_weights(buffers, weight_sizes)
     check_tensors(manifest)
     check_lifetimes(manifest)
@@ -149,7 +150,8 @@ def _tensors(top: JsonRecord, key: str, names: Collection[str], buffer_count: in
     return tuple(found)
 
 
-_BUFFER_FIELDS = "kind bytes first last halo view_of view_offset weight offset align".split()
+_MAX_BYTE = 255
+_BUFFER_FIELDS = "kind bytes first last halo fill view_of view_offset weight offset align".split()
 
 
 def _buffer(raw: object, where: str, count: int, launches: int, names: Collection[str]) -> Buffer:
@@ -168,6 +170,7 @@ def _buffer(raw: object, where: str, count: int, launches: int, names: Collectio
         first=first,
         last=last,
         halo=record.optional_text("halo"),
+        fill=record.integer("fill", 0, _MAX_BYTE, 0),
         view_of=None if record.get("view_of", None) is None else record.index("view_of", count, "buffers"),
         view_offset=record.formula("view_offset", names, 0),
         weight=record.optional_text("weight"),

@@ -43,6 +43,18 @@ def check_weights(buffers: tuple[Buffer, ...], weight_sizes: Mapping[str, int]) 
             raise PlanError(f"plan manifest: buffers[{i}].bytes: weight {buffer.weight[:80]!r} has {stored} bytes")
 
 
+def check_halos(buffers: tuple[Buffer, ...]) -> None:
+    """Buffers of one halo class share memory, so their borders hold the same bytes; others have none to fill."""
+    fills: dict[str, int] = {}
+    for i, buffer in enumerate(buffers):
+        if buffer.halo is None and buffer.fill:
+            raise PlanError(f"plan manifest: buffers[{i}].fill: the buffer has no halo")
+        if buffer.halo is not None and fills.setdefault(buffer.halo, buffer.fill) != buffer.fill:
+            raise PlanError(
+                f"plan manifest: buffers[{i}].fill: {buffer.fill}, others of its halo class have {fills[buffer.halo]}"
+            )
+
+
 def check_tensors(manifest: Manifest) -> None:
     """An input owns an input buffer; bytes that nobody binds would be read uninitialised."""
     bound = [tensor.buffer for tensor in manifest.inputs]

@@ -16,8 +16,8 @@ The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - 
      "symbols": [{"name", "input": index, "axis"}]        that axis of that input's shape is exactly this symbol
      "inputs", "outputs": [{"name", "dtype": NumPy name, "shape": [Expr], "buffer": index}]
      "buffers": [{"kind": "arena" | "input" | "output" | "weight", "bytes": Expr, "first", "last", "halo": str | null,
-                  "view_of": index | null, "view_offset": Expr in bytes, "weight": key, "offset": Expr | null,
-                  "align": bytes}]
+                  "fill": byte, "view_of": index | null, "view_offset": Expr in bytes, "weight": key,
+                  "offset": Expr | null, "align": bytes}]
      "kernels": [{"name", "symbol", "object": section | {arch: section}, "block": [x, y, z], "shared_bytes",
                   "args": ["ptr" | "map" | "i64" | "i32" | "f32" | "f64"], "cluster": int, "dependent_launch": bool,
                   "cooperative": bool, "written": [int]}]
@@ -42,7 +42,8 @@ What the fields leave open is settled so:
     array directly, from any other it is copied after the last launch (whose lifetime must reach the end).
   * `offset` counts only where every arena buffer has one, else memory is planned by the runtime. `bytes` of a weight is
     a number, at most the stored size; `bytes` of an input or output buffer is exactly that of its dense tensor.
-  * `halo`: buffers of one class have equal sizes; the memory is zeroed before the first run of a shape.
+  * `halo`: buffers of one class have equal sizes and the same `fill` (default 0); all bytes of their memory are that
+    before the first run of a shape.
   * `align` (default 64) is the alignment that kernels need of the buffer's address. Arena and weights have at least 64;
     an array of the caller with less is copied.
   * A pointer argument must satisfy 0 <= offset <= bytes of the buffer, and offset + `bytes` (optional) <= that too.

@@ -72,8 +72,8 @@ class ShapeBinding:
     offsets: Mapping[int, int]
     """Where each arena buffer that owns memory starts in the arena."""
     arena_bytes: int
-    halos: tuple[tuple[int, int], ...]
-    """Parts of the arena (offset, bytes) that must be zero before the first run."""
+    halos: tuple[tuple[int, int, int], ...]
+    """Parts of the arena (offset, bytes, fill) all of whose bytes must be `fill` before the first run."""
     launches: tuple[BoundLaunch, ...]
     values: Mapping[str, int]
     """What each symbol stands for."""
@@ -183,7 +183,11 @@ class _Binder:
         for tensor, shape in zip(manifest.outputs, output_shapes, strict=True):
             self._check_dense(tensor, shape)
         offsets, total = self._arena()
-        halos = {(offsets[i], self.sizes[i]) for i in offsets if manifest.buffers[i].halo is not None and self.sizes[i]}
+        halos = {
+            (offset, self.sizes[i], manifest.buffers[i].fill)
+            for i, offset in offsets.items()
+            if manifest.buffers[i].halo is not None and self.sizes[i]
+        }
         return ShapeBinding(
             input_shapes=input_shapes,
             output_shapes=output_shapes,

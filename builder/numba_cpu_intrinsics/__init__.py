@@ -2,13 +2,22 @@
 
 from typing import Any
 
-from mlirt.builder.numba_cpu_intrinsics import arithmetic, conversions, elementary, memory, reductions, tiles, workers
+from mlirt.builder.numba_cpu_intrinsics import (
+    arithmetic,
+    byte_tiles,
+    conversions,
+    elementary,
+    memory,
+    reductions,
+    tiles,
+    workers,
+)
 from mlirt.builder.numba_cpu_intrinsics.untyped import njit
 
 # A function that is written into its callers.
 inlined: Any = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, inline="never")
 
-_SOURCES = (arithmetic, conversions, elementary, memory, reductions, tiles, workers)
+_SOURCES = (arithmetic, byte_tiles, conversions, elementary, memory, reductions, tiles, workers)
 _WORDS = {
     name: word for source in _SOURCES for name, word in vars(source).items() if type(word).__name__ == "_Intrinsic"
 }

@@ -37,6 +37,17 @@ def from_bfloat_bits(bits: Value) -> Value:
     return (bits.to(types.uint32) << 16).reinterpret(types.float32)
 
 
+def _int32_in_range(context: Any, x: Any) -> Any:
+    """The int32 of a float that is known to be in range, toward zero: one instruction instead of many."""
+    joint = joint_type(context, [x])
+    result = Vector(types.int32, joint.lanes) if isinstance(joint, Vector) else types.int32
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Any) -> Any:
+        return Value.of(builder, operands[0], sig.args[0]).to_int32_in_range().llvm
+
+    return result(x), codegen
+
+
 def _bits_as(element: Any) -> Any:
     """The bits of a value as another type of its width."""
 
@@ -65,6 +76,8 @@ uint8 = conversion(types.uint8)
 uint16 = conversion(types.uint16)
 uint32 = conversion(types.uint32)
 uint64 = conversion(types.uint64)
+
+int32_in_range = intrinsic(_int32_in_range)
 
 bits_as_float32 = _bits_as(types.float32)
 bits_as_float64 = _bits_as(types.float64)

@@ -54,15 +54,16 @@ class Vector(types.Type):  # pyright: ignore[reportUntypedBaseClass]
 class Tile(types.Type):  # pyright: ignore[reportUntypedBaseClass]
     """`rows` x `columns` vectors that live in registers."""
 
-    def __init__(self, rows: int, columns: int, lanes: int) -> None:
+    def __init__(self, rows: int, columns: int, lanes: int, element: Any = types.float32) -> None:
         self.rows = rows
         self.columns = columns
         self.lanes = lanes
-        types.Type.__init__(self, name=f"tile({rows}x{columns} of float32x{lanes})")
+        self.element = element
+        types.Type.__init__(self, name=f"tile({rows}x{columns} of {element}x{lanes})")
 
     @property
     def vector(self) -> Vector:
-        return Vector(types.float32, self.lanes)
+        return Vector(self.element, self.lanes)
 
 
 class Pointer(types.Type):  # pyright: ignore[reportUntypedBaseClass]
@@ -91,7 +92,7 @@ class TileModel(models.PrimitiveModel):  # pyright: ignore[reportUntypedBaseClas
     """A tile is an LLVM array of vectors, row by row, which the optimiser takes apart."""
 
     def __init__(self, manager: Any, fe_type: Tile) -> None:
-        array = ir.ArrayType(llvm_vector(types.float32, fe_type.lanes), fe_type.rows * fe_type.columns)
+        array = ir.ArrayType(llvm_vector(fe_type.element, fe_type.lanes), fe_type.rows * fe_type.columns)
         models.PrimitiveModel.__init__(self, manager, fe_type, array)
 
 

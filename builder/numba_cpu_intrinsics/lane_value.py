@@ -108,6 +108,10 @@ class Value:
     def __mul__(self, other: Value | float) -> Value:
         return self._binary(other, "fmul", "mul")
 
+    def rounded_product(self, other: Value) -> Value:
+        """A product of floats that is rounded before anything is added to it: it takes no part in contractions."""
+        return self.like(self.builder.fmul(self.llvm, other.llvm))
+
     def __truediv__(self, other: Value | float) -> Value:
         return self._binary(other, "fdiv", "sdiv" if self.is_signed else "udiv")
 
@@ -233,6 +237,11 @@ class Value:
         if target.width < self.width:
             return self.builder.trunc(self.llvm, target.llvm_type)
         return (self.builder.sext if self.is_signed else self.builder.zext)(self.llvm, target.llvm_type)
+
+    def to_int32_in_range(self) -> Value:
+        """A float that an int32 can hold, truncated; what not-a-number gives is not specified."""
+        target = self.like(None, types.int32)
+        return target.like(self.builder.fptosi(self.llvm, target.llvm_type))
 
     def _saturated(self, target: Value) -> Any:
         kind = ir.FunctionType(target.llvm_type, [self.llvm_type])

@@ -17,14 +17,16 @@ def _shape(tile: Tile) -> tuple[int, int, int]:
     return tile.rows, tile.columns, tile.lanes
 
 
-def _unpack(builder: Any, tile: Tile, llvm: Any) -> list[Value]:
+def unpack_vectors(builder: Any, tile: Tile, llvm: Any) -> list[Value]:
+    """The vectors of a tile, row by row."""
     return [
-        Value(builder, builder.extract_value(llvm, number), types.float32, tile.lanes)
+        Value(builder, builder.extract_value(llvm, number), tile.element, tile.lanes)
         for number in range(tile.rows * tile.columns)
     ]
 
 
-def _pack(builder: Any, vectors: Sequence[Value]) -> Any:
+def pack_vectors(builder: Any, vectors: Sequence[Value]) -> Any:
+    """A tile made from its vectors."""
     array = ir.Constant(ir.ArrayType(vectors[0].llvm_type, len(vectors)), ir.Undefined)
     for number, vector in enumerate(vectors):
         array = builder.insert_value(array, vector.llvm, number)
@@ -38,13 +40,14 @@ def _offset(builder: Any, base: Any, stride: Any, count: int) -> Any:
 @intrinsic(prefer_literal=True)
 def tile_fill(context: Any, value: Any, rows: Any, columns: Any, lanes: Any) -> Any:
     """A tile whose elements are all the same."""
-    tile = Tile(rows.literal_value, columns.literal_value, lanes.literal_value)
+    element = types.unliteral(value)
+    tile = Tile(rows.literal_value, columns.literal_value, lanes.literal_value, element)
 
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
-        vector = Value(builder, operands[0], types.float32).splat(tile.lanes)
-        return _pack(builder, [vector] * (tile.rows * tile.columns))
+        vector = Value(builder, operands[0], element).splat(tile.lanes)
+        return pack_vectors(builder, [vector] * (tile.rows * tile.columns))
 
-    return tile(types.float32, rows, columns, lanes), codegen
+    return tile(element, rows, columns, lanes), codegen
 
 
 def _load(valid_type: Any) -> Any:
@@ -61,7 +64,7 @@ def _load(valid_type: Any) -> Any:
             else:
                 count = builder.sub(operands[3], _I64(j * lanes))
                 vectors.append(memory.read_first(place, lanes, count).to(types.float32))
-        return _pack(builder, vectors)
+        return pack_vectors(builder, vectors)
 
     return codegen
 
@@ -108,7 +111,7 @@ def tile_load_transposed(context: Any, x: Any, at: Any, row_step: Any, lanes: An
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
         memory, at, row_step = Memory(builder, x, operands[0]), operands[1], operands[2]
         places = [_offset(builder, at, row_step, row) for row in range(size)]
-        return _pack(builder, _transposed([memory.read(place, size).to(types.float32) for place in places]))
+        return pack_vectors(builder, _transposed([memory.read(place, size).to(types.float32) for place in places]))
 
     return Tile(size, 1, size)(x, number, number, lanes), codegen
 
@@ -126,7 +129,7 @@ def tile_load_transposed_first(context: Any, x: Any, at: Any, row_step: Any, row
             clamped = builder.select(builder.icmp_signed("<", _I64(row), last), _I64(row), last)
             place = builder.add(at, builder.mul(clamped, row_step))
             vectors.append(memory.read_first(place, size, valid).to(types.float32))
-        return _pack(builder, _transposed(vectors))
+        return pack_vectors(builder, _transposed(vectors))
 
     return Tile(size, 1, size)(x, number, number, number, number, lanes), codegen
 
@@ -144,7 +147,7 @@ def _patch(tile: Tile, memory: Memory, at: Any, steps: Sequence[Any], limits: Se
         inside = builder.and_(*bounds)
         found = memory.read(builder.select(inside, place, at), tile.lanes).to(types.float32)
         vectors.append(found.like(builder.select(inside, found.llvm, found.number(0.0).llvm)))
-    return _pack(builder, vectors)
+    return pack_vectors(builder, vectors)
 
 
 @intrinsic(prefer_literal=True)
@@ -211,15 +214,15 @@ def tile_transform(context: Any, tile: Any, matrix: Any) -> Any:
     result = Tile(size, size, tile.lanes)
 
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
-        vectors, width = _unpack(builder, tile, operands[0]), tile.columns
+        vectors, width = unpack_vectors(builder, tile, operands[0]), tile.columns
         columns = [_combined_by(rows, vectors[j::width]) for j in range(width)]
         lines = [_combined_by(rows, [column[i] for column in columns]) for i in range(size)]
-        return _pack(builder, [vector for line in lines for vector in line])
+        return pack_vectors(builder, [vector for line in lines for vector in line])
 
     return result(tile, matrix), codegen
 
 
-class _Rows:
+class TileRows:
     """Where the rows of a tile lie: `row_step` apart; from number `count` on all where the last one before lies."""
 
     def __init__(self, builder: Any, row_step: Any, count: Any = None) -> None:
@@ -241,13 +244,13 @@ def _multiply_add(
     llvm_tile: Any,
     x: Memory,
     at: Any,
-    rows: _Rows,
+    rows: TileRows,
     step: Any,
     w: Memory,
     w_at: Any,
     depth: int,
 ) -> Any:
-    sums = _unpack(builder, tile, llvm_tile)
+    sums = unpack_vectors(builder, tile, llvm_tile)
     count, columns, lanes = _shape(tile)
     for u in range(depth):
         places = [builder.add(w_at, _I64((u * columns + j) * lanes)) for j in range(columns)]
@@ -257,7 +260,7 @@ def _multiply_add(
             factor = x.read(rows.at(deep, i)).to(types.float32).splat(lanes)
             for j, weight in enumerate(weights):
                 sums[i * columns + j] = factor.multiply_add(weight, sums[i * columns + j])
-    return _pack(builder, sums)
+    return pack_vectors(builder, sums)
 
 
 @intrinsic(prefer_literal=True)
@@ -271,7 +274,7 @@ def tile_multiply_add(
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
         llvm_tile, x_address, at, row_step, step, w_address, w_at, _ = operands
         x_memory, w_memory = Memory(builder, x, x_address), Memory(builder, w, w_address)
-        rows = _Rows(builder, row_step)
+        rows = TileRows(builder, row_step)
         return _multiply_add(builder, tile, llvm_tile, x_memory, at, rows, step, w_memory, w_at, count)
 
     return tile(tile, x, number, number, number, w, number, depth), codegen
@@ -288,23 +291,23 @@ def tile_multiply_add_first(
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
         llvm_tile, x_address, at, row_step, step, w_address, w_at, _, limit = operands
         x_memory, w_memory = Memory(builder, x, x_address), Memory(builder, w, w_address)
-        rows = _Rows(builder, row_step, limit)
+        rows = TileRows(builder, row_step, limit)
         return _multiply_add(builder, tile, llvm_tile, x_memory, at, rows, step, w_memory, w_at, count)
 
     return tile(tile, x, number, number, number, w, number, depth, number), codegen
 
 
 def _multiply_add_lanes(
-    builder: Any, tile: Tile, llvm_tile: Any, x: Memory, at: Any, rows: _Rows, w: Memory, w_at: Any
+    builder: Any, tile: Tile, llvm_tile: Any, x: Memory, at: Any, rows: TileRows, w: Memory, w_at: Any
 ) -> Any:
-    sums = _unpack(builder, tile, llvm_tile)
+    sums = unpack_vectors(builder, tile, llvm_tile)
     count, columns, lanes = _shape(tile)
     for j in range(columns):
         weight = w.read(builder.add(w_at, _I64(j * lanes)), lanes).to(types.float32)
         for i in range(count):
             factor = x.read(builder.add(rows.at(at, i), _I64(j * lanes)), lanes).to(types.float32)
             sums[i * columns + j] = factor.multiply_add(weight, sums[i * columns + j])
-    return _pack(builder, sums)
+    return pack_vectors(builder, sums)
 
 
 @intrinsic
@@ -315,7 +318,7 @@ def tile_multiply_add_lanes(context: Any, tile: Any, x: Any, at: Any, row_step: 
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
         llvm_tile, x_address, at, row_step, w_address, w_at = operands
         x_memory, w_memory = Memory(builder, x, x_address), Memory(builder, w, w_address)
-        return _multiply_add_lanes(builder, tile, llvm_tile, x_memory, at, _Rows(builder, row_step), w_memory, w_at)
+        return _multiply_add_lanes(builder, tile, llvm_tile, x_memory, at, TileRows(builder, row_step), w_memory, w_at)
 
     return tile(tile, x, number, number, w, number), codegen
 
@@ -330,21 +333,27 @@ def tile_multiply_add_lanes_first(
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
         llvm_tile, x_address, at, row_step, w_address, w_at, limit = operands
         x_memory, w_memory = Memory(builder, x, x_address), Memory(builder, w, w_address)
-        rows = _Rows(builder, row_step, limit)
+        rows = TileRows(builder, row_step, limit)
         return _multiply_add_lanes(builder, tile, llvm_tile, x_memory, at, rows, w_memory, w_at)
 
     return tile(tile, x, number, number, w, number, number), codegen
 
 
 def _combined(
-    builder: Any, tile: Tile, llvm_tile: Any, x: Memory, at: Any, rows: _Rows, combine: Callable[[Value, Value], Value]
+    builder: Any,
+    tile: Tile,
+    llvm_tile: Any,
+    x: Memory,
+    at: Any,
+    rows: TileRows,
+    combine: Callable[[Value, Value], Value],
 ) -> Any:
     results: list[Value] = []
-    for number, old in enumerate(_unpack(builder, tile, llvm_tile)):
+    for number, old in enumerate(unpack_vectors(builder, tile, llvm_tile)):
         i, j = divmod(number, tile.columns)
         place = builder.add(rows.at(at, i), _I64(j * tile.lanes))
-        results.append(combine(old, x.read(place, tile.lanes).to(types.float32)))
-    return _pack(builder, results)
+        results.append(combine(old, x.read(place, tile.lanes).to(tile.element)))
+    return pack_vectors(builder, results)
 
 
 def _combination(combine: Callable[[Value, Value], Value]) -> Any:
@@ -353,7 +362,7 @@ def _combination(combine: Callable[[Value, Value], Value]) -> Any:
     def typed(context: Any, tile: Any, x: Any, at: Any, row_step: Any) -> Any:
         def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
             llvm_tile, x_address, at, row_step = operands
-            rows = _Rows(builder, row_step)
+            rows = TileRows(builder, row_step)
             return _combined(builder, tile, llvm_tile, Memory(builder, x, x_address), at, rows, combine)
 
         return tile(tile, x, types.int64, types.int64), codegen
@@ -367,7 +376,7 @@ def _combination_first(combine: Callable[[Value, Value], Value]) -> Any:
     def typed(context: Any, tile: Any, x: Any, at: Any, row_step: Any, rows: Any) -> Any:
         def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
             llvm_tile, x_address, at, row_step, limit = operands
-            rows = _Rows(builder, row_step, limit)
+            rows = TileRows(builder, row_step, limit)
             return _combined(builder, tile, llvm_tile, Memory(builder, x, x_address), at, rows, combine)
 
         return tile(tile, x, types.int64, types.int64, types.int64), codegen
@@ -395,7 +404,7 @@ def tile_for_each(context: Any, tile: Any, function: Any, captured: Any) -> Any:
         values = cgutils.unpack_tuple(builder, operands[2])
         body = function.dispatcher.py_func
         inner = types.void(*args)
-        for number, vector in enumerate(_unpack(builder, tile, operands[0])):
+        for number, vector in enumerate(unpack_vectors(builder, tile, operands[0])):
             i, j = divmod(number, tile.columns)
             context.compile_internal(builder, body, inner, (vector.llvm, _I64(i), _I64(j), *values))
         return context.get_dummy_value()

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.utils.hints import isa
 
+from mlirt.codegen.numba_cpu.exact_arithmetic import EXACT_RULES, works_on_bytes
 from mlirt.codegen.numba_cpu.lane_source import LaneLoop, LaneSource
 from mlirt.codegen.numba_cpu.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import type_name
@@ -29,6 +30,7 @@ from mlirt.dialects.kernel.tile import (
     WorkerShareOp,
     tile_shape,
 )
+from mlirt.dialects.kernel.tile_bytes import TileDotAddOp
 from mlirt.dialects.kernel.varying import varying_values
 from mlirt.dialects.tensor_types import element_name, is_float
 
@@ -58,6 +60,8 @@ class KernelSource(LaneSource):
     def __init__(self, func: FuncOp) -> None:
         super().__init__()
         self.func = func
+        if works_on_bytes(func):
+            self.rules = {**self.rules, **EXACT_RULES}
         self._tile_functions: list[str] = []
         for name in _PARAMETERS:
             self.names.fresh(name)
@@ -125,6 +129,10 @@ class KernelSource(LaneSource):
         operands = [op.tile, op.x, op.x_at, op.row_step, op.w, op.w_at]
         self._tile_step(op.result, "tile_multiply_add_lanes", operands, op.rows)
 
+    def kernel_tile_dot_add(self, op: TileDotAddOp) -> None:
+        operands = [op.tile, op.x, op.x_at, op.row_step, op.w, op.w_at]
+        self._tile_step(op.result, "tile_dot_add", operands, op.rows, str(op.depth.value.data), str(op.last.value.data))
+
     def kernel_tile_combine(self, op: TileCombineOp) -> None:
         word = {ReduceKind.MAX: "maximum", ReduceKind.MIN: "minimum", ReduceKind.MUL: "multiply"}
         operands = [op.tile, op.x, op.x_at, op.row_step]
@@ -158,6 +166,7 @@ class _TileFunction(LaneSource):
 
     def __init__(self, kernel: KernelSource, op: TileForEachOp, name: str, outside: Sequence[SSAValue]) -> None:
         super().__init__()
+        self.rules = kernel.rules
         self.each = op
         self.name = name
         self.outside = outside

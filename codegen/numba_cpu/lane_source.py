@@ -10,6 +10,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mlirt.codegen.numba_cpu import exact_arithmetic
 from mlirt.codegen.numba_cpu.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import (
     EXPRESSIONS,
@@ -86,6 +87,7 @@ _RULES: Mapping[str, Rule] = {
     "arith.divui": _unsigned("div"),
     "arith.remui": _unsigned("rem"),
     "math.powf": _power,
+    **exact_arithmetic.RULES,
 }
 
 

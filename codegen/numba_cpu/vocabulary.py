@@ -22,7 +22,19 @@ VOCABULARY = frozenset(
             "keep_first",
             "lane_indices",
         ),
-        *("maximum", "minimum", "maxnum", "minnum", "fma", "absolute", "logical_not", "select", "copysign"),
+        *(
+            "maximum",
+            "minimum",
+            "maxnum",
+            "minnum",
+            "fma",
+            "rounded_product",
+            "int32_in_range",
+            "absolute",
+            "logical_not",
+            "select",
+            "copysign",
+        ),
         *(
             "ceil",
             "floor",
@@ -44,7 +56,7 @@ VOCABULARY = frozenset(
         *("tile_fill", "tile_for_each"),
         *(
             f"tile_{step}{part}"
-            for step in ("multiply_add", "multiply_add_lanes", "add", "multiply", "maximum", "minimum")
+            for step in ("dot_add", "multiply_add", "multiply_add_lanes", "add", "multiply", "maximum", "minimum")
             for part in ("", "_first")
         ),
     }

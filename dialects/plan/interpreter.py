@@ -85,7 +85,7 @@ class _Run:
             self.memory[op.buffer] = self._filled(np.ascontiguousarray(weights_of(self.ctx).get(op.value)))
         elif isinstance(op, BufferOp):
             size = evaluate(op.bytes.value(), self.symbols)
-            self.memory[op.buffer] = np.full(size, 0 if op.halo is not None else _GARBAGE, np.uint8)
+            self.memory[op.buffer] = np.full(size, _GARBAGE if op.halo is None else op.fill.value.data, np.uint8)
             if op.halo is not None:
                 self.written.add(_address(self.memory[op.buffer]))
         elif isinstance(op, ViewOp):

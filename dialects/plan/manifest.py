@@ -123,7 +123,7 @@ class _Writer:
             "bytes": to_json(op.bytes.value()),
             "first": op.first.value.data,
             "last": op.last.value.data,
-            "halo": None if op.halo is None or op.kind.data is BufferKind.OUTPUT else op.halo.data,
+            **_halo(op),
             "offset": None if op.offset is None else to_json(op.offset.value()),
         }
 
@@ -305,3 +305,11 @@ def _expression_symbols(value: object) -> Iterator[str]:
     elif isinstance(value, list):
         for item in cast("list[object]", value):
             yield from _expression_symbols(item)
+
+
+def _halo(op: BufferOp) -> Record:
+    """The class of a buffer with border cells, and what fills them where that is not zero."""
+    if op.halo is None or op.kind.data is BufferKind.OUTPUT:
+        return {"halo": None}
+    record: Record = {"halo": op.halo.data}
+    return record | {"fill": op.fill.value.data} if op.fill.value.data else record

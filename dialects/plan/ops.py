@@ -101,7 +101,8 @@ class WeightOp(IRDLOperation):
 class BufferOp(IRDLOperation):
     """Memory that launches write and read.
 
-    `halo` names the geometry of its zero border cells: such buffers share memory only with buffers of the same class.
+    `halo` names the geometry of its border cells, whose bytes are all `fill` before the first launch: such buffers
+    share memory only with buffers of the same class, which have the same bytes there.
     `first` and `last` are the launches at which it is alive, `offset` its place in the arena; plan-memory fills them
     in. `kind` output is memory that the caller gets.
 
@@ -113,6 +114,7 @@ class BufferOp(IRDLOperation):
     bytes = prop_def(ExpressionAttr)
     kind = prop_def(BufferKindAttr, default_value=BufferKindAttr(BufferKind.ARENA))
     halo = opt_prop_def(StringAttr)
+    fill = prop_def(IntegerAttr, default_value=IntegerAttr(0, 64))
     first = opt_prop_def(IntegerAttr)
     last = opt_prop_def(IntegerAttr)
     offset = opt_prop_def(ExpressionAttr)
@@ -121,11 +123,17 @@ class BufferOp(IRDLOperation):
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "attr-dict `:` type($buffer)"
 
-    def __init__(self, size: Dim, halo: str | None = None):
-        properties = {"bytes": ExpressionAttr.of(size), "halo": None if halo is None else StringAttr(halo)}
+    def __init__(self, size: Dim, halo: str | None = None, fill: int = 0):
+        properties = {
+            "bytes": ExpressionAttr.of(size),
+            "halo": None if halo is None else StringAttr(halo),
+            "fill": IntegerAttr(fill, 64),
+        }
         super().__init__(properties=properties, result_types=[BufferType()])
 
     def verify_(self) -> None:
+        fill = self.fill.value.data
+        require(0 <= fill <= 255 and (fill == 0 or self.halo is not None), f"{self.name}: {fill} fills no halo")
         require((self.first is None) == (self.last is None), f"{self.name} has only one of first and last")
 
 

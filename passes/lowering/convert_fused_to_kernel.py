@@ -48,7 +48,8 @@ class ConvertFusedToKernelPass(ModulePass):
         if not isinstance(ctx, RtContext):
             raise InvalidInputError("convert-fused-to-kernel needs a context with a weight store (RtContext)")
         (kind,) = kinds
-        target = Target(kind, self.vector_bits, frozenset(self.features), self.arch, self.threads)
+        features = frozenset(self.features)
+        target = Target(kind, self.vector_bits, features, self.arch, self.threads, features)
         for function in [
             inner for inner in op.body.block.ops if isinstance(inner, FuncOp) and not inner.is_declaration
         ]:

@@ -38,8 +38,8 @@ __all__ = ["Extent", "KernelBuilder", "Stride"]
 Extent: TypeAlias = "Dim | SSAValue"
 OpT = TypeVar("OpT", bound=Operation)
 _INDEX = IndexType()
-# Numbers that formulas consist of; others tell layers apart.
-_CODE_NUMBERS = frozenset({0.0, 0.5, 1.0, -1.0, 2.0, float("inf"), float("-inf")})
+# Numbers that formulas consist of, and the limits of bytes; others tell layers apart.
+_CODE_NUMBERS = frozenset({0.0, 0.5, 1.0, -1.0, 2.0, float("inf"), float("-inf"), -128.0, 127.0, 255.0})
 
 
 class KernelBuilder(KernelArguments):

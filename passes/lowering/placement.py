@@ -24,6 +24,7 @@ from mlirt.dialects.tensor_types import (
     element_name,
     element_of,
     halo,
+    halo_fill,
     stored_bytes,
     stored_dims,
     strides,
@@ -150,12 +151,12 @@ class Placements:
 
     def _fresh(self, value: SSAValue) -> Placement:
         steps, start = strides(value.type)
-        buffer = self.scratch(stored_bytes(value.type), _halo_class(value))
+        buffer = self.scratch(stored_bytes(value.type), _halo_class(value), halo_fill(value.type))
         return Placement(buffer, start * byte_width(element_of(value.type)), steps)
 
-    def scratch(self, size: Dim, halo_class: str | None = None) -> SSAValue:
-        """A new buffer of `size` bytes."""
-        op = BufferOp(size, halo_class)
+    def scratch(self, size: Dim, halo_class: str | None = None, fill: int = 0) -> SSAValue:
+        """A new buffer of `size` bytes; those of a halo are `fill`."""
+        op = BufferOp(size, halo_class, fill)
         anchor = self.anchor
         while anchor is not None and anchor.parent is not self._block:
             anchor = anchor.parent_op()
@@ -211,9 +212,10 @@ def _row_major(value: SSAValue) -> tuple[Dim, ...]:
 
 
 def _halo_class(value: SSAValue) -> str | None:
-    """Buffers with equal cells and equal borders."""
+    """Buffers with equal cells and equal borders, which hold the same."""
     cells = halo(value.type)
     if not any(cells):
         return None
     sizes = "x".join(map(str, stored_dims(value.type)))
-    return f"{sizes}x{element_name(element_of(value.type))} halo {'x'.join(map(str, cells))}"
+    fill = f" of {number}" if (number := halo_fill(value.type)) else ""
+    return f"{sizes}x{element_name(element_of(value.type))} halo {'x'.join(map(str, cells))}{fill}"

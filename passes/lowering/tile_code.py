@@ -21,6 +21,8 @@ from mlirt.passes.lowering.loop_nest import Affine, affine, direct
 from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
 from mlirt.passes.lowering.reduction_nest import indices_in
 
+_WHOLE = 2.0**24
+
 
 @dataclass(frozen=True)
 class Span:
@@ -118,6 +120,7 @@ class TileCode:
         with k.inside(each.body.block):
             if factor is not None:
                 element = k.value(arith.MulfOp(element, factor))
+            element = self._accumulated(element)
             extras = [k.value(LoadOp(*self._place(one, spans, inside))) for one in self.extras]
             needed = indices_in(self.op.epilogue)
             indices = [self._index(spans[axis], inside) if axis in needed else inside[0] for axis in range(len(spans))]
@@ -127,6 +130,16 @@ class TileCode:
             k.insert(StoreOp(mask.apply(value), buffer, places, steps))
             k.insert(YieldOp(operands=[[]]))
         k.insert(each)
+
+    def _accumulated(self, element: SSAValue) -> SSAValue:
+        """An element of the tile as the epilogue takes it: sums of bytes may be whole numbers in a float32."""
+        k, wanted = self.k, self.op.epilogue.block.args[0].type
+        if element.type == wanted:
+            return element
+        # All that a float32 holds exactly: within these limits the conversion is one instruction.
+        low, high = (k.constant(limit, element.type) for limit in (-_WHOLE, _WHOLE))
+        kept = k.value(arith.MinimumfOp(k.value(arith.MaximumfOp(element, low)), high))
+        return k.value(arith.FPToSIOp(kept, wanted))  # pyright: ignore[reportArgumentType]
 
     def _index(self, span: Span, inside: Sequence[SSAValue]) -> SSAValue:
         k, total = self.k, span.start

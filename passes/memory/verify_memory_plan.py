@@ -27,9 +27,9 @@ _ALIGNMENT = 256
 class VerifyMemoryPlanPass(ModulePass):
     """Check the attributes that `plan-memory` (or a test) wrote, as far as sizes are numbers; change nothing.
 
-    Every buffer has a lifetime that covers all launches using it; buffers of one halo class have one size; views and
-    pointers stay inside of what they point into; and arena buffers with offsets are aligned and do not overlap while
-    they are alive together.
+    Every buffer has a lifetime that covers all launches using it; buffers of one halo class have one size and one fill;
+    views and pointers stay inside of what they point into; and arena buffers with offsets are aligned and do not
+    overlap while they are alive together.
 
     Before: two buffers at offset 0 that are alive in [0, 2] and in [1, 3]
     After: `error: 'plan.buffer' op overlaps another buffer that is alive in [0, 2]`
@@ -135,7 +135,11 @@ def _size(buffer: SSAValue) -> Dim:
 
 def _check_halo_classes(buffers: Sequence[BufferOp]) -> None:
     sizes: dict[str, Dim] = {}
+    fills: dict[str, int] = {}
     for op in buffers:
+        fill = op.fill.value.data
+        if op.halo is not None and fills.setdefault(op.halo.data, fill) != fill:
+            raise OperationError(op, f"has {fill} in its halo, others of its class have {fills[op.halo.data]}")
         if op.halo is not None and sizes.setdefault(op.halo.data, op.bytes.value()) != op.bytes.value():
             raise OperationError(
                 op, f"has {op.bytes.value()} bytes, others of its halo class have {sizes[op.halo.data]}"

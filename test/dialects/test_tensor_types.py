@@ -151,7 +151,8 @@ def test_memory_of_channels_last() -> None:
         ('["2", "3"], order = [0, 2]', "C1: order"),
         ('["2", "3"], row = 2', "C2: rows of 2 elements cannot hold 3"),
         ('["2", "3"], channels = "3", order = [1, 0]', "C3: a tensor with blocks"),
-        ('["2", "3"], rows = 4', "trt.dims has channels, halo, order and row, not rows"),
+        ('["2", "3"], rows = 4', "trt.dims has channels, halo, order, row and fill, not rows"),
+        ('["2", "3"], fill = 3', "C4: 3 is no byte that fills a halo"),
     ],
 )
 def test_what_memory_cannot_look_like(text: str, message: str) -> None:

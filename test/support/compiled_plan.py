@@ -40,12 +40,17 @@ class GuardedMemory:
 
 
 class CompiledPlan:
-    """A module after `map-parallel-to-workers`; its kernels are compiled once and may run many times."""
+    """A module after `map-parallel-to-workers`; its kernels are compiled once and may run many times.
 
-    def __init__(self, module: ModuleOp, ctx: RtContext, vector_bits: int | None = None) -> None:
+    With `has_special` they may use all that this machine has for kernels like them.
+    """
+
+    def __init__(
+        self, module: ModuleOp, ctx: RtContext, vector_bits: int | None = None, has_special: bool = False
+    ) -> None:
         self.function: FuncOp = entry_function(module)
         self.ctx = ctx
-        self.kernels: dict[str, CpuKernel] = compile_sources(sources_of(module), vector_bits)
+        self.kernels: dict[str, CpuKernel] = compile_sources(sources_of(module), vector_bits, has_special)
 
     def run(self, inputs: Mapping[str, Array], workers: int = 2) -> dict[str, Array]:
         """The outputs by name."""
@@ -64,7 +69,8 @@ class CompiledPlan:
                 memory[op.buffer] = GuardedMemory(array.nbytes, array)
             elif isinstance(op, BufferOp):
                 size = evaluate(op.bytes.value(), symbols)
-                memory[op.buffer] = GuardedMemory(size, None if op.halo is None else np.zeros(size, np.uint8))
+                border = None if op.halo is None else np.full(size, op.fill.value.data, np.uint8)
+                memory[op.buffer] = GuardedMemory(size, border)
             elif isinstance(op, OutputOp):
                 shape = [evaluate(dim, symbols) for dim in dims(op.result.type)]
                 dtype = numpy_dtype(element_of(op.result.type))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import llvmlite.binding as llvm  # pyright: ignore[reportMissingTypeStubs]
@@ -49,9 +50,14 @@ def _word(argument: Any) -> int:
     return int(argument)
 
 
-def compile_sources(sources: dict[str, str], vector_bits: int | None = None) -> dict[str, CpuKernel]:
-    """The kernels that texts define, by name."""
-    objects = compile_kernels(sources, cpu_target(vector_bits))
+def compile_sources(
+    sources: dict[str, str], vector_bits: int | None = None, has_special: bool = False
+) -> dict[str, CpuKernel]:
+    """The kernels that texts define, by name; with `has_special` for all features that this machine has for some."""
+    target = cpu_target(vector_bits)
+    objects = compile_kernels(
+        sources, replace(target, features=target.features | target.special) if has_special else target
+    )
     return {name: CpuKernel(code, name) for name, code in objects.items()}
 
 

@@ -128,8 +128,8 @@ class FakeDriver:
     def copy_to_host(self, host: int, device: int, size: int, stream: int) -> None:
         self._queue(lambda: ctypes.memmove(host, device, size))
 
-    def zero(self, device: int, size: int, stream: int) -> None:
-        self._queue(lambda: ctypes.memset(device, 0, size))
+    def fill(self, device: int, size: int, byte: int, stream: int) -> None:
+        self._queue(lambda: ctypes.memset(device, byte, size))
 
     def encode_map(self, layout: MapLayout, address: int) -> EncodedMap:
         self.maps.append((layout, address))

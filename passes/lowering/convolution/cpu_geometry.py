@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import IntegerType, Signedness, f32, i8, i32
+from xdsl.ir import Attribute
 
 from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import channels, dims, element_of, halo
+from mlirt.dialects.tensor_types import channels, dims, element_of, halo, halo_fill
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.reduction_nest import accumulator_of, indices_in
 from mlirt.passes.lowering.tile_code import TileCode
 
 _ROW, _PIXEL = 2, 3
+_UI8: Attribute = IntegerType(8, Signedness.UNSIGNED)
+_FOUR = 4
+# Products of bytes of which a float32 holds the sum exactly.
+_EXACT_TAPS = 2**24 // (255 * 128)
 
 
 @dataclass(frozen=True)
 class Geometry:
     """`groups` groups of `blocks_in` blocks of the input give `blocks_out` blocks of the result each.
 
-    `depth` channels of the input lie side by side: those of a block, or one of a plain tensor. Depthwise, a block is a
-    group. `steps` are the input's strides, `start` is where the window of the first pixel starts.
+    `depth` channels of the input lie side by side: those of a block, or one of a plain tensor. A step of the sum takes
+    `word` of them at once: four where they are bytes. Depthwise, a block is a group. `steps` are the input's strides,
+    `start` is where the window of the first pixel starts.
     """
 
     lanes: int
     depth: int
+    word: int
     groups: int
     blocks_in: int
     blocks_out: int
@@ -41,17 +48,19 @@ class Geometry:
 def geometry_of(op: ConvolutionOp, lowering: Lowering) -> Geometry | None:
     """The numbers of an op; None where register tiles cannot compute it."""
     lanes = lowering.target.vector_bits // 32
-    types = (op.input.type, op.kernel.type, op.output.type)
     if op.transposed.value.data or not is_blocked(op.output.type) or dims(op.output.type)[-1] != lanes:
         return None
-    if {*map(element_of, types), accumulator_of(op.epilogue)} != {f32} or lowering.constant_array(op.kernel) is None:
+    word = _word(op)
+    if word is None or lowering.constant_array(op.kernel) is None:
         return None
     sizes, spatial = [size for size in dims(op.kernel.type) if isinstance(size, int)], op.spatial()
     if len(sizes) != 4 or not _has_halo(op):
         return None
     outputs, inputs, *window = sizes
-    depth, groups = lanes if is_blocked(op.input.type) else 1, op.groups.value.data
+    depth, groups = _depth(op), op.groups.value.data
     is_depthwise = depth == lanes and inputs == 1 and groups == outputs == channels(op.input.type) and groups > 1
+    if depth % word or (is_depthwise and word > 1 and window[0] * window[1] > _EXACT_TAPS):
+        return None
     if is_depthwise:
         groups, inputs, outputs = -(-groups // lanes), lanes, -(-groups // lanes) * lanes
     if groups > 1 and (outputs // groups % lanes or inputs % depth):
@@ -60,6 +69,7 @@ def geometry_of(op: ConvolutionOp, lowering: Lowering) -> Geometry | None:
     return Geometry(
         lanes=lanes,
         depth=depth,
+        word=word,
         groups=groups,
         blocks_in=-(-inputs // depth),
         blocks_out=-(-(outputs // groups) // lanes),
@@ -72,9 +82,25 @@ def geometry_of(op: ConvolutionOp, lowering: Lowering) -> Geometry | None:
     )
 
 
+def _word(op: ConvolutionOp) -> int | None:
+    """How many channels a step of the sum takes; None for elements that no tile multiplies."""
+    elements = element_of(op.input.type), element_of(op.kernel.type), accumulator_of(op.epilogue)
+    if elements == (_UI8, i8, i32):
+        return _FOUR
+    return 1 if elements == (f32, f32, f32) else None
+
+
+def _depth(op: ConvolutionOp) -> int:
+    size = dims(op.input.type)[-1] if is_blocked(op.input.type) else 1
+    assert isinstance(size, int)
+    return size
+
+
 def _has_halo(op: ConvolutionOp) -> bool:
-    """Whether the input has zero cells wherever windows reach beyond it."""
+    """Whether the input has cells with the padding value wherever windows reach beyond it."""
     cells = halo(op.input.type) or (0, 0)
+    if any(cells) and halo_fill(op.input.type) != op.padding_value.value.data:
+        return False
     pads = [(pre, post) for _, _, pre, post in op.spatial()]
     return all(0 <= pad <= border for pair, border in zip(pads, cells, strict=True) for pad in pair)
 

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 
-def pack(kernel: Array, groups: int, columns: int, lanes: int, input_lanes: int) -> Array:
-    """`[k, c, h, w]` as `[group, panel, c / input_lanes, h, w, input_lanes, columns * lanes]`.
+def pack(kernel: Array, groups: int, columns: int, lanes: int, input_lanes: int, word: int = 1) -> Array:
+    """`[k, c, h, w]` as `[group, panel, c / input_lanes, h, w, input_lanes / word, columns * lanes, word]`.
 
     A panel is what a tile of `columns` vectors of channels is multiplied with; zeros stand beyond the last channel.
     """
@@ -22,7 +22,9 @@ def pack(kernel: Array, groups: int, columns: int, lanes: int, input_lanes: int)
     padded = np.zeros((groups, panels * size, blocks * input_lanes, height, width), kernel.dtype)
     padded[:, :per_group, :inputs] = kernel.reshape(groups, per_group, inputs, height, width)
     split = padded.reshape(groups, panels, size, blocks, input_lanes, height, width)
-    return np.ascontiguousarray(split.transpose(0, 1, 3, 5, 6, 4, 2))
+    ordered = split.transpose(0, 1, 3, 5, 6, 4, 2)
+    words = ordered.reshape(*ordered.shape[:5], input_lanes // word, word, size)
+    return np.ascontiguousarray(np.swapaxes(words, -1, -2).reshape(ordered.shape))
 
 
 def pack_depthwise(kernel: Array, lanes: int) -> Array:

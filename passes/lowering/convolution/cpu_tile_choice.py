@@ -24,15 +24,18 @@ class TileShape:
 
 
 @lru_cache(maxsize=4096)
-def choose_tile(length: Dim, blocks: int, vector_bits: int) -> TileShape:
-    """The tile with the least cycles for `length` pixels of a row and `blocks` blocks of channels."""
+def choose_tile(length: Dim, blocks: int, vector_bits: int, factors: int = 1) -> TileShape:
+    """The tile with the least cycles for `length` pixels of a row and `blocks` blocks of channels.
+
+    `factors` registers are kept for pixels, besides those for the weights.
+    """
     registers = _REGISTERS[vector_bits]
     most = min(length, registers) if isinstance(length, int) else registers
     shapes = [
         TileShape(pixels, columns)
         for columns in range(1, min(blocks, _MOST_COLUMNS) + 1)
         for pixels in range(1, most + 1)
-        if pixels * columns + columns + 1 <= registers
+        if pixels * columns + columns + factors <= registers
     ]
     return min(shapes, key=lambda shape: (_cost(shape, length, blocks), -shape.pixels * shape.blocks))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.tile import PrefetchOp, TileFillOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
+from mlirt.dialects.kernel.tile_bytes import TileDotAddOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of, is_flat
@@ -22,6 +24,8 @@ TARGETS = frozenset({"cpu"})
 PRIORITY = 20
 
 _UNROLLED = 4
+# Features of processors with one instruction for what `kernel.tile_dot_add` does.
+BYTE_PRODUCTS = frozenset({"avx512vnni", "avxvnni"})
 
 
 def lower(op: Operation, lowering: Lowering) -> bool:
@@ -34,7 +38,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     batch, _, rows, length, _ = dims(op.output.type)
     flat = is_flat(geometry, code, length)
     rows, length = (1, rows * length) if flat else (rows, length)
-    shape = choose_tile(length, geometry.blocks_out, lowering.target.vector_bits)
+    shape = choose_tile(length, geometry.blocks_out, lowering.target.vector_bits, _factors(geometry))
     panels = -(-geometry.blocks_out // shape.blocks) * geometry.groups
     work = Work(
         rows=length if flat else rows,
@@ -47,25 +51,31 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     )
     tasks = choose_tasks(work, lowering.target.threads)
     if geometry.is_depthwise:
-        packed = pack_depthwise(weights, geometry.lanes)
+        packed = pack_depthwise(weights.astype("float32"), geometry.lanes)
     else:
-        packed = pack(weights, geometry.groups, shape.blocks, geometry.lanes, geometry.depth)
+        packed = pack(weights, geometry.groups, shape.blocks, geometry.lanes, geometry.depth, geometry.word)
+        need_features(k.function, BYTE_PRODUCTS & lowering.target.special if geometry.word > 1 else ())
     grid = Grid(batch, rows, length, panels, shape.pixels, flat)
     ConvolutionKernel(code, geometry, shape, grid, tasks, k.weights(packed, "convolution panels")).write()
     k.finish(op)
     return True
 
 
+def _factors(geometry: Geometry) -> int:
+    """The registers for pixels: floats are spread by the multiplication itself, bytes before it."""
+    return 2 if geometry.word > 1 and not geometry.is_depthwise else 1
+
+
 def _row_bytes(geometry: Geometry, length: Dim) -> Dim:
     """Bytes of the input that a row of the result adds to what is read."""
-    return length * (geometry.stride[0] * geometry.stride[1] * geometry.blocks_in * geometry.depth * 4)
+    width = 1 if geometry.word > 1 else 4
+    return length * (geometry.stride[0] * geometry.stride[1] * geometry.blocks_in * geometry.depth * width)
 
 
 def _row_cycles(geometry: Geometry, shape: TileShape, length: Dim) -> Dim:
     """What the tiles of a row of one panel take."""
-    steps = (
-        geometry.window[0] * geometry.window[1] * geometry.blocks_in * (1 if geometry.is_depthwise else geometry.depth)
-    )
+    each = 1 if geometry.is_depthwise else geometry.depth // geometry.word
+    steps = geometry.window[0] * geometry.window[1] * geometry.blocks_in * each
     return ceil_div(length * int(steps * cycles(shape)), shape.pixels)
 
 
@@ -110,17 +120,18 @@ class ConvolutionKernel(TileRows):
             at = k.add(at, k.mul(place.row, code.size("x_row", g.steps[2] * g.stride[0])))
         at = code.named(k.add(at, k.mul(pixel, self._pixel_step())), "x_at")
         self.ahead = self._ahead(place, pixel)
-        fill = TileFillOp(k.constant(0.0, f32), self.shape.pixels, self.shape.blocks, g.lanes)
+        zero = k.constant(0, i32) if g.word > 1 and not g.is_depthwise else k.constant(0.0, f32)
+        fill = TileFillOp(zero, self.shape.pixels, self.shape.blocks, g.lanes)
         sums = self._sum(code.named(k.value(fill), "sums"), at, rows)
         block, valid = self._blocks_out(place.panel)
         code.finish(sums, self.spans(place, block, pixel), rows, valid)
 
     def _ahead(self, place: Place, pixel: SSAValue) -> list[SSAValue]:
         """How far ahead the weights lie that a tile asks for in each step: its part of the next panel's lines."""
-        code, k, lanes = self.code, self.k, self.geometry.lanes
-        if self.geometry.depth == 1:
+        code, k, lanes = self.code, self.k, self.geometry.lanes * self.geometry.word
+        if self.geometry.depth == 1 or self.geometry.is_depthwise:
             return []
-        lines = min(self.geometry.depth, _UNROLLED) * self.shape.blocks
+        lines = min(self.geometry.depth // self.geometry.word, _UNROLLED) * self.shape.blocks
         each = lines_for_each(lines, self._tiles_of_panel())
         number = k.add(place.row, k.div(pixel, self.shape.pixels))
         line = k.mul(k.rem(number, -(-lines // each)), lanes * each)
@@ -168,16 +179,23 @@ class ConvolutionKernel(TileRows):
                 return [code.named(k.value(added), "added"), k.add(w_at, self.width)]
             if g.depth == 1:
                 return multiply(start, 1, state)
-            at, stop, depth = code.named(start, "cell_at"), k.constant(g.depth), min(g.depth, _UNROLLED)
-            return code.carry(zero, stop, depth, "c", state, lambda c, inner: multiply(k.add(at, c), depth, inner))
+            at, stop, depth = code.named(start, "cell_at"), k.constant(g.depth), min(g.depth // g.word, _UNROLLED)
+            if depth * g.word == g.depth:
+                return multiply(at, depth, state)
+            return code.carry(
+                zero, stop, depth * g.word, "c", state, lambda c, inner: multiply(k.add(at, c), depth, inner)
+            )
 
         def multiply(place: SSAValue, depth: int, state: list[SSAValue]) -> list[SSAValue]:
             tile, w_at = state
             one = k.constant(1)
             for line in self.ahead:
                 k.insert(PrefetchOp(self.weights, k.add(w_at, line)))
-            added = TileMultiplyAddOp(tile, self.input, place, step, one, self.weights, w_at, depth, rows)
-            return [code.named(k.value(added), "added"), k.add(w_at, depth * self.width)]
+            if g.word > 1:
+                added = TileDotAddOp(tile, self.input, place, step, self.weights, w_at, depth, rows)
+            else:
+                added = TileMultiplyAddOp(tile, self.input, place, step, one, self.weights, w_at, depth, rows)
+            return [code.named(k.value(added), "added"), k.add(w_at, depth * g.word * self.width)]
 
         state = [sums, self.w_at]
         if g.blocks_in == 1 and not is_point:

@@ -60,6 +60,7 @@ def _kernel(
 def _image(op: ConvolutionOp, geometry: Geometry, lowering: Lowering) -> Image | None:
     """The sizes, or guesses of them, of a convolution that can be computed in this way."""
     is_plain = geometry.groups == 1 and not geometry.is_depthwise and geometry.depth == geometry.lanes
+    is_plain = is_plain and geometry.word == 1
     fits = geometry.window == (WINDOW, WINDOW) and geometry.stride == geometry.dilation == (1, 1)
     least = _LEAST_CHANNELS // geometry.lanes
     if not is_plain or not fits or min(geometry.blocks_in, geometry.blocks_out) < least:

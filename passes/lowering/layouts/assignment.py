@@ -13,12 +13,17 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.reformat import ReformatOp
 from mlirt.dialects.locations import fuse
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import Tensor, dims, element_of, halo, is_row_major, rank, tensor
+from mlirt.dialects.tensor_types import Tensor, dims, element_of, element_type, halo, is_row_major, rank, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
+
+
+# The elements of which each takes a lane in a block.
+BYTES: frozenset[Attribute] = frozenset({element_type("uint8"), element_type("int8")})
+BLOCKED: frozenset[Attribute] = BYTES | {f32, element_type("int32")}
 
 
 class Assignment:
@@ -85,16 +90,21 @@ class Assignment:
 
     def blocked_type(self, value: SSAValue) -> Tensor:
         """The blocked type for a value, with a halo for the padded convolutions that read it."""
-        return blocked(value.type, self.lanes, self.halo_for(value))
+        cells, fill = self.halo_for(value)
+        return blocked(value.type, self.lanes, cells, fill)
 
-    def halo_for(self, value: SSAValue) -> tuple[int, ...]:
-        """The border that the convolutions reading a value need; those that read a conversion of it count too."""
-        cells = (0, 0)
+    def halo_for(self, value: SSAValue) -> tuple[tuple[int, int], int]:
+        """The border that the convolutions reading a value need, and its bytes: those that most cells ask for."""
+        wishes: dict[int, tuple[int, int]] = {}
         for use in value.uses:
             user = use.operation
             if isinstance(user, ConvolutionOp) and use.index == 0:
-                cells = widest(cells, padding_of(user))
-        return cells
+                fill = fill_of(user)
+                wishes[fill] = widest(wishes.get(fill, (0, 0)), padding_of(user))
+        if not wishes:
+            return (0, 0), 0
+        fill = max(wishes, key=lambda fill: (sum(wishes[fill]), -fill))
+        return wishes[fill], fill
 
     def constant(self, value: SSAValue) -> Array | None:
         """The elements of a constant."""
@@ -129,9 +139,9 @@ def is_tensor_with_layout(value: SSAValue) -> bool:
 
 
 def is_plain_image(value: SSAValue) -> bool:
-    """Whether a value is a plain `[n, c, h, w]` float32 tensor with a known number of channels."""
+    """Whether a value is a plain `[n, c, h, w]` tensor of floats or bytes with a known number of channels."""
     of = value.type
-    return rank(of) == 4 and not is_blocked(of) and element_of(of) == f32 and isinstance(dims(of)[1], int)
+    return rank(of) == 4 and not is_blocked(of) and element_of(of) in BLOCKED and isinstance(dims(of)[1], int)
 
 
 def padding_of(op: ConvolutionOp) -> tuple[int, int]:
@@ -140,6 +150,11 @@ def padding_of(op: ConvolutionOp) -> tuple[int, int]:
         return (0, 0)
     (_, _, top, bottom), (_, _, left, right) = op.spatial()
     return max(top, bottom, 0), max(left, right, 0)
+
+
+def fill_of(op: ConvolutionOp) -> int:
+    """The byte that the padding of a convolution consists of."""
+    return op.padding_value.value.data % 256 if element_of(op.input.type) in BYTES else 0
 
 
 def widest(left: Sequence[int], right: Sequence[int]) -> tuple[int, int]:
@@ -152,4 +167,4 @@ def channel_count(of: Attribute) -> Dim:
     return dims(plain(of))[1]
 
 
-__all__ = ["Assignment", "channel_count", "is_plain_image", "padding_of", "widest"]
+__all__ = ["BLOCKED", "Assignment", "channel_count", "is_plain_image", "padding_of", "widest"]

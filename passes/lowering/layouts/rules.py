@@ -4,33 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.dialects.builtin import DenseArrayBase, f32, f64
-from xdsl.ir import Operation, Region, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, f32, f64, i8, i32
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from mlirt.dialects.blocked_layout import blocked, is_blocked, plain
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.fused_op import IndexOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.resize import ResizeOp
 from mlirt.dialects.fused.window import WindowOp
-from mlirt.dialects.tensor_types import Tensor, dims, element_of, halo, rank, tensor
+from mlirt.dialects.tensor_types import Tensor, dims, element_of, element_type, halo, halo_fill, rank, tensor
 from mlirt.passes.lowering.layouts.accesses import all_fit, read_all
 from mlirt.passes.lowering.layouts.assignment import (
+    BLOCKED,
     Assignment,
     channel_count,
+    fill_of,
     is_plain_image,
     padding_of,
     widest,
 )
 
+_UI8, _FOUR = element_type("uint8"), 4
+
 Rule = Callable[[Operation, Assignment], Operation | None]
 
 
 def assign_convolution(op: Operation, assignment: Assignment) -> Operation | None:
-    """Blocked result; blocked input unless it has too few channels to fill a vector, then plain with a halo."""
+    """Blocked result; blocked input unless it has too few channels to fill a vector: then floats are plain with a halo,
+    and bytes have blocks of the four channels that are multiplied at once.
+    """
     assert isinstance(op, ConvolutionOp)
     extras, access = list(op.extras), list(op.access)
     result_channels = channel_count(op.output.type)
@@ -56,9 +63,9 @@ def assign_convolution(op: Operation, assignment: Assignment) -> Operation | Non
 
 
 def _has_blocked_form(op: ConvolutionOp, assignment: Assignment) -> bool:
-    if op.transposed.value.data or rank(plain(op.output.type)) != 4 or element_of(op.output.type) != f32:
+    if op.transposed.value.data or rank(plain(op.output.type)) != 4 or element_of(op.output.type) not in BLOCKED:
         return False
-    if element_of(op.input.type) != f32 or assignment.constant(op.kernel) is None:
+    if not (_adds_floats(op) or _adds_bytes(op)) or assignment.constant(op.kernel) is None:
         return False
     if any(pad < 0 for _, _, pre, post in op.spatial() for pad in (pre, post)):
         return False
@@ -70,17 +77,34 @@ def _has_blocked_form(op: ConvolutionOp, assignment: Assignment) -> bool:
     return groups == 1 or depthwise or whole
 
 
+def _adds_floats(op: ConvolutionOp) -> bool:
+    return _elements(op) == (f32, f32, f32)
+
+
+def _adds_bytes(op: ConvolutionOp) -> bool:
+    """Whether a convolution multiplies unsigned bytes with signed ones, as vector instructions do."""
+    return _elements(op) == (_UI8, i8, i32)
+
+
+def _elements(op: ConvolutionOp) -> tuple[Attribute, ...]:
+    return element_of(op.input.type), element_of(op.kernel.type), accumulator_type(op.epilogue)
+
+
 def _convolution_input(op: ConvolutionOp, assignment: Assignment) -> SSAValue:
-    value, border = op.input, padding_of(op)
+    value, border, fill = op.input, padding_of(op), fill_of(op)
     channels = channel_count(value.type)
     assert isinstance(channels, int)
     if is_blocked(value.type):
         cells = halo(value.type) or (0, 0)
-        if widest(cells, border) == cells:
+        if widest(cells, border) == cells and (not any(border) or halo_fill(value.type) == fill):
             return value
-        return assignment.convert(value, blocked(plain(value.type), assignment.lanes, widest(cells, border)), op)
+        return assignment.convert(value, blocked(plain(value.type), assignment.lanes, widest(cells, border), fill), op)
     if channels >= assignment.lanes or op.groups.value.data > 1:
-        return assignment.convert(value, blocked(value.type, assignment.lanes, assignment.halo_for(value)), op)
+        cells, usual = assignment.halo_for(value)
+        cells = cells if fill == usual else border
+        return assignment.convert(value, blocked(value.type, assignment.lanes, cells, fill), op)
+    if _adds_bytes(op):
+        return assignment.convert(value, blocked(value.type, _FOUR, border, fill), op)
     of = plain(value.type)
     return assignment.convert(value, tensor(element_of(of), dims(of), None, border) if any(border) else of, op)
 
@@ -103,7 +127,7 @@ def assign_window(op: Operation, assignment: Assignment) -> Operation | None:
     """Pooling over height and width keeps the blocks of its input."""
     assert isinstance(op, WindowOp)
     spatial = op.axis.value.data == 2 and len(list(op.window.iter_values())) == 2
-    if not spatial or not is_blocked(op.input.type) or op.extras or element_of(op.output.type) != f32:
+    if not spatial or not is_blocked(op.input.type) or op.extras or element_of(op.output.type) not in BLOCKED:
         return None
     return _retyped(op, assignment.blocked_type(op.output))
 

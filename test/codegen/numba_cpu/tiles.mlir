@@ -93,3 +93,41 @@ kernel.func @patches(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %rows: ind
   }
   kernel.return
 }
+
+// Products of bytes: four in each lane, of which the last may be fewer. A float between known limits needs no check on
+// its way to an integer, and a product is rounded before anything is added to it.
+// CHECK-LABEL: def bytes_finish(v, i, j, a, y):
+// CHECK-NEXT:      v_1 = maximum(rounded_product(float32(v), a) + float32(3.0), float32(0.0))
+// CHECK-NEXT:      clamped = minimum(v_1, float32(255.0))
+// CHECK-NEXT:      store(y, 0, bits_as_uint8(int8(int32_in_range(clamped))))
+// CHECK-LABEL: def bytes(params, worker, workers):
+// CHECK:           t = tile_fill(int32(0), 4, 1, 8)
+// CHECK-NEXT:      sums = tile_dot_add(t, x, 3, 16, w, 8, 2, 3)
+// CHECK-NEXT:      some = tile_dot_add_first(sums, x, 3, 16, w, 8, 1, 4, 2)
+kernel.func @bytes(%x: memref<?xui8>, %w: memref<?xi8>, %y: memref<?xui8>, %a: f32) {
+  %c2 = arith.constant 2 : index
+  %c3 = arith.constant 3 : index
+  %c8 = arith.constant 8 : index
+  %c16 = arith.constant 16 : index
+  %zero = arith.constant 0 : i32
+  %three = arith.constant 3.0 : f32
+  %low = arith.constant 0.0 : f32
+  %high = arith.constant 255.0 : f32
+  %t = kernel.tile_fill %zero : i32 -> vector<4x1x8xi32>
+  %sums = kernel.tile_dot_add %t, %x[%c3] rows %c16, %w[%c8] {depth = 2 : i64, last = 3 : i64} : vector<4x1x8xi32>, memref<?xui8>, memref<?xi8> -> vector<4x1x8xi32>
+  %some = kernel.tile_dot_add %sums, %x[%c3] rows %c16 first %c2, %w[%c8] {depth = 1 : i64} : vector<4x1x8xi32>, memref<?xui8>, memref<?xi8> -> vector<4x1x8xi32>
+  kernel.tile_for_each %some : vector<4x1x8xi32> {
+  ^bb0(%v: i32, %i: index, %j: index, %lane: index):
+    %0 = arith.sitofp %v : i32 to f32
+    %1 = arith.mulf %0, %a : f32
+    %2 = arith.addf %1, %three : f32
+    %3 = arith.maximumf %2, %low : f32
+    %clamped = arith.minimumf %3, %high : f32
+    %4 = arith.fptosi %clamped : f32 to i32
+    %5 = arith.trunci %4 : i32 to i8
+    %6 = arith.bitcast %5 : i8 to ui8
+    kernel.store %6, %y [%lane] strides [1] : ui8, memref<?xui8>
+    kernel.yield
+  }
+  kernel.return
+}

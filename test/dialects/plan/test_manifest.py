@@ -18,10 +18,10 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.plan.manifest import manifest_of, weight_keys
-from mlirt.dialects.tensor_types import tensor
+from mlirt.dialects.tensor_types import element_type, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
-from mlirt.errors import CompileError, UnsupportedError
+from mlirt.errors import CompileError, PlanError, UnsupportedError
 from mlirt.passes.pipeline import run_passes
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.manifest_parser import parse_manifest
@@ -98,7 +98,23 @@ def test_halos_become_classes() -> None:
     (halo,) = [buffer for buffer in manifest.buffers if buffer.halo is not None]
     bound = bind_shapes(manifest, [(2, 1, 3, 2, 4)])
     assert bound.sizes[manifest.buffers.index(halo)] == 2 * 5 * 4 * 4 * 4
-    assert bound.halos == ((0, 640),)
+    assert bound.halos == ((0, 640, 0),)
+
+
+def test_what_fills_a_halo_reaches_the_runtime() -> None:
+    byte, indices = element_type("uint8"), access("d0", "d1", "d2", "d3", "d4")
+    blocked = tensor(byte, [2, 1, 3, 2, 4], channels=4, halo=(1, 1), fill=128)
+
+    def build(network: Network) -> list[SSAValue]:
+        padded = network.add(PointwiseOp(network.inputs, [indices], [blocked], identity_region(byte)))
+        return [network.add(PointwiseOp([padded], [indices], [t("uint8", 2, 1, 3, 2, 4)], identity_region(byte)))]
+
+    record: dict[str, Any] = manifest_of(_planned([t("uint8", 2, 1, 3, 2, 4)], build))
+    assert bind_shapes(_parsed(record), [(2, 1, 3, 2, 4)]).halos == ((0, 160, 128),)
+    (halo,) = [buffer for buffer in record["buffers"] if buffer.get("halo")]
+    record["buffers"].append(halo | {"fill": 3})
+    with pytest.raises(PlanError, match="fill: 3, others of its halo class have 128"):
+        _parsed(record)
 
 
 def test_a_size_without_an_input_dimension_is_refused() -> None:

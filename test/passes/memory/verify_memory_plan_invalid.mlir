@@ -69,6 +69,15 @@ func.func @pointer_before_the_buffer() {
 
 // -----
 
+func.func @halo_classes_have_one_fill() {
+  %a = plan.buffer {bytes = #plan.expression<"64">, halo = "h", first = 0 : i64, last = 0 : i64} : !plan.memory
+  // expected-error@+1 {{has 128 in its halo, others of its class have 0}}
+  %b = plan.buffer {bytes = #plan.expression<"64">, halo = "h", fill = 128 : i64, first = 0 : i64, last = 0 : i64} : !plan.memory
+  func.return
+}
+
+// -----
+
 func.func @halo_classes_have_one_size() {
   %a = plan.buffer {bytes = #plan.expression<"64">, halo = "h", first = 0 : i64, last = 0 : i64} : !plan.memory
   // expected-error@+1 {{has 32 bytes, others of its halo class have 64}}
