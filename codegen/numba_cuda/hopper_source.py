@@ -30,6 +30,7 @@ from mlirt.dialects.kernel.warpgroup import (
     WarpValueOp,
 )
 from mlirt.dialects.kernel.warpgroup_registers import WarpgroupMmaRegistersOp
+from mlirt.dialects.kernel.warpgroup_turns import EachWarpgroupOp
 
 
 class HopperSource(WordSource):
@@ -60,6 +61,10 @@ class HopperSource(WordSource):
         element = type_name(fragment(op.value).get_element_type())
         make = self.word("join", f'join_columns("{element}", {length(op.value)}, {op.width.value.data})')
         self.define(op.result, f"{make}({self.text(op.value)})")
+
+    def kernel_each_warpgroup(self, op: EachWarpgroupOp) -> None:
+        *inside, _ = op.body.block.ops
+        self.ops(inside)
 
     def kernel_set_registers(self, op: SetRegistersOp) -> None:
         grow = ", grow=True" if op.grow.value.data else ""

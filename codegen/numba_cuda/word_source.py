@@ -33,7 +33,7 @@ class ScalarFunction(PythonSource):
 
     def body_of(self, op: MapFragmentOp) -> str:
         if isinstance(fragment(op.result).get_element_type(), Float16Type | BFloat16Type):
-            self.rules = {**self.rules, "arith.divf": call("divide_closely")}
+            self.rules = {**self.rules, "arith.divf": call("divide_closely"), "math.erf": call("erf_closely")}
         arguments, (*ops, last) = op.body.block.args, op.body.block.ops
         assert isinstance(last, YieldOp)
         with self.block_of(f"({', '.join(self.names.define(one) for one in arguments)}):"):

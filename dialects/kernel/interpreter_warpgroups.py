@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import VectorType, i32
@@ -27,6 +28,7 @@ from mlirt.dialects.kernel.warpgroup import (
     WarpValueOp,
 )
 from mlirt.dialects.kernel.warpgroup_registers import WarpgroupMmaRegistersOp
+from mlirt.dialects.kernel.warpgroup_turns import EachWarpgroupOp
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,6 +57,19 @@ def _warpgroups(machine: Machine, lanes: Lanes, op: Operation) -> Array:
 
 def _name(lanes: Lanes, first: int) -> tuple[int, int]:
     return int(lanes.block[first]), int(lanes.thread[first]) // WARPGROUP
+
+
+def _each(machine: Machine, lanes: Lanes, op: EachWarpgroupOp) -> None:
+    """The warpgroups with a number, of all blocks, take turns with those with another one."""
+    import numpy as np
+
+    numbers = np.where(lanes.active, lanes.thread // WARPGROUP, -1)
+    parts = [lanes.split(np.flatnonzero(numbers == number)) for number in np.unique(numbers[lanes.active])]
+
+    def task(part: Lanes) -> Callable[[], None]:
+        return lambda: (machine.run_block(part, op.body.block), None)[1]
+
+    machine.turns.concurrently([task(part) for part in parts])
 
 
 def _mma(machine: Machine, lanes: Lanes, op: WarpgroupMmaOp) -> None:
@@ -198,6 +213,7 @@ RULES = {
     "kernel.warpgroup_wait": _wait,
     "kernel.warpgroup_sums": _sums,
     "kernel.set_registers": _set_registers,
+    "kernel.each_warpgroup": _each,
     "kernel.warp_value": _warp_value,
     "kernel.join_columns": _join_columns,
     "kernel.fragment_part": _part,

@@ -56,7 +56,7 @@ def lowered(text: str) -> dict[str, KernelSource]:
     return sources_of(module)
 
 
-@pytest.mark.parametrize("choice", ["64x64s3", "64x64s3c2", "128x128s4"])
+@pytest.mark.parametrize("choice", ["64x64s3", "64x64s3c2", "128x128s4", "64x128s4t"])
 def test_kernels_of_warpgroups_become_cubins_of_one_architecture(choice: str) -> None:
     narrow = "%n = arith.truncf %acc : f32 to f16"
     sources = lowered(PRODUCT.format(tactic=f"cuda_wgmma:{choice}", t="f16", narrow=narrow, out="%n"))

@@ -20,9 +20,11 @@ from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 from mlirt.passes.lowering.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, cost_of, names_of, tile_of
-from mlirt.passes.lowering.warpgroups.group_product import GroupProduct, GroupSizes
+from mlirt.passes.lowering.warpgroups.group_product import GroupProduct
+from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
+from mlirt.passes.lowering.warpgroups.packing import in_thread_order
 from mlirt.passes.lowering.warpgroups.row_epilogue import ResultShape, RowEpilogue, is_pointwise, large_extras
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory, MatrixSource, Source, WindowShape, WindowSource
 
@@ -142,7 +144,7 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
     epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), ResultShape((), (0, *axes), 1), lowering)
     images = images_of(op, lowering)
     left = _pixel_rows(k, op, images, tile.rows)
-    right = MatrixSource(k, _packed(weights, kind, lowering), tile.columns, (), by_depth=False, known=True)
+    right = filters(k, _packed(weights, kind), kind, lowering, tile.columns)
     sizes = GroupSizes(pixels_of(op), weights.shape[0], (), _steps(weights, kind))
     GroupProduct(k, tile, sizes, kind, (left, right), epilogue).build(op)
 
@@ -162,8 +164,16 @@ def _pixel_rows(k: KernelBuilder, op: ConvolutionOp, images: MappedMemory, rows:
     return WindowSource(k, images, rows, shape)
 
 
-def _packed(weights: Array, kind: Kind, lowering: Lowering) -> MappedMemory:
-    """`[output channel, tap, channel]`, the channels of each tap filled up with zeros to whole tiles."""
+def filters(k: KernelBuilder, packed: Array, kind: Kind, lowering: Lowering, columns: int) -> MatrixSource:
+    """Packed weights, `[output channel, depth]`, as the columns of a product."""
+    ordered = in_thread_order(packed)
+    buffer = lowering.placements.new_weight(ordered, "packed")
+    memory = MappedMemory(buffer, kind.element, 0, ordered.shape, (ordered.shape[-1], 1))
+    return MatrixSource(k, memory, columns, (), by_depth=False, known=True, in_thread_order=True)
+
+
+def _packed(weights: Array, kind: Kind) -> Array:
+    """`[output channel, taps and channels]`, the channels of each tap filled up with zeros to whole tiles."""
     import numpy as np
 
     count, channels = weights.shape[:2]
@@ -171,5 +181,4 @@ def _packed(weights: Array, kind: Kind, lowering: Lowering) -> MappedMemory:
     taps = weights[0, 0].size
     packed = np.zeros((count, taps, whole), weights.dtype)
     packed[..., :channels] = weights.reshape(count, channels, taps).swapaxes(1, 2)
-    buffer = lowering.placements.new_weight(packed, "packed")
-    return MappedMemory(buffer, kind.element, 0, (count, taps * whole), (taps * whole, 1))
+    return packed.reshape(count, taps * whole)

@@ -19,16 +19,24 @@ from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.kernel.fragment import FragmentOp, StoreFragmentOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
-from mlirt.passes.lowering.convolution.cuda_wgmma import images_of, is_within_reach, kind_of, pads_with_zeros, pixels_of
+from mlirt.passes.lowering.convolution.cuda_wgmma import (
+    filters,
+    images_of,
+    is_within_reach,
+    kind_of,
+    pads_with_zeros,
+    pixels_of,
+)
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 from mlirt.passes.lowering.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, cost_of, names_of, tile_of
-from mlirt.passes.lowering.warpgroups.group_product import GroupProduct, GroupSizes
+from mlirt.passes.lowering.warpgroups.group_product import GroupProduct
+from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
 from mlirt.passes.lowering.warpgroups.row_epilogue import ResultShape, RowEpilogue, is_pointwise, large_extras
-from mlirt.passes.lowering.warpgroups.sources import MappedMemory, MatrixSource, WindowShape, WindowSource
+from mlirt.passes.lowering.warpgroups.sources import MappedMemory, WindowShape, WindowSource
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -142,7 +150,7 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
     axes = range(2, rank(op.output.type))
     epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), ResultShape((), (0, *axes), 1), lowering)
     left = WindowSource(k, _lines(op, rows, buffer, kind), tile.rows, _window(op, rows))
-    right = MatrixSource(k, _packed(weights, rows, kind, lowering), tile.columns, (), by_depth=False, known=True)
+    right = filters(k, _packed(weights, rows), kind, lowering, tile.columns)
     sizes = GroupSizes(pixels_of(op), weights.shape[0], (), _steps(weights, rows, kind))
     GroupProduct(k, tile, sizes, kind, (left, right), epilogue).build(op)
 
@@ -183,13 +191,12 @@ def _copy(op: ConvolutionOp, rows: Rows, buffer: SSAValue, lowering: Lowering) -
     k.finish(op)
 
 
-def _packed(weights: Array, rows: Rows, kind: Kind, lowering: Lowering) -> MappedMemory:
-    """`[output channel, rows of the window.., taps and channels of a row]`, each line filled up with zeros."""
+def _packed(weights: Array, rows: Rows) -> Array:
+    """`[output channel, lines of the rows of the window]`, each line filled up with zeros."""
     import numpy as np
 
     count, channels, *_, taps = weights.shape
     above = weights[0, 0, ..., 0].size
     packed = np.zeros((count, above, rows.line // rows.channels, rows.channels), weights.dtype)
     packed[:, :, :taps, :channels] = weights.reshape(count, channels, above, taps).transpose(0, 2, 3, 1)
-    buffer = lowering.placements.new_weight(packed, "packed")
-    return MappedMemory(buffer, kind.element, 0, (count, above * rows.line), (above * rows.line, 1))
+    return packed.reshape(count, above * rows.line)

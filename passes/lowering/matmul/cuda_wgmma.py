@@ -16,10 +16,11 @@ from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, cost_of, names_of, tile_of
-from mlirt.passes.lowering.warpgroups.group_product import GroupProduct, GroupSizes
+from mlirt.passes.lowering.warpgroups.group_product import GroupProduct
+from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
-from mlirt.passes.lowering.warpgroups.packing import packed_rows
+from mlirt.passes.lowering.warpgroups.packing import in_thread_order, packed_rows
 from mlirt.passes.lowering.warpgroups.row_epilogue import ResultShape, RowEpilogue, is_pointwise, large_extras
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory, MatrixSource
 
@@ -45,6 +46,7 @@ class Factor:
     batch: tuple[int, ...]
     by_depth: bool
     known: bool
+    in_thread_order: bool = False
 
     @property
     def is_one_matrix(self) -> bool:
@@ -59,7 +61,8 @@ class Factor:
         return replace(self, memory=replace(self.memory, sizes=sizes, steps=steps), batch=())
 
     def source(self, k: KernelBuilder, own: int) -> MatrixSource:
-        return MatrixSource(k, self.memory, own, self.batch, by_depth=self.by_depth, known=self.known)
+        flags = {"known": self.known, "in_thread_order": self.in_thread_order}
+        return MatrixSource(k, self.memory, own, self.batch, by_depth=self.by_depth, **flags)
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Operand:
     value: SSAValue
     own: int
     deep: int
+    is_right: bool = False
 
 
 def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
@@ -128,7 +132,7 @@ def _operands(op: MatmulOp) -> tuple[Operand, Operand]:
     last = rank(op.output.type) - 1
     flipped = bool(op.transpose_lhs.value.data), not op.transpose_rhs.value.data
     left = Operand(op.lhs, last - 1 + flipped[0], last - flipped[0])
-    return left, Operand(op.rhs, last - 1 + flipped[1], last - flipped[1])
+    return left, Operand(op.rhs, last - 1 + flipped[1], last - flipped[1], is_right=True)
 
 
 def _factor(one: Operand, op: MatmulOp, lowering: Lowering, *, pack: bool) -> Factor | None:
@@ -140,7 +144,7 @@ def _factor(one: Operand, op: MatmulOp, lowering: Lowering, *, pack: bool) -> Fa
         if not pack:
             return Factor(MappedMemory(one.value, element, 0, (), ()), (), by_depth=False, known=True)
         array = packed_rows(weights.swapaxes(-1, -2) if one.own > one.deep else weights)
-        return _packed_factor(array, element, lowering, known=True)
+        return _packed_factor(in_thread_order(array) if one.is_right else array, element, lowering, one.is_right)
     place = lowering.placements[one.value]
     batch = tuple(axis for axis in range(len(sizes) - 2) if sizes[axis] != 1)
     if any(sizes[axis] != results[axis] for axis in batch):
@@ -155,7 +159,7 @@ def _factor(one: Operand, op: MatmulOp, lowering: Lowering, *, pack: bool) -> Fa
     return Factor(memory, batch, by_depth, known=False)
 
 
-def _packed_factor(array: Array, element: Attribute, lowering: Lowering, *, known: bool) -> Factor:
+def _packed_factor(array: Array, element: Attribute, lowering: Lowering, is_right: bool) -> Factor:
     """`array` is `[batch.., own, depth]`."""
     buffer = lowering.placements.new_weight(array, "packed")
     batch = tuple(axis for axis in range(array.ndim - 2) if array.shape[axis] != 1)
@@ -163,7 +167,7 @@ def _packed_factor(array: Array, element: Attribute, lowering: Lowering, *, know
     steps = tuple(step // array.itemsize for step in array.strides)
     sizes = tuple(array.shape[axis] for axis in axes)
     memory = MappedMemory(buffer, element, 0, sizes, tuple(steps[axis] for axis in axes))
-    return Factor(memory, batch, by_depth=False, known=known)
+    return Factor(memory, batch, by_depth=False, known=True, in_thread_order=is_right)
 
 
 def _build(op: MatmulOp, tile: GroupTile, lowering: Lowering) -> None:

@@ -23,6 +23,7 @@ _START = 1750  # of a launch
 _STAYING = 900  # more, of one whose blocks stay
 _TILE = 1000  # before the first product of a tile, and after its last result
 _NO_OVERLAP = 1.6  # of the shorter one of products and results where blocks stay
+_TURNING = 1.1  # more time for products of 64 rows one after the other
 _EXCHANGE = 2500  # of sums in a cluster
 _FAR, _MOST = 1.6, 12  # from the cheapest, and tiles that are worth a measurement
 _FEWEST_STEPS = 2  # of a block that shares a sum
@@ -89,6 +90,10 @@ class GroupWork:
         products = -(-self.steps // tile.split) * step
         moved = tile.rows * tile.columns / tile.split * side_by_side * 2 * (1 + self.extras)
         results = moved * min(blocks, _PROCESSORS) / _WRITTEN_BYTES
+        if tile.turns:
+            # One warpgroup takes twice as long as two for its results, and has the time of two tiles for both.
+            each = max(_TURNING * products, (products + 2 * results) / 2)
+            return _START + _STAYING + _TILE + rounds * each + 2 * results
         if tile.stays:
             each = max(products, results) + _NO_OVERLAP * min(products, results)
             return _START + _STAYING + _TILE + rounds * each

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i64
@@ -18,44 +17,24 @@ from mlirt.dialects.kernel.cluster import (
 )
 from mlirt.dialects.kernel.core import YieldOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
-from mlirt.dialects.kernel.fragment_map import FragmentPartOp, MapFragmentOp
+from mlirt.dialects.kernel.fragment_map import MapFragmentOp
 from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, SharedOp, ThreadIdOp
-from mlirt.dialects.kernel.warpgroup import ROWS, WARPGROUP, JoinColumnsOp, SetRegistersOp, WarpValueOp
+from mlirt.dialects.kernel.warpgroup import WARPGROUP, SetRegistersOp, WarpValueOp
+from mlirt.dialects.kernel.warpgroup_turns import EachWarpgroupOp
 from mlirt.dialects.symbolic import Dim, ceil_div, minimum
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes, Work
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import ARCHITECTURE, Kind
 from mlirt.passes.lowering.warpgroups.pipeline import Pipeline, Turn
 from mlirt.passes.lowering.warpgroups.row_epilogue import QUAD, WIDTH, RowEpilogue
 from mlirt.passes.lowering.warpgroups.sources import Source
+from mlirt.passes.lowering.warpgroups.tile_results import TileResults
 
 PROCESSORS = 132
 _INDEX_LIMIT = 2**31
 _GROUP = 8  # rows of tiles that are worked on together, so that they share columns in the cache
-_CHUNK = 4 * WIDTH  # results that a thread computes at once, half of it where sums take most registers
-_WIDE = 192  # columns
 _PRODUCER_REGISTERS, _CONSUMER_REGISTERS = 40, 232
-
-
-@dataclass(frozen=True)
-class GroupSizes:
-    """A batch of products; `batch` has the lengths of the dimensions that its index consists of, `steps` the number of
-    tiles along the depth.
-    """
-
-    rows: Dim
-    columns: Dim
-    batch: tuple[Dim, ...]
-    steps: Dim
-
-
-@dataclass(frozen=True)
-class Work:
-    """A tile: where it starts, and the entry of the batch as one index."""
-
-    row: SSAValue
-    column: SSAValue
-    batch: SSAValue
 
 
 class GroupProduct:
@@ -70,8 +49,9 @@ class GroupProduct:
         sources: tuple[Source, Source],
         epilogue: RowEpilogue,
     ) -> None:
-        self.k, self.tile, self.sizes, self.epilogue = k, tile, sizes, epilogue
+        self.k, self.tile, self.sizes = k, tile, sizes
         self.left, self.right = sources
+        self.results = TileResults(k, tile, sizes, epilogue, in_thread_order=self.right.in_thread_order)
         self.thread = k.value(ThreadIdOp())
         self.thread.name_hint = "thread"
         self.pipe = Pipeline(k, tile, kind, self.left, self.right)
@@ -153,11 +133,27 @@ class GroupProduct:
 
             def each(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
                 work = self._work(number(i))
+                pieces = self.results.begin(self.thread, group, work)
                 sums, turn = self.pipe.multiply(group, self.thread, steps, Turn(*carried))
-                self._write(sums, group, work)
+                self.results.write(sums, pieces)
                 return turn.values()
 
-            k.loop(count, self.pipe.start(0).values(), each)
+            def every_other(i: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
+                own = k.add(k.mul(i, tile.consumers), group)
+                pieces = self.results.begin(self.thread, k.constant(0), self._work(number(own)))
+                turn = self.pipe.after(k.mul(own, steps))
+                sums = self.pipe.multiply(k.constant(0), self.thread, steps, turn)[0]
+                self.results.write(sums, pieces)
+                return []
+
+            if tile.turns:
+                each_one = EachWarpgroupOp()
+                with k.inside(each_one.body.block):
+                    k.loop(k.ceil_div(k.max(k.sub(count, group), 0), tile.consumers), [], every_other)
+                    k.insert(YieldOp(operands=[[]]))
+                k.insert(each_one)
+            else:
+                k.loop(count, self.pipe.start(0).values(), each)
 
         self._split_roles(k.compare("eq", group, tile.consumers), produce, consume)
 
@@ -204,9 +200,10 @@ class GroupProduct:
 
         def consume() -> None:
             k.insert(WaitDependencyOp())
+            pieces = self.results.begin(self.thread, k.constant(0), work) if sums_memory is None else []
             sums, _ = self.pipe.multiply(k.constant(0), self.thread, steps, self.pipe.start(0))
             if sums_memory is None:
-                self._write(sums, k.constant(0), work)
+                self.results.write(sums, pieces)
             else:
                 self._keep(sums, sums_memory)
 
@@ -268,8 +265,10 @@ class GroupProduct:
         """Write this block's sums to shared memory."""
         k, pitch = self.k, self.tile.pitch
         lane, warp = k.rem(self.thread, 32), k.div(self.thread, 32)
-        row, column = k.add(k.mul(warp, 16), k.div(lane, 4)), k.mul(k.rem(lane, 4), 2)
-        offsets = [8 * h * pitch + 8 * j + e for j in range(self.tile.columns // 8) for h in range(2) for e in range(2)]
+        width, step = (WIDTH, 2) if self.right.in_thread_order else (2, 8)
+        row, column = k.add(k.mul(warp, 16), k.div(lane, 4)), k.mul(k.rem(lane, 4), width)
+        places = [QUAD * (j // 4) + step * (j % 4) for j in range(self.tile.columns // 8)]
+        offsets = [8 * h * pitch + place + e for place in places for h in range(2) for e in range(2)]
         index = k.add(k.mul(row, pitch), column)
         k.insert(StoreFragmentOp(sums, memory, index, offsets, wide=True))
 
@@ -302,35 +301,4 @@ class GroupProduct:
             scalars = k.scalars(self.pipe.kind.sums)
             k.insert(YieldOp(operands=[[reduce(scalars.add, added.body.block.args)]]))
         sums = k.value(added)
-        self._write_row(sums, k.add(work.row, row), k.add(work.column, column), work.batch)
-
-    # Results.
-
-    def _write(self, sums: SSAValue, group: SSAValue, work: Work) -> None:
-        """The results of a warpgroup, which has the sums in its registers."""
-        k = self.k
-        joined = k.value(JoinColumnsOp(sums, WIDTH))
-        lane, warp = k.rem(self.thread, 32), k.rem(k.div(self.thread, 32), 4)
-        row = k.add(k.add(work.row, k.mul(group, ROWS)), k.add(k.mul(warp, 16), k.div(lane, 4)))
-        column = k.add(work.column, k.mul(k.rem(lane, 4), WIDTH))
-        per_row, most = self.tile.columns // 4, _CHUNK if self.tile.columns <= _WIDE else _CHUNK // 2
-        for first in range(0, per_row, most):
-            count = min(most, per_row - first)
-            here = k.add(column, first // WIDTH * QUAD)
-            for half in range(2):
-                part = k.value(FragmentPartOp(joined, half * per_row + first, count))
-                self._write_row(part, k.add(row, 8 * half), here, work.batch)
-
-    def _write_row(self, sums: SSAValue, row: SSAValue, column: SSAValue, batch: SSAValue) -> None:
-        k, epilogue = self.k, self.epilogue
-        valid = None if _divides(self.tile.columns, self.sizes.columns) else epilogue.valid(column)
-        if _divides(self.tile.rows, self.sizes.rows):
-            epilogue.write(sums, epilogue.at(batch, row), column, valid, None)
-            return
-        rows = k.size(self.sizes.rows)
-        inside = k.min(row, k.sub(rows, 1))
-        epilogue.write(sums, epilogue.at(batch, inside), column, valid, k.compare("slt", row, rows))
-
-
-def _divides(tile: int, size: Dim) -> bool:
-    return isinstance(size, int) and size % tile == 0
+        self.results.write_row(sums, k.add(work.row, row), k.add(work.column, column), work.batch)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
 
-_NAME = re.compile(r"(\d+)x(\d+)s(\d+)(?:c(\d+))?")
+_NAME = re.compile(r"(\d+)x(\d+)s(\d+)(?:c(\d+)|(t))?")
 SHARED_BYTES = 227 * 1024
 """Shared memory that a block may have."""
 _BARRIER_BYTES = 2 * 128
@@ -19,37 +19,44 @@ class GroupTile:
     """`rows` x `columns` results per block; `stages` tiles of the operands are in shared memory at once.
 
     64 rows are one warpgroup's: such blocks compute one tile, and `split` of them (a cluster) may share its sum. With
-    more rows blocks stay and take one tile after the other.
+    more rows blocks stay and take one tile after the other. So do those whose two warpgroups take `turns`: while one
+    writes the results of a tile, the other one multiplies the next.
     """
 
     rows: int
     columns: int
     stages: int
     split: int = 1
+    turns: bool = False
 
     @staticmethod
     def named(name: str) -> GroupTile | None:
-        """The configuration that a text such as `128x256s4` or `64x64s6c4` names."""
+        """The configuration that a text such as `128x256s4`, `64x64s6c4` or `64x256s5t` names."""
         match = _NAME.fullmatch(name)
         if match is None:
             return None
-        rows, columns, stages, split = (int(part or 1) for part in match.groups())
-        return GroupTile(rows, columns, stages, split)
+        rows, columns, stages, split = (int(part or 1) for part in match.groups()[:4])
+        return GroupTile(rows, columns, stages, split, match[5] is not None)
 
     @property
     def name(self) -> str:
         split = f"c{self.split}" if self.split > 1 else ""
-        return f"{self.rows}x{self.columns}s{self.stages}{split}"
+        return f"{self.rows}x{self.columns}s{self.stages}{split}{'t' * self.turns}"
 
     @property
     def consumers(self) -> int:
         """Warpgroups that multiply."""
+        return 2 if self.turns else self.rows // ROWS
+
+    @property
+    def readers(self) -> int:
+        """Warpgroups that read a stage."""
         return self.rows // ROWS
 
     @property
     def stays(self) -> bool:
         """Whether a block takes several tiles."""
-        return self.rows > ROWS
+        return self.rows > ROWS or self.turns
 
     @property
     def threads(self) -> int:
@@ -78,11 +85,13 @@ class GroupTile:
     def fits(self) -> bool:
         """Whether a block has enough shared memory and registers, and its parts whole places."""
         whole = self.rows in (64, 128) and self.columns % 32 == 0 and 32 <= self.columns <= 256
+        whole = whole and not (self.turns and self.rows > ROWS)
         may_split = self.split == 1 or (not self.stays and ROWS % self.split == 0 and self.split <= 8)
         return whole and may_split and self.stages >= 2 and self.shared_bytes <= SHARED_BYTES
 
 
 STAYING = tuple(GroupTile(128, columns, stages) for columns, stages in ((256, 4), (192, 5), (128, 6), (64, 8)))
+TURNING = tuple(GroupTile(64, columns, stages, turns=True) for columns, stages in ((256, 5), (192, 7), (128, 9)))
 # Two blocks on a processor, or one with more tiles on their way.
 _SHARED_BY_TWO = ((32, 8), (64, 6), (96, 5), (128, 4), (192, 3))
 _ALONE = ((32, 16), (64, 12), (96, 9), (128, 7), (192, 6), (256, 5))
@@ -91,4 +100,4 @@ SINGLE = (
     *(GroupTile(64, columns, stages) for columns, stages in (*_SHARED_BY_TWO, *_ALONE)),
     *(GroupTile(64, columns, stages, split) for columns, stages in _SPLIT for split in (2, 4, 8)),
 )
-TILES = (*STAYING, *SINGLE)
+TILES = (*STAYING, *TURNING, *SINGLE)

@@ -1,4 +1,4 @@
-"""Known operands as the device copies them: rows that start at multiples of 16 bytes."""
+"""Known operands as the device copies them: rows that start at multiples of 16 bytes, columns in order of threads."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 _PIECE = 16  # bytes
+_QUAD, _PAIR = 4, 2  # threads that share a row of sums, and neighbouring sums of one of them
 
 
 def packed_rows(array: Array) -> Array:
@@ -19,3 +20,19 @@ def packed_rows(array: Array) -> Array:
     packed = np.zeros((*array.shape[:-1], width), array.dtype)
     packed[..., : array.shape[-1]] = array
     return packed
+
+
+def in_thread_order(columns: Array) -> Array:
+    """Columns `[.., column, depth]` so that a thread's sums become those of 8 neighbouring columns of the result.
+
+    The matrix unit gives thread `t` of a quad the columns `8 j + 2 t + e` of 32. Behind the column `8 j + 2 t + e` it
+    is given is the operand's column `8 t + 2 j + e`. The columns are filled up with zeros to multiples of 32.
+    """
+    import numpy as np
+
+    *batch, count, depth = columns.shape
+    group = _QUAD * _QUAD * _PAIR
+    whole = np.zeros((*batch, -(-count // group) * group, depth), columns.dtype)
+    whole[..., :count, :] = columns
+    parts = whole.reshape(*batch, -1, _QUAD, _QUAD, _PAIR, depth)
+    return np.ascontiguousarray(parts.swapaxes(-4, -3)).reshape(whole.shape)

@@ -54,7 +54,7 @@ class Pipeline:
 
         def make(stage: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
             k.insert(MbarrierInitOp(self.full, stage, 1))
-            k.insert(MbarrierInitOp(self.empty, stage, self.tile.consumers))
+            k.insert(MbarrierInitOp(self.empty, stage, self.tile.readers))
             return []
 
         def all_() -> None:
@@ -72,6 +72,11 @@ class Pipeline:
         following = k.add(turn.stage, 1)
         wraps = k.compare("eq", following, self.tile.stages)
         return Turn(k.select(wraps, 0, following), k.select(wraps, k.sub(k.constant(1), turn.parity), turn.parity))
+
+    def after(self, steps: SSAValue) -> Turn:
+        """The turn of a warpgroup before which others and itself have used so many stages."""
+        k, stages = self.k, self.tile.stages
+        return Turn(k.rem(steps, stages), k.rem(k.div(steps, stages), 2))
 
     def slot(self, stage: SSAValue, operand: Source) -> Slot:
         start = 0 if operand is self.left else self.right_start

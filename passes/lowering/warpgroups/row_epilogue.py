@@ -107,21 +107,25 @@ class RowEpilogue:
         left = k.max(k.sub(k.size(self.columns), column), 0)
         return k.add(k.mul(k.div(left, QUAD), WIDTH), k.min(k.rem(left, QUAD), WIDTH))
 
+    def read(self, count: int, at: Sequence[SSAValue], column: SSAValue, valid: SSAValue | None) -> list[SSAValue]:
+        """The extra operands of `count` results of a row, from `column` on: `valid` of them exist (None: all)."""
+        offsets = _offsets(count)
+        return [self._load(number, at, column, offsets, valid) for number in range(len(self.operands) - 1)]
+
     def write(
         self,
         sums: SSAValue,
+        extras: Sequence[SSAValue],
         at: Sequence[SSAValue],
         column: SSAValue,
         valid: SSAValue | None,
         is_row: SSAValue | None,
     ) -> None:
-        """Results of a row from sums of groups from `column` on.
+        """Results of a row from sums of groups from `column` on, and what `read` gave for them.
 
         `valid` of them exist (None: all), none where `is_row` does not hold; what `at` names must exist anyway.
         """
         k, count = self.k, length(sums)
-        offsets = [QUAD * (p // WIDTH) + p % WIDTH for p in range(count)]
-        extras = [self._load(number, at, column, offsets, valid) for number in range(len(self.operands) - 1)]
         result = self._apply([sums, *extras], count)
         if is_row is not None:
             valid = k.select(is_row, count if valid is None else valid, 0)
@@ -131,7 +135,7 @@ class RowEpilogue:
                 result,
                 self.pointers[-1],
                 self._index(output, at, column),
-                offsets,
+                _offsets(count),
                 stride=self._stride(output),
                 valid=valid,
                 wide=self.wide[-1],
@@ -187,3 +191,8 @@ class RowEpilogue:
             yielded = copy_region(self.region, made.body.block.args[: len(values)], k.insert, special)
             k.insert(YieldOp(operands=[yielded]))
         return k.value(made)
+
+
+def _offsets(count: int) -> list[int]:
+    """Where a thread's results are, from its first column on."""
+    return [QUAD * (p // WIDTH) + p % WIDTH for p in range(count)]

@@ -36,6 +36,8 @@ class Source(ABC):
     by_depth: bool
     is_known: bool
     """Whether it is there before the launch before this one has ended."""
+    in_thread_order: bool = False
+    """Whether its columns lie so that a thread's sums are those of neighbouring columns."""
 
     @abstractmethod
     def start_tile(self, k: KernelBuilder, first: SSAValue, batch: list[SSAValue]) -> None:
@@ -73,8 +75,17 @@ class MatrixSource(Source):
     """
 
     def __init__(
-        self, k: KernelBuilder, memory: MappedMemory, own: int, batch: tuple[int, ...], *, by_depth: bool, known: bool
+        self,
+        k: KernelBuilder,
+        memory: MappedMemory,
+        own: int,
+        batch: tuple[int, ...],
+        *,
+        by_depth: bool,
+        known: bool,
+        in_thread_order: bool = False,
     ) -> None:
+        self.in_thread_order = in_thread_order
         self.own, self.by_depth, self.is_known, self.batch = own, by_depth, known, batch
         self.depth = LINE // byte_width(memory.element)
         box = [1] * len(batch) + ([self.depth, self.depth] if by_depth else [own, self.depth])

@@ -103,3 +103,45 @@ func.func @convolution(%x: tensor<1x64x8x8xf16>) -> tensor<1x64x8x8xf16> {
   }
   func.return %y : tensor<1x64x8x8xf16>
 }
+
+// -----
+
+// Warpgroups take turns: each has every other tile, and goes on where the stages of the other's tile end. What the
+// epilogue adds is read before the tile is multiplied.
+// CHECK:       # 384 threads per block, {{[0-9]+}} bytes of shared memory
+// CHECK:           if group == int32(2):
+// CHECK:           else:
+// CHECK:               for {{.*}} in range({{.*}}):
+// CHECK-NEXT:              {{.*}} = int32({{.*}} * 2 + group)
+// CHECK:                   {{.*}} = load_1(buffer, {{.*}})
+// CHECK:                   int32({{.*}} * 4)
+// CHECK:                   mbarrier_wait(full, {{.*}})
+// CHECK:                   finish({{.*}})
+func.func @takes_turns(%x: tensor<512x256xf16>, %w: tensor<1024x256xf16>, %r: tensor<512x1024xf16>) -> tensor<512x1024xf16> {
+  %y = fused.matmul %x, %w, %r {fused.tactic = "cuda_wgmma:64x128s6t", transpose_rhs = true,
+      access = [#fused.access<["d0", "d1"]>]} :
+      (tensor<512x256xf16>, tensor<1024x256xf16>, tensor<512x1024xf16>) -> tensor<512x1024xf16> {
+  ^bb0(%acc: f32, %0: f16):
+    %wide = arith.extf %0 : f16 to f32
+    %sum = arith.addf %acc, %wide : f32
+    %n = arith.truncf %sum : f32 to f16
+    fused.yield %n : f16
+  }
+  func.return %y : tensor<512x1024xf16>
+}
+
+// -----
+
+// Known columns lie in the order of threads: nobody exchanges sums.
+// CHECK:       multiply = warpgroup_mma("f16", 64)
+// CHECK:       join = join_columns("float32", 32, 2)
+func.func @known(%x: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  %w = trt.constant {value = dense<1.0> : tensor<64x64xf16>} : tensor<64x64xf16>
+  %y = fused.matmul %x, %w {fused.tactic = "cuda_wgmma:64x64s4", transpose_rhs = true} :
+      (tensor<64x64xf16>, tensor<64x64xf16>) -> tensor<64x64xf16> {
+  ^bb0(%acc: f32):
+    %n = arith.truncf %acc : f32 to f16
+    fused.yield %n : f16
+  }
+  func.return %y : tensor<64x64xf16>
+}

@@ -63,6 +63,20 @@ kernel.func @warpgroups(%x: memref<?xf16>) attributes {block_size = 128 : i64} {
   kernel.return
 }
 
+// CHECK:      kernel.func @turns
+// CHECK:        kernel.each_warpgroup {
+// CHECK-NEXT:     %g = kernel.warp_value %i : index
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+kernel.func @turns(%x: memref<?xf16>) attributes {block_size = 256 : i64} {
+  %i = arith.constant 0 : index
+  kernel.each_warpgroup {
+    %g = kernel.warp_value %i : index
+    kernel.yield
+  }
+  kernel.return
+}
+
 // CHECK:      kernel.func @clusters
 // CHECK:        %rank = kernel.cluster_rank : index
 // CHECK-NEXT:   kernel.cluster_barrier

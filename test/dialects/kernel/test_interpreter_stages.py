@@ -102,6 +102,43 @@ def test_stages_go_round() -> None:
     np.testing.assert_allclose(y, want[16 * warp + group, 2 * pair], rtol=1e-5, atol=1e-3)
 
 
+TURNS = """
+kernel.func @turns(%y: memref<?xi64>) attributes {block_size = 256 : i64} {
+  %0 = arith.constant 0 : index
+  %1 = arith.constant 1 : index
+  %size = arith.constant 128 : index
+  %ready = kernel.shared : memref<1xi64, "shared">
+  %t = kernel.thread_id : index
+  %first = arith.cmpi eq, %t, %0 : index
+  scf.if %first {
+    kernel.mbarrier_init %ready[%0] {arrivals = 1 : i64} : memref<1xi64, "shared">
+    kernel.mbarrier_fence
+  }
+  kernel.barrier
+  kernel.each_warpgroup {
+    %group = arith.divui %t, %size : index
+    %waits = arith.cmpi eq, %group, %0 : index
+    scf.if %waits {
+      kernel.mbarrier_wait %ready[%0] parity %0 : memref<1xi64, "shared">
+    }
+    %last = arith.cmpi eq, %t, %size : index
+    scf.if %last {
+      kernel.mbarrier_arrive %ready[%0] : memref<1xi64, "shared">
+    }
+    kernel.yield
+  }
+  kernel.return
+}
+"""
+
+
+def test_a_warpgroup_may_wait_for_another_one() -> None:
+    run_kernel(parse_kernel(TURNS), [np.zeros(1, np.int64)], [1, 1, 1])
+    together = TURNS.replace("kernel.each_warpgroup {", "").replace("    kernel.yield\n  }\n", "")
+    with pytest.raises(DeadlockError):
+        run_kernel(parse_kernel(together), [np.zeros(1, np.int64)], [1, 1, 1])
+
+
 WAIT_FULL = 'kernel.mbarrier_wait %full[%stage] parity %parity : memref<2xi64, "shared">'
 WAIT_EMPTY = 'kernel.mbarrier_wait %empty[%stage] parity %parity : memref<2xi64, "shared">'
 ARRIVE = """scf.if %first {

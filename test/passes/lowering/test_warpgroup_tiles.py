@@ -19,7 +19,10 @@ def test_tiles_fit_and_have_names(tile: GroupTile) -> None:
     assert GroupTile.named(tile.name) == tile
 
 
-@pytest.mark.parametrize("name", ["64x64", "96x64s4", "64x40s4", "128x256s6", "128x64s4c2", "64x64s6c3", "64x64s1"])
+@pytest.mark.parametrize(
+    "name",
+    ["64x64", "96x64s4", "64x40s4", "128x256s6", "128x64s4c2", "64x64s6c3", "64x64s1", "128x64s4t", "64x64s4c2t"],
+)
 def test_others_do_not_fit(name: str) -> None:
     tile = GroupTile.named(name)
     assert tile is None or not tile.fits

@@ -65,14 +65,20 @@ def test_the_blocks_of_a_cluster_share_a_sum(sizes: tuple[int, int, int], choice
     check(sizes, choice)
 
 
-def test_blocks_that_stay_take_several_tiles() -> None:
-    check((1100, 1000, 72), "128x64s2")
+@pytest.mark.parametrize("choice", ["128x64s2", "64x64s3t"])
+def test_blocks_that_stay_take_several_tiles(choice: str) -> None:
+    check((1100, 1000, 72), choice)
+
+
+@pytest.mark.parametrize(("sizes", "choice"), [((64, 64, 64), "64x64s2t"), ((130, 300, 200), "64x128s3t")])
+def test_warpgroups_take_turns(sizes: tuple[int, int, int], choice: str) -> None:
+    check(sizes, choice)
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.tuples(st.integers(5, 200), st.integers(5, 140), st.integers(1, 40).map(lambda eights: 8 * eights)),
-    st.sampled_from(["64x32s2", "64x64s3", "128x64s2", "128x128s4"]),
+    st.sampled_from(["64x32s2", "64x64s3", "128x64s2", "128x128s4", "64x192s3t"]),
 )
 def test_any_sizes(sizes: tuple[int, int, int], choice: str) -> None:
     check(sizes, choice)
@@ -92,12 +98,13 @@ def test_a_batch_with_the_same_columns_is_more_rows() -> None:
     assert 'sizes = ["100", "64"]' in str(module)
 
 
+@pytest.mark.parametrize("choice", ["64x64s2", "128x256s2", "64x32s2t", "64x64s2c2"])
 @pytest.mark.parametrize("flip", [False, True])
-def test_known_operands_are_packed(flip: bool) -> None:
+def test_known_operands_are_packed(flip: bool, choice: str) -> None:
     rng = np.random.default_rng(1)
     shape = (50, 72) if flip else (72, 50)
     weights = constant((rng.standard_normal(shape) / 8).astype(np.float16), "f16")
-    text = forced(product_text((70, 72), shape, (70, 50), "f16", (False, flip)), "64x64s2")
+    text = forced(product_text((70, 72), shape, (70, 50), "f16", (False, flip)), choice)
     kind = tensor(shape, "f16")
     text = text.replace(f', %w: {kind} {{trt.name = "w"}}', "").replace(
         "%y = fused.matmul", f"%w = {weights} : {kind}\n      %y = fused.matmul"

@@ -1,0 +1,32 @@
+"""Known operands in the order in which threads get their sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mlirt.passes.lowering.warpgroups.packing import in_thread_order, packed_rows
+
+
+@pytest.mark.parametrize("count", [5, 32, 70])
+def test_a_thread_gets_neighbouring_columns(count: int) -> None:
+    columns = np.arange(1, count + 1)[:, None] * np.ones((1, 3), int)
+    given = in_thread_order(columns)
+    assert len(given) % 32 == 0
+    for thread in range(4):
+        own = [
+            given[32 * k + 8 * j + 2 * thread + e, 0] for k in range(len(given) // 32) for j in range(4) for e in (0, 1)
+        ]
+        wanted = [32 * k + 8 * thread + place + 1 for k in range(len(given) // 32) for place in range(8)]
+        assert own == [column if column <= count else 0 for column in wanted]
+
+
+def test_batches_keep_their_columns() -> None:
+    columns = np.random.default_rng(0).standard_normal((2, 3, 40, 8))
+    np.testing.assert_array_equal(in_thread_order(columns)[1, 2], in_thread_order(columns[1, 2]))
+
+
+def test_rows_are_filled_up_to_whole_pieces() -> None:
+    packed = packed_rows(np.ones((4, 5), np.float16))
+    assert packed.shape == (4, 8)
+    assert packed.sum() == 20
