@@ -17,6 +17,7 @@ from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import byte_width, element_count, element_of
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.quantize import DequantizeOp
 from mlirt.errors import MlirtError
 from mlirt.passes.cleanup.rewriting import blocks, insert_before, replace
 
@@ -29,7 +30,8 @@ class FoldConstantsPass(ModulePass):
     """Replace layers whose operands are constants by constants, through the layers' own `reference`.
 
     A result of more than `max-bytes` that is also more than `max-growth` times as large as its operands stays a layer,
-    so that a plan does not swell by tensors that are quickly made.
+    so that a plan does not swell by tensors that are quickly made. Dequantised constants stay, as layers that compute
+    with integers take both the integers and the scale; with `scales` they become constants too.
 
     Before:
 
@@ -45,12 +47,16 @@ class FoldConstantsPass(ModulePass):
 
     max_bytes: int = 1 << 22
     max_growth: int = 4
+    scales: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for block in blocks(op):
             for layer in list(block.ops):
-                if isinstance(layer, TensorOp) and not isinstance(layer, ConstantOp) and _is_known(layer):
+                if isinstance(layer, TensorOp) and not isinstance(layer, self._stays()) and _is_known(layer):
                     self._fold(layer, ctx)
+
+    def _stays(self) -> tuple[type[TensorOp], ...]:
+        return (ConstantOp,) if self.scales else (ConstantOp, DequantizeOp)
 
     def _fold(self, layer: TensorOp, ctx: Context) -> None:
         if not self._pays(layer):

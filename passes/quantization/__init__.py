@@ -1,1 +1,1 @@
-"""Passes that place and remove changes of precision."""
+"""Passes that let quantised tensors meet layers that compute with their integers."""

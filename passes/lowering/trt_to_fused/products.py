@@ -28,8 +28,14 @@ def convert_matrix_multiply(at: Conversion) -> None:
         lhs = at.viewed(lhs, [*batch, 1, size])
     if right is MatrixOperation.VECTOR:
         rhs = at.viewed(rhs, [*dims(rhs.type), 1])
-    transposed = [operation is MatrixOperation.TRANSPOSE for operation in (left, right)]
-    result = matmul(at, lhs, rhs, *transposed, element=element_of(op.output.type))
+    result = matmul(
+        at,
+        lhs,
+        rhs,
+        left is MatrixOperation.TRANSPOSE,
+        right is MatrixOperation.TRANSPOSE,
+        element=element_of(op.output.type),
+    )
     at.replace(at.viewed(result, dims(op.output.type)))
 
 

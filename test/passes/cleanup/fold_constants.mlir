@@ -1,4 +1,5 @@
 // RUN: rt-opt %s --split-input-file -p fold-constants,dce | filecheck %s
+// RUN: rt-opt %s --split-input-file -p 'fold-constants{scales=true}' | filecheck %s --check-prefix=SCALES
 
 // CHECK-LABEL: @chain
 // CHECK-NEXT: [[C:%.*]] = trt.constant {value = dense<{{\[}}{{\[}}-3.000000e+00], [-5.000000e+00]]> : tensor<2x1xf32>}
@@ -58,3 +59,23 @@ func.func @effect() {
   check.expect_close %x, %one : tensor<1xf32>, tensor<1xf32>
   func.return
 }
+
+// -----
+
+// Weights are quantised here; what they are dequantised to is left to layers that compute with integers, and folded
+// where one asks for it.
+// CHECK-LABEL: @quantized_weights
+// CHECK: [[Q:%.*]] = trt.constant {value = dense<[2, -3]> : tensor<2xi8>} : tensor<2xi8>
+// CHECK: [[W:%.*]] = trt.dequantize [[Q]]
+// CHECK: func.return [[W]]
+// SCALES-LABEL: @quantized_weights
+// SCALES: [[W:%.*]] = trt.constant {value = dense<[1.000000e+00, -1.500000e+00]> : tensor<2xf32>} : tensor<2xf32>
+// SCALES: func.return [[W]]
+func.func @quantized_weights() -> tensor<2xf32> {
+  %s = trt.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %w = trt.constant {value = dense<[1.1, -1.6]> : tensor<2xf32>} : tensor<2xf32>
+  %q = trt.quantize %w, %s : (tensor<2xf32>, tensor<f32>) -> tensor<2xi8>
+  %y = trt.dequantize %q, %s : (tensor<2xi8>, tensor<f32>) -> tensor<2xf32>
+  func.return %y : tensor<2xf32>
+}
+

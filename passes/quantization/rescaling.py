@@ -1,0 +1,126 @@
+"""From exact sums of bytes to what the network reads: float32 numbers, or the bytes of the quantisation behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FloatAttr, f32, f64
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.context import weights_of
+from mlirt.dialects.locations import fuse, name_of
+from mlirt.dialects.tensor_types import integer_range, rank
+from mlirt.dialects.trt.activation import ActivationKind, ActivationOp
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseKindAttr, ElementwiseOp
+from mlirt.dialects.trt.identity import IdentityOp
+from mlirt.dialects.trt.quantize import QuantizeOp
+from mlirt.passes.quantization.scalings import Refusal, Scaling, scaling_of
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Ending:
+    """The quantisation that alone reads a layer's result, and the activations in between that it does not imply."""
+
+    quantize: QuantizeOp
+    scaling: Scaling
+    kept: tuple[ActivationOp, ...]
+    between: tuple[ActivationOp, ...]
+
+
+def ending_of(value: SSAValue, ctx: Context) -> Ending | None:
+    """The quantisation that reads `value`, directly or through rectifiers and clips."""
+    between: list[ActivationOp] = []
+    while (use := value.get_user_of_unique_use()) is not None:
+        if use.parent is not (value.owner.parent if isinstance(value.owner, Operation) else value.owner):
+            return None
+        if isinstance(use, QuantizeOp):
+            scaling = scaling_of(use, ctx)
+            if isinstance(scaling, Refusal) or scaling.axis is not None or use.input is not value:
+                return None
+            kept = tuple(one for one in between if not _is_implied(one, scaling))
+            return Ending(use, scaling, kept, tuple(between))
+        if not isinstance(use, ActivationOp) or use.kind.data not in (ActivationKind.RELU, ActivationKind.CLIP):
+            return None
+        between.append(use)
+        value = use.output
+    return None
+
+
+def _bounds(op: ActivationOp) -> tuple[float, float]:
+    if op.kind.data is ActivationKind.RELU:
+        return 0.0, float("inf")
+    return op.alpha.value.data, op.beta.value.data
+
+
+def _is_implied(op: ActivationOp, scaling: Scaling) -> bool:
+    """Whether numbers beyond the activation's bounds saturate anyway: rounding never changes an order."""
+    import numpy as np
+
+    least, greatest = integer_range(scaling.element)
+    with np.errstate(over="ignore"):
+        low, high = (np.rint(np.float32(bound) / scaling.scale) + scaling.zero for bound in _bounds(op))
+    return bool(low <= least and high >= greatest)
+
+
+def rescale(layer: Operation, total: SSAValue, factor: Array, channel_axis: int, ctx: Context) -> None:
+    """Let the readers of a layer read `total`, an exact sum in int32, times `factor`, which is 0-D or per channel.
+
+    A quantisation that alone reads the layer takes its scale from the factor, in float32 as integer kernels do, so that
+    there is one multiplication and one rounding. `layer` is erased, and all that the ending replaces.
+    """
+    import numpy as np
+
+    ending = ending_of(layer.results[0], ctx)
+    multiplier = factor.astype(np.float32)
+    if ending is not None:
+        multiplier = np.asarray(multiplier / ending.scaling.scale)
+    block, place = layer.parent, layer if ending is None else ending.quantize
+    assert block is not None
+
+    def put(op: Operation, *sources: Operation) -> SSAValue:
+        op.location = fuse(layer, *sources)
+        block.insert_op_before(op, place)
+        return op.results[0]
+
+    def constant(array: Array) -> SSAValue:
+        return put(ConstantOp.from_array(array, weights_of(ctx), f"{name_of(layer)}.multiplier"))
+
+    axes = rank(total.type)
+    along = [-1 if axis == channel_axis % axes and multiplier.ndim else 1 for axis in range(axes)]
+    real = put(IdentityOp.cast(total, f32))
+    scaled = ElementwiseOp.build_inferred(
+        [real, constant(multiplier.reshape(along))], {"kind": ElementwiseKindAttr(ElementwiseKind.PROD)}
+    )
+    value = put(scaled)
+    last = layer.results[0]
+    if ending is not None:
+        for op in ending.kept:
+            value = put(_in_units(op, value, ending.scaling), op)
+        one, quantize = constant(np.array(1, np.float32)), ending.quantize
+        rounded = QuantizeOp.build(
+            operands=[value, one, quantize.zero_point], result_types=[quantize.output.type], properties={}
+        )
+        value = put(rounded, *ending.between, quantize)
+        last = quantize.output
+    value.name_hint = last.name_hint
+    last.replace_all_uses_with(value)
+    replaced = [] if ending is None else [ending.quantize, *reversed(ending.between)]
+    for op in (*replaced, layer):
+        block.erase_op(op)
+
+
+def _in_units(op: ActivationOp, value: SSAValue, scaling: Scaling) -> ActivationOp:
+    """The activation of numbers that are divided by the scale."""
+    import numpy as np
+
+    low, high = (FloatAttr(float(np.float32(bound) / scaling.scale), f64) for bound in _bounds(op))
+    properties = (
+        {"kind": op.kind} if op.kind.data is ActivationKind.RELU else {"kind": op.kind, "alpha": low, "beta": high}
+    )
+    return ActivationOp.build_inferred([value], properties)
