@@ -25,7 +25,13 @@ from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
 from mlirt.passes.lowering.warpgroups.packing import in_thread_order
-from mlirt.passes.lowering.warpgroups.row_epilogue import ResultShape, RowEpilogue, is_pointwise, large_extras
+from mlirt.passes.lowering.warpgroups.row_epilogue import (
+    ResultShape,
+    RowEpilogue,
+    is_pointwise,
+    large_extras,
+    result_width,
+)
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory, MatrixSource, Source, WindowShape, WindowSource
 
 if TYPE_CHECKING:
@@ -76,7 +82,15 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     pixels = typical(pixels_of(op), known)
     if columns < _FEWEST_CHANNELS or pixels <= _FEWEST_PIXELS:
         return None
-    return GroupWork(pixels, columns, 1, _steps(weights, kind), may_split=True, extras=large_extras(op, op.extras))
+    return GroupWork(
+        pixels,
+        columns,
+        1,
+        _steps(weights, kind),
+        may_split=True,
+        extras=large_extras(op, op.extras),
+        width=result_width(op),
+    )
 
 
 def kind_of(op: ConvolutionOp, lowering: Lowering) -> Kind | None:

@@ -35,7 +35,13 @@ from mlirt.passes.lowering.warpgroups.group_product import GroupProduct
 from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
-from mlirt.passes.lowering.warpgroups.row_epilogue import ResultShape, RowEpilogue, is_pointwise, large_extras
+from mlirt.passes.lowering.warpgroups.row_epilogue import (
+    ResultShape,
+    RowEpilogue,
+    is_pointwise,
+    large_extras,
+    result_width,
+)
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory, WindowShape, WindowSource
 
 if TYPE_CHECKING:
@@ -115,7 +121,15 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     pixels = typical(pixels_of(op), typical_values(lowering.block))
     if pixels < _FEWEST_PIXELS:
         return None
-    return GroupWork(pixels, weights.shape[0], 1, _steps(weights, rows, kind), True, extras=large_extras(op, op.extras))
+    return GroupWork(
+        pixels,
+        weights.shape[0],
+        1,
+        _steps(weights, rows, kind),
+        True,
+        extras=large_extras(op, op.extras),
+        width=result_width(op),
+    )
 
 
 def _steps(weights: Array, rows: Rows, kind: Kind) -> int:

@@ -13,8 +13,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from mlirt.dialects.fused.concat import ConcatOp
-from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
+from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.reformat import ReformatOp
+from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.locations import fuse
 from mlirt.dialects.tensor_types import (
     byte_width,
@@ -33,6 +36,8 @@ from mlirt.passes.lowering.layouts.order_wishes import Choice, Order, Wish, choi
 from mlirt.passes.lowering.layouts.slices import join_slices, show_slices
 from mlirt.passes.lowering.typical_sizes import typical_values
 
+# Ops that read and write rows wherever these lie.
+_BY_ROWS = (ConvolutionOp, MatmulOp, PointwiseOp, ReductionOp, WindowOp)
 _SOURCE, _SINK = "channels last", "plain"
 
 
@@ -53,7 +58,9 @@ class OrderAssignment:
         for op in self.choices:
             if op in chosen:
                 for result in filter(lambda one: has_orders(one.type), op.results):
-                    Rewriter.replace_value_with_new_type(result, ordered(result.type, Order.LAST))
+                    last = ordered(result.type, Order.LAST)
+                    padded = isinstance(op, _BY_ROWS) and self._feeds_convolutions(result)
+                    Rewriter.replace_value_with_new_type(result, _in_whole_vectors(last) if padded else last)
         for op, choice in self.choices.items():
             own = Order.LAST if op in chosen else Order.PLAIN
             for wish in choice.wishes:
@@ -62,6 +69,16 @@ class OrderAssignment:
         join_slices(self.block)
         lie_in_place(self.block)
         show_slices(self.block)
+
+    def _feeds_convolutions(self, value: SSAValue) -> bool:
+        """Whether convolutions read a value by vectors, and whoever else reads it goes by the strides."""
+        users = [use.operation for use in value.uses]
+        wide = [
+            op
+            for op in users
+            if isinstance(op, ConvolutionOp) and op.input is value and not self.costs.reads_any_order(op)
+        ]
+        return bool(wide) and all(isinstance(op, _BY_ROWS) and op.parent is self.block for op in users)
 
     def _cut(self) -> set[Operation]:
         """The ops that work with channels last."""

@@ -17,7 +17,8 @@ WIDE = 16  # bytes of the widest access of a thread
 _BYTES = 3.5e6  # moved in a microsecond by accesses along memory
 _ACROSS = 3.0  # times as long: each thread fetches a sector for one element
 _TURNED = 0.4  # of a copy: what it costs more to turn a tile around in shared memory
-_RATES = {2: (3.0e8, 0.8e8), 4: (0.15e8, 0.3e8)}  # operations by width of the elements: channels last, plain
+# Operations by width of the elements: channels last, plain. Bytes on plain tensors have no matrix units.
+_RATES = {1: (6.0e8, 0.04e8), 2: (3.0e8, 0.8e8), 4: (0.15e8, 0.3e8)}
 _DEPTH = 128  # bytes of channels that are multiplied at a time where they lie innermost
 _SLOWEST = (0.3e8, 0.2e8)
 
@@ -65,7 +66,9 @@ class Costs:
 
     def reads_any_order(self, op: ConvolutionOp) -> bool:
         """Whether a convolution has so few channels that it reads single elements, wherever they lie."""
-        return self.number(dims(op.input.type)[1]) * byte_width(element_of(op.input.type)) < _DEPTH // 4
+        element = byte_width(element_of(op.input.type))
+        fewest = WIDE if element == 1 else _DEPTH // 4
+        return self.number(dims(op.input.type)[1]) * element < fewest
 
 
 def is_constant_like(value: SSAValue) -> bool:

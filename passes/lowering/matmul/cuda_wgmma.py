@@ -21,7 +21,13 @@ from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
 from mlirt.passes.lowering.warpgroups.packing import in_thread_order, packed_rows
-from mlirt.passes.lowering.warpgroups.row_epilogue import ResultShape, RowEpilogue, is_pointwise, large_extras
+from mlirt.passes.lowering.warpgroups.row_epilogue import (
+    ResultShape,
+    RowEpilogue,
+    is_pointwise,
+    large_extras,
+    result_width,
+)
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory, MatrixSource
 
 if TYPE_CHECKING:
@@ -111,7 +117,9 @@ def _work(op: MatmulOp, lowering: Lowering) -> GroupWork | None:
     if few or depth == 0:
         return None
     piece = kind.depth if factors[1].by_depth else 1
-    return GroupWork.of(rows, columns, batch, depth, kind, lowering, piece, large_extras(op, op.extras))
+    return GroupWork.of(
+        rows, columns, batch, depth, kind, lowering, piece, large_extras(op, op.extras), result_width(op)
+    )
 
 
 def _shape(op: MatmulOp, left: Factor) -> tuple[tuple[Dim, ...], Dim, Dim]:

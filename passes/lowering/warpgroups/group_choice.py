@@ -44,6 +44,8 @@ class GroupWork:
     piece: int = 1
     extras: int = 0
     """Operands of the epilogue that are as large as the result."""
+    width: int = 2
+    """Bytes of an element of the result."""
 
     @staticmethod
     def of(
@@ -55,6 +57,7 @@ class GroupWork:
         lowering: Lowering,
         piece: int = 1,
         extras: int = 0,
+        width: int = 2,
     ) -> GroupWork:
         known = typical_values(lowering.block)
         entries = 1
@@ -62,7 +65,7 @@ class GroupWork:
             entries *= typical(length, known)
         steps = -(-typical(depth, known) // kind.depth)
         fixed = isinstance(depth, int)
-        return GroupWork(typical(rows, known), typical(columns, known), entries, steps, fixed, piece, extras)
+        return GroupWork(typical(rows, known), typical(columns, known), entries, steps, fixed, piece, extras, width)
 
     def allows(self, tile: GroupTile) -> bool:
         """Whether a tile can do the work."""
@@ -88,7 +91,7 @@ class GroupWork:
         multiplied = tile.rows * tile.columns / _PRODUCTS * (_ALONE if alone else 1)
         step = max(multiplied, tile.stage_bytes / _READ_BYTES) * side_by_side
         products = -(-self.steps // tile.split) * step
-        moved = tile.rows * tile.columns / tile.split * side_by_side * 2 * (1 + self.extras)
+        moved = tile.rows * tile.columns / tile.split * side_by_side * self.width * (1 + self.extras)
         results = moved * min(blocks, _PROCESSORS) / _WRITTEN_BYTES
         if tile.turns:
             # One warpgroup takes twice as long as two for its results, and has the time of two tiles for both.

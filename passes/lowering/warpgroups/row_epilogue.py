@@ -50,6 +50,11 @@ def large_extras(op: EpilogueOp, extras: Sequence[SSAValue]) -> int:
     return sum(element_count(value.type) == element_count(op.results[0].type) for value in extras)
 
 
+def result_width(op: EpilogueOp) -> int:
+    """Bytes of an element of the result; more than two count as two, as the estimates were fitted."""
+    return min(2, byte_width(element_of(op.results[0].type)))
+
+
 class RowEpilogue:
     """The epilogue of an op on rows of its result."""
 

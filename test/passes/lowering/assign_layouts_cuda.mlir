@@ -214,3 +214,26 @@ func.func @partial_stages(%x: tensor<8x64x56x56xf16>) -> tensor<8x64x1x1xf16> {
   }
   func.return %m : tensor<8x64x1x1xf16>
 }
+
+// -----
+
+// Rows of 24 bytes are filled up, so that convolutions read whole vectors; a copy of the input is not needed for that.
+// CHECK-LABEL: @bytes
+func.func @bytes(%x: tensor<8x32x56x56xi8>) -> tensor<8x32x56x56xi8> {
+  // CHECK: [[IN:%.*]] = fused.reformat %x : (tensor<8x32x56x56xi8>) -> tensor<8x32x56x56xi8, #trt.dims<["8", "32", "56", "56"], order = [0, 2, 3, 1]>>
+  // CHECK: [[A:%.*]] = fused.convolution [[IN]], %k {{.*}} -> tensor<8x24x56x56xi8, #trt.dims<["8", "24", "56", "56"], order = [0, 2, 3, 1], row = 32>>
+  // CHECK: [[B:%.*]] = fused.convolution [[A]], %k2 {{.*}} -> tensor<8x32x56x56xi8, #trt.dims<["8", "32", "56", "56"], order = [0, 2, 3, 1]>>
+  %k = trt.constant {value = dense<1> : tensor<24x32x3x3xi8>} : tensor<24x32x3x3xi8>
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x32x56x56xi8>, tensor<24x32x3x3xi8>) -> tensor<8x24x56x56xi8> {
+  ^bb0(%acc: i32):
+    %h = arith.trunci %acc : i32 to i8
+    fused.yield %h : i8
+  }
+  %k2 = trt.constant {value = dense<1> : tensor<32x24x3x3xi8>} : tensor<32x24x3x3xi8>
+  %b = fused.convolution %a, %k2 {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x24x56x56xi8>, tensor<32x24x3x3xi8>) -> tensor<8x32x56x56xi8> {
+  ^bb0(%acc: i32):
+    %h = arith.trunci %acc : i32 to i8
+    fused.yield %h : i8
+  }
+  func.return %b : tensor<8x32x56x56xi8>
+}

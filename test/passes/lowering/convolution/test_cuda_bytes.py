@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from contractions import Problem
 from gpu_kernels import check_on_threads, kernel_names
@@ -9,6 +10,8 @@ from lowered_network import parse_module
 from quantized_contractions import quantized_convolution_text, random_bytes
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirt.dialects.interpreter import interpret
+from mlirt.dialects.plan.interpreter import run_plan
 from mlirt.passes.pipeline import run_passes
 
 UNEVEN = Problem((2, 80, 9, 7), (40, 80, 3, 3), stride=(2,), pre=(1,), post=(1,))
@@ -59,3 +62,24 @@ def test_a_value_without_padding_makes_no_difference() -> None:
     module, context = parse_module(quantized_convolution_text(Problem((1, 16, 9, 9), (16, 16, 3, 3)), padding_value=7))
     run_passes(module, context, "convert-fused-to-kernel{target=cuda}")
     assert "warpgroup_mma" in str(module)
+
+
+def test_rows_are_filled_up_so_that_the_device_can_copy_them() -> None:
+    problem = Problem((2, 24, 19, 17), (40, 24, 3, 3), pre=(1,), post=(1,))
+    x = "tensor<2x24x19x17xi8>"
+    not_ = f"""%x_in = fused.pointwise %x {{access = [#fused.access<["d0", "d1", "d2", "d3"]>]}} : ({x}) -> {x} {{
+      ^bb0(%one: i8):
+        %mask = arith.constant 85 : i8
+        %other = arith.xori %one, %mask : i8
+        fused.yield %other : i8
+      }}
+      %made = fused.convolution %x_in"""
+    text = quantized_convolution_text(problem, last=False).replace("%made = fused.convolution %x", not_)
+    inputs = {"x": random_bytes(problem.input, "i8"), "r": random_bytes(problem.output, "i8")}
+    module, context = parse_module(text)
+    want = interpret(module, context, inputs)["y"]
+    run_passes(module, context, "assign-layouts{target=cuda}")
+    assert "row = 32" in str(module)
+    run_passes(module, context, "convert-fused-to-kernel{target=cuda},map-parallel-to-threads")
+    assert "warpgroup_mma" in str(module)
+    np.testing.assert_array_equal(run_plan(module, context, inputs)["y"], want)
