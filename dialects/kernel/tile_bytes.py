@@ -23,6 +23,8 @@ from mlirt.dialects.tensor_op import require
 
 # Bytes whose products fall into one lane.
 FOUR = 4
+# Features of processors that have one instruction for `kernel.tile_dot_add`.
+BYTE_PRODUCTS = frozenset({"avx512vnni", "avxvnni"})
 _UNSIGNED: Attribute = IntegerType(8, Signedness.UNSIGNED)
 
 

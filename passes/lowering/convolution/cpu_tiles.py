@@ -8,7 +8,7 @@ from xdsl.ir import Operation, SSAValue
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.tile import PrefetchOp, TileFillOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
-from mlirt.dialects.kernel.tile_bytes import TileDotAddOp
+from mlirt.dialects.kernel.tile_bytes import BYTE_PRODUCTS, TileDotAddOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of, is_flat
@@ -24,8 +24,6 @@ TARGETS = frozenset({"cpu"})
 PRIORITY = 20
 
 _UNROLLED = 4
-# Features of processors with one instruction for what `kernel.tile_dot_add` does.
-BYTE_PRODUCTS = frozenset({"avx512vnni", "avxvnni"})
 
 
 def lower(op: Operation, lowering: Lowering) -> bool:

@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.kernel.core import StoreOp, YieldOp
 from mlirt.dialects.kernel.tile import TileForEachOp, TileLoadOp, TileLoadTransposedOp
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.passes.lowering.matmul.cpu_tile_kernel import Place, TileKernel, Vectors
 
 
@@ -22,8 +22,9 @@ class PackedAtBuild:
         k = kernel.k
         *batches, _, _, _ = kernel.steps(kernel.product.rhs)
         base = kernel.address(place.batches, batches)
-        at = k.add(base, k.mul(panel, kernel.size("panel_size", kernel.product.depth * kernel.width)))
-        return Vectors(self.weights, kernel.named(at, "w_at"), kernel.width)
+        lines = ceil_div(kernel.product.depth, kernel.word)
+        at = k.add(base, k.mul(panel, kernel.size("panel_size", lines * (kernel.word * kernel.width))))
+        return Vectors(self.weights, kernel.named(at, "w_at"), kernel.word * kernel.width)
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,21 @@ if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 
-def pack(matrices: Array, width: int) -> Array:
-    """`[b.., depth, columns]` as `[b.., panels, depth, width]`, zeros beyond the last column."""
+def pack(matrices: Array, width: int, word: int = 1) -> Array:
+    """`[b.., depth, columns]` as `[b.., panels, depth, width]`, zeros beyond the last column.
+
+    With a `word` of several rows it is `[b.., panels, depth / word, width, word]`, zeros beyond the last row.
+    """
     import numpy as np
 
     *batches, depth, columns = matrices.shape
     panels = -(-columns // width)
-    padded = np.zeros((*batches, depth, panels * width), matrices.dtype)
-    padded[..., :columns] = matrices
-    return np.ascontiguousarray(np.swapaxes(padded.reshape(*batches, depth, panels, width), -3, -2))
+    lines = -(-depth // word)
+    padded = np.zeros((*batches, lines * word, panels * width), matrices.dtype)
+    padded[..., :depth, :columns] = matrices
+    split = padded.reshape(*batches, lines, word, panels, width)
+    ordered = np.moveaxis(np.moveaxis(split, -3, -1), -3, -4)
+    return np.ascontiguousarray(ordered.reshape(*batches, panels, lines * word, width))
 
 
 def batch_steps(packed: tuple[int, ...]) -> list[Dim]:

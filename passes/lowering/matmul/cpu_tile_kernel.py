@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Block, Region, SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.kernel.core import LoadOp, StoreOp, YieldOp
 from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileMultiplyAddOp, WorkerShareOp
+from mlirt.dialects.kernel.tile_bytes import TileDotAddOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.passes.lowering.kernel_builder import Stride
 from mlirt.passes.lowering.lowering import KernelBuilder
@@ -48,9 +49,16 @@ class TileKernel:
     """A kernel under construction. Each (batch, panel) pair is cut into `blocks` tasks of consecutive row tiles."""
 
     def __init__(
-        self, k: KernelBuilder, op: MatmulOp, product: Product, shape: TileShape, lanes: int, blocks: Dim | None
+        self,
+        k: KernelBuilder,
+        op: MatmulOp,
+        product: Product,
+        shape: TileShape,
+        lanes: int,
+        blocks: Dim | None,
+        word: int = 1,
     ) -> None:
-        self.k, self.op, self.product, self.shape, self.lanes = k, op, product, shape, lanes
+        self.k, self.op, self.product, self.shape, self.lanes, self.word = k, op, product, shape, lanes, word
         self.width = shape.width(lanes)
         self.panels = ceil_div(product.columns, self.width)
         self.row_tiles = ceil_div(product.rows, shape.rows)
@@ -151,10 +159,13 @@ class TileKernel:
         *batches, row_step, _, depth_step = self.steps(lhs)
         step = k.index(depth_step)
         at = self.named(self.address([*place.batches, place.row], [*batches, row_step]), "a_at")
-        zero = k.constant(0.0, f32)
+        zero = k.constant(0.0, f32) if self.word == 1 else k.constant(0, i32)
         tile = k.value(TileFillOp(zero, height, self.shape.vectors, self.lanes))
         tile.name_hint = "sums"
         row_step = k.index(row_step)
+        if self.word > 1:
+            self._store(self._sum_of_words(tile, at, row_step, vectors), height, place)
+            return
 
         def add(depth: int) -> Callable[[SSAValue, SSAValue], SSAValue]:
             def body(number: SSAValue, sums: SSAValue) -> SSAValue:
@@ -171,6 +182,28 @@ class TileKernel:
         tile = self._sum(k.constant(0), whole, unrolled, tile, add(unrolled))
         if depth % unrolled != 0:
             tile = self._sum(whole, self.size("depth", depth), 1, tile, add(1))
+        self._store(tile, height, place)
+
+    def _sum_of_words(self, tile: SSAValue, at: SSAValue, row_step: SSAValue, vectors: Vectors) -> SSAValue:
+        """Several bytes of a row at a time; those of the last word that are beyond the row are not read."""
+        k, word, depth = self.k, self.word, self.product.depth
+        assert isinstance(depth, int)
+
+        def add(count: int, last: int = word) -> Callable[[SSAValue, SSAValue], SSAValue]:
+            def body(number: SSAValue, sums: SSAValue) -> SSAValue:
+                a_at, w_at = k.add(at, k.mul(number, word)), k.add(vectors.at, k.mul(number, vectors.step))
+                return k.value(TileDotAddOp(sums, self._lhs, a_at, row_step, vectors.buffer, w_at, count, last=last))
+
+            return body
+
+        words, rest = divmod(depth, word)
+        many, whole = self.size("many_words", words // _UNROLLED * _UNROLLED), self.size("whole_words", words)
+        tile = self._sum(k.constant(0), many, _UNROLLED, tile, add(_UNROLLED))
+        if words % _UNROLLED:
+            tile = self._sum(many, whole, 1, tile, add(1))
+        return add(1, rest)(whole, tile) if rest else tile
+
+    def _store(self, tile: SSAValue, height: int, place: Place) -> None:
         if height == self.shape.rows or self.exact:
             self.either_edge(place.column, lambda valid: self._finish(tile, valid, place))
         else:

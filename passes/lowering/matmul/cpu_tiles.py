@@ -1,16 +1,18 @@
-"""Matrix products of float32 on register tiles: rows of the left operand against panels of the right one."""
+"""Matrix products of floats or bytes on register tiles: rows of the left operand against panels of the right one."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import f32
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import f32, i8, i32
+from xdsl.ir import Attribute, Operation
 
 from mlirt.dialects.fused.contraction import MatmulOp
+from mlirt.dialects.kernel.features import need_features
+from mlirt.dialects.kernel.tile_bytes import BYTE_PRODUCTS
 from mlirt.dialects.symbolic import Dim, ceil_div, minimum
 from mlirt.dialects.symbolic import product as product_of
-from mlirt.dialects.tensor_types import element_of
+from mlirt.dialects.tensor_types import byte_width, element_of, element_type
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.matmul.cpu_panel_sources import InPlace, PackedAtBuild, PackedByWorker, packing_bytes
 from mlirt.passes.lowering.matmul.cpu_panels import batch_steps, pack
@@ -21,6 +23,8 @@ from mlirt.passes.lowering.reduction_nest import accumulator_of
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
+
+_UI8 = element_type("uint8")
 
 OPS = (MatmulOp,)
 TARGETS = frozenset({"cpu"})
@@ -34,31 +38,36 @@ _ROWS_TO_PACK = 24
 
 def lower(op: Operation, lowering: Lowering) -> bool:
     assert isinstance(op, MatmulOp)
-    if not _is_float32(op) or lowering.placements[op.output].strides[-1] != 1:
+    if lowering.placements[op.output].strides[-1] != 1:
         return False
     weights = lowering.constant_array(op.rhs)
+    if _elements(op) == (_UI8, i8, i32):
+        return weights is not None and _lower_constant(op, weights, lowering, word=4)
+    if _elements(op) != (f32, f32, f32):
+        return False
     return _lower_computed(op, lowering) if weights is None else _lower_constant(op, weights, lowering)
 
 
-def _is_float32(op: MatmulOp) -> bool:
-    types = [*(element_of(value.type) for value in (op.lhs, op.rhs, op.output)), accumulator_of(op.epilogue)]
-    return all(type_ == f32 for type_ in types)
+def _elements(op: MatmulOp) -> tuple[Attribute, ...]:
+    return element_of(op.lhs.type), element_of(op.rhs.type), accumulator_of(op.epilogue)
 
 
-def _lower_constant(op: MatmulOp, matrices: Array, lowering: Lowering) -> bool:
-    """The right operand is packed now."""
+def _lower_constant(op: MatmulOp, matrices: Array, lowering: Lowering, word: int = 1) -> bool:
+    """The right operand is packed now; bytes are multiplied four at a time, where they lie side by side."""
     import numpy as np
 
     if op.transpose_rhs.value.data:
         matrices = np.swapaxes(matrices, -1, -2)
     *batches, depth, columns = matrices.shape
-    if columns == 1:
+    if columns == 1 or (word > 1 and lowering.placements[op.lhs].strides[_depth_axis(op)] != 1):
         return False
     shape = _shape(Product.of(op, lowering.placements, batch_steps((*batches, 1, depth, columns))), lowering)
-    packed = pack(matrices, shape.width(_lanes(lowering)))
+    packed = pack(matrices, shape.width(_lanes(lowering)), word)
     product = Product.of(op, lowering.placements, batch_steps(packed.shape))
     k = lowering.kernel("matmul")
-    kernel = TileKernel(k, op, product, shape, _lanes(lowering), None)
+    if word > 1:
+        need_features(k.function, BYTE_PRODUCTS & lowering.target.special)
+    kernel = TileKernel(k, op, product, shape, _lanes(lowering), None, word)
     weights = kernel.named(k.weights(packed, "panels"), "panels")
     kernel.write(PackedAtBuild(weights), packs=False)
     k.finish(op)
@@ -86,6 +95,11 @@ def _lower_computed(op: MatmulOp, lowering: Lowering) -> bool:
     return True
 
 
+def _depth_axis(op: MatmulOp) -> int:
+    """The dimension of the left operand along which products are summed."""
+    return -2 if op.transpose_lhs.value.data else -1
+
+
 def _lanes(lowering: Lowering) -> int:
     return lowering.target.vector_bits // 32
 
@@ -99,7 +113,7 @@ def _shape(product: Product, lowering: Lowering) -> TileShape:
         lowering.target.vector_bits,
         lowering.target.threads,
         pairs if isinstance(pairs, int) else 1,
-        product.lhs.row * 4,
+        product.lhs.row * byte_width(element_of(product.lhs.value.type)),
     )
 
 

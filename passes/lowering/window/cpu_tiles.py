@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, f32
+from xdsl.dialects.builtin import IntegerType, f32, i32
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.blocked_layout import is_blocked
@@ -14,7 +14,7 @@ from mlirt.dialects.integer_list import integers
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.kernel.tile import TileCombineOp, TileFillOp
 from mlirt.dialects.symbolic import Dim, floor_div, maximum, minimum
-from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, integer_range
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.reduction_nest import accumulator_of
 from mlirt.passes.lowering.tile_code import TileCode
@@ -77,7 +77,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
         rows=rows.count,
         panels=blocks,
         batch=batch,
-        row_bytes=columns.count * (rows.stride * columns.stride * lanes * 4),
+        row_bytes=columns.count * (rows.stride * columns.stride * lanes * byte_width(element_of(op.input.type))),
         weight_bytes=0,
         cycles=columns.count * (rows.taps * columns.taps),
     )
@@ -105,8 +105,7 @@ def _axes(op: WindowOp, lowering: Lowering) -> tuple[Axis, Axis] | None:
     lanes = lowering.target.vector_bits // 32
     if not is_blocked(op.output.type) or dims(op.output.type)[-1] != lanes or op.axes() != (_ROW, _PIXEL):
         return None
-    types = {element_of(op.input.type), element_of(op.output.type), accumulator_of(op.epilogue)}
-    if types != {f32} or any(step != 1 for step in integers(op.dilation)):
+    if not _has_tiles(op) or any(step != 1 for step in integers(op.dilation)):
         return None
     pads = [[pad for pad in side.dims() if isinstance(pad, int)] for side in (op.pre_padding, op.post_padding)]
     if any(len(side) != 2 or min(side) < 0 for side in pads):
@@ -121,6 +120,14 @@ def _axes(op: WindowOp, lowering: Lowering) -> tuple[Axis, Axis] | None:
     ):
         return None
     return rows, pixels
+
+
+def _has_tiles(op: WindowOp) -> bool:
+    """Whether the elements are floats, or bytes of which the largest is wanted as an int32."""
+    element, accumulator = element_of(op.input.type), accumulator_of(op.epilogue)
+    if element == accumulator == f32:
+        return True
+    return op.kind.data is WindowKind.MAX and byte_width(element) == 1 and accumulator == i32
 
 
 class WindowKernel(TileRows):
@@ -182,7 +189,7 @@ class WindowKernel(TileRows):
         row_step, pixel_step = code.size("x_row", self.steps[_ROW]), k.constant(code.lanes)
         at = k.add(k.add(self.x_at, k.mul(top, row_step)), k.mul(left, pixel_step))
         at = code.named(at, "x_at")
-        fill = TileFillOp(k.constant(float("-inf") if is_max else 0.0, f32), pixels, 1, code.lanes)
+        fill = TileFillOp(self._start(), pixels, 1, code.lanes)
         step = k.constant(code.lanes * self.columns.stride)
         kind = ReduceKind.MAX if is_max else ReduceKind.ADD
 
@@ -197,6 +204,13 @@ class WindowKernel(TileRows):
         (best,) = code.carry(low, high, 1, "r", [best], down)
         spans = self.spans(place, place.panel, pixel)
         code.finish(best, spans, None, None, self._factor((low, high), (first, last)))
+
+    def _start(self) -> SSAValue:
+        """What the first element of a window is combined with."""
+        accumulator = accumulator_of(self.op.epilogue)
+        if accumulator == f32:
+            return self.k.constant(float("-inf") if self.op.kind.data is WindowKind.MAX else 0.0, f32)
+        return self.k.constant(integer_range(accumulator)[0], accumulator)
 
     def _factor(self, down: tuple[SSAValue, SSAValue], across: tuple[SSAValue, SSAValue]) -> SSAValue | None:
         """What the sum of a window is multiplied with to give the mean; 0 where there are no cells."""

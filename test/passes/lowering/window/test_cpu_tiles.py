@@ -9,18 +9,21 @@ import numpy as np
 import pytest
 from compiled_plan import CompiledPlan
 from cpu_kernel_runs import widths
-from fused_network import Network, context, network_of, t
+from fused_network import Network, access, context, network_of, t
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Region, SSAValue
 
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.fused_op import YieldOp, scalar_region
+from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.tile import TileCombineOp
 from mlirt.dialects.symbolic import sym
+from mlirt.dialects.tensor_types import element_type, with_element
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import conversion_region
 from mlirt.passes.lowering.window.cpu_tiles import Axis
 from mlirt.passes.pipeline import check_ir, run_passes
 
@@ -41,6 +44,7 @@ class Case:
     counts_padding: bool = False
     is_symbolic: bool = False
     rounds_up: bool = False
+    element: str = "float32"
 
 
 CASES = {
@@ -52,8 +56,10 @@ CASES = {
     "mean of all": Case(WindowKind.AVERAGE, 7, 7, window=(7, 7), stride=(1, 1), pre=(0, 0), post=(0, 0)),
     "sum": Case(WindowKind.ADD, 9, 40, window=(2, 2), pre=(0, 0), post=(0, 0)),
     "symbolic": Case(WindowKind.MAX, 9, 33, is_symbolic=True, batch=2),
+    "largest byte": Case(WindowKind.MAX, 23, 30, channels=40, element="uint8"),
+    "largest signed byte": Case(WindowKind.MAX, 14, 9, stride=(1, 1), element="int8"),
 }
-_NARROW = ("largest", "mean", "symbolic")
+_NARROW = ("largest", "mean", "symbolic", "largest byte")
 
 
 def _identity() -> Region:
@@ -77,11 +83,14 @@ class Layer:
         shape = (case.batch, case.channels, case.height, case.width)
         dims: list[int | str] = ["n", case.channels, "h", "w"] if case.is_symbolic else list(shape)
         self.module = network_of([t("float32", *dims)], self._build)
-        self.inputs = {"input0": self.rng.standard_normal(shape).astype(np.float32)}
+        values = self.rng.standard_normal(shape) if case.element == "float32" else self.rng.integers(0, 256, shape)
+        self.inputs = {"input0": values.astype(np.float32)}
 
     def _build(self, network: Network) -> Sequence[SSAValue]:
         case, (x,) = self.case, network.inputs
-        array = self.rng.standard_normal((case.channels, case.channels, 1, 1)).astype(np.float32)
+        square = (case.channels, case.channels, 1, 1)
+        is_exact = case.element != "float32"
+        array = (np.eye(case.channels).reshape(square) if is_exact else self.rng.standard_normal(square)).astype("f")
         weights = network.add(ConstantOp.from_array(array, self.ctx.weights, "w"))
         one, none = (1, 1), (0, 0)
         point = ConvolutionOp(
@@ -95,11 +104,18 @@ class Layer:
             else:
                 lengths.append(_length(size, window, stride, pre + post, case.rounds_up))
         batch: int | str = "n" if case.is_symbolic else case.batch
+        value, epilogue = network.add(point), _identity()
+        element = element_type(case.element)
+        if element != f32:
+            typed = with_element(value.type, element)
+            indices = access("d0", "d1", "d2", "d3")
+            value = network.add(PointwiseOp([value], [indices], [typed], conversion_region(f32, element)))
+            epilogue = conversion_region(element_type("int32"), element)
         op = WindowOp(
             case.kind,
-            network.add(point),
-            t("float32", batch, case.channels, *lengths),
-            _identity(),
+            value,
+            t(case.element, batch, case.channels, *lengths),
+            epilogue,
             window=case.window,
             stride=case.stride,
             dilation=(1, 1),
