@@ -36,8 +36,8 @@ from mlirt.errors import InvalidModelError, UnsupportedError
 from mlirt.frontend.onnx.assumptions import Assumptions
 from mlirt.frontend.onnx.narrow_types import NarrowType
 from mlirt.frontend.onnx.number_arrays import Array, Numbers, as_numbers
-from mlirt.frontend.onnx.properties import properties_of
 from mlirt.frontend.onnx.refusals import ValueNeededError
+from mlirt.frontend.properties import properties_of
 
 # Results that are larger than this, and larger than twice what they are made of, are left to the engine.
 LARGEST_GROWTH_BYTES = 1 << 20

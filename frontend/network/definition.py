@@ -1,0 +1,169 @@
+"""INetworkDefinition: a network that is made layer by layer (features 2.1 to 2.20)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn, Self
+
+from mlirt.errors import InvalidInputError, UnsupportedError
+from mlirt.frontend.network.conditionals import ConditionalMethods
+from mlirt.frontend.network.graph import NetworkGraph
+from mlirt.frontend.network.layer import ILayer
+from mlirt.frontend.network.layers_index import IndexMethods
+from mlirt.frontend.network.layers_move import MoveMethods
+from mlirt.frontend.network.layers_pointwise import PointwiseMethods
+from mlirt.frontend.network.layers_product import ProductMethods
+from mlirt.frontend.network.layers_quantize import QuantizeMethods
+from mlirt.frontend.network.layers_reduce import ReduceMethods
+from mlirt.frontend.network.layers_rest import RestMethods
+from mlirt.frontend.network.layers_sample import SampleMethods
+from mlirt.frontend.network.layers_source import SourceMethods
+from mlirt.frontend.network.layers_window import WindowMethods
+from mlirt.frontend.network.loops import LoopMethods
+from mlirt.frontend.network.settings import deprecated
+from mlirt.frontend.network.tensor import ITensor
+from mlirt.tensorrt.data_types import DataType
+from mlirt.tensorrt.error_recorder import IErrorRecorder
+from mlirt.tensorrt.logger import ILogger
+from mlirt.tensorrt.reporting import Reporter
+from mlirt.tensorrt.weights import Weights
+
+
+class INetworkDefinition(
+    PointwiseMethods,
+    WindowMethods,
+    ProductMethods,
+    MoveMethods,
+    IndexMethods,
+    ReduceMethods,
+    QuantizeMethods,
+    SampleMethods,
+    SourceMethods,
+    RestMethods,
+    LoopMethods,
+    ConditionalMethods,
+):
+    """Tensors and layers, to be built by `Builder.build_serialized_network`. It has an explicit batch.
+
+    A layer's op is made when its shape is first asked for, or when the network is built; what is wrong with it is
+    reported then. Arguments that can never be right are reported at once, and the method returns None.
+    """
+
+    def __init__(self, logger: ILogger) -> None:
+        self.name = ""
+        self.graph = NetworkGraph(Reporter(logger))
+
+    @property
+    def error_recorder(self) -> IErrorRecorder | None:
+        return self.graph.reporter.recorder
+
+    @error_recorder.setter
+    def error_recorder(self, recorder: IErrorRecorder | None) -> None:
+        self.graph.reporter.recorder = recorder
+
+    @property
+    def has_implicit_batch_dimension(self) -> bool:
+        return False
+
+    @property
+    def has_explicit_precision(self) -> bool:
+        return False
+
+    @property
+    def num_layers(self) -> int:
+        return len(self.graph.records)
+
+    @property
+    def num_inputs(self) -> int:
+        return len(self.graph.inputs)
+
+    @property
+    def num_outputs(self) -> int:
+        return len(self.graph.outputs)
+
+    def add_input(self, name: str, dtype: DataType, shape: Sequence[int]) -> ITensor:
+        """A new input; -1 is a length that the run decides. None for a name that is empty or taken (feature 2.2)."""
+        if not name or any(name == one.name for one in (*self.graph.inputs, *self.graph.outputs)):
+            return self._refused("addInput", f"an input needs a name of its own, got {name!r}")
+        if any(length < -1 for length in shape):
+            return self._refused("addInput", f"input {name!r}: {list(shape)} is no shape")
+        tensor = ITensor(self.graph, name, shape=shape)
+        tensor.dtype = dtype
+        self.graph.inputs.append(tensor)
+        self.graph.start_again()
+        return tensor
+
+    def mark_output(self, tensor: ITensor) -> None:
+        """Make a tensor an output of the network (feature 2.3)."""
+        if tensor in self.graph.outputs:
+            self.graph.reporter.warning(f"{tensor.name} is an output already")
+            return
+        self.graph.rename_tensor(tensor, tensor.name)
+        self.graph.outputs.append(tensor)
+
+    def unmark_output(self, tensor: ITensor) -> None:
+        """Let a tensor be no output any more."""
+        if tensor in self.graph.outputs:
+            self.graph.outputs.remove(tensor)
+
+    def mark_output_for_shapes(self, tensor: ITensor) -> bool:
+        """An output that is read as a shape: here an output like others, as all of them come to the host (2.4)."""
+        self.mark_output(tensor)
+        return True
+
+    def unmark_output_for_shapes(self, tensor: ITensor) -> bool:
+        """Undo `mark_output_for_shapes`; False for what is no output."""
+        known = tensor in self.graph.outputs
+        self.unmark_output(tensor)
+        return known
+
+    def remove_tensor(self, tensor: ITensor) -> None:
+        """Take a tensor out of the network that no layer reads; raises `InvalidInputError` for one that is read."""
+        readers = [record.name for record in self.graph.records if tensor in record.inputs]
+        if readers:
+            raise InvalidInputError(f"tensor {tensor.name!r} is read by {readers[0]}")
+        self.unmark_output(tensor)
+        if tensor in self.graph.inputs:
+            self.graph.inputs.remove(tensor)
+            self.graph.start_again()
+
+    def get_layer(self, index: int) -> ILayer:
+        """A layer, as the base class shows it; raises `IndexError` where there is none."""
+        return ILayer(self.graph.records[index])
+
+    def get_input(self, index: int) -> ITensor:
+        return self.graph.inputs[index]
+
+    def get_output(self, index: int) -> ITensor:
+        return self.graph.outputs[index]
+
+    def set_weights_name(self, weights: Weights, name: str) -> bool:
+        """The name of weights in the plan; False for one that is taken (feature 2.19)."""
+        if name in self.graph.weights_names.values():
+            return False
+        self.graph.weights_names[id(weights.numpy())] = name
+        return True
+
+    def serialize(self) -> NoReturn:
+        """Not supported: it is for safety and DLA."""
+        raise UnsupportedError("serialize: networks for safety or DLA are not supported; build the network instead")
+
+    def __len__(self) -> int:
+        return self.num_layers
+
+    def __getitem__(self, index: int) -> ILayer:
+        return self.get_layer(index)
+
+    def __iter__(self) -> Iterator[ILayer]:
+        return (self.get_layer(index) for index in range(self.num_layers))
+
+    def __enter__(self) -> Self:
+        deprecated("del")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is to be given back."""
+
+    def _refused(self, where: str, text: str) -> Any:
+        self.graph.reporter.error(f"network.py::{where}", text)
+        return None

@@ -1,0 +1,125 @@
+"""The IR of a network, made layer by layer as it is asked for, and unmade where a layer changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from mlirt.dialects.symbolic import Dim, parse, sym
+from mlirt.dialects.tensor_types import element_type, tensor
+from mlirt.dialects.weights import WeightStore
+from mlirt.errors import InvalidModelError, MlirtError, UnsupportedError
+from mlirt.frontend.network.emitter import LayerEmitter
+from mlirt.frontend.network.record import LayerRecord
+from mlirt.frontend.network.tensor import ITensor
+from mlirt.frontend.onnx.dimension_names import identifier
+from mlirt.tensorrt.data_types import numpy_name
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute
+
+
+class Emission:
+    """A block with the ops of the layers that were asked for, each after those that it reads."""
+
+    def __init__(
+        self,
+        inputs: Sequence[ITensor],
+        store: WeightStore,
+        shapes: Mapping[str, Sequence[int | str]] | None = None,
+    ) -> None:
+        self.store = store
+        self.block = Block(arg_types=[input_type(one, (shapes or {}).get(one.name)) for one in inputs])
+        self.values: dict[ITensor, SSAValue] = dict(zip(inputs, self.block.args, strict=True))
+        for one, argument in zip(inputs, self.block.args, strict=True):
+            argument.name_hint = identifier(one.name)
+        self._made: dict[LayerRecord, list[Operation]] = {}
+
+    def value_of(self, tensor: ITensor) -> SSAValue:
+        """The value of a tensor, whose layer and all layers before it are made now if they were not."""
+        if tensor not in self.values and tensor.producer is not None:
+            self.require(tensor.producer)
+        if tensor not in self.values:
+            raise InvalidModelError(f"tensor {tensor.name!r} is no input of the network, and no layer of it makes it")
+        return self.values[tensor]
+
+    def require(self, record: LayerRecord) -> None:
+        """Make a layer, after the layers that it reads."""
+        todo, entered = [record], set[LayerRecord]()
+        while todo:
+            current = todo[-1]
+            missing = [layer for layer in _producers(current) if layer not in self._made]
+            if current in self._made or not missing:
+                self._make(todo.pop())
+                continue
+            if current in entered:
+                raise InvalidModelError(f"{current.name}: the layer depends on its own output")
+            entered.add(current)
+            todo.extend(missing)
+
+    def forget(self, record: LayerRecord) -> None:
+        """Unmake a layer and all that were made after it, among which are those that read it."""
+        if record not in self._made:
+            return
+        for later in reversed(list(self._made)):
+            for op in reversed(self._made.pop(later)):
+                op.detach()
+                op.erase(safe_erase=False)
+            for output in later.outputs:
+                self.values.pop(output, None)
+            if later is record:
+                return
+
+    def _make(self, record: LayerRecord) -> None:
+        if record in self._made:
+            return
+        for one in record.inputs:
+            if one is not None and one.producer is None and one not in self.values:
+                raise InvalidModelError(f"{record.name}: its input {one.name!r} is not part of the network")
+        ir = LayerEmitter(self, record)
+        try:
+            results = _typed(record, ir, record.view().emit(ir))
+        except (VerifyException, MlirtError, ValueError) as error:
+            for op in reversed(ir.made):
+                op.detach()
+                op.erase(safe_erase=False)
+            raise _named(record, error) from error
+        self._made[record] = ir.made
+        for output, value in zip(record.outputs, results, strict=True):
+            value.name_hint = identifier(output.name)
+            self.values[output] = value
+
+
+def input_type(of: ITensor, given: Sequence[int | str] | None = None) -> Attribute:
+    """The type of an input: each length that the run decides gets its name, or one from the input's name and axis."""
+    assert of.given_shape is not None
+    lengths: list[Dim] = []
+    for axis, length in enumerate(of.given_shape if given is None else given):
+        if isinstance(length, str):
+            lengths.append(parse(length))
+        elif length >= 0:
+            lengths.append(length)
+        else:
+            lengths.append(sym(identifier(of.dimension_names.get(axis, f"{of.name}_{axis}"))))
+    return tensor(element_type(numpy_name(of.dtype)), lengths)
+
+
+def _producers(record: LayerRecord) -> list[LayerRecord]:
+    inputs = record.inputs[: record.layer_class.EARLY_INPUTS]
+    return [one.producer for one in inputs if one is not None and one.producer is not None]
+
+
+def _typed(record: LayerRecord, ir: LayerEmitter, results: Sequence[SSAValue]) -> list[SSAValue]:
+    """The results in the types that are TensorRT's, or that the user wants."""
+    layer = record.view()
+    return [layer.in_output_type(ir, index, value) for index, value in enumerate(results)]
+
+
+def _named(record: LayerRecord, error: Exception) -> MlirtError:
+    """The error with the layer's name in front, as one that a user may meet."""
+    text = " ".join(str(error).split())
+    text = text if text.startswith(record.name) else f"{record.name}: {text}"
+    return UnsupportedError(text) if isinstance(error, UnsupportedError) else InvalidModelError(text)

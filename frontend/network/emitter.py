@@ -1,0 +1,136 @@
+"""Makes the ops of one layer in the block of its network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from xdsl.builder import Builder
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from mlirt.dialects.locations import named
+from mlirt.dialects.tensor_op import TensorOp
+from mlirt.dialects.tensor_types import byte_width, element_of, element_type, is_float, numpy_dtype
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.identity import IdentityOp
+from mlirt.errors import InvalidModelError
+from mlirt.frontend.network.record import LayerRecord
+from mlirt.frontend.onnx.dimension_names import identifier
+from mlirt.frontend.properties import properties_of
+from mlirt.tensorrt.data_types import DataType, numpy_name
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from mlirt.frontend.network.emission import Emission
+    from mlirt.tensorrt.weights import Weights
+
+    Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+Operands: TypeAlias = "Sequence[SSAValue | Sequence[SSAValue] | None]"
+
+
+class LayerEmitter:
+    """Appends ops that carry the layer's name."""
+
+    def __init__(self, emission: Emission, record: LayerRecord) -> None:
+        self.emission = emission
+        self.record = record
+        self.location = named(record.name)
+        self.made: list[Operation] = []
+
+    def input(self, index: int) -> SSAValue:
+        """The value of an input that the layer needs."""
+        value = self.maybe_input(index)
+        if value is None:
+            raise InvalidModelError(f"{self.record.name}: input {index} is missing")
+        return value
+
+    def maybe_input(self, index: int) -> SSAValue | None:
+        tensor = self.record.inputs[index] if index < len(self.record.inputs) else None
+        return None if tensor is None else self.emission.values[tensor]
+
+    def inputs(self) -> list[SSAValue | None]:
+        """All inputs that the layer may have, floating-point ones in one type."""
+        count = max(self.record.layer_class.INPUTS, len(self.record.inputs))
+        return self.in_one_float([self.maybe_input(index) for index in range(count)])
+
+    def in_one_float(self, values: Sequence[SSAValue | None]) -> list[SSAValue | None]:
+        """The values with those of half precision widened where others are float32: layers compute in one type."""
+        floats = [element_of(value.type) for value in values if value is not None and is_float(element_of(value.type))]
+        if len(set(floats)) < 2:
+            return list(values)
+        widest = max(floats, key=byte_width)
+        return [
+            self.cast(value, widest) if value is not None and is_float(element_of(value.type)) else value
+            for value in values
+        ]
+
+    def op(
+        self,
+        op: type[TensorOp],
+        operands: Operands,
+        properties: Mapping[str, object] | None = None,
+        results: int = 1,
+    ) -> Sequence[SSAValue]:
+        """Append an op; its results."""
+        made = op.build_inferred(operands, properties_of(op, properties or {}), self.location, results)
+        self.append(made)
+        return list(made.results)
+
+    def value(self, op: type[TensorOp], *operands: SSAValue | None, **properties: object) -> SSAValue:
+        """Append an op with one result; that result."""
+        return self.op(op, operands, properties)[0]
+
+    def constant(self, array: Array, what: str = "") -> SSAValue:
+        """A constant; `what` it is to the layer becomes part of the name of large ones."""
+        hint = identifier(f"{self.record.name}.{what}" if what else self.record.name)
+        made = ConstantOp.from_array(array, self.emission.store, hint, self.location)
+        self.append(made)
+        return made.output
+
+    def weights(self, weights: Weights, shape: Sequence[int], like: SSAValue, what: str) -> SSAValue:
+        """Weights of the layer in a shape, floating-point ones in the element type of a value."""
+        name = self.record.graph.weights_names.get(id(weights.numpy()), what)
+        array = weights.numpy()
+        if any(size < 0 for size in shape) or array.size != _product(shape):
+            raise InvalidModelError(
+                f"{self.record.name}: {what} weights has count {array.size} but {list(shape)} was expected"
+            )
+        element = element_of(like.type)
+        if is_float(element):
+            array = array.astype(numpy_dtype(element), copy=False)
+        return self.constant(array.reshape(shape), name)
+
+    def cast(self, value: SSAValue, to: Attribute | DataType) -> SSAValue:
+        """The elements in another type; the value itself where it has that type."""
+        element = self.element(to) if isinstance(to, DataType) else to
+        if element_of(value.type) == element:
+            return value
+        made = IdentityOp.cast(value, element, self.location)
+        self.append(made)
+        return made.output
+
+    def element(self, dtype: DataType) -> Attribute:
+        """The element type of a data type."""
+        return element_type(numpy_name(dtype))
+
+    def append(self, op: Operation) -> None:
+        op.location = self.location
+        Builder(InsertPoint.at_end(self.emission.block)).insert(op)
+        self.made.append(op)
+
+    def clone(self, template: Operation, mapping: Mapping[SSAValue, SSAValue]) -> Sequence[SSAValue]:
+        """Append a copy of an op with other operands."""
+        copy = template.clone(value_mapper=dict(mapping))
+        Builder(InsertPoint.at_end(self.emission.block)).insert(copy)
+        self.made.append(copy)
+        return list(copy.results)
+
+
+def _product(shape: Sequence[int]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count

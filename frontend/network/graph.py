@@ -1,0 +1,101 @@
+"""The layers and tensors of a network, and the IR that is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.registry import register_dialects
+from mlirt.errors import InvalidInputError
+from mlirt.frontend.network.emission import Emission
+from mlirt.frontend.network.record import LayerRecord
+from mlirt.frontend.network.tensor import ITensor
+from mlirt.tensorrt.reporting import Reporter
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute
+
+    from mlirt.frontend.network.layer import ILayer
+
+Layer = TypeVar("Layer", bound="ILayer")
+
+
+class NetworkGraph:
+    """What the methods of `INetworkDefinition` work on."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
+        self.inputs: list[ITensor] = []
+        self.outputs: list[ITensor] = []
+        self.records: list[LayerRecord] = []
+        self.weights_names: dict[int, str] = {}
+        self.boundaries = 0
+        self._emission: Emission | None = None
+
+    def add(
+        self,
+        layer_class: type[Layer],
+        inputs: Sequence[ITensor | None],
+        outputs: int = 1,
+        settings: Mapping[str, object] | None = None,
+        **fields: Any,
+    ) -> Layer:
+        """A new layer at the end, with TensorRT's name for one that has none; `settings` that are None are absent."""
+        name = f"(Unnamed Layer* {len(self.records)}) [{layer_class.KIND}]"
+        record = LayerRecord(self, layer_class, layer_class.TYPE, name, list(inputs), **fields)
+        record.outputs = [ITensor(self, _output_name(name, k), record) for k in range(outputs)]
+        layer = layer_class(record)
+        for key, value in (settings or {}).items():
+            if value is not None:
+                setattr(layer, key, value)
+        self.records.append(record)
+        return layer
+
+    def type_of(self, tensor: ITensor) -> Attribute:
+        """The type of a tensor; raises the error of the first layer before it that is wrong or not complete."""
+        if self._emission is None:
+            ctx = RtContext()
+            register_dialects(ctx)
+            self._emission = Emission(self.inputs, ctx.weights)
+        return self._emission.value_of(tensor).type
+
+    def forget(self, record: LayerRecord) -> None:
+        """A layer has changed: so may all that depends on it."""
+        if self._emission is not None:
+            self._emission.forget(record)
+
+    def start_again(self) -> None:
+        """An input has changed."""
+        self._emission = None
+
+    def rename_tensor(self, tensor: ITensor, name: str) -> None:
+        """Raise `InvalidInputError` where another input or output has the name."""
+        if any(other.name == name and other is not tensor for other in (*self.inputs, *self.outputs)):
+            raise InvalidInputError(f"there is an input or output {name!r} already")
+        if tensor in self.inputs:
+            self.start_again()
+
+    def is_shape_tensor(self, tensor: ITensor) -> bool:
+        """Whether a layer reads a tensor as a shape, or makes of it what is read as one (features 6.1, 6.2)."""
+        todo, seen = [tensor], {tensor}
+        while todo:
+            current = todo.pop()
+            for record in self.records:
+                for index, one in enumerate(record.inputs):
+                    if one is not current:
+                        continue
+                    if index in record.layer_class.SHAPE_INPUTS:
+                        return True
+                    todo.extend(output for output in record.outputs if output not in seen and _is_small(output))
+                    seen.update(record.outputs)
+        return False
+
+
+def _is_small(tensor: ITensor) -> bool:
+    """Whether a tensor can be a shape: integers or booleans of at most one dimension."""
+    return len(tensor.shape) <= 1 and tensor.dtype.name in ("INT32", "INT64", "BOOL")
+
+
+def _output_name(layer: str, index: int) -> str:
+    return f"{layer}_output" if index == 0 else f"{layer}_output_{index}"

@@ -1,0 +1,94 @@
+"""Ragged softmax and assertions, which are several ops, and the layers that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.tensor_types import dims, element_of, is_bool, rank
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.elementwise import ElementwiseOp
+from mlirt.dialects.trt.fill import FillOp
+from mlirt.dialects.trt.reduce import ReduceOp
+from mlirt.dialects.trt.require import RequireOp
+from mlirt.dialects.trt.select import SelectOp
+from mlirt.dialects.trt.softmax import SoftmaxOp
+from mlirt.errors import InvalidModelError, UnsupportedError
+from mlirt.frontend.network.layer import ILayer
+from mlirt.frontend.network.methods import Methods
+from mlirt.frontend.network.settings import Setting
+from mlirt.tensorrt.layer_enums import LayerType
+
+if TYPE_CHECKING:
+    from mlirt.frontend.network.emitter import LayerEmitter
+    from mlirt.frontend.network.tensor import ITensor
+
+
+class IRaggedSoftMaxLayer(ILayer):
+    """Softmax over the first elements of each row, as many as its bound says; zeros behind (feature 1.28)."""
+
+    KIND, TYPE, INPUTS = "Ragged SoftMax", LayerType.RAGGED_SOFTMAX, 2
+
+    def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
+        x, bounds = ir.input(0), ir.input(1)
+        if rank(x.type) != 3:
+            raise InvalidModelError(f"{self.name}: Input tensor must have exactly 3 dimensions")
+        if rank(bounds.type) != 3:
+            raise InvalidModelError(
+                f"{self.name}: condition: input.getDimensions().nbDims == bounds.getDimensions().nbDims"
+            )
+        start, step = ir.constant(np.array(0, np.int32)), ir.constant(np.array([0, 0, 1], np.int32))
+        places = ir.value(FillOp, None, start, step, kind="linspace", output_dims=[1, 1, dims(x.type)[2]])
+        inside = ir.value(ElementwiseOp, places, bounds, kind="less")
+        nothing = ir.cast(ir.constant(np.full((1, 1, 1), -np.inf, np.float32)), element_of(x.type))
+        zero = ir.cast(ir.constant(np.zeros((1, 1, 1), np.float32)), element_of(x.type))
+        weights = ir.value(SoftmaxOp, ir.value(SelectOp, inside, x, nothing), axis=2)
+        return [ir.value(SelectOp, inside, weights, zero)]
+
+
+class IAssertionLayer(ILayer):
+    """Ends the run, or the build where that is known then, unless all conditions hold (features 1.2a, 1.2b)."""
+
+    KIND, TYPE, SHAPE_INPUTS = "Assertion", LayerType.ASSERTION, (0,)
+    message = Setting[str]("")
+
+    def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
+        condition = ir.input(0)
+        if not is_bool(element_of(condition.type)) or rank(condition.type) > 1:
+            raise InvalidModelError(f"{self.name}: an assertion needs Bool conditions of at most one dimension")
+        if isinstance(condition.owner, ConstantOp):
+            self._check(condition.owner.array(ir.emission.store).ravel().tolist())
+        if rank(condition.type):
+            condition = ir.value(ReduceOp, condition, kind="min", axes=[0], keep_dims=False)
+        ir.append(RequireOp(condition, self.message or f"{self.name}: the condition is false"))
+        return []
+
+    def _check(self, conditions: Sequence[bool]) -> None:
+        for index, holds in enumerate(conditions):
+            if not holds:
+                raise InvalidModelError(f"IAssertionLayer {self.name}: condition[{index}] is false: 0. {self.message}")
+
+
+class RestMethods(Methods):
+    """`add_ragged_softmax`, `add_assertion`, and the refusals."""
+
+    def add_ragged_softmax(self, input: ITensor, bounds: ITensor) -> IRaggedSoftMaxLayer:
+        return self.graph.add(IRaggedSoftMaxLayer, [input, bounds])
+
+    def add_assertion(self, condition: ITensor, message: str) -> IAssertionLayer:
+        return self.graph.add(IAssertionLayer, [condition], outputs=0, settings={"message": message})
+
+    def add_nms(self, boxes: ITensor, scores: ITensor, max_output_boxes_per_class: ITensor) -> NoReturn:
+        """Not supported; ONNX models with NonMaxSuppression are."""
+        raise UnsupportedError("add_nms: a network gets this layer from an ONNX model only (NonMaxSuppression)")
+
+    def add_rnn_v2(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Not supported; loops and ONNX models with LSTM, GRU or RNN are."""
+        raise UnsupportedError("add_rnn_v2: use a loop, or an ONNX model with LSTM, GRU or RNN")
+
+    def add_plugin_v2(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Not supported."""
+        raise UnsupportedError("add_plugin_v2: plugins are not supported; express the layer by others")

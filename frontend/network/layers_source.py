@@ -1,0 +1,80 @@
+"""Layers that make tensors of nothing: constants and fills."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.fill import FillOp
+from mlirt.errors import InvalidModelError, UnsupportedError
+from mlirt.frontend.network.layer import ILayer
+from mlirt.frontend.network.methods import Methods
+from mlirt.frontend.network.settings import DimsSetting, EnumSetting, FloatSetting, Setting
+from mlirt.tensorrt.data_types import DataType
+from mlirt.tensorrt.layer_enums import FillOperation, LayerType
+from mlirt.tensorrt.weights import Weights, as_weights
+
+if TYPE_CHECKING:
+    from mlirt.frontend.network.emitter import LayerEmitter
+    from mlirt.tensorrt.weights import Array
+
+
+class IConstantLayer(ILayer):
+    """Weights as a tensor (feature 1.5)."""
+
+    OP, KIND, TYPE, INPUTS = ConstantOp, "Constant", LayerType.CONSTANT, 0
+    weights = Setting[Weights](Weights())
+    shape = DimsSetting()
+
+    def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
+        array, shape = self.weights.numpy(), list(self.shape or ())
+        if array.dtype == np.bool_ and not self.record.imported:
+            raise InvalidModelError(f"{self.name}: constants are not Bool; convert Int32 ones by an identity layer")
+        count = int(np.prod(shape, dtype=np.int64))
+        if count != array.size:
+            raise InvalidModelError(f"{self.name}: weights has count {array.size}, but {count} was expected")
+        name = self.record.graph.weights_names.get(id(array), "")
+        return [ir.constant(array.reshape(shape), name)]
+
+
+class IFillLayer(ILayer):
+    """alpha + beta * index; inputs 0 to 2 may give shape, alpha and beta (feature 1.11a)."""
+
+    OP, KIND, TYPE, INPUTS, SHAPE_INPUTS = FillOp, "Fill", LayerType.FILL, 3, (0,)
+    shape = DimsSetting("output_dims")
+    operation = EnumSetting(FillOperation.LINSPACE, "kind")
+    alpha = FloatSetting(0.0)
+    beta = FloatSetting(1.0)
+
+    def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
+        if self.operation is not FillOperation.LINSPACE:
+            raise UnsupportedError(f"{self.name}: a fill with {self.operation.name}; only LINSPACE is there")
+        if self.record.imported:
+            return super().emit(ir)
+        shape, alpha, beta = (ir.maybe_input(k) for k in range(3))
+        element = DataType.INT32 if self.record.output_types.get(0) is DataType.INT32 else DataType.FLOAT
+        if alpha is None and beta is None:
+            if shape is not None or len(self.shape or ()) > 1:
+                raise InvalidModelError(f"{self.name}: Alpha and beta tensor should be set when output an ND tensor")
+            kind = np.int32 if element is DataType.INT32 else np.float32
+            alpha, beta = ir.constant(np.array(self.alpha, kind)), ir.constant(np.array(self.beta, kind))
+        properties = self.properties()
+        if shape is not None:
+            properties.pop("output_dims", None)
+        return ir.op(FillOp, [shape, alpha, beta], properties)
+
+
+class SourceMethods(Methods):
+    """`add_constant`, `add_fill`."""
+
+    def add_constant(self, shape: Sequence[int], weights: Weights | Array) -> IConstantLayer:
+        return self.graph.add(IConstantLayer, [], settings={"shape": shape, "weights": as_weights(weights)})
+
+    def add_fill(self, shape: Sequence[int], op: FillOperation) -> IFillLayer:
+        if op is not FillOperation.LINSPACE:
+            raise UnsupportedError(f"add_fill with {op.name}: random numbers are not supported; feed them as an input")
+        return self.graph.add(IFillLayer, [], settings={"shape": shape, "operation": op})

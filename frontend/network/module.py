@@ -1,0 +1,69 @@
+"""A network of layers as a module in the `trt` dialect, as the ONNX importer makes one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Region, SSAValue
+
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.registry import register_dialects
+from mlirt.dialects.tensor_types import element_of, element_type
+from mlirt.dialects.trt.identity import IdentityOp
+from mlirt.errors import InvalidModelError
+from mlirt.frontend.network.definition import INetworkDefinition
+from mlirt.frontend.network.emission import Emission
+from mlirt.frontend.network.emitter import LayerEmitter
+from mlirt.frontend.network.loops import IRecurrenceLayer
+from mlirt.frontend.network.tensor import ITensor
+from mlirt.tensorrt.data_types import numpy_name
+
+
+def network_module(
+    network: INetworkDefinition, ctx: RtContext, shapes: Mapping[str, Sequence[int | str]] | None = None
+) -> ModuleOp:
+    """The network as `func.func @main`, every layer of it checked; weights go to the context's store.
+
+    `shapes` replaces the dimensions of inputs. Raises `InvalidModelError`, naming the layer, for a network that is
+    wrong or not complete, and `UnsupportedError` for what is not supported.
+    """
+    graph = network.graph
+    register_dialects(ctx)
+    if not graph.outputs:
+        raise InvalidModelError("Network must have at least one output")
+    emission = Emission(graph.inputs, ctx.weights, shapes)
+    for record in graph.records:
+        emission.require(record)
+    for record in graph.records:
+        layer = record.view()
+        if isinstance(layer, IRecurrenceLayer):
+            layer.emit_late(LayerEmitter(emission, record))
+    results = [_result(emission, tensor) for tensor in graph.outputs]
+    emission.block.add_op(ReturnOp(*results))
+    function = FuncOp(
+        "main",
+        ([argument.type for argument in emission.block.args], [result.type for result in results]),
+        Region(emission.block),
+        arg_attrs=_names(graph.inputs),
+        res_attrs=_names(graph.outputs),
+    )
+    return ModuleOp([function])
+
+
+def _result(emission: Emission, tensor: ITensor) -> SSAValue:
+    """The value of an output, in the type that it was given."""
+    value = emission.value_of(tensor)
+    wanted = element_of(value.type) if tensor.given_dtype is None else element_type(numpy_name(tensor.given_dtype))
+    if element_of(value.type) == wanted:
+        return value
+    made = IdentityOp.cast(value, wanted)
+    if tensor.producer is not None:
+        made.location = LayerEmitter(emission, tensor.producer).location
+    emission.block.add_op(made)
+    return made.output
+
+
+def _names(tensors: Sequence[ITensor]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr(DictionaryAttr({"trt.name": StringAttr(tensor.name)}) for tensor in tensors)

@@ -1,0 +1,53 @@
+"""How an error reaches the user of the TensorRT names: one line in the log, or the error recorder."""
+
+from __future__ import annotations
+
+from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, PlanError, UnsupportedError
+from mlirt.tensorrt.error_recorder import ErrorCodeTRT, IErrorRecorder
+from mlirt.tensorrt.logger import ILogger, Severity
+
+_CODES: tuple[tuple[type[Exception], ErrorCodeTRT], ...] = (
+    (UnsupportedError, ErrorCodeTRT.UNSUPPORTED_STATE),
+    (InvalidInputError, ErrorCodeTRT.INVALID_ARGUMENT),
+    (InvalidModelError, ErrorCodeTRT.INVALID_CONFIG),
+    (PlanError, ErrorCodeTRT.FAILED_INITIALIZATION),
+    (CompileError, ErrorCodeTRT.INTERNAL_ERROR),
+)
+_KINDS = {
+    ErrorCodeTRT.INVALID_ARGUMENT: "API Usage Error",
+    ErrorCodeTRT.UNSUPPORTED_STATE: "Unsupported",
+    ErrorCodeTRT.FAILED_INITIALIZATION: "Serialization Error",
+}
+
+
+class Reporter:
+    """Hands errors and warnings on; an error recorder, where there is one, gets the errors as well."""
+
+    def __init__(self, logger: ILogger, recorder: IErrorRecorder | None = None) -> None:
+        self.logger = logger
+        self.recorder = recorder
+
+    def error(self, where: str, error: Exception | str) -> None:
+        """Report an error; `where` is the call that failed."""
+        code = code_of(error)
+        text = str(error)
+        if self.recorder is not None:
+            self.recorder.report_error(code, text[: IErrorRecorder.MAX_DESC_LENGTH])
+        kind = _KINDS.get(code, "Internal Error")
+        self.logger.log(Severity.ERROR, f"{int(code)}: [{where}] Error Code {int(code)}: {kind} ({text})")
+
+    def warning(self, text: str) -> None:
+        self.logger.log(Severity.WARNING, text)
+
+    def info(self, text: str) -> None:
+        self.logger.log(Severity.INFO, text)
+
+    def verbose(self, text: str) -> None:
+        self.logger.log(Severity.VERBOSE, text)
+
+
+def code_of(error: Exception | str) -> ErrorCodeTRT:
+    """The code of an error; a text alone is a wrong argument."""
+    if isinstance(error, str):
+        return ErrorCodeTRT.INVALID_ARGUMENT
+    return next((code for kind, code in _CODES if isinstance(error, kind)), ErrorCodeTRT.UNSPECIFIED_ERROR)
