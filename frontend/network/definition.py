@@ -20,9 +20,9 @@ from mlirt.frontend.network.layers_sample import SampleMethods
 from mlirt.frontend.network.layers_source import SourceMethods
 from mlirt.frontend.network.layers_window import WindowMethods
 from mlirt.frontend.network.loops import LoopMethods
-from mlirt.frontend.network.settings import deprecated
 from mlirt.frontend.network.tensor import ITensor
 from mlirt.tensorrt.data_types import DataType
+from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.error_recorder import IErrorRecorder
 from mlirt.tensorrt.logger import ILogger
 from mlirt.tensorrt.reporting import Reporter
@@ -83,7 +83,7 @@ class INetworkDefinition(
 
     def add_input(self, name: str, dtype: DataType, shape: Sequence[int]) -> ITensor:
         """A new input; -1 is a length that the run decides. None for a name that is empty or taken (feature 2.2)."""
-        if not name or any(name == one.name for one in (*self.graph.inputs, *self.graph.outputs)):
+        if not name or self.graph.is_taken(name):
             return self._refused("addInput", f"an input needs a name of its own, got {name!r}")
         if any(length < -1 for length in shape):
             return self._refused("addInput", f"input {name!r}: {list(shape)} is no shape")

@@ -9,10 +9,12 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.symbolic import Dim, parse, sym
+from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import element_type, tensor
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import InvalidModelError, MlirtError, UnsupportedError
 from mlirt.frontend.network.emitter import LayerEmitter
+from mlirt.frontend.network.imported_op import copied
 from mlirt.frontend.network.record import LayerRecord
 from mlirt.frontend.network.tensor import ITensor
 from mlirt.frontend.onnx.dimension_names import identifier
@@ -35,7 +37,7 @@ class Emission:
         self.block = Block(arg_types=[input_type(one, (shapes or {}).get(one.name)) for one in inputs])
         self.values: dict[ITensor, SSAValue] = dict(zip(inputs, self.block.args, strict=True))
         for one, argument in zip(inputs, self.block.args, strict=True):
-            argument.name_hint = identifier(one.name)
+            argument.name_hint = hint_of_name(one.name)
         self._made: dict[LayerRecord, list[Operation]] = {}
 
     def value_of(self, tensor: ITensor) -> SSAValue:
@@ -81,7 +83,7 @@ class Emission:
                 raise InvalidModelError(f"{record.name}: its input {one.name!r} is not part of the network")
         ir = LayerEmitter(self, record)
         try:
-            results = _typed(record, ir, record.view().emit(ir))
+            results = _typed(record, ir, _emitted(record, ir))
         except (VerifyException, MlirtError, ValueError) as error:
             for op in reversed(ir.made):
                 op.detach()
@@ -89,7 +91,8 @@ class Emission:
             raise _named(record, error) from error
         self._made[record] = ir.made
         for output, value in zip(record.outputs, results, strict=True):
-            value.name_hint = identifier(output.name)
+            if output.name != output.implied_name:
+                value.name_hint = hint_of_name(output.name)
             self.values[output] = value
 
 
@@ -100,11 +103,17 @@ def input_type(of: ITensor, given: Sequence[int | str] | None = None) -> Attribu
     for axis, length in enumerate(of.given_shape if given is None else given):
         if isinstance(length, str):
             lengths.append(parse(length))
+        elif axis in of.formulas and given is None:
+            lengths.append(parse(of.formulas[axis]))
         elif length >= 0:
             lengths.append(length)
         else:
             lengths.append(sym(identifier(of.dimension_names.get(axis, f"{of.name}_{axis}"))))
     return tensor(element_type(numpy_name(of.dtype)), lengths)
+
+
+def _emitted(record: LayerRecord, ir: LayerEmitter) -> Sequence[SSAValue]:
+    return record.view().emit(ir) if record.template is None else copied(record, ir)
 
 
 def _producers(record: LayerRecord) -> list[LayerRecord]:

@@ -16,7 +16,6 @@ from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.record import LayerRecord
-from mlirt.frontend.onnx.dimension_names import identifier
 from mlirt.frontend.properties import properties_of
 from mlirt.tensorrt.data_types import DataType, numpy_name
 
@@ -85,7 +84,7 @@ class LayerEmitter:
 
     def constant(self, array: Array, what: str = "") -> SSAValue:
         """A constant; `what` it is to the layer becomes part of the name of large ones."""
-        hint = identifier(f"{self.record.name}.{what}" if what else self.record.name)
+        hint = f"{self.record.name}.{what}" if what else self.record.name
         made = ConstantOp.from_array(array, self.emission.store, hint, self.location)
         self.append(made)
         return made.output
@@ -120,13 +119,6 @@ class LayerEmitter:
         op.location = self.location
         Builder(InsertPoint.at_end(self.emission.block)).insert(op)
         self.made.append(op)
-
-    def clone(self, template: Operation, mapping: Mapping[SSAValue, SSAValue]) -> Sequence[SSAValue]:
-        """Append a copy of an op with other operands."""
-        copy = template.clone(value_mapper=dict(mapping))
-        Builder(InsertPoint.at_end(self.emission.block)).insert(copy)
-        self.made.append(copy)
-        return list(copy.results)
 
 
 def _product(shape: Sequence[int]) -> int:

@@ -69,6 +69,10 @@ class NetworkGraph:
         """An input has changed."""
         self._emission = None
 
+    def is_taken(self, name: str) -> bool:
+        """Whether an input or output has a name."""
+        return any(name == one.name for one in (*self.inputs, *self.outputs))
+
     def rename_tensor(self, tensor: ITensor, name: str) -> None:
         """Raise `InvalidInputError` where another input or output has the name."""
         if any(other.name == name and other is not tensor for other in (*self.inputs, *self.outputs)):

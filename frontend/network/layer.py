@@ -122,20 +122,18 @@ class ILayer:
     def in_output_type(self, ir: LayerEmitter, index: int, value: SSAValue) -> SSAValue:
         """A result in the type that TensorRT gives it, or that the user wants."""
         wish = self.record.output_types.get(index)
-        element = element_of(value.type)
-        if index in self.INT32_OUTPUTS and not self.record.imported:
+        if index in self.INT32_OUTPUTS and self.record.template is None:
             value = ir.cast(value, DataType.INT32)
-        if wish is None or (is_float(element) and wish in (DataType.FLOAT, DataType.HALF)):
+        if wish is None or (is_float(element_of(value.type)) and wish in (DataType.FLOAT, DataType.HALF)):
             return value
         return ir.cast(value, wish)
 
     def properties(self) -> dict[str, object]:
-        """The settings that are properties of the op, as far as they are set or imported."""
-        found: dict[str, object] = dict(self.record.foreign)
+        """The settings that are properties of the op."""
+        found: dict[str, object] = {}
         for setting in settings_of(type(self)):
-            default = None if self.record.imported else setting.default
-            value = self.record.settings.get(setting.name, default)
-            if setting.prop is not None and value is not None and setting.prop not in found:
+            value = self.record.settings.get(setting.name, setting.default)
+            if setting.prop is not None and value is not None:
                 found[setting.prop] = setting.to_property(value)
         return found
 

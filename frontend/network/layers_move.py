@@ -23,8 +23,8 @@ from mlirt.frontend.network.settings import (
     EnumSetting,
     IntSetting,
     PermutationSetting,
-    deprecated,
 )
+from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.dims import Dims
 from mlirt.tensorrt.layer_enums import LayerType, SampleMode
 
@@ -108,8 +108,6 @@ class IPaddingLayer(ILayer):
     post_padding = Deprecated2d("post_padding_nd")
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
-        if self.record.imported:
-            return super().emit(ir)
         x = ir.input(0)
         if rank(x.type) < 3:
             raise InvalidModelError(f"{self.name}: padding needs an input of at least 3 dimensions")

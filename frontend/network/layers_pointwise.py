@@ -34,7 +34,7 @@ class IActivationLayer(ILayer):
     """A curve (features 1.1a, 1.1b)."""
 
     OP, KIND, TYPE = ActivationOp, "Activation", LayerType.ACTIVATION
-    type = EnumSetting(ActivationType.RELU, "kind")  # pyright: ignore[reportIncompatibleMethodOverride]  (TensorRT's name)
+    type = EnumSetting(ActivationType.RELU, "kind")  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]  (TensorRT's name)
     alpha = FloatSetting(0.0, "alpha")
     beta = FloatSetting(0.0, "beta")
 
@@ -46,8 +46,7 @@ class IUnaryLayer(ILayer):
     op = EnumSetting(UnaryOperation.EXP, "kind")
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
-        if not self.record.imported:
-            _check_unary(self.op, ir.input(0), self.name)
+        _check_unary(self.op, ir.input(0), self.name)
         return super().emit(ir)
 
 
@@ -66,8 +65,7 @@ class IElementWiseLayer(ILayer):
     op = EnumSetting(ElementWiseOperation.SUM, "kind")
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
-        if not self.record.imported:
-            self._check(ir)
+        self._check(ir)
         return super().emit(ir)
 
     def _check(self, ir: LayerEmitter) -> None:
@@ -117,8 +115,6 @@ class IScaleLayer(ILayer):
     power = Setting[Weights](Weights())
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
-        if self.record.imported:
-            return super().emit(ir)
         x = ir.input(0)
         shape = dims(x.type)
         if len(shape) < 4:

@@ -33,8 +33,6 @@ class IFullyConnectedLayer(ILayer):
     bias = Setting[Weights](Weights())
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
-        if self.record.imported:
-            return super().emit(ir)
         x, count = ir.input(0), self.num_output_channels
         kernel, bias = ir.maybe_input(1), ir.maybe_input(2)
         if kernel is None:
@@ -59,8 +57,6 @@ class IEinsumLayer(ILayer):
     equation = Setting[str]("")
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
-        if self.record.imported:
-            return ir.op(EinsumOp, [[ir.input(k) for k in range(self.num_inputs)]], self.record.foreign)
         values = [value for value in ir.inputs() if value is not None]
         equation = self.equation.replace(" ", "")
         self._check(equation, values)

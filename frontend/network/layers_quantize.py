@@ -28,8 +28,6 @@ class QuantizationLayer(ILayer):
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
         assert self.OP is not None
-        if self.record.imported:
-            return super().emit(ir)
         x, scale = ir.input(0), ir.input(1)
         along = rank(scale.type) == 1
         if along and self.axis < 0:

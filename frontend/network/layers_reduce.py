@@ -92,8 +92,7 @@ class ITopKLayer(ILayer):
     axes = OneAxisMask(0, "axis")
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
-        if not self.record.imported:
-            self._check(ir.input(0))
+        self._check(ir.input(0))
         return super().emit(ir)
 
     def _check(self, x: SSAValue) -> None:
@@ -117,7 +116,7 @@ class ILRNLayer(ILayer):
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
         size = self.window_size
-        if not self.record.imported and not (size % 2 and 1 <= size <= LONGEST_WINDOW):
+        if not (size % 2 and 1 <= size <= LONGEST_WINDOW):
             raise InvalidModelError(f"{self.name}: the window is odd and from 1 to {LONGEST_WINDOW}, got {size}")
         return super().emit(ir)
 

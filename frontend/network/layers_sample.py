@@ -70,8 +70,7 @@ class IResizeLayer(ILayer):
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
         made = super().emit(ir)
-        if not self.record.imported:
-            self._check(made[0])
+        self._check(made[0])
         return made
 
     def _check(self, result: SSAValue) -> None:

@@ -32,7 +32,7 @@ class IConstantLayer(ILayer):
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
         array, shape = self.weights.numpy(), list(self.shape or ())
-        if array.dtype == np.bool_ and not self.record.imported:
+        if array.dtype == np.bool_:
             raise InvalidModelError(f"{self.name}: constants are not Bool; convert Int32 ones by an identity layer")
         count = int(np.prod(shape, dtype=np.int64))
         if count != array.size:
@@ -53,8 +53,6 @@ class IFillLayer(ILayer):
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
         if self.operation is not FillOperation.LINSPACE:
             raise UnsupportedError(f"{self.name}: a fill with {self.operation.name}; only LINSPACE is there")
-        if self.record.imported:
-            return super().emit(ir)
         shape, alpha, beta = (ir.maybe_input(k) for k in range(3))
         element = DataType.INT32 if self.record.output_types.get(0) is DataType.INT32 else DataType.FLOAT
         if alpha is None and beta is None:

@@ -21,8 +21,8 @@ from mlirt.frontend.network.settings import (
     FloatSetting,
     IntSetting,
     Setting,
-    deprecated,
 )
+from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.dims import Dims
 from mlirt.tensorrt.layer_enums import LayerType, PaddingMode, PoolingType
 from mlirt.tensorrt.weights import Weights, as_weights
@@ -46,7 +46,7 @@ class WindowLayer(ILayer):
 
     @property
     def padding_nd(self) -> Dims | None:
-        return self.pre_padding
+        return None if self.pre_padding is None else Dims(self.pre_padding)
 
     @padding_nd.setter
     def padding_nd(self, padding: Sequence[int]) -> None:
@@ -78,8 +78,6 @@ class KernelLayer(WindowLayer):
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
         assert self.OP is not None
-        if self.record.imported:
-            return super().emit(ir)
         x = ir.input(0)
         kernel = ir.maybe_input(1)
         if kernel is None:
@@ -114,7 +112,7 @@ class IPoolingLayer(WindowLayer):
     """The largest or the average of each window (features 1.26a to 1.26d)."""
 
     OP, KIND, TYPE = PoolingOp, "Pooling", LayerType.POOLING
-    type = EnumSetting(PoolingType.MAX, "kind")  # pyright: ignore[reportIncompatibleMethodOverride]  (TensorRT's name)
+    type = EnumSetting(PoolingType.MAX, "kind")  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]  (TensorRT's name)
     window_size_nd = DimsSetting("window")
     blend_factor = FloatSetting(0.0, "blend_factor")
     average_count_excludes_padding = BoolSetting(True, "average_count_excludes_padding")
@@ -122,7 +120,7 @@ class IPoolingLayer(WindowLayer):
 
     def properties(self) -> dict[str, object]:
         found = super().properties()
-        if "stride" not in found and "window" in found and not self.record.imported:
+        if "stride" not in found and "window" in found:
             found["stride"] = found["window"]
         return found
 

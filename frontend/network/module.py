@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Attribute, Region, SSAValue
 
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.registry import register_dialects
@@ -66,4 +66,8 @@ def _result(emission: Emission, tensor: ITensor) -> SSAValue:
 
 
 def _names(tensors: Sequence[ITensor]) -> ArrayAttr[DictionaryAttr]:
-    return ArrayAttr(DictionaryAttr({"trt.name": StringAttr(tensor.name)}) for tensor in tensors)
+    squeeze: dict[str, Attribute] = {"trt.squeezed": UnitAttr()}
+    return ArrayAttr(
+        DictionaryAttr({"trt.name": StringAttr(tensor.name)} | (squeeze if tensor.squeezed else {}))
+        for tensor in tensors
+    )

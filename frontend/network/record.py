@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation
 
+    from mlirt.dialects.weights import WeightStore
     from mlirt.frontend.network.graph import NetworkGraph
     from mlirt.frontend.network.layer import ILayer
     from mlirt.frontend.network.tensor import ITensor
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class LayerRecord:
-    """A layer. `foreign` has what an imported op says and TensorRT has no words for, `template` an op taken whole."""
+    """A layer. One that was imported has its op as `template`, whose weights are in `store`; `edited` are settings
+    that differ from it, and `foreign` properties for which TensorRT has no words.
+    """
 
     graph: NetworkGraph
     layer_class: type[ILayer]
@@ -28,7 +31,8 @@ class LayerRecord:
     outputs: list[ITensor] = field(default_factory=list["ITensor"])
     foreign: dict[str, Attribute] = field(default_factory=dict[str, "Attribute"])
     template: Operation | None = None
-    imported: bool = False
+    store: WeightStore | None = None
+    edited: set[str] = field(default_factory=set[str])
     precision: DataType | None = None
     output_types: dict[int, DataType] = field(default_factory=dict[int, "DataType"])
 

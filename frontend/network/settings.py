@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.errors import UnsupportedError
+from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.dims import Dims, DimsHW, Permutation
 from mlirt.tensorrt.enumeration import Enumeration
 
@@ -52,6 +52,7 @@ class Setting(Generic[Value]):
             self._check(accepted)
         layer.record.settings[self.name] = accepted
         layer.record.foreign.pop(self.prop or "", None)
+        layer.record.edited.add(self.name)
         layer.record.changed()
 
     def accepted(self, value: Any) -> Value:
@@ -157,9 +158,4 @@ class Deprecated2d:
         setattr(layer, self._now, DimsHW(value))
 
     def _warn(self) -> None:
-        deprecated(self._now)
-
-
-def deprecated(now: str) -> None:
-    """Warn the caller of a deprecated name."""
-    warnings.warn(f"Use {now} instead.", DeprecationWarning, stacklevel=4)
+        deprecated(self._now, level=4)

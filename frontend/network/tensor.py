@@ -19,7 +19,11 @@ ALL_FORMATS = (1 << len(TensorFormat)) - 1
 
 
 class ITensor:
-    """A tensor (feature 2.7). Its shape and type follow from the layers before it, those of an input are given."""
+    """A tensor (feature 2.7). Its shape and type follow from the layers before it, those of an input are given.
+
+    `formulas` are the lengths of an imported input, by axis, that are expressions of names; a `squeezed` output comes
+    to the caller without its dimensions of length 1; the op of an imported layer already has the `implied_name`.
+    """
 
     def __init__(
         self, graph: NetworkGraph, name: str, producer: LayerRecord | None = None, shape: Iterable[int] | None = None
@@ -30,6 +34,9 @@ class ITensor:
         self.given_shape = None if shape is None else Dims(shape)
         self.given_dtype: DataType | None = None
         self.dimension_names: dict[int, str] = {}
+        self.formulas: dict[int, str] = {}
+        self.squeezed = False
+        self.implied_name = ""
         self.range: tuple[float, float] | None = None
         self._location = TensorLocation.DEVICE
         self._formats = ALL_FORMATS
@@ -60,6 +67,7 @@ class ITensor:
         if self.given_shape is None:
             raise TypeError(f"{self.name}: only the shape of a network's input can be set")
         self.given_shape = Dims(shape)
+        self.formulas.clear()
         self.graph.start_again()
 
     @property

@@ -1,7 +1,8 @@
 """mlirt: an open inference compiler and runtime.
 
 `compile` turns a trained network into an engine, `load` opens a saved plan file; both give an object with `run` and
-`save`. Names are resolved on first use, so that importing the package costs nothing.
+`save`. TensorRT's Python names are here as well (`mlirt.tensorrt`): `import mlirt as trt`. Names are resolved on first
+use, so that importing the package costs nothing.
 """
 
 from importlib import import_module
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from mlirt.builder.tactics.timing_cache import TimingCache
     from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, MlirtError, PlanError, UnsupportedError
     from mlirt.runtime.engine import Engine, load
+    from mlirt.tensorrt import *  # noqa: F403  (checkers alone read this)
 
 _HOMES = {
     "compile": "mlirt.builder.compile",
@@ -44,6 +46,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'mlirt' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    tensorrt = import_module("mlirt.tensorrt")
+    if name == "tensorrt":
+        return tensorrt
+    try:
+        return getattr(tensorrt, name)
+    except AttributeError:
+        raise AttributeError(f"module 'mlirt' has no attribute {name!r}") from None

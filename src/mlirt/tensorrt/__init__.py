@@ -1,1 +1,343 @@
-"""TensorRT's Python names (8.5): what `import mlirt as trt` offers besides its own; found on first use."""
+"""TensorRT's Python names (8.5): what `import mlirt as trt` offers besides its own.
+
+Names are resolved on first use, so that importing costs nothing. The packages of this folder are the words that
+network, builder and runtime share: enumerations, dimensions, weights, loggers.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlirt.builder.api.builder import Builder
+    from mlirt.builder.api.builder_config import IBuilderConfig
+    from mlirt.builder.api.optimization_profile import IOptimizationProfile
+    from mlirt.builder.calibration.calibrators import (
+        CalibrationAlgoType,
+        IInt8Calibrator,
+        IInt8EntropyCalibrator,
+        IInt8EntropyCalibrator2,
+        IInt8LegacyCalibrator,
+        IInt8MinMaxCalibrator,
+    )
+    from mlirt.builder.tactics.algorithm_selector import AlgorithmSelector as IAlgorithmSelector
+    from mlirt.builder.tactics.timing_cache import TimingCache as ITimingCache
+    from mlirt.frontend.network.conditionals import (
+        IConditionLayer,
+        IIfConditional,
+        IIfConditionalBoundaryLayer,
+        IIfConditionalInputLayer,
+        IIfConditionalOutputLayer,
+    )
+    from mlirt.frontend.network.definition import INetworkDefinition
+    from mlirt.frontend.network.layer import ILayer
+    from mlirt.frontend.network.layers_index import IGatherLayer, INonZeroLayer, IOneHotLayer, IScatterLayer
+    from mlirt.frontend.network.layers_move import (
+        IConcatenationLayer,
+        IPaddingLayer,
+        IShapeLayer,
+        IShuffleLayer,
+        ISliceLayer,
+    )
+    from mlirt.frontend.network.layers_pointwise import (
+        IActivationLayer,
+        IElementWiseLayer,
+        IIdentityLayer,
+        IParametricReLULayer,
+        IScaleLayer,
+        ISelectLayer,
+        IUnaryLayer,
+    )
+    from mlirt.frontend.network.layers_product import IEinsumLayer, IFullyConnectedLayer, IMatrixMultiplyLayer
+    from mlirt.frontend.network.layers_quantize import IDequantizeLayer, IQuantizeLayer
+    from mlirt.frontend.network.layers_reduce import ILRNLayer, IReduceLayer, ISoftMaxLayer, ITopKLayer
+    from mlirt.frontend.network.layers_rest import IAssertionLayer, IRaggedSoftMaxLayer
+    from mlirt.frontend.network.layers_sample import IGridSampleLayer, IResizeLayer
+    from mlirt.frontend.network.layers_source import IConstantLayer, IFillLayer
+    from mlirt.frontend.network.layers_window import IConvolutionLayer, IDeconvolutionLayer, IPoolingLayer
+    from mlirt.frontend.network.loops import (
+        IIteratorLayer,
+        ILoop,
+        ILoopBoundaryLayer,
+        ILoopOutputLayer,
+        IRecurrenceLayer,
+        ITripLimitLayer,
+    )
+    from mlirt.frontend.network.onnx_parser import ErrorCode, OnnxParser, ParserError
+    from mlirt.frontend.network.tensor import ITensor
+    from mlirt.runtime.api.cuda_engine import ICudaEngine
+    from mlirt.runtime.api.engine_inspector import EngineInspector
+    from mlirt.runtime.api.execution_context import IExecutionContext
+    from mlirt.runtime.api.host_memory import IHostMemory
+    from mlirt.runtime.api.output_allocator import IOutputAllocator
+    from mlirt.runtime.api.profiler import IProfiler, Profiler
+    from mlirt.runtime.api.runtime import Runtime
+    from mlirt.tensorrt.aliases import ResizeMode, SliceMode, bool, float16, float32, int8, int32, uint8
+    from mlirt.tensorrt.build_enums import (
+        BuilderFlag,
+        DeviceType,
+        EngineCapability,
+        MemoryPoolType,
+        NetworkDefinitionCreationFlag,
+        PreviewFeature,
+        ProfilingVerbosity,
+        QuantizationFlag,
+        TacticSource,
+        WeightsRole,
+    )
+    from mlirt.tensorrt.data_types import DataType, nptype
+    from mlirt.tensorrt.dims import Dims, Dims2, Dims3, Dims4, DimsHW, Permutation, volume
+    from mlirt.tensorrt.error_recorder import ErrorCodeTRT, IErrorRecorder
+    from mlirt.tensorrt.layer_enums import (
+        ActivationType,
+        BoundingBoxFormat,
+        ElementWiseOperation,
+        FillOperation,
+        GatherMode,
+        InterpolationMode,
+        LayerType,
+        LoopOutput,
+        MatrixOperation,
+        PaddingMode,
+        PoolingType,
+        ReduceOperation,
+        ResizeCoordinateTransformation,
+        ResizeRoundMode,
+        ResizeSelector,
+        RNNDirection,
+        RNNGateType,
+        RNNInputMode,
+        RNNOperation,
+        SampleMode,
+        ScaleMode,
+        ScatterMode,
+        TopKOperation,
+        TripLimit,
+        UnaryOperation,
+    )
+    from mlirt.tensorrt.logger import ILogger, Logger, Severity
+    from mlirt.tensorrt.refusals import (
+        CaffeParser,
+        PluginField,
+        PluginFieldCollection,
+        Refitter,
+        UffParser,
+        get_plugin_registry,
+        init_libnvinfer_plugins,
+    )
+    from mlirt.tensorrt.run_enums import LayerInformationFormat, TensorFormat, TensorIOMode, TensorLocation
+    from mlirt.tensorrt.weights import Weights
+
+# The module of each name.
+_HOMES = {
+    "mlirt.builder.api.builder": "Builder",
+    "mlirt.builder.api.builder_config": "IBuilderConfig",
+    "mlirt.builder.api.optimization_profile": "IOptimizationProfile",
+    "mlirt.builder.calibration.calibrators": (
+        "CalibrationAlgoType IInt8Calibrator IInt8EntropyCalibrator IInt8EntropyCalibrator2 IInt8LegacyCalibrator "
+        "IInt8MinMaxCalibrator"
+    ),
+    "mlirt.frontend.network.conditionals": (
+        "IConditionLayer IIfConditional IIfConditionalBoundaryLayer IIfConditionalInputLayer IIfConditionalOutputLayer"
+    ),
+    "mlirt.frontend.network.definition": "INetworkDefinition",
+    "mlirt.frontend.network.layer": "ILayer",
+    "mlirt.frontend.network.layers_index": "IGatherLayer INonZeroLayer IOneHotLayer IScatterLayer",
+    "mlirt.frontend.network.layers_move": "IConcatenationLayer IPaddingLayer IShapeLayer IShuffleLayer ISliceLayer",
+    "mlirt.frontend.network.layers_pointwise": (
+        "IActivationLayer IElementWiseLayer IIdentityLayer IParametricReLULayer IScaleLayer ISelectLayer IUnaryLayer"
+    ),
+    "mlirt.frontend.network.layers_product": "IEinsumLayer IFullyConnectedLayer IMatrixMultiplyLayer",
+    "mlirt.frontend.network.layers_quantize": "IDequantizeLayer IQuantizeLayer",
+    "mlirt.frontend.network.layers_reduce": "ILRNLayer IReduceLayer ISoftMaxLayer ITopKLayer",
+    "mlirt.frontend.network.layers_rest": "IAssertionLayer IRaggedSoftMaxLayer",
+    "mlirt.frontend.network.layers_sample": "IGridSampleLayer IResizeLayer",
+    "mlirt.frontend.network.layers_source": "IConstantLayer IFillLayer",
+    "mlirt.frontend.network.layers_window": "IConvolutionLayer IDeconvolutionLayer IPoolingLayer",
+    "mlirt.frontend.network.loops": (
+        "IIteratorLayer ILoop ILoopBoundaryLayer ILoopOutputLayer IRecurrenceLayer ITripLimitLayer"
+    ),
+    "mlirt.frontend.network.onnx_parser": "ErrorCode OnnxParser ParserError",
+    "mlirt.frontend.network.tensor": "ITensor",
+    "mlirt.runtime.api.cuda_engine": "ICudaEngine",
+    "mlirt.runtime.api.engine_inspector": "EngineInspector",
+    "mlirt.runtime.api.execution_context": "IExecutionContext",
+    "mlirt.runtime.api.host_memory": "IHostMemory",
+    "mlirt.runtime.api.output_allocator": "IOutputAllocator",
+    "mlirt.runtime.api.profiler": "IProfiler Profiler",
+    "mlirt.runtime.api.runtime": "Runtime",
+    "mlirt.tensorrt.aliases": "ResizeMode SliceMode bool float16 float32 int32 int8 uint8",
+    "mlirt.tensorrt.build_enums": (
+        "BuilderFlag DeviceType EngineCapability MemoryPoolType NetworkDefinitionCreationFlag PreviewFeature "
+        "ProfilingVerbosity QuantizationFlag TacticSource WeightsRole"
+    ),
+    "mlirt.tensorrt.data_types": "DataType nptype",
+    "mlirt.tensorrt.dims": "Dims Dims2 Dims3 Dims4 DimsHW Permutation volume",
+    "mlirt.tensorrt.error_recorder": "ErrorCodeTRT IErrorRecorder",
+    "mlirt.tensorrt.layer_enums": (
+        "ActivationType BoundingBoxFormat ElementWiseOperation FillOperation GatherMode InterpolationMode LayerType "
+        "LoopOutput MatrixOperation PaddingMode PoolingType RNNDirection RNNGateType RNNInputMode RNNOperation "
+        "ReduceOperation ResizeCoordinateTransformation ResizeRoundMode ResizeSelector SampleMode ScaleMode "
+        "ScatterMode TopKOperation TripLimit UnaryOperation"
+    ),
+    "mlirt.tensorrt.logger": "ILogger Logger Severity",
+    "mlirt.tensorrt.refusals": (
+        "CaffeParser PluginField PluginFieldCollection Refitter UffParser get_plugin_registry init_libnvinfer_plugins"
+    ),
+    "mlirt.tensorrt.run_enums": "LayerInformationFormat TensorFormat TensorIOMode TensorLocation",
+    "mlirt.tensorrt.weights": "Weights",
+}
+# The names that mlirt's own classes have here.
+_RENAMED = {
+    "ITimingCache": ("mlirt.builder.tactics.timing_cache", "TimingCache"),
+    "IAlgorithmSelector": ("mlirt.builder.tactics.algorithm_selector", "AlgorithmSelector"),
+}
+_PLACES = {name: (home, name) for home, names in _HOMES.items() for name in names.split()} | _RENAMED
+
+__all__ = [
+    "ActivationType",
+    "BoundingBoxFormat",
+    "Builder",
+    "BuilderFlag",
+    "CaffeParser",
+    "CalibrationAlgoType",
+    "DataType",
+    "DeviceType",
+    "Dims",
+    "Dims2",
+    "Dims3",
+    "Dims4",
+    "DimsHW",
+    "ElementWiseOperation",
+    "EngineCapability",
+    "EngineInspector",
+    "ErrorCode",
+    "ErrorCodeTRT",
+    "FillOperation",
+    "GatherMode",
+    "IActivationLayer",
+    "IAlgorithmSelector",
+    "IAssertionLayer",
+    "IBuilderConfig",
+    "IConcatenationLayer",
+    "IConditionLayer",
+    "IConstantLayer",
+    "IConvolutionLayer",
+    "ICudaEngine",
+    "IDeconvolutionLayer",
+    "IDequantizeLayer",
+    "IEinsumLayer",
+    "IElementWiseLayer",
+    "IErrorRecorder",
+    "IExecutionContext",
+    "IFillLayer",
+    "IFullyConnectedLayer",
+    "IGatherLayer",
+    "IGridSampleLayer",
+    "IHostMemory",
+    "IIdentityLayer",
+    "IIfConditional",
+    "IIfConditionalBoundaryLayer",
+    "IIfConditionalInputLayer",
+    "IIfConditionalOutputLayer",
+    "IInt8Calibrator",
+    "IInt8EntropyCalibrator",
+    "IInt8EntropyCalibrator2",
+    "IInt8LegacyCalibrator",
+    "IInt8MinMaxCalibrator",
+    "IIteratorLayer",
+    "ILRNLayer",
+    "ILayer",
+    "ILogger",
+    "ILoop",
+    "ILoopBoundaryLayer",
+    "ILoopOutputLayer",
+    "IMatrixMultiplyLayer",
+    "INetworkDefinition",
+    "INonZeroLayer",
+    "IOneHotLayer",
+    "IOptimizationProfile",
+    "IOutputAllocator",
+    "IPaddingLayer",
+    "IParametricReLULayer",
+    "IPoolingLayer",
+    "IProfiler",
+    "IQuantizeLayer",
+    "IRaggedSoftMaxLayer",
+    "IRecurrenceLayer",
+    "IReduceLayer",
+    "IResizeLayer",
+    "IScaleLayer",
+    "IScatterLayer",
+    "ISelectLayer",
+    "IShapeLayer",
+    "IShuffleLayer",
+    "ISliceLayer",
+    "ISoftMaxLayer",
+    "ITensor",
+    "ITimingCache",
+    "ITopKLayer",
+    "ITripLimitLayer",
+    "IUnaryLayer",
+    "InterpolationMode",
+    "LayerInformationFormat",
+    "LayerType",
+    "Logger",
+    "LoopOutput",
+    "MatrixOperation",
+    "MemoryPoolType",
+    "NetworkDefinitionCreationFlag",
+    "OnnxParser",
+    "PaddingMode",
+    "ParserError",
+    "Permutation",
+    "PluginField",
+    "PluginFieldCollection",
+    "PoolingType",
+    "PreviewFeature",
+    "Profiler",
+    "ProfilingVerbosity",
+    "QuantizationFlag",
+    "RNNDirection",
+    "RNNGateType",
+    "RNNInputMode",
+    "RNNOperation",
+    "ReduceOperation",
+    "Refitter",
+    "ResizeCoordinateTransformation",
+    "ResizeMode",
+    "ResizeRoundMode",
+    "ResizeSelector",
+    "Runtime",
+    "SampleMode",
+    "ScaleMode",
+    "ScatterMode",
+    "Severity",
+    "SliceMode",
+    "TacticSource",
+    "TensorFormat",
+    "TensorIOMode",
+    "TensorLocation",
+    "TopKOperation",
+    "TripLimit",
+    "UffParser",
+    "UnaryOperation",
+    "Weights",
+    "WeightsRole",
+    "bool",
+    "float16",
+    "float32",
+    "get_plugin_registry",
+    "init_libnvinfer_plugins",
+    "int8",
+    "int32",
+    "nptype",
+    "uint8",
+    "volume",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'mlirt.tensorrt' has no attribute {name!r}")
+    home, own = _PLACES[name]
+    return getattr(import_module(home), own)

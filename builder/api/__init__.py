@@ -1,0 +1,1 @@
+"""Building by TensorRT's names: builder, its configuration, shape profiles."""

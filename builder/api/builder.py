@@ -1,0 +1,138 @@
+"""Builder: makes networks, configurations and engines (features 2.1, 2.15, 3.1 to 3.3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from mlirt.builder.api.builder_config import IBuilderConfig
+from mlirt.builder.api.network_build import network_plan
+from mlirt.builder.api.optimization_profile import IOptimizationProfile
+from mlirt.builder.compile import gpu_is_here
+from mlirt.errors import MlirtError, UnsupportedError
+from mlirt.frontend.network.definition import INetworkDefinition
+from mlirt.runtime.api.host_memory import IHostMemory
+from mlirt.tensorrt.build_enums import NetworkDefinitionCreationFlag
+from mlirt.tensorrt.deprecation import deprecated
+from mlirt.tensorrt.reporting import Reporter
+
+if TYPE_CHECKING:
+    from mlirt.runtime.api.cuda_engine import ICudaEngine
+    from mlirt.tensorrt.error_recorder import IErrorRecorder
+    from mlirt.tensorrt.logger import ILogger
+
+_EXPLICIT = 1 << NetworkDefinitionCreationFlag.EXPLICIT_BATCH
+
+
+class Builder:
+    """The way from a network to an engine; what it has to say goes to the logger."""
+
+    def __init__(self, logger: ILogger) -> None:
+        self._reporter = Reporter(logger)
+        self.max_threads = 1
+        self.gpu_allocator: Any = None
+
+    @property
+    def logger(self) -> ILogger:
+        return self._reporter.logger
+
+    @property
+    def error_recorder(self) -> IErrorRecorder | None:
+        return self._reporter.recorder
+
+    @error_recorder.setter
+    def error_recorder(self, recorder: IErrorRecorder | None) -> None:
+        self._reporter.recorder = recorder
+
+    def create_network(self, flags: int = 0) -> INetworkDefinition:
+        """A network without layers; raises `UnsupportedError` without the flag EXPLICIT_BATCH (feature 2.17)."""
+        if not flags & _EXPLICIT:
+            raise UnsupportedError(
+                "networks with an implicit batch are not supported: "
+                "create_network(1 << int(NetworkDefinitionCreationFlag.EXPLICIT_BATCH)), and give inputs their batch"
+            )
+        network = INetworkDefinition(self.logger)
+        network.error_recorder = self.error_recorder
+        return network
+
+    def create_builder_config(self) -> IBuilderConfig:
+        return IBuilderConfig(self._reporter)
+
+    def create_optimization_profile(self) -> IOptimizationProfile:
+        return IOptimizationProfile()
+
+    def build_serialized_network(self, network: INetworkDefinition, config: IBuilderConfig) -> IHostMemory | None:
+        """The plan of a network; None, with the reason in the log, where it cannot be built (feature 3.1)."""
+        try:
+            return IHostMemory(network_plan(network, config, self._reporter))
+        except MlirtError as error:
+            self._reporter.error("builder.py::buildSerializedNetwork", error)
+            return None
+
+    def build_engine(self, network: INetworkDefinition, config: IBuilderConfig) -> ICudaEngine | None:
+        """The engine of a network, or None (deprecated, feature 3.2)."""
+        deprecated("build_serialized_network")
+        plan = self.build_serialized_network(network, config)
+        if plan is None:
+            return None
+        from mlirt.runtime.api.runtime import Runtime
+
+        return Runtime(self.logger).deserialize_cuda_engine(plan)
+
+    def is_network_supported(self, network: INetworkDefinition, config: IBuilderConfig) -> bool:
+        """Whether each layer is complete and right; the first that is not is in the log (feature 2.15)."""
+        from mlirt.dialects.context import RtContext
+        from mlirt.frontend.network.module import network_module
+
+        try:
+            network_module(network, RtContext())
+        except MlirtError as error:
+            self._reporter.error("builder.py::isNetworkSupported", error)
+            return False
+        return True
+
+    def reset(self) -> None:
+        """Forget the error recorder and the allocator."""
+        self._reporter.recorder = None
+        self.gpu_allocator = None
+
+    @property
+    def max_batch_size(self) -> int:
+        deprecated("the batch dimension of the inputs")
+        return 1
+
+    @max_batch_size.setter
+    def max_batch_size(self, size: int) -> None:
+        deprecated("the batch dimension of the inputs")
+        self._reporter.warning("max_batch_size means nothing for networks with an explicit batch")
+
+    @property
+    def platform_has_tf32(self) -> bool:
+        """Whether there is a GPU here: ours run on architectures that have TF32 (feature 4.13)."""
+        return gpu_is_here()
+
+    @property
+    def platform_has_fast_fp16(self) -> bool:
+        """Whether there is a GPU here; a CPU computes half precision by way of float32."""
+        return gpu_is_here()
+
+    @property
+    def platform_has_fast_int8(self) -> bool:
+        """Whether there is a GPU here, or a CPU that multiplies bytes."""
+        from mlirt.builder.host import cpu_target
+
+        return gpu_is_here() or any("vnni" in feature for feature in cpu_target().features)
+
+    @property
+    def max_DLA_batch_size(self) -> int:
+        return 0
+
+    @property
+    def num_DLA_cores(self) -> int:
+        return 0
+
+    def __enter__(self) -> Self:
+        deprecated("del")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is to be given back."""

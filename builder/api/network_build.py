@@ -1,0 +1,118 @@
+"""From a network of layers and a configuration to the bytes of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from mlirt.builder.compile import gpu_is_here
+from mlirt.builder.profiles import Profile, pinned_shapes
+from mlirt.builder.tactics.tuning import tuning
+from mlirt.builder.usual_sizes import name_usual_sizes
+from mlirt.dialects.context import RtContext
+from mlirt.errors import InvalidInputError, InvalidModelError
+from mlirt.frontend.network.module import network_module
+from mlirt.runtime.plan_file import plan_bytes
+from mlirt.tensorrt.build_enums import BuilderFlag
+
+if TYPE_CHECKING:
+    from mlirt.builder.api.builder_config import IBuilderConfig
+    from mlirt.builder.api.optimization_profile import IOptimizationProfile
+    from mlirt.frontend.network.definition import INetworkDefinition
+    from mlirt.runtime.plan_file import Plan
+    from mlirt.tensorrt.reporting import Reporter
+
+TARGETS = ("auto", "cpu", "cuda")
+
+
+def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: Reporter) -> bytes:
+    """The plan; the network stays as it is and can be built again (feature 3.16)."""
+    target = _target(config.target)
+    profiles = config.optimization_profiles
+    _check_profiles(network, profiles)
+    ctx = RtContext()
+    module = network_module(network, ctx, _pinned(network, profiles))
+    name_usual_sizes(module, profiles[0].shapes if profiles else {})
+
+    def progress(text: str, done: int, total: int) -> None:
+        reporter.info(text if total <= 1 else f"{text} ({done} of {total})")
+
+    from mlirt.builder.build import build_plan
+
+    name, precision = network.name or "network", precision_of(config, target)
+    if target == "cpu":
+        return _with_profiles(build_plan(module, ctx, target, precision, progress, name=name), config)
+    iterations = {"calls": config.avg_timing_iterations, "rounds": config.min_timing_iterations}
+    heuristic = config.get_flag(BuilderFlag.ENABLE_TACTIC_HEURISTIC)
+    cache = None if config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE) else config.get_timing_cache()
+    with tuning(cache, config.algorithm_selector, heuristic=heuristic, **iterations) as choice:
+        plan = build_plan(module, ctx, target, precision, progress, name=name, tuning=choice)
+    return _with_profiles(plan, config)
+
+
+def precision_of(config: IBuilderConfig, target: str) -> str:
+    """What the flags permit, as `mlirt.compile` names it."""
+    if config.get_flag(BuilderFlag.FP16):
+        return "fp16"
+    return "tf32" if config.get_flag(BuilderFlag.TF32) and target == "cuda" else "fp32"
+
+
+def _target(target: str) -> str:
+    if target not in TARGETS:
+        raise InvalidInputError(f"target {target!r} is not known; expected one of {', '.join(TARGETS)}")
+    return ("cuda" if gpu_is_here() else "cpu") if target == "auto" else target
+
+
+def _check_profiles(network: INetworkDefinition, profiles: Sequence[IOptimizationProfile]) -> None:
+    dynamic = [one.name for one in network.graph.inputs if -1 in one.shape]
+    if dynamic and not profiles:
+        raise InvalidModelError(
+            "Network has dynamic or shape inputs, but no optimization profile has been defined. "
+            f"(inputs {', '.join(dynamic)})"
+        )
+    for index, profile in enumerate(profiles):
+        for name in dynamic:
+            if name not in profile.shapes:
+                raise InvalidModelError(f"{name}: optimization profile {index} is missing the shapes of this input")
+
+
+def _pinned(network: INetworkDefinition, profiles: Sequence[IOptimizationProfile]) -> dict[str, list[int | str]]:
+    """The shapes of inputs where dimensions that no profile leaves a choice have become numbers."""
+    if not profiles:
+        return {}
+    from mlirt.dialects.tensor_types import dims
+    from mlirt.frontend.network.emission import input_type
+
+    own: dict[str, list[int | str]] = {}
+    for one in network.graph.inputs:
+        lengths = dims(input_type(one))
+        own[one.name] = [length if isinstance(length, int) else str(length) for length in lengths]
+    return pinned_shapes(_widest(profiles), own)
+
+
+def _widest(profiles: Sequence[IOptimizationProfile]) -> dict[str, Profile]:
+    """For each input one profile that covers all."""
+    widest: dict[str, Profile] = {}
+    for profile in profiles:
+        for name, one in profile.shapes.items():
+            known = widest.get(name, one)
+            low = tuple(map(min, zip(known.smallest, one.smallest, strict=True)))
+            high = tuple(map(max, zip(known.largest, one.largest, strict=True)))
+            widest[name] = Profile(low, known.usual, high)
+    return widest
+
+
+def _with_profiles(plan: Plan, config: IBuilderConfig) -> bytes:
+    manifest = dict(plan.manifest_json)
+    manifest["profiles"] = [_record(profile.shapes) for profile in config.optimization_profiles]
+    verbosity = config.profiling_verbosity.name
+    info = cast("Mapping[str, object]", manifest.get("info", {}))
+    manifest["info"] = {**info, "profiling_verbosity": verbosity}
+    return plan_bytes(manifest, plan.sections, plan.weights)
+
+
+def _record(shapes: Mapping[str, Profile]) -> dict[str, dict[str, list[int]]]:
+    return {
+        name: {"min": list(one.smallest), "opt": list(one.usual), "max": list(one.largest)}
+        for name, one in shapes.items()
+    }

@@ -1,0 +1,106 @@
+"""Takes a module in the `trt` dialect into a network: each op becomes a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.interpreter import entry_function, input_names, output_names, squeezed_outputs
+from mlirt.dialects.locations import name_of
+from mlirt.dialects.tensor_names import tensor_names
+from mlirt.dialects.tensor_types import dims, element_name, element_of
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.weights import WeightStore
+from mlirt.errors import InvalidModelError
+from mlirt.frontend.network.imported_op import outer_values
+from mlirt.frontend.network.layer import ILayer, settings_of
+from mlirt.frontend.network.layer_classes import ImportedLayer, layer_class_of
+from mlirt.frontend.network.layers_pointwise import IIdentityLayer
+from mlirt.frontend.network.tensor import ITensor
+from mlirt.tensorrt.data_types import data_type
+from mlirt.tensorrt.dims import Dims
+from mlirt.tensorrt.weights import Weights
+
+if TYPE_CHECKING:
+    from mlirt.frontend.network.definition import INetworkDefinition
+
+
+def adopt(module: ModuleOp, store: WeightStore, network: INetworkDefinition) -> None:
+    """Append the layers of `func.func @main`; its inputs become inputs of the network, its results outputs."""
+    function = entry_function(module)
+    values: dict[SSAValue, ITensor] = {}
+    _adopt_inputs(function, network, values)
+    names = tensor_names(module)
+    for op in function.body.block.ops:
+        if isinstance(op, ReturnOp):
+            _mark_outputs(function, op, network, values)
+        else:
+            _adopt_op(op, store, network, values, [names.get(result, "") for result in op.results])
+
+
+def _adopt_inputs(function: FuncOp, network: INetworkDefinition, values: dict[SSAValue, ITensor]) -> None:
+    for name, argument in zip(input_names(function), function.body.block.args, strict=True):
+        lengths = dims(argument.type)
+        shape = [length if isinstance(length, int) else -1 for length in lengths]
+        if network.graph.is_taken(name):
+            raise InvalidModelError(f"the network has an input or output {name!r} already")
+        tensor = network.add_input(name, data_type(element_name(element_of(argument.type))), shape)
+        tensor.formulas = {axis: str(length) for axis, length in enumerate(lengths) if not isinstance(length, int)}
+        tensor.dimension_names = dict(tensor.formulas)
+        values[argument] = tensor
+
+
+def _adopt_op(
+    op: Operation,
+    store: WeightStore,
+    network: INetworkDefinition,
+    values: dict[SSAValue, ITensor],
+    names: Sequence[str],
+) -> None:
+    inputs = [values[value] for value in outer_values(op)]
+    layer = network.graph.add(layer_class_of(op), inputs, len(op.results), template=op, store=store)
+    if not isinstance(op, ConstantOp):
+        layer.name = name_of(op)
+    _read_settings(layer, op, store)
+    for output, name, result in zip(layer.record.outputs, names, op.results, strict=True):
+        output.name = output.implied_name = name or output.name
+        values[result] = output
+
+
+def _read_settings(layer: ILayer, op: Operation, store: WeightStore) -> None:
+    """What the layer shows of its op; properties for which TensorRT has no words are kept aside."""
+    record = layer.record
+    if isinstance(op, ConstantOp):
+        array = op.array(store)
+        record.settings["shape"] = Dims(array.shape)
+        if array.size == 0 or element_name(element_of(op.output.type)) in _WEIGHTS:
+            record.settings["weights"] = Weights(array)
+        return
+    if isinstance(layer, ImportedLayer):
+        return
+    for setting in settings_of(type(layer)):
+        if setting.prop in op.properties:
+            try:
+                record.settings[setting.name] = setting.from_property(op.properties[setting.prop])
+            except (KeyError, ValueError):
+                record.foreign[setting.prop] = op.properties[setting.prop]
+
+
+_WEIGHTS = frozenset({"float32", "float16", "int8", "int32", "bool", "uint8", "bfloat16", "int64"})
+
+
+def _mark_outputs(
+    function: FuncOp, last: ReturnOp, network: INetworkDefinition, values: dict[SSAValue, ITensor]
+) -> None:
+    squeezed = squeezed_outputs(function)
+    for name, value, bare in zip(output_names(function), last.operands, squeezed, strict=True):
+        tensor = values[value]
+        if tensor.is_network_input or tensor.is_network_output:
+            tensor = network.graph.add(IIdentityLayer, [tensor]).get_output(0)
+        tensor.name = name
+        tensor.squeezed = bare
+        network.mark_output(tensor)

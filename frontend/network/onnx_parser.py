@@ -1,0 +1,143 @@
+"""OnnxParser: an ONNX model into a network (features 11.1 to 11.6, 11.11, 11.12)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlirt.dialects.context import RtContext
+from mlirt.errors import MlirtError, UnsupportedError
+from mlirt.frontend.network.adoption import adopt
+from mlirt.tensorrt.enumeration import Enumeration
+from mlirt.tensorrt.reporting import Reporter
+
+if TYPE_CHECKING:
+    from mlirt.frontend.network.definition import INetworkDefinition
+    from mlirt.tensorrt.logger import ILogger
+
+
+class ErrorCode(Enumeration):
+    """What a parser stumbled over."""
+
+    SUCCESS = 0
+    INTERNAL_ERROR = 1
+    MEM_ALLOC_FAILED = 2
+    MODEL_DESERIALIZE_FAILED = 3
+    INVALID_VALUE = 4
+    INVALID_GRAPH = 5
+    INVALID_NODE = 6
+    UNSUPPORTED_GRAPH = 7
+    UNSUPPORTED_NODE = 8
+
+
+class ParserError:
+    """Why a model could not be read."""
+
+    def __init__(self, error: MlirtError) -> None:
+        self._error = error
+
+    def code(self) -> ErrorCode:
+        return ErrorCode.UNSUPPORTED_NODE if isinstance(self._error, UnsupportedError) else ErrorCode.INVALID_GRAPH
+
+    def desc(self) -> str:
+        """The text, which names the node."""
+        return str(self._error)
+
+    def node(self) -> int:
+        """-1: the text names the node."""
+        return -1
+
+    def file(self) -> str:
+        return "onnx_parser.py"
+
+    def func(self) -> str:
+        return "parse"
+
+    def line(self) -> int:
+        return 0
+
+    def __str__(self) -> str:
+        return f"In node {self.node()} ({self.func()}): {self.code().name}: {self.desc()}"
+
+    __repr__ = __str__
+
+
+class OnnxParser:
+    """Appends the layers of models to a network; returns False, and keeps the error, for what it cannot read."""
+
+    def __init__(self, network: INetworkDefinition, logger: ILogger) -> None:
+        self._network = network
+        self._reporter = Reporter(logger)
+        self._errors: list[ParserError] = []
+
+    def parse(self, model: bytes | bytearray | memoryview, path: str | os.PathLike[str] | None = None) -> bool:
+        """Read a model from its bytes; `path` is its file where weights lie beside it."""
+        return self._parse(Path(path) if path is not None and Path(path).is_file() else bytes(model))
+
+    def parse_with_weight_descriptors(self, model: bytes | bytearray | memoryview) -> bool:
+        """The same as `parse`."""
+        return self._parse(bytes(model))
+
+    def parse_from_file(self, path: str | os.PathLike[str]) -> bool:
+        """Read a model from its file."""
+        return self._parse(Path(path))
+
+    def _parse(self, model: bytes | Path) -> bool:
+        from mlirt.frontend.onnx.importer import import_model
+
+        ctx = RtContext()
+        try:
+            adopt(import_model(model, ctx), ctx.weights, self._network)
+        except MlirtError as error:
+            self._errors.append(ParserError(error))
+            self._reporter.error("onnx_parser.py::parse", error)
+            return False
+        return True
+
+    def supports_operator(self, op_name: str) -> bool:
+        """Whether nodes of an op type can be read."""
+        from mlirt.frontend.onnx.handlers import supported_ops
+
+        return ("", op_name) in supported_ops()
+
+    def supports_model(
+        self, model: bytes | bytearray | memoryview, path: str | os.PathLike[str] | None = None
+    ) -> tuple[bool, Sequence[tuple[list[int], bool]]]:
+        """Whether a model can be read, and runs of its nodes with whether their op types can."""
+        from mlirt.frontend.onnx.importer import import_model
+        from mlirt.frontend.onnx.model_reader import read_model
+
+        source = Path(path) if path is not None and Path(path).is_file() else bytes(model)
+        try:
+            proto, _ = read_model(source)
+            known = [self.supports_operator(node.op_type) for node in proto.graph.node]
+            if all(known):
+                import_model(source, RtContext())
+        except MlirtError as error:
+            self._errors.append(ParserError(error))
+            return False, []
+        return all(known), _runs(known)
+
+    @property
+    def num_errors(self) -> int:
+        return len(self._errors)
+
+    def get_error(self, index: int) -> ParserError:
+        """An error; raises `IndexError` where there is none."""
+        return self._errors[index]
+
+    def clear_errors(self) -> None:
+        self._errors.clear()
+
+
+def _runs(known: Sequence[bool]) -> list[tuple[list[int], bool]]:
+    """Neighbours with the same answer, together."""
+    runs: list[tuple[list[int], bool]] = []
+    for index, fits in enumerate(known):
+        if runs and runs[-1][1] == fits:
+            runs[-1][0].append(index)
+        else:
+            runs.append(([index], fits))
+    return runs

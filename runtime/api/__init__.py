@@ -1,0 +1,1 @@
+"""Running by TensorRT's names: runtime, engine, execution context, inspector, profiler."""

@@ -1,0 +1,75 @@
+"""The shapes that a caller gave the inputs of an engine, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mlirt.errors import InvalidInputError, MlirtError
+from mlirt.runtime.api.engine_tensors import EngineTensor, profile_shapes
+from mlirt.runtime.expressions import ExpressionError, evaluate
+from mlirt.runtime.manifest import Manifest
+from mlirt.runtime.shape_binding import bind_symbols
+from mlirt.tensorrt.dims import Dims
+
+
+class BoundShapes:
+    """The shape of each input: its own where it is not dynamic, else what was set."""
+
+    def __init__(self, manifest: Manifest, tensors: Mapping[str, EngineTensor]) -> None:
+        self.profile = 0
+        self._manifest = manifest
+        self._tensors = tensors
+        self._given = {name: tuple(one.shape) for name, one in tensors.items() if one.is_input and -1 not in one.shape}
+
+    def set(self, name: str, shape: tuple[int, ...]) -> None:
+        """Raise `InvalidInputError` where an input has another rank, or the profile another range."""
+        tensor = self._tensors.get(name)
+        if tensor is None or not tensor.is_input:
+            raise InvalidInputError(f"the engine has no input {name!r}")
+        if len(shape) != len(tensor.shape):
+            raise InvalidInputError(f"{name}: engineDims.nbDims == dims.nbDims: expected {tensor.shape}, got {shape}")
+        for axis, (length, own) in enumerate(zip(shape, tensor.shape, strict=True)):
+            if own not in (-1, length):
+                raise InvalidInputError(f"{name}: Static dimension mismatch at index {axis}: {length}, expected {own}")
+        self._check_profile(name, shape)
+        self._given[name] = shape
+
+    def _check_profile(self, name: str, shape: tuple[int, ...]) -> None:
+        ranges = profile_shapes(self._manifest, self.profile, name)
+        if not ranges:
+            return
+        low, _, high = ranges
+        for axis, (least, length, most) in enumerate(zip(low, shape, high, strict=True)):
+            if not least <= length <= most:
+                raise InvalidInputError(
+                    f"{name}: Supplied binding shapes {list(shape)} exceed min ~ max range at index {axis}, "
+                    f"maximum shape in profile is {most}, minimum shape in profile is {least}"
+                )
+
+    def missing(self) -> list[str]:
+        """The inputs without a shape."""
+        return [name for name, one in self._tensors.items() if one.is_input and name not in self._given]
+
+    def shape_of(self, name: str) -> Dims:
+        """The lengths of a tensor; -1 where something is still to be set, or the run decides."""
+        if name in self._given:
+            return Dims(self._given[name])
+        if self._tensors[name].is_input or self.missing():
+            return Dims(self._tensors[name].shape)
+        values = self._symbols()
+        shape = next(one.shape for one in self._manifest.outputs if one.name == name)
+        lengths: list[int] = []
+        for dim in shape:
+            try:
+                lengths.append(evaluate(dim, values))
+            except (ExpressionError, KeyError):
+                lengths.append(-1)
+        return Dims(lengths)
+
+    def _symbols(self) -> dict[str, int]:
+        shapes = [self._given[one.name] for one in self._manifest.inputs]
+        try:
+            values = bind_symbols(self._manifest, shapes, {})
+        except MlirtError:
+            return {}
+        return {name: value for name, value in values.items() if name not in self._manifest.sizes}

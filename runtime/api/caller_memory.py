@@ -1,0 +1,50 @@
+"""Memory of the caller, by address: on the host for an engine on the CPU, on the device for one on a GPU."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlirt.errors import InvalidInputError
+from mlirt.runtime.host_memory import address_of
+
+
+def read(kind: str, address: int, dtype: np.dtype[np.generic], shape: Sequence[int], stream: int) -> np.ndarray:
+    """The array at an address; on a device, once what is on the stream is done, a copy of it."""
+    count = int(np.prod(shape, dtype=np.int64))
+    size = count * dtype.itemsize
+    if kind != "cuda":
+        return _view(address, size).view(dtype).reshape(tuple(shape))
+    from mlirt.runtime.cuda_driver import open_driver
+
+    array = np.empty(tuple(shape), dtype)
+    if size:
+        driver = open_driver()
+        driver.activate()
+        driver.copy_to_host(address_of(array), address, size, stream)
+        driver.synchronize(stream)
+    return array
+
+
+def write(kind: str, address: int, array: np.ndarray, stream: int) -> None:
+    """Put an array at an address."""
+    contiguous = np.ascontiguousarray(array)
+    if not contiguous.nbytes:
+        return
+    if kind != "cuda":
+        _view(address, contiguous.nbytes)[:] = contiguous.reshape(-1).view(np.uint8)
+        return
+    from mlirt.runtime.cuda_driver import open_driver
+
+    driver = open_driver()
+    driver.activate()
+    driver.copy_to_device(address, address_of(contiguous), contiguous.nbytes, stream)
+    driver.synchronize(stream)
+
+
+def _view(address: int, size: int) -> np.ndarray:
+    if not address and size:
+        raise InvalidInputError("the address of a tensor is 0")
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address)) if size else np.empty(0, np.uint8)

@@ -1,0 +1,202 @@
+"""ICudaEngine: a loaded plan by TensorRT's names (features 12.10, 12.18, 13.1 to 13.14)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn, Self
+
+from mlirt.errors import InvalidInputError, UnsupportedError
+from mlirt.runtime.api.engine_inspector import EngineInspector
+from mlirt.runtime.api.engine_tensors import EngineTensor, engine_tensors, profile_shapes
+from mlirt.runtime.api.execution_context import IExecutionContext
+from mlirt.runtime.api.host_memory import IHostMemory
+from mlirt.runtime.plan_file import plan_bytes
+from mlirt.tensorrt.build_enums import EngineCapability, ProfilingVerbosity
+from mlirt.tensorrt.data_types import DataType
+from mlirt.tensorrt.deprecation import deprecated
+from mlirt.tensorrt.dims import Dims
+from mlirt.tensorrt.run_enums import TensorFormat, TensorIOMode, TensorLocation
+
+if TYPE_CHECKING:
+    from mlirt.runtime.engine import Engine
+    from mlirt.tensorrt.error_recorder import IErrorRecorder
+    from mlirt.tensorrt.reporting import Reporter
+
+
+class ICudaEngine:
+    """An engine, on a GPU or on the CPU. Tensors have a name and, in the old methods, an index."""
+
+    def __init__(self, engine: Engine, reporter: Reporter) -> None:
+        self.engine = engine
+        self.reporter = reporter
+        self.manifest = engine.plan.manifest
+        self.tensors = engine_tensors(self.manifest)
+        self.tensor_names = list(self.tensors)
+
+    @property
+    def error_recorder(self) -> IErrorRecorder | None:
+        return self.reporter.recorder
+
+    @error_recorder.setter
+    def error_recorder(self, recorder: IErrorRecorder | None) -> None:
+        self.reporter.recorder = recorder
+
+    @property
+    def name(self) -> str:
+        return self.engine.name
+
+    @property
+    def num_io_tensors(self) -> int:
+        return len(self.tensors)
+
+    @property
+    def num_layers(self) -> int:
+        return len(self.engine.layers)
+
+    @property
+    def num_optimization_profiles(self) -> int:
+        return max(1, len(self.manifest.profiles))
+
+    @property
+    def has_implicit_batch_dimension(self) -> bool:
+        return False
+
+    @property
+    def max_batch_size(self) -> int:
+        return 1
+
+    @property
+    def refittable(self) -> bool:
+        return False
+
+    @property
+    def engine_capability(self) -> EngineCapability:
+        return EngineCapability.STANDARD
+
+    @property
+    def tactic_sources(self) -> int:
+        """0: no library is used."""
+        return 0
+
+    @property
+    def profiling_verbosity(self) -> ProfilingVerbosity:
+        return ProfilingVerbosity[str(self.manifest.info.get("profiling_verbosity", "DETAILED"))]
+
+    def get_tensor_name(self, index: int) -> str:
+        return self.tensor_names[index]
+
+    def get_tensor_mode(self, name: str) -> TensorIOMode:
+        """NONE for a name that is no input or output."""
+        return self.tensors[name].mode if name in self.tensors else TensorIOMode.NONE
+
+    def get_tensor_shape(self, name: str) -> Dims:
+        """The lengths, -1 where the shapes of a run decide."""
+        return Dims(self.tensor(name).shape)
+
+    def get_tensor_dtype(self, name: str) -> DataType:
+        return self.tensor(name).dtype
+
+    def get_tensor_location(self, name: str) -> TensorLocation:
+        """DEVICE: shapes as well are read where the other tensors lie."""
+        self.tensor(name)
+        return TensorLocation.DEVICE
+
+    def get_tensor_format(self, name: str) -> TensorFormat:
+        self.tensor(name)
+        return TensorFormat.LINEAR
+
+    def get_tensor_format_desc(self, name: str) -> str:
+        kinds = {DataType.FLOAT: "FP32", DataType.HALF: "FP16"}
+        dtype = self.get_tensor_dtype(name)
+        return f"Row major linear {kinds.get(dtype, dtype.name)} format (kLINEAR)"
+
+    def get_tensor_bytes_per_component(self, name: str) -> int:
+        return self.tensor(name).dtype.itemsize
+
+    def get_tensor_components_per_element(self, name: str) -> int:
+        """-1: linear tensors have no vectors."""
+        self.tensor(name)
+        return -1
+
+    def get_tensor_vectorized_dim(self, name: str) -> int:
+        """-1: linear tensors have no vectors."""
+        self.tensor(name)
+        return -1
+
+    def get_tensor_profile_shape(self, name: str, profile_index: int) -> list[Dims]:
+        """The smallest, usual and largest shape of an input."""
+        self.tensor(name)
+        return profile_shapes(self.manifest, profile_index, name)
+
+    def is_shape_inference_io(self, name: str) -> bool:
+        """False: no input must be known before a run."""
+        self.tensor(name)
+        return False
+
+    def create_execution_context(self) -> IExecutionContext:
+        return IExecutionContext(self)
+
+    def create_execution_context_without_device_memory(self) -> NoReturn:
+        """Not supported."""
+        raise UnsupportedError("a context always has memory of its own: use create_execution_context")
+
+    def create_engine_inspector(self) -> EngineInspector:
+        return EngineInspector(self)
+
+    def serialize(self) -> IHostMemory:
+        """The plan."""
+        plan = self.engine.plan
+        return IHostMemory(plan_bytes(plan.manifest_json, plan.sections, plan.weights))
+
+    def tensor(self, name: str) -> EngineTensor:
+        """A tensor; raises `InvalidInputError` for a name that is none."""
+        if name not in self.tensors:
+            raise InvalidInputError(f"the engine has no tensor {name!r}; its tensors are {', '.join(self.tensors)}")
+        return self.tensors[name]
+
+    @property
+    def num_bindings(self) -> int:
+        """Deprecated; profiles share their bindings."""
+        deprecated("num_io_tensors")
+        return len(self.tensors)
+
+    def get_binding_name(self, index: int) -> str:
+        deprecated("get_tensor_name")
+        return self.tensor_names[index]
+
+    def get_binding_index(self, name: str) -> int:
+        """-1 for a name that is no tensor."""
+        deprecated("get_tensor_name")
+        return self.tensor_names.index(name) if name in self.tensors else -1
+
+    def get_binding_shape(self, index: int | str) -> Dims:
+        deprecated("get_tensor_shape")
+        return self.get_tensor_shape(self._named(index))
+
+    def get_binding_dtype(self, index: int | str) -> DataType:
+        deprecated("get_tensor_dtype")
+        return self.get_tensor_dtype(self._named(index))
+
+    def binding_is_input(self, index: int | str) -> bool:
+        deprecated("get_tensor_mode")
+        return self.tensor(self._named(index)).is_input
+
+    def get_profile_shape(self, profile_index: int, binding: int | str) -> list[Dims]:
+        deprecated("get_tensor_profile_shape")
+        return self.get_tensor_profile_shape(self._named(binding), profile_index)
+
+    def _named(self, binding: int | str) -> str:
+        return binding if isinstance(binding, str) else self.tensor_names[binding]
+
+    def __getitem__(self, index: int | str) -> str | int:
+        """The name of an index, the index of a name (deprecated)."""
+        return self.get_binding_index(index) if isinstance(index, str) else self.get_binding_name(index)
+
+    def __len__(self) -> int:
+        return len(self.tensors)
+
+    def __enter__(self) -> Self:
+        deprecated("del")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is to be given back."""

@@ -1,0 +1,225 @@
+"""IExecutionContext: runs an engine on memory of the caller (features 12.7 to 12.15, 13.2 to 13.21)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import numpy as np
+
+from mlirt.errors import InvalidInputError, MlirtError, UnsupportedError
+from mlirt.runtime.api.bound_shapes import BoundShapes
+from mlirt.runtime.api.caller_memory import read, write
+from mlirt.runtime.data_types import numpy_dtype
+from mlirt.tensorrt.build_enums import ProfilingVerbosity
+from mlirt.tensorrt.deprecation import deprecated
+from mlirt.tensorrt.dims import Dims
+
+if TYPE_CHECKING:
+    from mlirt.runtime.api.cuda_engine import ICudaEngine
+    from mlirt.runtime.api.output_allocator import IOutputAllocator
+    from mlirt.runtime.api.profiler import IProfiler
+
+_ALIGNMENT = 256
+
+
+class IExecutionContext:
+    """One user of an engine. Addresses are of device memory for an engine on a GPU, of host memory for one on the CPU.
+
+    A run copies inputs and outputs between the caller's memory and the engine's, and is over when the call returns,
+    whatever stream it is given. What is wrong with a run goes to the log, and the call returns False.
+    """
+
+    def __init__(self, engine: ICudaEngine) -> None:
+        self.engine = engine
+        self.name = ""
+        self.profiler: IProfiler | None = None
+        self.enqueue_emits_profile = True
+        self.debug_sync = False
+        self.persistent_cache_limit = 0
+        self.temporary_allocator: Any = None
+        self.nvtx_verbosity = ProfilingVerbosity.LAYER_NAMES_ONLY
+        self._context = engine.engine.create_execution_context()
+        self._shapes = BoundShapes(engine.manifest, engine.tensors)
+        self._addresses: dict[str, int] = {}
+        self._arrays: dict[str, np.ndarray] = {}
+        self._allocators: dict[str, IOutputAllocator] = {}
+        self._event = 0
+        self._last_feeds: dict[str, np.ndarray] | None = None
+
+    @property
+    def active_optimization_profile(self) -> int:
+        return self._shapes.profile
+
+    @active_optimization_profile.setter
+    def active_optimization_profile(self, profile: int) -> None:
+        deprecated("set_optimization_profile_async")
+        self.set_optimization_profile_async(profile, 0)
+
+    def set_optimization_profile_async(self, profile_index: int, stream_handle: int) -> bool:
+        """Check shapes against another profile from now on."""
+        if not 0 <= profile_index < self.engine.num_optimization_profiles:
+            return self._failed("setOptimizationProfileAsync", f"there is no optimization profile {profile_index}")
+        self._shapes.profile = profile_index
+        return True
+
+    def set_input_shape(self, name: str, shape: Iterable[int]) -> bool:
+        """The shape of an input in the next runs; False where the engine or the profile does not allow it."""
+        try:
+            self._shapes.set(name, tuple(int(length) for length in shape))
+        except MlirtError as error:
+            return self._failed("setInputShape", error)
+        return True
+
+    def get_tensor_shape(self, name: str) -> Dims:
+        """The lengths, as far as the shapes of the inputs settle them; -1 for the others."""
+        self.engine.tensor(name)
+        return self._shapes.shape_of(name)
+
+    def get_tensor_strides(self, name: str) -> Dims:
+        """Elements from one position to the next, for each axis."""
+        lengths = [max(length, 1) for length in self.get_tensor_shape(name)]
+        return Dims(int(np.prod(lengths[axis + 1 :])) for axis in range(len(lengths)))
+
+    def infer_shapes(self) -> list[str]:
+        """The inputs whose shapes are still to be set (feature 12.13)."""
+        return self._shapes.missing()
+
+    @property
+    def all_binding_shapes_specified(self) -> bool:
+        return not self._shapes.missing()
+
+    @property
+    def all_shape_inputs_specified(self) -> bool:
+        return True
+
+    def get_max_output_size(self, name: str) -> int:
+        """The bytes that an output takes at most, as far as the shapes of the inputs settle it; else -1."""
+        lengths = self.get_tensor_shape(name)
+        if -1 in lengths:
+            return -1
+        return int(np.prod(lengths, dtype=np.int64)) * self.engine.tensor(name).dtype.itemsize
+
+    def set_tensor_address(self, name: str, memory: int | np.ndarray) -> bool:
+        """Where a tensor lies; for an engine on the CPU a C-contiguous NumPy array will do (mlirt's own)."""
+        if name not in self.engine.tensors:
+            return self._failed("setTensorAddress", f"the engine has no tensor {name!r}")
+        if isinstance(memory, np.ndarray):
+            if not memory.flags.c_contiguous or self.engine.engine.target == "cuda":
+                return self._failed("setTensorAddress", f"{name}: needs a C-contiguous array and an engine on the CPU")
+            self._arrays[name] = memory
+            memory = memory.ctypes.data
+        self._addresses[name] = int(memory)
+        return True
+
+    def get_tensor_address(self, name: str) -> int:
+        """0 where none is set."""
+        self.engine.tensor(name)
+        return self._addresses.get(name, 0)
+
+    def set_output_allocator(self, name: str, output_allocator: IOutputAllocator | None) -> bool:
+        """Ask an allocator for the memory of an output in each run; None for none."""
+        if name not in self.engine.tensors or self.engine.tensor(name).is_input:
+            return self._failed("setOutputAllocator", f"the engine has no output {name!r}")
+        if output_allocator is None:
+            self._allocators.pop(name, None)
+        else:
+            self._allocators[name] = output_allocator
+        return True
+
+    def get_output_allocator(self, name: str) -> IOutputAllocator | None:
+        return self._allocators.get(name)
+
+    def set_input_consumed_event(self, event: int) -> bool:
+        """Record a CUDA event in each run once the inputs may be changed; False where there is no GPU."""
+        self._event = event
+        return self._context.set_input_consumed_event(event or None)
+
+    def get_input_consumed_event(self) -> int:
+        return self._event
+
+    def execute_async_v3(self, stream_handle: int) -> bool:
+        """Run on the memory that `set_tensor_address` gave (feature 13.2)."""
+        try:
+            self._run(self._addresses, stream_handle)
+        except MlirtError as error:
+            return self._failed("enqueueV3", error)
+        return True
+
+    def execute_v2(self, bindings: Sequence[int]) -> bool:
+        """Run on a list of addresses, inputs first, in the order of the engine (feature 13.3)."""
+        return self.execute_async_v2(bindings, 0)
+
+    def execute_async_v2(self, bindings: Sequence[int], stream_handle: int, input_consumed: Any = None) -> bool:
+        """As `execute_v2`."""
+        names = self.engine.tensor_names
+        if len(bindings) < len(names):
+            return self._failed("enqueueV2", f"expected {len(names)} bindings, got {len(bindings)}")
+        try:
+            self._run(dict(zip(names, map(int, bindings), strict=False)), stream_handle)
+        except MlirtError as error:
+            return self._failed("enqueueV2", error)
+        return True
+
+    def _run(self, addresses: dict[str, int], stream: int) -> None:
+        missing = self._shapes.missing()
+        if missing:
+            raise InvalidInputError(f"allInputShapesSpecified(routine): the shape of {missing[0]!r} is not set")
+        for name in self.engine.tensor_names:
+            if not addresses.get(name) and name not in self._allocators and 0 not in self._shapes.shape_of(name):
+                raise InvalidInputError(f"the address of {name!r} is not set")
+        kind = self.engine.engine.target
+        feeds: dict[str, np.ndarray] = {}
+        for tensor in self.engine.manifest.inputs:
+            dtype, shape = numpy_dtype(tensor.dtype), self._shapes.shape_of(tensor.name)
+            feeds[tensor.name] = read(kind, addresses.get(tensor.name, 0), dtype, shape, stream)
+        for name, array in self._context.run(feeds).items():
+            write(kind, self._place(name, array, addresses.get(name, 0)), array, stream)
+        self._last_feeds = feeds
+        if self.enqueue_emits_profile:
+            self.report_to_profiler()
+
+    def _place(self, name: str, array: np.ndarray, address: int) -> int:
+        allocator = self._allocators.get(name)
+        if allocator is None:
+            return address
+        given = allocator.reallocate_output(name, address, max(array.nbytes, 1), _ALIGNMENT)
+        if not given:
+            raise InvalidInputError(f"the output allocator gave no memory for {name!r}")
+        allocator.notify_shape(name, Dims(array.shape))
+        return int(given)
+
+    def report_to_profiler(self) -> bool:
+        """Run the layers of the last run one by one and tell the profiler their times (features 17.6, 17.7)."""
+        if self.profiler is None or self._last_feeds is None:
+            return False
+        for layer, milliseconds in self._context.profile(self._last_feeds):
+            self.profiler.report_layer_time(layer, milliseconds)
+        return True
+
+    def execute(self, batch_size: int, bindings: Sequence[int]) -> NoReturn:
+        """Not supported: it is for an implicit batch."""
+        raise UnsupportedError("execute is for networks with an implicit batch: use execute_v2")
+
+    def execute_async(self, batch_size: int, bindings: Sequence[int], stream_handle: int) -> NoReturn:
+        """Not supported: it is for an implicit batch."""
+        raise UnsupportedError("execute_async is for networks with an implicit batch: use execute_async_v3")
+
+    def set_binding_shape(self, binding: int, shape: Iterable[int]) -> bool:
+        deprecated("set_input_shape")
+        return self.set_input_shape(self.engine.tensor_names[binding], shape)
+
+    def get_binding_shape(self, binding: int) -> Dims:
+        deprecated("get_tensor_shape")
+        return self.get_tensor_shape(self.engine.tensor_names[binding])
+
+    def _failed(self, where: str, error: Exception | str) -> bool:
+        self.engine.reporter.error(f"execution_context.py::{where}", error)
+        return False
+
+    def __enter__(self) -> Self:
+        deprecated("del")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is to be given back."""

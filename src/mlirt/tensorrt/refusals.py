@@ -1,0 +1,57 @@
+"""What TensorRT 8.5 has and mlirt has not: each says so when it is made."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from mlirt.errors import UnsupportedError
+from mlirt.tensorrt.logger import ILogger, Severity
+
+
+class _Refused:
+    """Raises `UnsupportedError`."""
+
+    INSTEAD: ClassVar[str]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise UnsupportedError(f"{type(self).__name__} is not supported: {self.INSTEAD}")
+
+
+class CaffeParser(_Refused):
+    """A parser of a format that nobody writes any more."""
+
+    INSTEAD = "it was removed from TensorRT; convert the model to ONNX"
+
+
+class UffParser(_Refused):
+    """A parser of a format that nobody writes any more."""
+
+    INSTEAD = "it was removed from TensorRT; convert the model to ONNX"
+
+
+class Refitter(_Refused):
+    """Changes the weights of an engine."""
+
+    INSTEAD = "build the engine again with the new weights; kernels come from the cache"
+
+
+class PluginField(_Refused):
+    """A parameter of a plugin."""
+
+    INSTEAD = "there are no plugins; express the layer by others"
+
+
+class PluginFieldCollection(PluginField):
+    """The parameters of a plugin."""
+
+
+def get_plugin_registry() -> Any:
+    """Raises `UnsupportedError`."""
+    raise UnsupportedError("there are no plugins; express the layer by others")
+
+
+def init_libnvinfer_plugins(logger: ILogger | None, namespace: str) -> bool:
+    """False, with a warning: there are no plugins to register, and a network that needs none goes on."""
+    if logger is not None:
+        logger.log(Severity.WARNING, "there are no plugins to register")
+    return False

@@ -1,0 +1,63 @@
+"""TensorRT's names are all there, cost nothing until they are used, and have TensorRT's numbers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import mlirt
+import mlirt as trt
+from mlirt.errors import UnsupportedError
+
+
+@pytest.mark.parametrize("name", mlirt.tensorrt.__all__)
+def test_name_is_found_in_both_places(name: str) -> None:
+    assert getattr(mlirt, name) is getattr(mlirt.tensorrt, name)
+
+
+def test_import_is_free() -> None:
+    heavy = ("numpy", "xdsl", "onnx", "numba", "mlirt.frontend", "mlirt.builder", "mlirt.runtime", "mlirt.tensorrt")
+    script = f"import sys, mlirt; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'IUnknownLayer'"):
+        _ = mlirt.IUnknownLayer
+
+
+def test_layer_types_and_methods() -> None:
+    """A1: `LayerType` has 45 values, a network 46 methods that add something."""
+    assert [int(kind) for kind in trt.LayerType] == list(range(45))
+    assert len([name for name in dir(trt.INetworkDefinition) if name.startswith("add_")]) == 46
+
+
+def test_enumerations_print_and_count_as_tensorrts() -> None:
+    assert str(trt.DataType.HALF) == "DataType.HALF"
+    assert repr(trt.DataType.HALF) == "<DataType.HALF: 1>"
+    assert 1 << int(trt.BuilderFlag.TF32) == 128
+    assert trt.SampleMode.DEFAULT is trt.SampleMode.STRICT_BOUNDS
+    assert trt.EngineCapability.SAFE_GPU is trt.EngineCapability.SAFETY
+    assert trt.ProfilingVerbosity.VERBOSE is trt.ProfilingVerbosity.DETAILED
+    assert len(trt.BuilderFlag) == 15
+
+
+def test_helpers_of_row_2_20() -> None:
+    assert trt.volume((2, 3, 4)) == 24
+    assert trt.nptype(trt.DataType.HALF).__name__ == "float16"
+    assert trt.float32 is trt.DataType.FLOAT
+    assert trt.bool is trt.DataType.BOOL
+    assert trt.int8.itemsize == 1
+    assert trt.ResizeMode is trt.InterpolationMode
+    assert trt.SliceMode is trt.SampleMode
+    assert trt.Logger.ERROR is trt.Logger.Severity.ERROR
+
+
+@pytest.mark.parametrize("name", ["UffParser", "CaffeParser", "Refitter", "PluginField", "get_plugin_registry"])
+def test_what_is_not_there_says_so(name: str) -> None:
+    """Row 11.15 among others."""
+    with pytest.raises(UnsupportedError):
+        getattr(trt, name)()
