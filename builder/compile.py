@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from mlirt.builder.tactics.algorithm_selector import AlgorithmSelector
     from mlirt.builder.tactics.timing_cache import TimingCache
+    from mlirt.frontend.onnx.graph_inputs import Shapes
     from mlirt.runtime.engine import EngineLike
 
     ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | onnx.ModelProto"
@@ -36,7 +37,7 @@ def compile(
     precision: str = "fp32",
     profiles: Profiles | None = None,
     *,
-    input_shapes: Mapping[str, Sequence[int | str]] | None = None,
+    input_shapes: Shapes | None = None,
     constants: Mapping[str, Array] | None = None,
     progress: Progress | None = None,
     dump_phases: str | os.PathLike[str] | None = None,
@@ -53,7 +54,8 @@ def compile(
     precision: "fp32"; "tf32", which lets the matrix units of a GPU read float32 with 10 bits of mantissa; or "fp16",
         which permits half precision. A CPU computes in float32 all the same.
     profiles: for inputs with dynamic dimensions, (min, opt, max) shapes; dimensions without a choice become constants.
-    input_shapes: other dimensions for inputs: numbers, or names and expressions for dynamic ones.
+    input_shapes: other dimensions for inputs: numbers, or names and expressions for dynamic ones. For a sequence the
+        shape of each item, whose input then is called `name[0]`, `name[1]`, ..; None for an optional without a value.
     constants: values for inputs that then are built in.
     progress: called with a text, the steps done and the steps in all.
     dump_phases: a folder for the IR after each phase, one text file a phase.
@@ -122,15 +124,15 @@ def _import(
     model: ModelSource,
     ctx: RtContext,
     profiles: Profiles | None,
-    shapes: Mapping[str, Sequence[int | str]],
+    shapes: Shapes,
     constants: Mapping[str, Array] | None,
 ) -> ModuleOp:
-    from mlirt.frontend.onnx.importer import import_model, input_dims
+    from mlirt.frontend.onnx.graph_inputs import input_dims
+    from mlirt.frontend.onnx.importer import import_model
     from mlirt.frontend.onnx.model_reader import read_model
 
     wanted = read_profiles(profiles)
     if wanted:
         proto, _ = read_model(model)
-        own = {name: shapes.get(name, dims) for name, dims in input_dims(proto).items()}
-        shapes = {**shapes, **pinned_shapes(wanted, own)}
+        shapes = {**shapes, **pinned_shapes(wanted, input_dims(proto, shapes))}
     return import_model(model, ctx, shapes, constants)

@@ -142,3 +142,33 @@ def test_blocked_quantisation_gives_onnx_s_numbers() -> None:
     assert case.model is not None
     (found,) = backend.prepare(case.model).run(list(inputs))
     np.testing.assert_array_equal(found, numpy_helper.to_array(want))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "test_identity_opt",
+        "test_if_opt",
+        "test_if_seq",
+        "test_loop13_seq",
+        "test_loop16_seq_none",
+        "test_optional_has_element_empty_optional_input",
+        "test_sequence_insert_at_front",
+        "test_sequence_map_add_1_sequence_1_tensor",
+        "test_sequence_map_extract_shapes_expanded",
+        "test_split_to_sequence_nokeepdims",
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_sequences_and_optionals_in_cases_of_onnx(case: str) -> None:
+    (found,) = [known for known in cases_of_onnx() if known.name == case]
+    prepared = backend.prepare(found.model)
+    for inputs, outputs in found.data_sets:
+        for got, want in zip(prepared.run(list(inputs)), outputs, strict=True):
+            assert isinstance(got, list) == isinstance(want, list)
+            for item, wanted in zip(_items(got), _items(want), strict=True):
+                np.testing.assert_allclose(item, wanted, rtol=1e-6)
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

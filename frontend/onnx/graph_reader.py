@@ -23,6 +23,7 @@ from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.node_order import node_label, ordered_nodes
 from mlirt.frontend.onnx.number_arrays import ABSENT, Numbers, constant_of
 from mlirt.frontend.onnx.refusals import not_supported
+from mlirt.frontend.onnx.sequences import check_sequence_inputs
 from mlirt.frontend.onnx.shape_values import propagate
 from mlirt.frontend.onnx.tensor_reader import element, read_tensor, shape_of
 
@@ -154,6 +155,7 @@ class GraphReader:
             handler = handler_for(node.domain, node.op_type, node.opset)
             if handler is None:
                 return self._expanded(node, proto)
+            check_sequence_inputs(node)
             check_narrow_inputs(node)
             results = self._arithmetic(node, handler) or _listed(handler(self.net, node))
             return with_narrow_types(node, results)

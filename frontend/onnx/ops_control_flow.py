@@ -13,6 +13,8 @@ from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.loops import LoopMaker, Trip
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node, scalar
+from mlirt.frontend.onnx.sequences import flattened, form, formed, is_tensor_value
+from mlirt.frontend.onnx.written_out_loops import written_out
 
 
 @onnx_op("If")
@@ -31,8 +33,16 @@ def if_(net: Network, node: Node) -> Sequence[Value]:
         side = net.assumed[node.name]
         assume(net, node, condition, side)
         return reader.read_branch(graphs[0] if side else graphs[1], node)
-    arms = [lambda graph=graph: reader.read_branch(graph, node) for graph in graphs]
-    return branch(net, node, condition, arms)
+    forms: list[list[Value]] = []
+
+    def arm(graph: GraphProto) -> list[Value]:
+        forms.append(reader.read_branch(graph, node))
+        if form(forms[-1]) != form(forms[0]):
+            raise net.needed(condition, f"{node.label}: the condition, as its branches give sequences that differ,")
+        return flattened(forms[-1])
+
+    results = branch(net, node, condition, [lambda graph=graph: arm(graph) for graph in graphs])
+    return formed(results, forms[0])
 
 
 @onnx_op("Loop")
@@ -55,7 +65,10 @@ def loop(net: Network, node: Node) -> Sequence[Value]:
         more, *results = GraphReader(net).read_branch(body, node, given)
         return Trip(more, results[: len(states)], results[len(states) :])
 
-    finals, collected = LoopMaker(net, node, node.optional(0), node.optional(1), states, trip).make()
+    limit, start = node.optional(0), node.optional(1)
+    if not all(map(is_tensor_value, states)):
+        return written_out(net, node, limit, start, states, trip)
+    finals, collected = LoopMaker(net, node, limit, start, states, trip).make()
     return [*finals, *collected]
 
 

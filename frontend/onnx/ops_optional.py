@@ -7,14 +7,25 @@ import numpy as np
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.sequences import MissingValue
+
+
+@onnx_op("Optional", since=15)
+def optional(net: Network, node: Node) -> Value:
+    """An optional is the value itself, or one without value."""
+    return node.optional(0) or MissingValue()
 
 
 @onnx_op("OptionalHasElement", since=15)
 def has_element(net: Network, node: Node) -> Value:
-    """A tensor is always there; an input that is left out is not."""
-    return net.constant(np.array(node.optional(0) is not None))
+    """A tensor or a sequence is always there; an input that is left out is not."""
+    value = node.optional(0)
+    return net.constant(np.array(value is not None and not isinstance(value, MissingValue)))
 
 
 @onnx_op("OptionalGetElement", since=15)
 def get_element(net: Network, node: Node) -> Value:
-    return node.input(0)
+    value = node.input(0)
+    if isinstance(value, MissingValue):
+        raise node.invalid("its optional has no value")
+    return value

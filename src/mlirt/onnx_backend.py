@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import onnx
 from onnx.backend.base import Backend, BackendRep
 
 from mlirt.errors import InvalidInputError, UnsupportedError
+from mlirt.frontend.onnx.composed_values import GivenShapes, holds_sequence, is_composed, put_together, taken_apart
 from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
 from mlirt.frontend.onnx.refusals import ValueNeededError
 from mlirt.frontend.onnx.tensor_reader import read_tensor
@@ -32,7 +33,8 @@ class MlirtBackendRep(BackendRep):
     """A model that is ready to run.
 
     Some inputs (axes, shapes, pads) steer what the network is; an engine needs them when it is built. Such a model is
-    built again for each new value of these inputs, and the engines are kept.
+    built again for each new value of these inputs, and the engines are kept. So is a model with inputs that are
+    sequences or optional, for each new number and shapes of their items.
     """
 
     def __init__(self, model: onnx.ModelProto, target: str, **options: Any) -> None:
@@ -40,13 +42,16 @@ class MlirtBackendRep(BackendRep):
         self._target = target
         self._options = options
         stored = {tensor.name for tensor in model.graph.initializer}
-        self._inputs = [value.name for value in model.graph.input if value.name not in stored]
-        self._outputs = [value.name for value in model.graph.output]
+        self._declared = [value for value in model.graph.input if value.name not in stored]
+        self._inputs = [value.name for value in self._declared]
+        self._outputs = list(model.graph.output)
         self._output_types = {value.name: value.type.tensor_type.elem_type for value in model.graph.output}
         self._steering: list[str] = []
         self._engines: dict[tuple[object, ...], EngineLike] = {}
+        if any(map(is_composed, self._declared)):
+            return
         try:
-            self._engines[()] = self._built({})
+            self._engines[()] = self._built({}, {})
         except ValueNeededError as error:
             if not error.inputs:
                 raise
@@ -58,16 +63,20 @@ class MlirtBackendRep(BackendRep):
         Inputs may be `TensorProto`s; if all are, so are the outputs. Outputs of element types that NumPy lacks always
         are, for example of 8-bit floats.
         """
-        feeds = self._feeds(inputs)
-        results = self._results(feeds)
+        feeds, shapes = self._feeds(inputs)
+        results = self._results(feeds, shapes)
         given = [value for value in (inputs.values() if isinstance(inputs, Mapping) else inputs) if value is not None]
         protos = [value for value in given if isinstance(value, onnx.TensorProto)]
         wanted, raw = len(protos) == len(given) > 0, any(value.HasField("raw_data") for value in protos)
-        return tuple(self._result(name, results[name], wanted, raw) for name in self._outputs)
+        return tuple(self._output(value, results, wanted, raw) for value in self._outputs)
 
-    def _results(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+    def _output(self, value: onnx.ValueInfoProto, results: Mapping[str, Array], as_proto: bool, raw: bool) -> Any:
+        found = put_together(value, results)
+        return found if holds_sequence(value) else self._result(value.name, found, as_proto, raw)
+
+    def _results(self, feeds: Mapping[str, Array], shapes: GivenShapes) -> Mapping[str, Array]:
         """The outputs of an engine that fits; one that was built for other inputs is built again for these."""
-        engine = self._engine(feeds)
+        engine = self._engine(feeds, shapes)
         try:
             return engine.run({name: array for name, array in feeds.items() if name not in self._steering})
         except InvalidInputError:
@@ -75,7 +84,7 @@ class MlirtBackendRep(BackendRep):
             if not more:
                 raise
             self._steering.extend(more)
-            return self._results(feeds)
+            return self._results(feeds, shapes)
 
     def _result(self, name: str, array: Array, as_proto: bool, raw: bool) -> Any:
         """An output as an array or a `TensorProto`, which holds raw bytes or elements as the inputs did."""
@@ -87,28 +96,28 @@ class MlirtBackendRep(BackendRep):
             return onnx.numpy_helper.from_array(numbers, name)
         return onnx.helper.make_tensor(name, self._output_types[name], numbers.shape, numbers.reshape(-1))
 
-    def _feeds(self, inputs: Inputs) -> dict[str, Array]:
-        if isinstance(inputs, Mapping):
-            return {name: _array(value, name) for name, value in inputs.items()}
-        if not isinstance(inputs, list | tuple):
-            inputs = [np.asarray(inputs)]
-        if len(inputs) != len(self._inputs):
-            raise InvalidInputError(f"expected {len(self._inputs)} inputs {self._inputs}, got {len(inputs)}")
-        return {
-            name: _array(value, name) for name, value in zip(self._inputs, inputs, strict=True) if value is not None
-        }
+    def _feeds(self, inputs: Inputs) -> tuple[dict[str, Array], GivenShapes]:
+        if not isinstance(inputs, Mapping):
+            if not isinstance(inputs, list | tuple):
+                inputs = [np.asarray(inputs)]
+            if len(inputs) != len(self._inputs):
+                raise InvalidInputError(f"expected {len(self._inputs)} inputs {self._inputs}, got {len(inputs)}")
+            inputs = dict(zip(self._inputs, inputs, strict=True))
+        given = {name: None if value is None else _value(value, name) for name, value in inputs.items()}
+        return taken_apart(self._declared, given)
 
-    def _engine(self, feeds: Mapping[str, Array]) -> EngineLike:
+    def _engine(self, feeds: Mapping[str, Array], shapes: GivenShapes) -> EngineLike:
         while True:
             missing = [name for name in self._steering if name not in feeds]
             if missing:
                 raise InvalidInputError(f"the input {missing[0]!r} is missing; expected {self._inputs}")
             constants = {name: feeds[name] for name in self._steering}
-            key = tuple((array.dtype.str, array.shape, array.tobytes()) for array in constants.values())
+            values = tuple((array.dtype.str, array.shape, array.tobytes()) for array in constants.values())
+            key = (*values, repr(shapes)) if shapes else values
             if key in self._engines:
                 return self._engines[key]
             try:
-                self._engines[key] = self._built(constants)
+                self._engines[key] = self._built(constants, shapes)
             except ValueNeededError as error:
                 more = [
                     name
@@ -119,10 +128,17 @@ class MlirtBackendRep(BackendRep):
                     raise
                 self._steering.extend(more)
 
-    def _built(self, constants: Mapping[str, Array]) -> EngineLike:
+    def _built(self, constants: Mapping[str, Array], shapes: GivenShapes) -> EngineLike:
         from mlirt.builder.compile import compile
 
-        return compile(self._model, self._target, constants=constants, **self._options)
+        return compile(self._model, self._target, constants=constants, input_shapes=shapes or None, **self._options)
+
+
+def _value(value: Any, name: str) -> Any:
+    """An array, a list of them for a sequence, or None."""
+    if not isinstance(value, list):
+        return _array(value, name)
+    return [_array(item, name) for item in cast("list[Any]", value)]
 
 
 def _array(value: Any, name: str) -> Array:

@@ -155,7 +155,7 @@ def test_a_node_without_a_needed_attribute() -> None:
 def test_inputs_that_are_no_tensors_are_refused() -> None:
     model = model_of([helper.make_node("Identity", ["x"], ["y"])], {"x": ("float32", [1])}, ["y"])
     model.graph.input[0].CopyFrom(helper.make_tensor_sequence_value_info("x", onnx.TensorProto.FLOAT, [1]))
-    with pytest.raises(UnsupportedError, match="it is a sequence, expected a tensor"):
+    with pytest.raises(UnsupportedError, match="is a sequence: input_shapes must say the shape of each item"):
         imported_text(model)
 
 

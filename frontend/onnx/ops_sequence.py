@@ -1,0 +1,146 @@
+"""Sequences of tensors: places must be known when the network is read, except to take one of several equal items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.trt.require import RequireOp
+from mlirt.frontend.onnx import layers
+from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.sequences import SequenceValue, sequence_input, stacked
+from mlirt.frontend.onnx.tensor_reader import element
+
+_FLOAT = 1
+LARGEST_SEQUENCE = 4096
+
+
+@onnx_op("SequenceConstruct", since=11)
+def construct(net: Network, node: Node) -> Value:
+    items = node.present()
+    if not items or any(item.element != items[0].element for item in items):
+        raise node.invalid("expected at least one item, and items of one element type")
+    return SequenceValue(items, items[0].element)
+
+
+@onnx_op("SequenceEmpty", since=11)
+def empty(net: Network, node: Node) -> Value:
+    return SequenceValue([], element(node.integer("dtype", _FLOAT), node.label))
+
+
+@onnx_op("SequenceLength", since=11)
+def length(net: Network, node: Node) -> Value:
+    return net.constant(np.array(len(sequence_input(node).items), np.int64))
+
+
+@onnx_op("SequenceInsert", since=11)
+def insert(net: Network, node: Node) -> Value:
+    sequence, item = sequence_input(node), node.input(1)
+    if sequence.items and sequence.element != item.element:
+        raise node.invalid(f"its items are {sequence.element_name}, the new one is {item.element_name}")
+    count = len(sequence.items)
+    place = _position(node, 2, count, count + 1)
+    return SequenceValue([*sequence.items[:place], item, *sequence.items[place:]], item.element)
+
+
+@onnx_op("SequenceErase", since=11)
+def erase(net: Network, node: Node) -> Value:
+    sequence = sequence_input(node)
+    count = len(sequence.items)
+    place = _position(node, 1, count - 1, count)
+    return SequenceValue([*sequence.items[:place], *sequence.items[place + 1 :]], sequence.element)
+
+
+@onnx_op("SequenceAt", since=11)
+def at(net: Network, node: Node) -> Value:
+    """An item; at a place that only the run knows items of one shape lie in one tensor, of which a row is taken."""
+    sequence, place = sequence_input(node), node.input(1)
+    items = sequence.items
+    alike = len({item.type for item in items}) == 1
+    if place.array is not None or not alike:
+        return items[_position(node, 1, 0, len(items))]
+    index, count = layers.cast(net, layers.reshape(net, place, []), "int64"), len(items)
+    zero, size = (net.constant(np.array(number, np.int64)) for number in (0, count))
+    is_negative = layers.binary(net, "less", index, zero)
+    index = layers.select(net, is_negative, layers.binary(net, "sum", index, size), index)
+    below, above = (layers.binary(net, "less", *pair) for pair in ((index, size), (net.constant(np.array(-1)), index)))
+    inside = layers.binary(net, "and", below, above)
+    net.append_at(RequireOp(net.ssa(inside), f"{node.label}: the sequence of {count} items has no such item"))
+    return net.emit("gather", [stacked(net, items), index], axis=0)
+
+
+def _position(node: Node, k: int, default: int, count: int) -> int:
+    """Input `k` as one of `count` places, counted from the front."""
+    given = node.known_integers(k, "the place in the sequence")
+    place = default if given is None else given[0]
+    if not -count <= place < count:
+        raise node.invalid(f"the place {place} does not exist; there are {count}")
+    return place % count
+
+
+@onnx_op("SplitToSequence", since=11)
+def split(net: Network, node: Node) -> Value:
+    x = node.input(0)
+    axis = node.axis("axis", 0, x.rank)
+    sizes = _sizes(node, x.dims[axis])
+    parts: list[Value] = []
+    start = 0
+    for size in sizes:
+        parts.append(layers.along(net, x, axis, start, size))
+        start += size
+    if node.optional(1) is None and not node.integer("keepdims", 1):
+        parts = [layers.squeeze(net, part, [axis]) for part in parts]
+    return SequenceValue(parts, x.element)
+
+
+def _sizes(node: Node, whole: Dim) -> list[int]:
+    """The lengths of the parts; one number stands for equal parts, of which the last may be shorter."""
+    if not isinstance(whole, int):
+        raise node.unsupported(f"the length {whole} is known only at run time, and so is the number of parts")
+    given = node.known_integers(1, "the lengths of the parts")
+    value = node.optional(1)
+    if given is not None and value is not None and value.rank:
+        if min(given, default=0) < 0 or sum(given) != whole:
+            raise node.invalid(f"the parts {given} do not make up the length {whole}")
+        return given
+    part = 1 if given is None else given[0]
+    if part < 1 or -(-whole // part) > LARGEST_SEQUENCE:
+        raise node.invalid(f"the length {whole} cannot be split into parts of {part}")
+    return [min(part, whole - start) for start in range(0, whole, part)]
+
+
+@onnx_op("ConcatFromSequence", since=11)
+def concat(net: Network, node: Node) -> Value:
+    items = list(sequence_input(node).items)
+    if not items:
+        raise node.invalid("its sequence is empty")
+    is_new = bool(node.integer("new_axis", 0))
+    axis = node.from_front(node.integer("axis"), items[0].rank + is_new)
+    if is_new:
+        items = [layers.unsqueeze(net, item, [axis]) for item in items]
+    return layers.concatenate(net, items, axis)
+
+
+@onnx_op("SequenceMap", since=17)
+def map_(net: Network, node: Node) -> Sequence[Value]:
+    """The body once for each item; further sequences give it their item at that place, tensors themselves."""
+    from mlirt.frontend.onnx.graph_reader import GraphReader
+
+    body, first, given = node.graph("body"), sequence_input(node), node.present()
+    count = len(first.items)
+    lengths = [len(value.items) for value in given if isinstance(value, SequenceValue)]
+    if len(body.input) != len(given) or set(lengths) != {count}:
+        raise node.invalid(
+            f"its body has {len(body.input)} inputs for {len(given)}, and the sequences have {lengths} items"
+        )
+    names = [value.name for value in body.input]
+    columns: list[list[Value]] = []
+    for k in range(count):
+        values = [value.items[k] if isinstance(value, SequenceValue) else value for value in given]
+        columns.append(GraphReader(net).read_branch(body, node, dict(zip(names, values, strict=True))))
+    kinds = [element(value.type.tensor_type.elem_type, node.label) for value in body.output]
+    return [SequenceValue([column[k] for column in columns], kind) for k, kind in enumerate(kinds)]
