@@ -171,4 +171,4 @@ def test_sequences_and_optionals_in_cases_of_onnx(case: str) -> None:
 
 
 def _items(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+    return list(value) if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownArgumentType]
