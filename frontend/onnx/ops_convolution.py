@@ -21,17 +21,31 @@ def convolution(net: Network, node: Node) -> Value:
     return convolve(net, node, node.input(0), node.input(1), node.optional(2))
 
 
-def convolve(net: Network, node: Node, x: Value, kernel: Value, bias: Value | None) -> Value:
-    """A convolution with the attributes of `node`; one spatial axis becomes two."""
+def convolve(net: Network, node: Node, x: Value, kernel: Value, bias: Value | None, padding: int | Value = 0) -> Value:
+    """A convolution with the attributes of `node`; one spatial axis becomes two.
+
+    Cells of padding hold `padding`; a number that only the run knows must meet explicit pads.
+    """
     sizes = _kernel_sizes(node, x, kernel)
     geometry = geometry_of(node, sizes, x.dims[2:])
+    if isinstance(padding, Value):
+        x = layers.pad(net, x, [0, 0, *geometry.pre], [0, 0, *geometry.post], "constant", padding)
+        geometry = Geometry(geometry.strides, geometry.dilations, [0] * len(sizes), [0] * len(sizes))
+        padding = 0
     if len(sizes) == 1:
-        wide = convolve_wide(net, node, _image(net, x), _image(net, kernel), bias, geometry.widened())
+        wide = convolve_wide(net, node, _image(net, x), _image(net, kernel), bias, geometry.widened(), padding)
         return layers.squeeze(net, wide, [2])
-    return convolve_wide(net, node, x, kernel, bias, geometry)
+    return convolve_wide(net, node, x, kernel, bias, geometry, padding)
 
 
-def convolve_wide(net: Network, node: Node, x: Value, kernel: Value, bias: Value | None, geometry: Geometry) -> Value:
+def has_explicit_pads(node: Node, x: Value, kernel: Value) -> bool:
+    """Whether the pads of a convolution are numbers, not what the run's shapes make of `auto_pad`."""
+    return not geometry_of(node, _kernel_sizes(node, x, kernel), x.dims[2:]).mode.startswith("same")
+
+
+def convolve_wide(
+    net: Network, node: Node, x: Value, kernel: Value, bias: Value | None, geometry: Geometry, padding_value: int = 0
+) -> Value:
     return net.emit(
         "convolution",
         [x, kernel, bias],
@@ -41,6 +55,7 @@ def convolve_wide(net: Network, node: Node, x: Value, kernel: Value, bias: Value
         post_padding=geometry.post,
         padding_mode=geometry.mode,
         num_groups=node.integer("group", 1),
+        padding_value=padding_value,
     )
 
 

@@ -30,39 +30,6 @@ def test_quantisation_is_not_folded_away() -> None:
     assert "trt.dequantize" in imported_text(model)
 
 
-@pytest.mark.parametrize("per_kernel", [False, True])
-@pytest.mark.parametrize("bias", [False, True])
-def test_quantised_convolution(per_kernel: bool, bias: bool) -> None:
-    x, kernel = (
-        small_integers(1, 3, 8, 8, high=256, dtype="uint8"),
-        small_integers(4, 3, 3, 3, low=-90, high=90, dtype="int8"),
-    )
-    scales = np.linspace(0.01, 0.02, 4, dtype=np.float32) if per_kernel else np.array(0.015, np.float32)
-    zeros = np.zeros(4, np.int8) if per_kernel else np.array(0, np.int8)
-    arrays = [x, SCALE, ZERO, kernel, scales, zeros, np.array(0.4, np.float32), np.array(120, np.uint8)]
-    extra = [small_integers(4, low=-500, high=500, dtype="int32")] if bias else []
-    model, feeds = one_node("QLinearConv", [*arrays, *extra], 10, range(1, 9), pads=[1, 1, 1, 1])
-    assert_agrees(model, feeds, rtol=0, atol=0)
-
-
-def test_quantised_product() -> None:
-    a, b = small_integers(3, 8, high=256, dtype="uint8"), small_integers(8, 5, high=256, dtype="uint8", seed=1)
-    arrays = [a, SCALE, ZERO, b, SCALE, ZERO, np.array(1.0, np.float32), ZERO]
-    assert_agrees(*one_node("QLinearMatMul", arrays, 10, range(1, 8)), rtol=0, atol=0)
-
-
-@pytest.mark.parametrize("depth", [8, 700])
-def test_integer_products_are_exact(depth: int) -> None:
-    a, b = small_integers(3, depth, high=256, dtype="uint8"), small_integers(depth, 5, high=256, dtype="uint8", seed=1)
-    zeros = [np.array(7, np.uint8), np.array(3, np.uint8)]
-    assert_agrees(*one_node("MatMulInteger", [a, b, *zeros], 10, (1, 2, 3)), rtol=0, atol=0)
-
-
-def test_integer_convolution() -> None:
-    x, kernel = small_integers(1, 3, 6, 6, high=256, dtype="uint8"), small_integers(4, 3, 3, 3, high=256, dtype="uint8")
-    assert_agrees(*one_node("ConvInteger", [x, kernel, np.array(9, np.uint8)], 10, (1, 2)), rtol=0, atol=0)
-
-
 def test_dynamic_quantisation() -> None:
     model, feeds = one_node("DynamicQuantizeLinear", [numbers(3, 4) + 0.3], 11, outputs=3)
     for got, want in zip(run_reference(model, feeds), run_onnxruntime(model, feeds), strict=True):
