@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import onnx
     from xdsl.dialects.builtin import ModuleOp
 
+    from mlirt.builder.calibration.ranges_for_build import CalibrationLike, Range
     from mlirt.builder.tactics.algorithm_selector import AlgorithmSelector
     from mlirt.builder.tactics.timing_cache import TimingCache
     from mlirt.frontend.onnx.graph_inputs import Shapes
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 TARGETS = ("auto", "cpu", "cuda", "reference")
-PRECISIONS = ("fp32", "tf32", "fp16")
+PRECISIONS = ("fp32", "tf32", "fp16", "int8", "int8+fp16")
 
 Progress: TypeAlias = "Callable[[str, int, int], None]"
 
@@ -47,12 +48,16 @@ def compile(
     avg_timing_iterations: int = 10,
     min_timing_iterations: int = 7,
     spin_ms: float | None = None,
+    calibration: CalibrationLike | None = None,
+    dynamic_ranges: Mapping[str, Range] | None = None,
+    layer_precisions: Mapping[str, str] | None = None,
 ) -> EngineLike:
     """Build an engine for an ONNX model given as a path, bytes or a ModelProto.
 
     target: "cuda", "cpu", "reference" (NumPy), or "auto": cuda where there is a GPU, else cpu.
-    precision: "fp32"; "tf32", which lets the matrix units of a GPU read float32 with 10 bits of mantissa; or "fp16",
-        which permits half precision. A CPU computes in float32 all the same.
+    precision: "fp32"; "tf32", which lets the matrix units of a GPU read float32 with 10 bits of mantissa; "fp16", which
+        permits half precision; "int8", which computes products on bytes, or "int8+fp16". Where no half precision is to
+        be had, as on a CPU, it is float32 all the same.
     profiles: for inputs with dynamic dimensions, (min, opt, max) shapes; dimensions without a choice become constants.
     input_shapes: other dimensions for inputs: numbers, or names and expressions for dynamic ones. For a sequence the
         shape of each item, whose input then is called `name[0]`, `name[1]`, ..; None for an optional without a value.
@@ -65,19 +70,34 @@ def compile(
     algorithm_selector: asked which tactics each layer may have, and told which it got. For "cuda".
     spin_ms: on a CPU, for how many milliseconds after a run idle workers wait for the next one before they sleep; 0 is
         not at all, None what the environment variable MLIRT_SPIN_MS says, else 50.
+    calibration: for "int8" what `mlirt.calibrate` gives, a calibration cache (a path or its bytes), or a calibrator
+        with TensorRT's interface. A network that quantises itself needs none.
+    dynamic_ranges: for "int8" the range (min, max) of tensors by name, in place of the calibration's.
+    layer_precisions: for "int8" layers by name that stay "fp32" or "fp16".
 
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet,
     `InvalidInputError` for arguments that do not fit, `CompileError` where a pass or a back end fails.
     """
-    chosen = _target(target)
+    chosen = chosen_target(target)
     if precision not in PRECISIONS:
         raise InvalidInputError(f"precision {precision!r} is not known; expected one of {', '.join(PRECISIONS)}")
     ctx = RtContext()
-    module = _import(model, ctx, profiles, input_shapes or {}, constants)
+    module = imported(model, ctx, profiles, input_shapes or {}, constants)
+    if "int8" in precision:
+        from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
+
+        choice = Int8Choice(calibration, dynamic_ranges or {}, layer_precisions or {})
+        prepare_int8(module, ctx, chosen, choice, read_profiles(profiles), progress)
+    elif calibration is not None or dynamic_ranges or layer_precisions:
+        raise InvalidInputError(f"calibration and ranges are for precision int8, but the precision is {precision}")
     name_usual_sizes(module, read_profiles(profiles))
     if chosen == "reference":
         from mlirt.builder.reference_engine import ReferenceEngine
 
+        if "int8" in precision:
+            from mlirt.passes.pipeline import run_phases
+
+            run_phases(module, ctx, last="cleanup")
         return ReferenceEngine(module, ctx, _name_of(model))
     from mlirt.builder.build import build
 
@@ -101,7 +121,8 @@ def _name_of(model: ModelSource) -> str:
     return model.graph.name or "network"
 
 
-def _target(target: str) -> str:
+def chosen_target(target: str) -> str:
+    """cuda or cpu for "auto", others as they are; raises `InvalidInputError` for a name that is none."""
     if target not in TARGETS:
         raise InvalidInputError(f"target {target!r} is not known; expected one of {', '.join(TARGETS)}")
     if target != "auto":
@@ -120,13 +141,14 @@ def gpu_is_here() -> bool:
     return True
 
 
-def _import(
+def imported(
     model: ModelSource,
     ctx: RtContext,
     profiles: Profiles | None,
     shapes: Shapes,
     constants: Mapping[str, Array] | None,
 ) -> ModuleOp:
+    """The network of a model, its dimensions as profiles and shapes say."""
     from mlirt.frontend.onnx.graph_inputs import input_dims
     from mlirt.frontend.onnx.importer import import_model
     from mlirt.frontend.onnx.model_reader import read_model

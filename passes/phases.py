@@ -11,7 +11,7 @@ from mlirt.passes import registry
 
 @dataclass(frozen=True)
 class Step:
-    """One pass at its place. `target` and `precision` restrict it to one target or precision."""
+    """One pass at its place. `target` and `precision` restrict it to one target, or to precisions that permit that."""
 
     spec: str
     reason: str
@@ -78,6 +78,7 @@ PHASES = (
             Step("cse", "equal layers run once"),
             Step("remove-dead-loops", "what nobody reads need not go round"),
             Step("dce", "layers without a reader go"),
+            Step("insert-scales", "ranges belong to the tensors that are left"),
         ),
         NETWORK,
     ),
@@ -196,7 +197,7 @@ PHASES = (
 )
 
 TARGETS = ("cpu", "cuda")
-PRECISIONS = ("fp32", "tf32", "fp16")
+PRECISIONS = ("fp32", "tf32", "fp16", "int8", "int8+fp16")
 FLOAT_BITS = 32
 
 
@@ -236,7 +237,9 @@ def specs_of(
     chosen = [
         _filled(step.spec, values)
         for step in phase.steps
-        if step.target in (None, target) and step.precision in (None, precision) and registry.exists(step.pass_name)
+        if step.target in (None, target)
+        and (step.precision is None or step.precision in precision.split("+"))
+        and registry.exists(step.pass_name)
     ]
     return (*chosen, f"verify-legality{{phase={phase.name}}}")
 

@@ -1,13 +1,17 @@
-"""The four calibrator interfaces of TensorRT: users subclass one and give it batches."""
+"""The four calibrator interfaces of TensorRT: users subclass one and give it batches.
+
+Objects of TensorRT's own classes serve as well: what counts are their methods, and what `get_algorithm` gives.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard
 
 from mlirt.builder.calibration import thresholds
+from mlirt.builder.calibration.methods import Method
 
 if TYPE_CHECKING:
     from mlirt.builder.calibration.histogram import Array, Histogram
@@ -22,6 +26,26 @@ class CalibrationAlgoType(IntEnum):
     MINMAX_CALIBRATION = 3
 
 
+class CalibratorLike(Protocol):
+    """What calibration asks of a calibrator."""
+
+    def get_batch_size(self) -> int: ...
+
+    def get_batch(self, names: Sequence[str], /) -> Sequence[Any] | bool | None: ...
+
+    def read_calibration_cache(self) -> Any: ...
+
+    def write_calibration_cache(self, cache: Any, /) -> None: ...
+
+    def get_algorithm(self) -> Any: ...
+
+
+def is_calibrator(given: object) -> TypeGuard[CalibratorLike]:
+    """Whether an object has a calibrator's methods."""
+    names = ("get_batch_size", "get_batch", "read_calibration_cache", "write_calibration_cache", "get_algorithm")
+    return all(callable(getattr(given, name, None)) for name in names)
+
+
 class IInt8Calibrator(ABC):
     """Gives batches of sample data, and keeps the cache. Subclasses of TensorRT's four classes run unchanged.
 
@@ -30,9 +54,6 @@ class IInt8Calibrator(ABC):
     """
 
     algorithm: ClassVar[CalibrationAlgoType]
-    cache_name: ClassVar[str]
-    # Whether scales belong to the network's own tensors, so that the cache fits any target.
-    before_fusion: ClassVar[bool] = True
 
     @abstractmethod
     def get_batch_size(self) -> int:
@@ -52,40 +73,23 @@ class IInt8Calibrator(ABC):
     def get_algorithm(self) -> CalibrationAlgoType:
         return self.algorithm
 
-    @abstractmethod
-    def threshold(self, histogram: Histogram) -> float:
-        """Where the range of a tensor ends."""
-
 
 class IInt8EntropyCalibrator2(IInt8Calibrator):
     """Least divergence of the distributions; the one to start with."""
 
     algorithm = CalibrationAlgoType.ENTROPY_CALIBRATION_2
-    cache_name = "EntropyCalibration2"
-
-    def threshold(self, histogram: Histogram) -> float:
-        return thresholds.entropy(histogram)
 
 
 class IInt8MinMaxCalibrator(IInt8Calibrator):
     """The whole range that was seen."""
 
     algorithm = CalibrationAlgoType.MINMAX_CALIBRATION
-    cache_name = "MinMaxCalibration"
-
-    def threshold(self, histogram: Histogram) -> float:
-        return thresholds.largest(histogram)
 
 
 class IInt8EntropyCalibrator(IInt8Calibrator):
     """As IInt8EntropyCalibrator2, on the tensors that are left after fusion."""
 
     algorithm = CalibrationAlgoType.ENTROPY_CALIBRATION
-    cache_name = "EntropyCalibration"
-    before_fusion = False
-
-    def threshold(self, histogram: Histogram) -> float:
-        return thresholds.entropy(histogram)
 
 
 class IInt8LegacyCalibrator(IInt8Calibrator):
@@ -95,8 +99,6 @@ class IInt8LegacyCalibrator(IInt8Calibrator):
     """
 
     algorithm = CalibrationAlgoType.LEGACY_CALIBRATION
-    cache_name = "LegacyCalibration"
-    before_fusion = False
 
     @abstractmethod
     def get_quantile(self) -> float: ...
@@ -111,6 +113,24 @@ class IInt8LegacyCalibrator(IInt8Calibrator):
     def write_histogram_cache(self, cache: bytes, length: int) -> None:
         """Keep the histograms."""
 
-    def threshold(self, histogram: Histogram) -> float:
-        cut = thresholds.percentile(self.get_quantile())(histogram)
-        return max(cut, self.get_regression_cutoff() * histogram.largest)
+
+def method_of_calibrator(calibrator: CalibratorLike) -> Method:
+    """How the thresholds for a calibrator are found; the two older algorithms count after fusion (feature 9.7)."""
+    algorithm = CalibrationAlgoType(int(calibrator.get_algorithm()))
+    if algorithm is CalibrationAlgoType.LEGACY_CALIBRATION:
+        return Method("LegacyCalibration", legacy_threshold(calibrator), before_fusion=False)
+    return {
+        CalibrationAlgoType.ENTROPY_CALIBRATION: Method("EntropyCalibration", thresholds.entropy, before_fusion=False),
+        CalibrationAlgoType.ENTROPY_CALIBRATION_2: Method("EntropyCalibration2", thresholds.entropy),
+        CalibrationAlgoType.MINMAX_CALIBRATION: Method("MinMaxCalibration", thresholds.largest),
+    }[algorithm]
+
+
+def legacy_threshold(calibrator: Any) -> thresholds.Threshold:
+    """The calibrator's quantile, but no less than its part of the whole range."""
+    quantile, cutoff = float(calibrator.get_quantile()), float(calibrator.get_regression_cutoff())
+
+    def threshold(histogram: Histogram) -> float:
+        return max(thresholds.percentile(quantile)(histogram), cutoff * histogram.largest)
+
+    return threshold

@@ -17,30 +17,42 @@ Threshold = Callable[[Histogram], float]
 
 
 def entropy(histogram: Histogram) -> float:
-    """The threshold at which the quantised distribution has the least divergence from the counted one (9.13)."""
+    """The threshold at which the quantised distribution has the least divergence from the counted one (9.13).
+
+    Elements that are exactly 0, as half of those behind a rectifier, are left out: every scale holds them exactly, and
+    their weight would cut off half of the others.
+    """
     if histogram.is_zero:
         return 0.0
-    return (kept_bins(histogram.counts.astype(np.float64)) + 0.5) * histogram.bin_width
+    counts = histogram.counts.astype(np.float64)
+    counts[0] -= histogram.zeros
+    return (kept_bins(counts) + 0.5) * histogram.bin_width
 
 
 def kept_bins(counts: Array) -> int:
     """How many bins, at least `LEVELS`, are best kept; the first of equals."""
-    beyond = counts.sum() - np.concatenate([[0.0], np.cumsum(counts)])
-    return min(range(LEVELS, len(counts)), key=lambda kept: divergence(counts[:kept], float(beyond[kept])))
+    kept = np.arange(LEVELS, len(counts))
+    return int(kept[np.argmin(divergences(counts, kept))])
 
 
-def divergence(bins: Array, beyond: float) -> float:
-    """Kullback and Leibler's divergence of the bins in 128 levels from the bins with all outliers in the last one."""
-    p = bins.copy()
-    p[-1] += beyond
-    q = quantized(bins, LEVELS)
-    if not p.any() or not q.any():
-        return float("inf")
-    p, q = p / p.sum(), q / q.sum()
-    seen = p > 0
-    if (q[seen] == 0).any():
-        return float("inf")
-    return float((p[seen] * np.log(p[seen] / q[seen])).sum())
+def divergences(counts: Array, kept: Array) -> Array:
+    """For each number of bins that could be kept Kullback and Leibler's divergence of these bins in 128 levels.
+
+    They are compared with the same bins with all that lies beyond them added to the last one. A level has one height
+    for all its bins, so sums over its bins are differences of cumulative sums.
+    """
+    below, last = _cumulative(counts)[kept], counts[kept - 1]
+    beyond = counts.sum() - below
+    totals, heights = level_heights(counts, kept, LEVELS)
+    own = (
+        _cumulative(_times_log(counts, counts))[kept]
+        - _times_log(last, last)
+        + _times_log(last + beyond, last + beyond)
+    )
+    cross = _times_log(totals, heights).sum(1) + _times_log(beyond, heights[:, -1])
+    with np.errstate(divide="ignore"):
+        found = (own - cross) / counts.sum() - np.log(counts.sum()) + np.log(below)
+    return np.where((below == 0) | ((last == 0) & (beyond > 0)), np.inf, found)
 
 
 def quantized(bins: Array, levels: int) -> Array:
@@ -48,12 +60,26 @@ def quantized(bins: Array, levels: int) -> Array:
 
     [1, 0, 2, 3, 5, 3, 1, 7] in 2 levels is [2, 0, 2, 2, 4, 4, 4, 4].
     """
+    _, heights = level_heights(bins, np.array([len(bins)]), levels)
     level = np.arange(len(bins)) * levels // len(bins)
-    occupied = bins > 0
-    totals = np.bincount(level, bins, levels)
-    shares = np.bincount(level, occupied, levels)
-    means = np.divide(totals, shares, out=np.zeros(levels), where=shares > 0)
-    return np.where(occupied, means[level], 0.0)
+    return np.where(bins > 0, heights[0, level], 0.0)
+
+
+def level_heights(counts: Array, kept: Array, levels: int) -> tuple[Array, Array]:
+    """For the first `kept` bins in `levels` equal parts the count of each part, and its mean over bins not empty."""
+    edges = -(-np.arange(levels + 1) * kept[:, np.newaxis] // levels)
+    totals = np.diff(_cumulative(counts)[edges], axis=1)
+    shares = np.diff(_cumulative(counts > 0)[edges], axis=1)
+    return totals, np.divide(totals, shares, out=np.zeros(totals.shape), where=shares > 0)
+
+
+def _cumulative(numbers: Array) -> Array:
+    return np.concatenate([[0.0], np.cumsum(numbers)])
+
+
+def _times_log(factors: Array, numbers: Array) -> Array:
+    """factor * log(number), 0 where either is 0."""
+    return factors * np.log(numbers, out=np.zeros(np.shape(numbers)), where=numbers > 0)
 
 
 def largest(histogram: Histogram) -> float:

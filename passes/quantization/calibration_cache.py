@@ -32,6 +32,27 @@ def read_cache(content: bytes, algorithm: str | None = None) -> dict[str, float]
 
     Without an `algorithm` that of the file is as good as any.
     """
+    version, found, lines = _parts(content, algorithm)
+    if (algorithm is not None and found != algorithm) or version[:1] != VERSION[:1]:
+        raise InvalidInputError(
+            f"calibration cache: it was made by {found} of version {version}, this calibrator is "
+            f"{algorithm or found} of version {VERSION}; delete it to calibrate again"
+        )
+    scales: dict[str, float] = {}
+    for number, line in enumerate(lines, 2):
+        if line.strip():
+            name, scale = _entry(line.strip(), number)
+            scales[name] = scale
+    return scales
+
+
+def algorithm_of(content: bytes) -> str:
+    """The algorithm that a cache's first line names; raises `InvalidInputError` where it names none."""
+    return _parts(content, None)[1]
+
+
+def _parts(content: bytes, algorithm: str | None) -> tuple[str, str, list[str]]:
+    """Version and algorithm of the first line, and the other lines."""
     try:
         if len(content) > _LARGEST:
             raise ValueError(f"it has {len(content)} bytes")
@@ -44,18 +65,7 @@ def read_cache(content: bytes, algorithm: str | None = None) -> dict[str, float]
             f"calibration cache: expected a first line such as TRT-{VERSION}-{algorithm or 'EntropyCalibration2'}, "
             f"got {header[:60]!r}"
         )
-    version, found = match.groups()
-    if (algorithm is not None and found != algorithm) or version[:1] != VERSION[:1]:
-        raise InvalidInputError(
-            f"calibration cache: it was made by {found} of version {version}, this calibrator is "
-            f"{algorithm or found} of version {VERSION}; delete it to calibrate again"
-        )
-    scales: dict[str, float] = {}
-    for number, line in enumerate(lines, 2):
-        if line.strip():
-            name, scale = _entry(line.strip(), number)
-            scales[name] = scale
-    return scales
+    return match[1], match[2], lines
 
 
 def _entry(line: str, number: int) -> tuple[str, float]:

@@ -1,8 +1,8 @@
 """mlirt: an open inference compiler and runtime.
 
 `compile` turns a trained network into an engine, `load` opens a saved plan file; both give an object with `run` and
-`save`. TensorRT's Python names are here as well (`mlirt.tensorrt`): `import mlirt as trt`. Names are resolved on first
-use, so that importing the package costs nothing.
+`save`. `calibrate` finds the scales with which a network computes on bytes. TensorRT's Python names are here as well
+(`mlirt.tensorrt`): `import mlirt as trt`. Names are resolved on first use, so that importing the package costs nothing.
 """
 
 from importlib import import_module
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from mlirt.version import __version__
 
 if TYPE_CHECKING:
+    from mlirt.builder.calibration.calibrate import calibrate
+    from mlirt.builder.calibration.calibration import Calibration
     from mlirt.builder.compile import compile
     from mlirt.builder.tactics.timing_cache import TimingCache
     from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, MlirtError, PlanError, UnsupportedError
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "compile": "mlirt.builder.compile",
+    "calibrate": "mlirt.builder.calibration.calibrate",
+    "Calibration": "mlirt.builder.calibration.calibration",
     "TimingCache": "mlirt.builder.tactics.timing_cache",
     "Engine": "mlirt.runtime.engine",
     "load": "mlirt.runtime.engine",
@@ -31,6 +35,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Calibration",
     "CompileError",
     "Engine",
     "InvalidInputError",
@@ -40,6 +45,7 @@ __all__ = [
     "TimingCache",
     "UnsupportedError",
     "__version__",
+    "calibrate",
     "compile",
     "load",
 ]

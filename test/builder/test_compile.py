@@ -34,7 +34,7 @@ def test_every_form_of_a_model(tmp_path: Path, form: str) -> None:
     ("arguments", "message"),
     [
         ({"target": "tpu"}, "target 'tpu' is not known; expected one of auto, cpu, cuda, reference"),
-        ({"precision": "fp8"}, "precision 'fp8' is not known; expected one of fp32, tf32, fp16"),
+        ({"precision": "fp8"}, "precision 'fp8' is not known; expected one of fp32, tf32, fp16, int8"),
         ({"input_shapes": {"z": [1]}}, "the model has no input 'z'"),
         ({"profiles": {"z": [[1], [1], [1]]}}, "there is a profile for 'z', but the inputs of the network are"),
     ],

@@ -1,0 +1,102 @@
+"""`mlirt.calibrate`: sample data in, the scales of a network's tensors out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from mlirt.builder.calibration.batches import Batches, Data, batches_of
+from mlirt.builder.calibration.calibration import Calibration, Samples, as_scale
+from mlirt.builder.calibration.collection import Collection, Progress
+from mlirt.builder.calibration.histogram import Histogram
+from mlirt.builder.calibration.methods import Method, method_of
+from mlirt.builder.calibration.observed_network import cleaned, input_descriptions
+from mlirt.builder.calibration.pictures import PixelScaling
+from mlirt.dialects.context import RtContext
+from mlirt.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from mlirt.builder.calibration.histogram import Array
+    from mlirt.builder.compile import ModelSource
+    from mlirt.frontend.onnx.graph_inputs import Shapes
+
+_KEPT_ELEMENTS = 1 << 22  # of the batches that a report runs again
+
+
+def calibrate(
+    model: ModelSource,
+    data: Data,
+    method: str = "entropy",
+    *,
+    percentile: float = 0.9999,
+    batch_size: int = 1,
+    limit: int | None = None,
+    target: str = "auto",
+    before_fusion: bool | None = None,
+    input_shapes: Shapes | None = None,
+    progress: Progress | None = None,
+    mean: float | Sequence[float] = 0.0,
+    std: float | Sequence[float] = 1.0,
+    scale: float = 1 / 255,
+) -> Calibration:
+    """Find how far the numbers of each tensor reach, for `mlirt.compile(model, precision="int8", calibration=...)`.
+
+    data: an array, or a dictionary of them, with the samples along the first axis; an iterable of batches or samples;
+        a `.npy` or `.npz` file; or a folder of such files or of pictures.
+    method: "entropy", "minmax", "percentile", "mse" or "legacy", which is the percentile after fusion.
+    percentile: the part of the elements that "percentile" and "legacy" do not clip.
+    batch_size: samples in a batch of a network whose first dimension is dynamic.
+    limit: at most so many batches.
+    target: where the network runs meanwhile, "cpu", "cuda" or "auto".
+    before_fusion: count every tensor, so that the scales fit every target; False leaves out those that exist only
+        inside of a fused layer. None: as TensorRT's calibrator of this algorithm does.
+    input_shapes: other dimensions for inputs, as for `compile`.
+    progress: called with a text, the batches done and all of them, 0 where nobody knows.
+    mean, std, scale: pictures become (pixel * scale - mean) / std.
+
+    The result is the same to the bit for the same batches in the same order on the same machine; another order may
+    give slightly other thresholds. Raises `InvalidInputError` for no data, for data that do not fit, and for NaN.
+    """
+    from mlirt.builder.compile import chosen_target, imported
+
+    chosen = method_of(method, percentile)
+    fusion = chosen.before_fusion if before_fusion is None else before_fusion
+    ctx, place = RtContext(), chosen_target(target)
+    module = imported(model, ctx, None, input_shapes or {}, None)
+    batches = batches_of(data, input_descriptions(module), batch_size, PixelScaling(mean, std, scale))
+    collection = Collection(cleaned(module, ctx, place), ctx, place, fusion, progress)
+    kept = collect(collection, batches, limit)
+    return calibration_of(chosen, collection, Samples(model, kept, input_shapes or {}, place))
+
+
+def collect(collection: Collection, batches: Batches, limit: int | None = None) -> list[dict[str, Array]]:
+    """Count all batches; the first few, of which the sum of elements is limited, are returned."""
+    kept: list[dict[str, Array]] = []
+    room, done = _KEPT_ELEMENTS, 0
+    total = batches.count if limit is None else min(limit, batches.count or limit)
+    for feeds in islice(batches.feeds, limit):
+        collection.add(feeds)
+        done += 1
+        room -= sum(array.size for array in feeds.values())
+        if room > 0 or not kept:
+            kept.append({name: array.copy() for name, array in feeds.items()})
+        if collection.progress is not None:
+            collection.progress("calibrating", done, total or 0)
+    if not done:
+        raise InvalidInputError(
+            "Calibration failure: no batch of calibration data came, so that every distribution is all zero; "
+            "give at least one batch"
+        )
+    collection.warn()
+    return kept
+
+
+def calibration_of(method: Method, collection: Collection, samples: Samples | None = None) -> Calibration:
+    """The scales that a method finds in counted histograms."""
+    found = {name: as_scale(method.threshold(one)) for name, one in _seen(collection).items()}
+    return Calibration(method.algorithm, found, dict(collection.histograms), samples)
+
+
+def _seen(collection: Collection) -> dict[str, Histogram]:
+    return {name: histogram for name, histogram in collection.histograms.items() if histogram.elements}

@@ -1,0 +1,86 @@
+"""What calibration finds: a scale for each tensor, kept in TensorRT's text format, with the histograms behind it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mlirt.builder.calibration.histogram import Histogram
+from mlirt.errors import InvalidInputError
+from mlirt.passes.quantization.calibration_cache import algorithm_of, read_cache, write_cache
+from mlirt.passes.quantization.tensor_ranges import LARGEST
+
+if TYPE_CHECKING:
+    from mlirt.builder.calibration.histogram import Array
+    from mlirt.builder.compile import ModelSource
+    from mlirt.frontend.onnx.graph_inputs import Shapes
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What a report runs again to measure errors: the model, and a few batches."""
+
+    model: ModelSource
+    feeds: list[dict[str, Array]]
+    input_shapes: Shapes
+    target: str
+
+
+@dataclass
+class Calibration:
+    """Scales by the names of the network's tensors, found by `algorithm`; 0 for a tensor that is uniformly zero.
+
+    Saved and loaded as a calibration cache, which has no histograms: only the calibration itself can be reported.
+    """
+
+    algorithm: str
+    scales: dict[str, float]
+    histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram], repr=False)
+    samples: Samples | None = field(default=None, repr=False)
+
+    @property
+    def ranges(self) -> dict[str, float]:
+        """How far each tensor's numbers reach on either side of zero: scale * 127, exactly."""
+        return {name: scale * LARGEST for name, scale in self.scales.items()}
+
+    def to_bytes(self) -> bytes:
+        """The calibration cache."""
+        return write_cache(self.algorithm, self.scales)
+
+    @classmethod
+    def from_bytes(cls, cache: bytes, algorithm: str | None = None) -> Calibration:
+        """Read a cache; raises `InvalidInputError` for one that is damaged, or of another algorithm than asked for."""
+        scales = read_cache(cache, algorithm)
+        return cls(algorithm_of(cache), scales)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the calibration cache."""
+        from mlirt.runtime.atomic_file import write_atomically
+
+        write_atomically(Path(path), [self.to_bytes()])
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Calibration:
+        """Read a calibration cache file."""
+        try:
+            return cls.from_bytes(Path(path).read_bytes())
+        except OSError as error:
+            raise InvalidInputError(f"calibration cache {os.fspath(path)}: {error.strerror}") from error
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write an HTML page: a picture of each tensor's distribution with the threshold, and which method fits best.
+
+        Raises `InvalidInputError` for a calibration that was read from a cache.
+        """
+        from mlirt.builder.calibration.report import write_report
+
+        write_report(self, Path(path))
+
+
+def as_scale(threshold: float) -> float:
+    """threshold / 127 as float32, which is what a cache holds."""
+    return float(np.float32(threshold / LARGEST))

@@ -1,0 +1,92 @@
+"""Calibrates with a calibrator as TensorRT does: its cache first, then its batches, then the cache is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirt.builder.calibration.batches import Batches, fitted
+from mlirt.builder.calibration.calibrate import calibration_of, collect
+from mlirt.builder.calibration.calibration import Calibration
+from mlirt.builder.calibration.calibrators import CalibratorLike, method_of_calibrator
+from mlirt.builder.calibration.collection import Collection, Progress
+from mlirt.builder.calibration.device_batches import from_address
+from mlirt.builder.calibration.histogram import Array
+from mlirt.builder.calibration.observed_network import cleaned, input_descriptions
+from mlirt.dialects.context import RtContext
+from mlirt.errors import InvalidInputError
+from mlirt.runtime.engine import TensorDescription
+
+Shapes = Mapping[str, Sequence[int]]
+
+
+def run_calibrator(
+    calibrator: CalibratorLike,
+    module: ModuleOp,
+    ctx: RtContext,
+    target: str,
+    profile: Shapes,
+    progress: Progress | None = None,
+) -> Calibration:
+    """The scales of a network just imported, which is left as it is.
+
+    `profile` has the shape of each input with dynamic dimensions: the usual one of the calibration profile (9.18).
+    Raises `InvalidInputError` for a batch size that does not fit, and for a cache of another algorithm.
+    """
+    method = method_of_calibrator(calibrator)
+    cache = calibrator.read_calibration_cache()
+    if cache is not None and len(bytes(cache)):
+        return Calibration.from_bytes(bytes(cache), method.algorithm)
+    inputs = [_fixed(tensor, profile) for tensor in input_descriptions(module)]
+    _check_batch_size(calibrator.get_batch_size(), inputs, input_descriptions(module))
+    collection = Collection(cleaned(module.clone(), ctx, target), ctx, target, method.before_fusion, progress)
+    collect(collection, Batches(_batches(calibrator, inputs)))
+    calibration = calibration_of(method, collection)
+    calibrator.write_calibration_cache(calibration.to_bytes())
+    return calibration
+
+
+def _fixed(tensor: TensorDescription, profile: Shapes) -> TensorDescription:
+    """The input with the sizes that all batches have."""
+    if all(isinstance(dim, int) for dim in tensor.shape):
+        return tensor
+    if tensor.name not in profile:
+        raise InvalidInputError(
+            f"input {tensor.name!r} has shape {list(tensor.shape)}: a network with dynamic dimensions is calibrated "
+            "with the usual shape of a profile; give profiles"
+        )
+    return TensorDescription(tensor.name, tensor.dtype, tuple(profile[tensor.name]))
+
+
+def _check_batch_size(size: int, inputs: Sequence[TensorDescription], own: Sequence[TensorDescription]) -> None:
+    dynamic = any(not isinstance(dim, int) for tensor in own for dim in tensor.shape)
+    expected = 1 if dynamic else inputs[0].shape[0] if inputs and inputs[0].shape else 1
+    # TensorRT counts an explicit batch as part of the sample, so 1 is always right.
+    if size not in (1, expected):
+        raise InvalidInputError(
+            f"calibrator: get_batch_size gives {size}, expected {expected} for input {inputs[0].name!r} of shape "
+            f"{list(own[0].shape)}"
+        )
+
+
+def _batches(calibrator: CalibratorLike, inputs: Sequence[TensorDescription]) -> Iterator[dict[str, Array]]:
+    names = [tensor.name for tensor in inputs]
+    for number in range(1 << 62):
+        batch = calibrator.get_batch(names)
+        if batch is None or isinstance(batch, bool) or len(batch) == 0:
+            return
+        if len(batch) != len(inputs):
+            raise InvalidInputError(
+                f"calibrator: get_batch gave {len(batch)} buffers, expected one for each of {names}"
+            )
+        pairs = zip(inputs, batch, strict=True)
+        yield {tensor.name: _array(buffer, tensor, f"batch {number}") for tensor, buffer in pairs}
+
+
+def _array(buffer: object, tensor: TensorDescription, where: str) -> Array:
+    """What get_batch gave as an array: an array itself, or the address of device memory that holds one."""
+    if not isinstance(buffer, int):
+        return fitted(np.asarray(buffer), tensor, where)
+    return from_address(buffer, [int(dim) for dim in tensor.shape], tensor.dtype)

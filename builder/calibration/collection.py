@@ -1,0 +1,100 @@
+"""Runs a network on sample data and counts the magnitudes of its tensors, one batch at a time."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirt.builder.build import build
+from mlirt.builder.calibration.histogram import Array, Histogram
+from mlirt.builder.calibration.observed_network import element_counts, observed_names, with_outputs
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.interpreter import entry_function, input_names
+from mlirt.runtime.engine import Engine
+
+Feeds = Mapping[str, Array]
+Progress = Callable[[str, int, int], None]
+
+LARGEST_BYTES = 1 << 30
+"""What the observed tensors of one run may take; a network with more is run several times for each batch."""
+
+
+@dataclass
+class Collection:
+    """The histograms of a cleaned network's tensors, by name; `add` counts a batch.
+
+    Only one batch's tensors are in memory, and the histograms, whose size does not depend on the data.
+    """
+
+    module: ModuleOp
+    ctx: RtContext
+    target: str = "cpu"
+    before_fusion: bool = True
+    progress: Progress | None = None
+    histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
+    outputs: dict[str, Array] = field(default_factory=dict[str, Array])
+    _groups: list[_Group] | None = None
+
+    def __post_init__(self) -> None:
+        wanted = observed_names(self.module, self.before_fusion)
+        self.histograms = {name: Histogram(name) for name in wanted}
+
+    @property
+    def inputs(self) -> list[str]:
+        return input_names(entry_function(self.module))
+
+    def add(self, feeds: Feeds) -> None:
+        """Run the network on a batch and count; raises `InvalidInputError` for NaN, naming the tensor."""
+        if self._groups is None:
+            self._groups = self._built(feeds)
+        for name, array in feeds.items():
+            if name in self.histograms:
+                self.histograms[name].add(array)
+        for group in self._groups:
+            for name, array in group.tensors(feeds):
+                self.histograms[name].add(array)
+
+    def warn(self) -> None:
+        """Say which tensors were 0 in all samples (feature 9.22)."""
+        for name, histogram in self.histograms.items():
+            if histogram.elements and histogram.is_zero:
+                warnings.warn(f"Tensor {name} is uniformly zero.", stacklevel=2)
+
+    def _built(self, feeds: Feeds) -> list[_Group]:
+        inputs = set(self.inputs)
+        wanted = [name for name in self.histograms if name not in inputs]
+        counts = element_counts(self.module, {name: array.shape for name, array in feeds.items()})
+        return [self._group(names) for names in grouped(wanted, counts, LARGEST_BYTES // 4)]
+
+    def _group(self, names: Sequence[str]) -> _Group:
+        module, outputs = with_outputs(self.module, names)
+        return _Group(build(module, self.ctx, self.target, "fp32", self.progress, name="calibration"), outputs)
+
+
+@dataclass
+class _Group:
+    """An engine that gives some of the tensors; `outputs` says by which output each."""
+
+    engine: Engine
+    outputs: Mapping[str, str]
+
+    def tensors(self, feeds: Feeds) -> Iterator[tuple[str, Array]]:
+        arrays = self.engine.run(feeds)
+        for name, output in self.outputs.items():
+            yield name, arrays[output]
+
+
+def grouped(names: Iterable[str], counts: Mapping[str, int], most: int) -> list[list[str]]:
+    """The names in order, in groups of at most `most` elements; a larger tensor is a group of its own."""
+    groups: list[list[str]] = []
+    room = 0
+    for name in names:
+        if not groups or counts[name] > room:
+            groups.append([])
+            room = most
+        groups[-1].append(name)
+        room -= counts[name]
+    return groups
