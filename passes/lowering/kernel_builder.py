@@ -25,7 +25,7 @@ from xdsl.rewriter import InsertPoint
 from mlirt.dialects.fused.fused_op import IndexOp, SizeOp, copy_region
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, ReturnOp, StoreOp, YieldOp
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import is_float, is_unsigned
+from mlirt.dialects.tensor_types import element_of, is_float, is_unsigned
 from mlirt.passes.lowering.kernel_arguments import KernelArguments, Stride
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars, integer_type, scalar_type
 
@@ -207,6 +207,11 @@ class KernelBuilder(KernelArguments):
         return self.value(scf.IfOp(condition, [otherwise.type], Region(yes), Region(no)))
 
     # Memory.
+
+    def bits(self, value: SSAValue) -> SSAValue:
+        """As `buffer`, with unsigned integers as the signless ones that `arith` and the matrix units take."""
+        place = self.lowering.placements[value]
+        return self.memory(place.buffer, scalar_type(element_of(value.type)), place.offset, place.part)
 
     def load(self, value: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
         """One element of a tensor value."""

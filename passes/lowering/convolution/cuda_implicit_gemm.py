@@ -18,7 +18,7 @@ from mlirt.passes.lowering.loop_nest import Nest
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.alignment import widest_access
 from mlirt.passes.lowering.tiles.loaders import Loader, Matrix, MatrixLoader
-from mlirt.passes.lowering.tiles.problem import Problem, Sizes, is_half
+from mlirt.passes.lowering.tiles.problem import Problem, Sizes, is_half, unit_kind
 from mlirt.passes.lowering.tiles.product import Operands, Place, lower_product
 from mlirt.passes.lowering.tiles.results import Epilogue
 from mlirt.passes.lowering.tiles.shape import TileShape
@@ -77,7 +77,7 @@ def _product(op: Operation, lowering: Lowering) -> Product | None:
     steps = partial(_steps, window)
     one_by_one = is_half(element) and window.wide == 1
     is_scattered = one_by_one or _is_scattered(op, lowering)
-    return Product(Problem(sizes, element, lowering, steps, is_scattered), window, weights)
+    return Product(Problem(sizes, element, unit_kind(element, element), lowering, steps, is_scattered), window, weights)
 
 
 def _is_scattered(op: ConvolutionOp, lowering: Lowering) -> bool:

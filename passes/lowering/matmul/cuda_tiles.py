@@ -1,10 +1,14 @@
-"""Matrix products on a GPU in tiles: half precision on the matrix units, single precision by each thread for itself."""
+"""Matrix products on a GPU in tiles: halves and bytes on the matrix units, single precision by each thread for itself.
+
+Matrix units read bytes along the depth alone: known factors are packed that way, others have to lie so.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
@@ -12,21 +16,26 @@ from xdsl.ir import Operation, SSAValue
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.tensor_types import dims, element_of, rank
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loop_nest import Nest
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.alignment import widest_access
-from mlirt.passes.lowering.tiles.loaders import Loader, Matrix, MatrixLoader, TransposingLoader
-from mlirt.passes.lowering.tiles.problem import Problem, Sizes, is_half
+from mlirt.passes.lowering.tiles.loaders import SMALLEST_COPY, Loader, Matrix, MatrixLoader, TransposingLoader
+from mlirt.passes.lowering.tiles.problem import Problem, Sizes, unit_kind
 from mlirt.passes.lowering.tiles.product import Operands, Place, lower_product
 from mlirt.passes.lowering.tiles.results import Epilogue
 from mlirt.passes.lowering.tiles.tile_memory import TileMemories, TileMemory
+from mlirt.passes.lowering.warpgroups.packing import packed_rows
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
 
 OPS = (MatmulOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
+_PIECE = 16  # bytes
 _MOST_BATCHES = 65535  # blocks along the third axis of a grid
 _FEW = 4  # rows or columns for which a warp per element does better
 
@@ -40,6 +49,8 @@ class Factor:
     depth_step: Dim
     own_size: Dim
     batch_steps: tuple[Dim, ...]
+    packed: Array | None = None
+    """The factor itself, where it is known and lies in another way than here."""
 
     @property
     def by_depth(self) -> bool:
@@ -69,14 +80,31 @@ def cost(op: Operation, lowering: Lowering, choice: str) -> float:
 
 def _product(op: Operation, lowering: Lowering) -> Product | None:
     assert isinstance(op, MatmulOp)
-    element = element_of(op.lhs.type)
-    if element != element_of(op.rhs.type) or not (is_half(element) or element == f32):
+    elements = element_of(op.lhs.type), element_of(op.rhs.type)
+    kind = unit_kind(*elements)
+    if kind is None and elements != (f32, f32):
         return None
-    if accumulator_type(op.epilogue) != f32:
+    if accumulator_type(op.epilogue) != (f32 if kind is None else kind.sums):
         return None
     left, right, depth = _factors(op, lowering)
+    if kind is not None and kind.sums != f32:
+        left, right = _packed(left, lowering), _packed(right, lowering)
+        if left.by_depth or right.by_depth:
+            return None
     sizes = Sizes(left.own_size, right.own_size, depth, product(dims(op.output.type)[:-2]))
-    return Product(Problem(sizes, element, lowering), left, right) if _applies(sizes, left, right) else None
+    return Product(Problem(sizes, elements[0], kind, lowering), left, right) if _applies(sizes, left, right) else None
+
+
+def _packed(factor: Factor, lowering: Lowering) -> Factor:
+    """Known matrices with lines along the depth, in whole pieces of 16 bytes; others as they are."""
+    array = lowering.constant_array(factor.value)
+    if array is None:
+        return factor
+    packed = packed_rows(array.swapaxes(-1, -2) if factor.by_depth else array)
+    steps = [
+        step // packed.itemsize if size != 1 else 0 for step, size in zip(packed.strides, packed.shape, strict=True)
+    ]
+    return Factor(factor.value, packed.shape[-1], 1, factor.own_size, tuple(steps[:-2]), packed)
 
 
 def lower(op: Operation, lowering: Lowering) -> bool:
@@ -93,12 +121,11 @@ def lower(op: Operation, lowering: Lowering) -> bool:
             _loader(k, right, depth, place, place.column, tiles.right, batch, lowering),
         )
 
-    half = is_half(plan.element)
-    wide = [widest_access(one.value, _other_steps(one), lowering) for one in (left, right)]
+    alone = plan.kind is None
     operands = Operands(
-        left_by_depth=left.by_depth or not half,
-        right_by_depth=right.by_depth or not half,
-        are_async=(not half or wide[0] > 1, not half or wide[1] > 1),
+        left_by_depth=left.by_depth or alone,
+        right_by_depth=right.by_depth or alone,
+        are_async=(alone or _is_async(left, lowering), alone or _is_async(right, lowering)),
         make=make,
     )
     width = rank(op.output.type)
@@ -106,6 +133,17 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     borders = frozenset({width - 2, width - 1})
     lower_product(plan, operands, epilogue, borders, partial(_indices, width), lowering, "matmul")
     return True
+
+
+def _wide(factor: Factor, lowering: Lowering) -> int:
+    """Elements of one access."""
+    if factor.packed is not None:
+        return _PIECE // factor.packed.dtype.itemsize
+    return widest_access(factor.value, _other_steps(factor), lowering)
+
+
+def _is_async(factor: Factor, lowering: Lowering) -> bool:
+    return _wide(factor, lowering) * byte_width(element_of(factor.value.type)) >= SMALLEST_COPY
 
 
 def _applies(sizes: Sizes, left: Factor, right: Factor) -> bool:
@@ -157,11 +195,18 @@ def _loader(
     outer = k.stride(factor.depth_step if factor.by_depth else factor.own_step)
     base = _batch_offset(k, place.batch, batch, factor.batch_steps)
     transposes = not factor.by_depth and element_of(factor.value.type) == f32
-    wide = 1 if transposes else widest_access(factor.value, _other_steps(factor), lowering)
+    wide = 1 if transposes else _wide(factor, lowering)
     lines, width = (depth, factor.own_size) if factor.by_depth else (factor.own_size, depth)
-    matrix = Matrix(k.buffer(factor.value), base, outer, lines, width, factor.by_depth, wide)
+    matrix = Matrix(_memory(k, factor, lowering), base, outer, lines, width, factor.by_depth, wide)
     make = TransposingLoader if transposes else MatrixLoader
     return make(k, matrix, tile, place.thread, place.threads, first)
+
+
+def _memory(k: KernelBuilder, factor: Factor, lowering: Lowering) -> SSAValue:
+    """Where a factor lies, unsigned bytes as signless ones."""
+    if factor.packed is not None:
+        return k.weights(factor.packed, "packed")
+    return k.bits(factor.value)
 
 
 def _batch_offset(k: KernelBuilder, batch: SSAValue, sizes: tuple[Dim, ...], steps: tuple[Dim, ...]) -> SSAValue:

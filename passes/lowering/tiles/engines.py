@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from xdsl.dialects.builtin import BFloat16Type, f32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.kernel.fragment import FillFragmentOp, LoadFragmentOp, OuterProductOp, StoreFragmentOp
-from mlirt.dialects.kernel.matrix_unit import LoadMatrixOp, MmaKind, MmaOp
+from mlirt.dialects.kernel.matrix_unit import PACKED, LoadMatrixOp, MmaKind, MmaOp
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.tiles.shape import TileShape
 from mlirt.passes.lowering.tiles.tile_memory import TileMemory
@@ -86,13 +86,14 @@ class MatrixUnit(Engine):
         k: KernelBuilder,
         shape: TileShape,
         thread: SSAValue,
-        element: Attribute,
+        kind: MmaKind,
         *,
         left_by_depth: bool,
         right_by_depth: bool,
     ) -> None:
         super().__init__(k, shape, thread)
-        self.kind = MmaKind.BF16 if isinstance(element, BFloat16Type) else MmaKind.F16
+        self.kind = kind
+        self.deep = 8 * PACKED[kind]  # elements of one instruction along the depth
         self.left_by_depth, self.right_by_depth = left_by_depth, right_by_depth
         self.tile_rows = shape.rows // shape.warp_rows // 16
         self.tile_columns = shape.columns // shape.warp_columns // 8
@@ -104,29 +105,29 @@ class MatrixUnit(Engine):
         self.line8, self.matrix = k.rem(lane, 8), k.div(lane, 8)
 
     def zeros(self) -> SSAValue:
-        return self.k.value(FillFragmentOp(self.k.constant(0.0, f32), 4 * self.tile_rows * self.tile_columns))
+        return self.k.value(FillFragmentOp(self.k.constant(0, self.kind.sums), 4 * self.tile_rows * self.tile_columns))
 
     def multiply(self, sums: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue) -> SSAValue:
         k = self.k
         left_at, right_at = self._left_index(left, stage), self._right_index(right, stage)
-        for first in range(0, self.shape.depth, 16):
+        for first in range(0, self.shape.depth, self.deep):
             a = self._fragments(left, left_at, first, self.left_by_depth, self.tile_rows)
             b = self._fragments(right, right_at, first, self.right_by_depth, self.tile_columns // 2)
             sums = k.value(MmaOp(self.kind, sums, a, b, self.tile_rows, self.tile_columns))
         return sums
 
     def _left_index(self, tile: TileMemory, stage: SSAValue) -> SSAValue:
-        """Matrices in the order rows 0-7, rows 8-15 of depth 0-7, then the same of depth 8-15."""
+        """Matrices in the order rows 0-7, rows 8-15 of the first half of the depth, then the same of the second one."""
         k = self.k
-        row, deep = k.mul(k.rem(self.matrix, 2), 8), k.mul(k.div(self.matrix, 2), 8)
+        row, deep = k.mul(k.rem(self.matrix, 2), 8), k.mul(k.div(self.matrix, 2), self.deep // 2)
         if self.left_by_depth:
             return tile.at(k, stage, k.add(deep, self.line8), k.add(self.first_row, row))
         return tile.at(k, stage, k.add(k.add(self.first_row, row), self.line8), deep)
 
     def _right_index(self, tile: TileMemory, stage: SSAValue) -> SSAValue:
-        """Matrices in the order depth 0-7, depth 8-15 of columns 0-7, then the same of columns 8-15."""
+        """Matrices in the order first half, second half of the depth of columns 0-7, then the same of columns 8-15."""
         k = self.k
-        deep, column = k.mul(k.rem(self.matrix, 2), 8), k.mul(k.div(self.matrix, 2), 8)
+        deep, column = k.mul(k.rem(self.matrix, 2), self.deep // 2), k.mul(k.div(self.matrix, 2), 8)
         if self.right_by_depth:
             return tile.at(k, stage, k.add(deep, self.line8), k.add(self.first_column, column))
         return tile.at(k, stage, k.add(k.add(self.first_column, column), self.line8), deep)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerType, Signedness, i8
 from xdsl.ir import Attribute
 
+from mlirt.dialects.kernel.matrix_unit import MmaKind
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.shape import (
     MATRIX_UNIT,
+    MATRIX_UNIT_BYTES,
     MULTIPLY_ADD,
     TileChoice,
     TileShape,
@@ -21,9 +23,28 @@ from mlirt.passes.lowering.tiles.shape import (
 )
 from mlirt.passes.lowering.typical_sizes import typical, typical_values
 
+_UI8 = IntegerType(8, Signedness.UNSIGNED)
+_KINDS: dict[tuple[Attribute, Attribute], MmaKind] = {
+    (Float16Type(), Float16Type()): MmaKind.F16,
+    (BFloat16Type(), BFloat16Type()): MmaKind.BF16,
+    (i8, i8): MmaKind.S8,
+    (_UI8, i8): MmaKind.U8,
+}
+_SHAPES = {
+    MmaKind.F16: MATRIX_UNIT,
+    MmaKind.BF16: MATRIX_UNIT,
+    MmaKind.S8: MATRIX_UNIT_BYTES,
+    MmaKind.U8: MATRIX_UNIT_BYTES,
+}
+
 
 def is_half(element: Attribute) -> bool:
     return isinstance(element, Float16Type | BFloat16Type)
+
+
+def unit_kind(left: Attribute, right: Attribute) -> MmaKind | None:
+    """How the matrix units of a warp multiply elements; None where they do not."""
+    return _KINDS.get((left, right))
 
 
 @dataclass(frozen=True)
@@ -42,6 +63,7 @@ class Plan:
 
     sizes: Sizes
     element: Attribute
+    kind: MmaKind | None
     shape: TileShape
     parts: int
     steps: Dim
@@ -55,11 +77,13 @@ class Plan:
 class Problem:
     """A product; `steps` gives the number of tiles of a shape along the depth, by default as many as cover it.
 
-    `is_scattered`: neighbours of the right operand's tiles are far apart in memory.
+    `kind` is what the matrix units do, None where each thread multiplies for itself. `is_scattered`: neighbours of the
+    right operand's tiles are far apart in memory.
     """
 
     sizes: Sizes
     element: Attribute
+    kind: MmaKind | None
     lowering: Lowering
     steps: Callable[[TileShape], Dim] | None = None
     is_scattered: bool = False
@@ -67,7 +91,7 @@ class Problem:
     @property
     def shapes(self) -> tuple[TileShape, ...]:
         """The tile shapes for the elements."""
-        return MATRIX_UNIT if is_half(self.element) else MULTIPLY_ADD
+        return MULTIPLY_ADD if self.kind is None else _SHAPES[self.kind]
 
     def choices(self) -> list[str]:
         """The names of the tile shapes and numbers of parts to choose from."""
@@ -85,7 +109,7 @@ class Problem:
         choice = self._named(name)
         if choice is None:
             return None
-        return Plan(self.sizes, self.element, choice.shape, choice.parts, self._steps(choice.shape))
+        return Plan(self.sizes, self.element, self.kind, choice.shape, choice.parts, self._steps(choice.shape))
 
     def _named(self, name: str) -> TileChoice | None:
         return choice_named(self.shapes, name)

@@ -16,10 +16,11 @@ from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.engines import Engine, MatrixUnit, MultiplyAdd
 from mlirt.passes.lowering.tiles.loaders import Loader
 from mlirt.passes.lowering.tiles.main_loop import stages_for, sum_of_products
-from mlirt.passes.lowering.tiles.problem import Plan, Sizes, is_half
+from mlirt.passes.lowering.tiles.problem import Plan, Sizes
 from mlirt.passes.lowering.tiles.results import Epilogue, PartCode, Partial, TileResults, add_parts, keep_sums
 from mlirt.passes.lowering.tiles.shape import TileShape
 from mlirt.passes.lowering.tiles.tile_memory import TileMemories, sums_pitch
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 
 _INDEX_LIMIT = 2**31
 
@@ -74,13 +75,13 @@ def lower_product(
     place = _place(k, plan)
     stages = stages_for(*operands.are_async, shape.stages)
     sums_bytes = 4 * shape.rows * sums_pitch(shape.columns)
-    tiles = TileMemories.allocate(k, plan.element, stages, *operands.extents(shape), sums_bytes)
+    tiles = TileMemories.allocate(k, scalar_type(plan.element), stages, *operands.extents(shape), sums_bytes)
     engine = _engine(k, plan, operands, place.thread)
     left, right = operands.make(k, place, tiles)
     part = k.value(BlockIdOp(1)) if plan.parts > 1 else k.constant(0)
     first, steps = _range(k, plan, part)
     sums = sum_of_products(k, engine, left, right, first, steps, stages)
-    kept = tiles.sums(k, shape.rows, shape.columns)
+    kept = tiles.sums(k, shape.rows, shape.columns, epilogue.sums)
     keep_sums(k, engine, sums, kept)
     partial = Partial(epilogue, plan.parts, lowering) if plan.parts > 1 else None
     write = _writer(k, epilogue, partial, borders, part, lowering)
@@ -175,13 +176,13 @@ def _place(k: KernelBuilder, plan: Plan) -> Place:
 
 
 def _engine(k: KernelBuilder, plan: Plan, operands: Operands, thread: SSAValue) -> Engine:
-    if not is_half(plan.element):
+    if plan.kind is None:
         return MultiplyAdd(k, plan.shape, thread)
     return MatrixUnit(
         k,
         plan.shape,
         thread,
-        plan.element,
+        plan.kind,
         left_by_depth=operands.left_by_depth,
         right_by_depth=operands.right_by_depth,
     )

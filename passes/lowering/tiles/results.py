@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import f32
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.epilogue import EpilogueOp, accumulator_type
@@ -36,6 +35,11 @@ class Epilogue:
     @property
     def output(self) -> SSAValue:
         return self.op.results[0]
+
+    @property
+    def sums(self) -> Attribute:
+        """The type of the sums, 4 bytes."""
+        return accumulator_type(self.op.regions[-1])
 
     def is_along_rows(self, lowering: Lowering) -> bool:
         """Whether neighbouring rows of a tile are neighbours in memory."""
@@ -70,9 +74,10 @@ class Epilogue:
 
 
 class Partial:
-    """Scratch memory for the parts of split sums: `[part, result..]` in single precision."""
+    """Scratch memory for the parts of split sums: `[part, result..]`."""
 
     def __init__(self, epilogue: Epilogue, parts: int, lowering: Lowering) -> None:
+        self.element = epilogue.sums
         self.sizes = dims(epilogue.output.type)
         self.total: Dim = product(self.sizes)
         self.parts = parts
@@ -81,7 +86,7 @@ class Partial:
         self.access = Affine(epilogue.output, strides(with_order(of, memory_order(of)))[0])
 
     def pointer(self, k: KernelBuilder) -> SSAValue:
-        return k.memory(self.buffer, f32)
+        return k.memory(self.buffer, self.element)
 
 
 def add_parts(epilogue: Epilogue, partial: Partial, lowering: Lowering, family: str) -> None:
@@ -98,7 +103,7 @@ def add_parts(epilogue: Epilogue, partial: Partial, lowering: Lowering, family: 
         def part(at: list[SSAValue]) -> SSAValue:
             return k.value(LoadOp(pointer, [at[0], *here], [pitch, *steps]))
 
-        total = k.reduce(ReduceKind.ADD, [partial.parts], k.constant(0.0, f32), part)
+        total = k.reduce(ReduceKind.ADD, [partial.parts], k.constant(0, partial.element), part)
         epilogue.write(k, code, total, loops)
     k.finish(epilogue.op)
 

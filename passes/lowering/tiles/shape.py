@@ -15,7 +15,7 @@ _BLOCK_OVERHEAD = 2000
 _LAUNCH_OVERHEAD = 4000
 _PARTS = (1, 2, 3, 4, 6, 8, 12, 16)
 _SCATTERED_LOAD = 165  # cycles, of an element by each thread: measured on an H200
-_MULTIPLY_ADDS = 128  # of a processor per cycle
+_MULTIPLY_ADDS, _HALVES, _BYTES = 128, 1024, 2048  # of a processor per cycle
 _FEWEST_STEPS = 2  # of one part of a split sum
 
 
@@ -41,7 +41,7 @@ class TileShape:
     @property
     def bytes(self) -> int:
         """Of an element."""
-        return 4 if self.rate == _MULTIPLY_ADDS else 2
+        return {_MULTIPLY_ADDS: 4, _HALVES: 2, _BYTES: 1}[self.rate]
 
     @property
     def threads(self) -> int:
@@ -56,9 +56,15 @@ MULTIPLY_ADD = (
 )
 # Half precision, multiplied by the matrix units.
 MATRIX_UNIT = (
-    TileShape(128, 128, 32, 2, 4, floor=1000, resident=2, rate=1024),
-    TileShape(64, 64, 32, 2, 2, floor=700, resident=4, rate=1024),
-    TileShape(32, 32, 32, 2, 2, floor=600, resident=8, rate=1024),
+    TileShape(128, 128, 32, 2, 4, floor=1000, resident=2, rate=_HALVES),
+    TileShape(64, 64, 32, 2, 2, floor=700, resident=4, rate=_HALVES),
+    TileShape(32, 32, 32, 2, 2, floor=600, resident=8, rate=_HALVES),
+)
+# Bytes, multiplied by the matrix units: twice as many in as many bytes.
+MATRIX_UNIT_BYTES = (
+    TileShape(128, 128, 64, 2, 4, floor=1000, resident=2, rate=_BYTES),
+    TileShape(64, 64, 64, 2, 2, floor=700, resident=4, rate=_BYTES),
+    TileShape(32, 32, 64, 2, 2, floor=600, resident=8, rate=_BYTES),
 )
 
 

@@ -54,10 +54,10 @@ class TileMemories:
         buffer.name_hint = "tiles"
         return TileMemories(TileMemory(buffer, 0, *left, pitches[0]), TileMemory(buffer, start, *right, pitches[1]))
 
-    def sums(self, k: KernelBuilder, rows: int, columns: int) -> TileMemory:
-        """The place of the sums, once nobody reads the tiles any more."""
+    def sums(self, k: KernelBuilder, rows: int, columns: int, element: Attribute) -> TileMemory:
+        """The place of the sums, numbers of 4 bytes, once nobody reads the tiles any more."""
         pitch = sums_pitch(columns)
-        buffer = k.value(ReuseSharedOp(self.left.buffer, rows * pitch, f32))
+        buffer = k.value(ReuseSharedOp(self.left.buffer, rows * pitch, element))
         buffer.name_hint = "sums"
         return TileMemory(buffer, 0, rows, columns, pitch)
 

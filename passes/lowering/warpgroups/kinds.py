@@ -16,13 +16,13 @@ ARCHITECTURE = "sm_90a"
 TF32 = "tf32"
 """The feature of a target whose matrix units may read float32 with 10 bits of mantissa."""
 
-UI8 = IntegerType(8, Signedness.UNSIGNED)
+_UI8 = IntegerType(8, Signedness.UNSIGNED)
 _KINDS: dict[tuple[Attribute, Attribute], MmaKind] = {
     (Float16Type(), Float16Type()): MmaKind.F16,
     (BFloat16Type(), BFloat16Type()): MmaKind.BF16,
     (Float32Type(), Float32Type()): MmaKind.TF32,
     (i8, i8): MmaKind.S8,
-    (UI8, i8): MmaKind.U8,
+    (_UI8, i8): MmaKind.U8,
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from contractions import Problem
+from contractions import PROBLEMS, Problem
 from gpu_kernels import check_on_threads, kernel_names
 from lowered_network import parse_module
 from quantized_contractions import quantized_convolution_text, random_bytes
@@ -52,6 +52,29 @@ def test_pictures_by_warpgroups(element: str, last: bool) -> None:
     assert kernel_names(module)[-2 - last :][:2] == ["rows", "convolution"]
 
 
+@pytest.mark.parametrize(
+    ("element", "residual", "result", "last", "padding_value"),
+    [
+        ("i8", "", "i8", True, 0),
+        ("ui8", "ui8", "ui8", True, 7),
+        ("i8", "i8", "f32", False, 0),
+        ("ui8", "", "i8", False, 9),
+    ],
+)
+@pytest.mark.parametrize("name", [name for name, problem in PROBLEMS.items() if not problem.transposed])
+def test_tiles(name: str, element: str, residual: str, result: str, last: bool, padding_value: int) -> None:
+    tactic = "cuda_byte_tiles:64x64"
+    module = check(PROBLEMS[name], element, result, residual, tactic, last=last, padding_value=padding_value)
+    assert f"kernel.mma {'s8' if element == 'i8' else 'u8'}" in str(module)
+
+
+@pytest.mark.parametrize("choice", ["32x32p4", "128x128"])
+def test_other_tiles(choice: str) -> None:
+    problem = Problem((1, 96, 7, 7), (40, 96, 3, 3), pre=(1,), post=(1,))
+    module = check(problem, "ui8", "i8", "i8", f"cuda_byte_tiles:{choice}")
+    assert ("convolution_sum" in kernel_names(module)) == (choice == "32x32p4")
+
+
 def test_padding_with_a_value_is_nothing_that_the_device_fills_in() -> None:
     problem = Problem((1, 16, 5, 6), (16, 16, 3, 3), pre=(1,), post=(1,))
     module = check(problem, "ui8", "i8", "", "", padding_value=7)
@@ -59,9 +82,7 @@ def test_padding_with_a_value_is_nothing_that_the_device_fills_in() -> None:
 
 
 def test_a_value_without_padding_makes_no_difference() -> None:
-    module, context = parse_module(quantized_convolution_text(Problem((1, 16, 9, 9), (16, 16, 3, 3)), padding_value=7))
-    run_passes(module, context, "convert-fused-to-kernel{target=cuda}")
-    assert "warpgroup_mma" in str(module)
+    check(Problem((1, 16, 9, 9), (16, 16, 3, 3)), "ui8", "i8", "", "cuda_wgmma:64x32s4", padding_value=7)
 
 
 def test_rows_are_filled_up_so_that_the_device_can_copy_them() -> None:
@@ -74,7 +95,9 @@ def test_rows_are_filled_up_so_that_the_device_can_copy_them() -> None:
         fused.yield %other : i8
       }}
       %made = fused.convolution %x_in"""
-    text = quantized_convolution_text(problem, last=False).replace("%made = fused.convolution %x", not_)
+    text = quantized_convolution_text(problem, last=False, tactic="cuda_wgmma:64x64s3").replace(
+        "%made = fused.convolution %x", not_
+    )
     inputs = {"x": random_bytes(problem.input, "i8"), "r": random_bytes(problem.output, "i8")}
     module, context = parse_module(text)
     want = interpret(module, context, inputs)["y"]
