@@ -156,7 +156,7 @@ PHASES = (
                 "cpu",
             ),
             Step(
-                "assign-layouts{target=cuda}",
+                "assign-layouts{target=cuda arch={arch}}",
                 "convolutions read their channels in 16-byte vectors; last, as fusion must not see memory orders",
                 "cuda",
             ),
@@ -230,7 +230,8 @@ def specs_of(
     """
     if target not in TARGETS or precision not in PRECISIONS:
         raise InvalidInputError(f"there is no pipeline for {target} {precision}: expected {TARGETS} and {PRECISIONS}")
-    values = {"target": target, "vector_bits": vector_bits, "threads": threads, "lanes": vector_bits // FLOAT_BITS}
+    values = {"target": target, "vector_bits": vector_bits, "threads": threads, "arch": arch}
+    values["lanes"] = vector_bits // FLOAT_BITS
     given = ["tf32"] if precision == "tf32" else sorted(features)
     having = f" features={','.join(given)}" if given else ""
     values["machine"] = f" arch={arch}{having}" if target == "cuda" else having

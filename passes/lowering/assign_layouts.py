@@ -14,6 +14,7 @@ from mlirt.dialects.regions import tensor_blocks
 from mlirt.errors import InvalidInputError
 from mlirt.passes.lowering.layouts.assignment import Assignment
 from mlirt.passes.lowering.layouts.order_assignment import OrderAssignment
+from mlirt.passes.lowering.warpgroups.kinds import ARCHITECTURE
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class AssignLayoutsPass(ModulePass):
     Target `cuda`: images may lie with their channels innermost. Every op has an estimate of its time in either order,
     and a copy from one order to the other has one; the cheapest choice for the whole network is a minimum cut. Inputs
     and outputs of the network stay plain. Copies that convolutions read have rows that are filled up to whole vectors
-    of 16 bytes; with a handful of channels a convolution reads plain images. Parts of concatenations are computed in
+    of 16 bytes; with a handful of channels a convolution reads plain images. On architectures other than `sm_90a`,
+    which have no warpgroups, convolutions of halves prefer plain images. Parts of concatenations are computed in
     place also where they have other readers, and slices are read where they lie.
 
     Target `cpu`: blocked tensors. `lanes` is the number of channels in a block: the float32 lanes of the target's
@@ -48,12 +50,13 @@ class AssignLayoutsPass(ModulePass):
 
     target: str = "cpu"
     lanes: int = 16
+    arch: str = ARCHITECTURE
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [one for one in op.body.block.ops if isinstance(one, FuncOp) and not one.is_declaration]
         if self.target == "cuda":
             for function in functions:
-                OrderAssignment(function.body.block).run()
+                OrderAssignment(function.body.block, has_warpgroups=self.arch == ARCHITECTURE).run()
         if self.target != "cpu":
             return
         if self.lanes not in (4, 8, 16):

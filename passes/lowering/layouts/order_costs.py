@@ -1,4 +1,4 @@
-"""What ops cost in one memory order or the other, in microseconds of a GPU of the Hopper generation."""
+"""What ops cost in one memory order or the other, in microseconds of a GPU as large as an H200."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ WIDE = 16  # bytes of the widest access of a thread
 _BYTES = 3.5e6  # moved in a microsecond by accesses along memory
 _ACROSS = 3.0  # times as long: each thread fetches a sector for one element
 _TURNED = 0.4  # of a copy: what it costs more to turn a tile around in shared memory
-# Operations by width of the elements: channels last, plain. Bytes on plain tensors have no matrix units.
+# Operations by width of the elements: channels last, plain. Bytes on plain tensors have no matrix units. Warpgroups
+# multiply halves and bytes where channels lie innermost; without them such elements are loaded one by one.
 _RATES = {1: (6.0e8, 0.04e8), 2: (3.0e8, 0.8e8), 4: (0.15e8, 0.3e8)}
+_RATES_WITHOUT_WARPGROUPS = {**_RATES, 1: (0.04e8, 0.04e8), 2: (0.35e8, 0.8e8)}
 _DEPTH = 128  # bytes of channels that are multiplied at a time where they lie innermost
 _SLOWEST = (0.3e8, 0.2e8)
 
@@ -28,6 +30,7 @@ class Costs:
     """Estimates for typical sizes of the dynamic dimensions."""
 
     values: Mapping[str, int]
+    has_warpgroups: bool = True
 
     def number(self, dim: Dim) -> int:
         return typical(dim, self.values)
@@ -54,7 +57,7 @@ class Costs:
         traffic = self.moved(op.input.type, op.output.type, op.kernel.type)
         kernel = dims(op.kernel.type)
         work = 2.0 * self.number(product(dims(op.output.type))) * self.number(product(kernel[1:]))
-        last, plain = _RATES.get(element, _SLOWEST)
+        last, plain = (_RATES if self.has_warpgroups else _RATES_WITHOUT_WARPGROUPS).get(element, _SLOWEST)
         is_depthwise = op.groups.value.data > 1 and kernel[1] == 1
         if is_depthwise:  # vectors along the channels, or single elements along the rows
             return 2 * traffic, 1.2 * traffic

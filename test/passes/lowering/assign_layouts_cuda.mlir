@@ -1,7 +1,12 @@
 // RUN: rt-opt %s -p 'assign-layouts{target=cuda}' --split-input-file | filecheck %s
+// RUN: rt-opt %s -p 'assign-layouts{target=cuda arch=sm_80}' --split-input-file | filecheck %s --check-prefix OLD
 
 // Large images are copied to channels last in front of convolutions, and back at the end; what stands between follows.
+// Without warpgroups convolutions read plain images.
 // CHECK-LABEL: @between
+// OLD-LABEL: @between
+// OLD-NOT: fused.reformat
+// OLD: func.return
 func.func @between(%x: tensor<8x64x56x56xf16>) -> tensor<8x64x56x56xf16> {
   // CHECK: [[IN:%.*]] = fused.reformat %x : (tensor<8x64x56x56xf16>) -> tensor<8x64x56x56xf16, #trt.dims<["8", "64", "56", "56"], order = [0, 2, 3, 1]>>
   // CHECK: [[A:%.*]] = fused.convolution [[IN]], %k {{.*}} -> tensor<8x64x56x56xf16, #trt.dims<["8", "64", "56", "56"], order = [0, 2, 3, 1]>>
