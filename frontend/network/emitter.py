@@ -15,6 +15,7 @@ from mlirt.dialects.tensor_types import byte_width, element_of, element_type, is
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.errors import InvalidModelError
+from mlirt.frontend.network.known_values import known_value
 from mlirt.frontend.network.record import LayerRecord
 from mlirt.frontend.properties import properties_of
 from mlirt.tensorrt.data_types import DataType, numpy_name
@@ -47,8 +48,15 @@ class LayerEmitter:
         return value
 
     def maybe_input(self, index: int) -> SSAValue | None:
+        """The value of an input, if there is one; a shape that is known is a constant."""
         tensor = self.record.inputs[index] if index < len(self.record.inputs) else None
-        return None if tensor is None else self.emission.values[tensor]
+        if tensor is None:
+            return None
+        value = self.emission.values[tensor]
+        if index not in self.record.layer_class.SHAPE_INPUTS or isinstance(value.owner, ConstantOp):
+            return value
+        known = known_value(value, self.emission.store)
+        return value if known is None else self.constant(known)
 
     def inputs(self) -> list[SSAValue | None]:
         """All inputs that the layer may have, floating-point ones in one type."""

@@ -11,12 +11,31 @@ from mlirt.errors import InvalidInputError
 from mlirt.frontend.network.emission import Emission
 from mlirt.frontend.network.record import LayerRecord
 from mlirt.frontend.network.tensor import ITensor
+from mlirt.tensorrt.layer_enums import LayerType
 from mlirt.tensorrt.reporting import Reporter
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
     from mlirt.frontend.network.layer import ILayer
+
+# Layers that make shapes of shapes (feature 6.1).
+SHAPE_ARITHMETIC = frozenset(
+    {
+        LayerType.ACTIVATION,
+        LayerType.CONCATENATION,
+        LayerType.CONDITIONAL_INPUT,
+        LayerType.CONDITIONAL_OUTPUT,
+        LayerType.ELEMENTWISE,
+        LayerType.GATHER,
+        LayerType.IDENTITY,
+        LayerType.REDUCE,
+        LayerType.SELECT,
+        LayerType.SHUFFLE,
+        LayerType.SLICE,
+        LayerType.UNARY,
+    }
+)
 
 Layer = TypeVar("Layer", bound="ILayer")
 
@@ -91,8 +110,9 @@ class NetworkGraph:
                         continue
                     if index in record.layer_class.SHAPE_INPUTS:
                         return True
-                    todo.extend(output for output in record.outputs if output not in seen and _is_small(output))
-                    seen.update(record.outputs)
+                    if record.type in SHAPE_ARITHMETIC:
+                        todo.extend(output for output in record.outputs if output not in seen and _is_small(output))
+                        seen.update(record.outputs)
         return False
 
 

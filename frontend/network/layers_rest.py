@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.tensor_types import dims, element_of, is_bool, rank
+from mlirt.dialects.tensor_types import dims, element_of, is_bool, numpy_dtype, rank
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.elementwise import ElementwiseOp
 from mlirt.dialects.trt.fill import FillOp
@@ -43,9 +43,10 @@ class IRaggedSoftMaxLayer(ILayer):
         start, step = ir.constant(np.array(0, np.int32)), ir.constant(np.array([0, 0, 1], np.int32))
         places = ir.value(FillOp, None, start, step, kind="linspace", output_dims=[1, 1, dims(x.type)[2]])
         inside = ir.value(ElementwiseOp, places, bounds, kind="less")
-        nothing = ir.cast(ir.constant(np.full((1, 1, 1), -np.inf, np.float32)), element_of(x.type))
-        zero = ir.cast(ir.constant(np.zeros((1, 1, 1), np.float32)), element_of(x.type))
-        weights = ir.value(SoftmaxOp, ir.value(SelectOp, inside, x, nothing), axis=2)
+        kind = numpy_dtype(element_of(x.type))
+        least = ir.constant(np.full((1, 1, 1), np.finfo(kind).min, kind))
+        zero = ir.constant(np.zeros((1, 1, 1), kind))
+        weights = ir.value(SoftmaxOp, ir.value(SelectOp, inside, x, least), axis=2)
         return [ir.value(SelectOp, inside, weights, zero)]
 
 
