@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _CHANGEABLE = {InterpolationMode.NEAREST: 8, InterpolationMode.LINEAR: 3, InterpolationMode.CUBIC: 2}
 
 
-class ScalesSetting(Setting["list[float]"]):
+class ScalesSetting(Setting["Sequence[float]"]):
     """A factor for each axis."""
 
     def accepted(self, value: Any) -> list[float]:

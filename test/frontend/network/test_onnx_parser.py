@@ -1,0 +1,146 @@
+"""OnnxParser: ONNX models become networks of layers (rows 2.9, 11.1 to 11.6, 11.11, 11.12)."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from layer_networks import CollectingLogger, evaluate, new_network
+from onnx import parser
+
+import mlirt as trt
+from mlirt.dialects.context import RtContext
+from mlirt.errors import UnsupportedError
+from mlirt.frontend.network.module import network_module
+from mlirt.frontend.onnx.importer import import_model
+
+CNN = """
+<ir_version: 8, opset_import: ["" : 17]>
+cnn (float[batch, 1, 8, 8] image, float[4, 1, 3, 3] w, float[4] b) => (float[batch, 64] scores) {
+   conv = Conv <strides: ints = [2, 2], pads: ints = [1, 1, 1, 1]> (image, w, b)
+   relu = Relu (conv)
+   gelu = Gelu (relu)
+   scores = Flatten (gelu)
+}
+"""
+
+
+def cnn() -> onnx.ModelProto:
+    """A convolution with constant weights, two activations."""
+    model = parser.parse_model(CNN.replace('"" : 17', '"" : 20'))
+    weights = np.arange(36, dtype=np.float32).reshape(4, 1, 3, 3) / 36
+    for name, array in (("w", weights), ("b", np.ones(4, np.float32))):
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    for node, name in zip(model.graph.node, ("conv1", "relu1", "gelu1", "flat"), strict=True):
+        node.name = name
+    return model
+
+
+def parsed(model: onnx.ModelProto) -> trt.INetworkDefinition:
+    network = new_network()
+    assert trt.OnnxParser(network, trt.Logger()).parse(model.SerializeToString())
+    return network
+
+
+def test_network_says_what_the_importer_says() -> None:
+    """Rows 11.2, 11.11, 11.12."""
+    network = parsed(cnn())
+    assert (network.num_inputs, network.num_outputs) == (1, 1)
+    assert (network.get_input(0).name, network.get_input(0).shape) == ("image", (-1, 1, 8, 8))
+    assert network.get_input(0).get_dimension_name(0) == "batch"
+    assert (network.get_output(0).name, network.get_output(0).shape) == ("scores", (-1, 64))
+    first, second = RtContext(), RtContext()
+    assert str(network_module(network, first)) == str(import_model(cnn(), second))
+    assert dict(first.weights.items()).keys() == dict(second.weights.items()).keys()
+
+
+def test_layers_can_be_read() -> None:
+    """Rows 2.8, 2.9."""
+    network = parsed(cnn())
+    by_name = {layer.name: layer for layer in network}
+    conv = by_name["conv1"]
+    assert conv.type is trt.LayerType.CONVOLUTION
+    conv.__class__ = trt.IConvolutionLayer
+    assert isinstance(conv, trt.IConvolutionLayer)
+    assert (conv.stride_nd, conv.pre_padding, conv.num_groups) == ((2, 2), (1, 1), 1)
+    kernel = conv.get_input(1)
+    assert kernel is not None
+    assert kernel.shape == (4, 1, 3, 3)
+    gelu = by_name["gelu1"]
+    gelu.__class__ = trt.IActivationLayer
+    assert isinstance(gelu, trt.IActivationLayer)
+    with pytest.raises(UnsupportedError, match="for which TensorRT has no name"):
+        _ = gelu.type
+
+
+def test_network_can_be_changed() -> None:
+    """Layers of the model get other settings, other inputs and company."""
+    network = parsed(cnn())
+    conv, relu = (next(layer for layer in network if layer.name == name) for name in ("conv1", "relu1"))
+    conv.__class__ = trt.IConvolutionLayer
+    assert isinstance(conv, trt.IConvolutionLayer)
+    conv.stride_nd = (4, 4)
+    twice = network.add_elementwise(conv.get_output(0), conv.get_output(0), trt.ElementWiseOperation.SUM)
+    relu.set_input(0, twice.get_output(0))
+    network.get_input(0).shape = (2, 1, 8, 8)
+    assert relu.get_output(0).shape == (2, 4, 2, 2)
+
+
+def test_results_are_those_of_the_model() -> None:
+    pytest.importorskip("onnxruntime")
+    from onnx_models import run_onnxruntime
+
+    image = np.linspace(-1, 1, 128, dtype=np.float32).reshape(2, 1, 8, 8)
+    (expected,) = run_onnxruntime(cnn(), {"image": image})
+    (found,) = evaluate(parsed(cnn()), {"image": image})
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_branches_are_one_layer() -> None:
+    """Row 11.13."""
+    example = runpy.run_path(str(Path(__file__).parents[3] / "examples" / "control_flow.py"))
+    network = parsed(parser.parse_model(example["SUM_EVEN"]))
+    assert trt.LayerType.PLUGIN_V2 in [layer.type for layer in network]
+    items = np.array([2, 3, 4], np.int32)
+    assert evaluate(network, {"items": items})[0] == 6
+
+
+def test_file(tmp_path: Path) -> None:
+    """Row 11.6."""
+    path = tmp_path / "cnn.onnx"
+    path.write_bytes(cnn().SerializeToString())
+    for name in ("parse_from_file", "parse"):
+        network = new_network()
+        reader = trt.OnnxParser(network, trt.Logger())
+        done = reader.parse_from_file(path) if name == "parse_from_file" else reader.parse(path.read_bytes(), path)
+        assert done
+        assert network.num_outputs == 1
+
+
+def test_errors_are_kept() -> None:
+    """Rows 11.2, 11.3."""
+    logger = CollectingLogger()
+    reader = trt.OnnxParser(new_network(logger), logger)
+    assert not reader.parse(b"no model")
+    assert reader.num_errors == 1
+    error = reader.get_error(0)
+    assert "not a readable protobuf" in error.desc()
+    assert (error.code(), error.node()) == (trt.ErrorCode.INVALID_GRAPH, -1)
+    assert str(error).endswith(error.desc())
+    reader.clear_errors()
+    assert reader.num_errors == 0
+    assert "onnx_parser.py::parse" in logger.text()
+
+
+def test_what_is_supported() -> None:
+    """Row 11.4."""
+    reader = trt.OnnxParser(new_network(), trt.Logger())
+    assert reader.supports_operator("Conv")
+    assert not reader.supports_operator("Convolve")
+    assert reader.supports_model(cnn().SerializeToString()) == (True, [([0, 1, 2, 3], True)])
+    model = cnn()
+    model.graph.node[1].op_type = "Convolve"
+    assert reader.supports_model(model.SerializeToString()) == (False, [([0], True), ([1], False), ([2, 3], True)])
