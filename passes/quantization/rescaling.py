@@ -11,12 +11,13 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.locations import fuse, name_of
-from mlirt.dialects.tensor_types import integer_range, rank
+from mlirt.dialects.tensor_types import rank
 from mlirt.dialects.trt.activation import ActivationKind, ActivationOp
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseKindAttr, ElementwiseOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.quantize import QuantizeOp
+from mlirt.passes.quantization.activation_bounds import KINDS, bounds_of, is_implied
 from mlirt.passes.quantization.scalings import Refusal, Scaling, scaling_of
 
 if TYPE_CHECKING:
@@ -43,29 +44,13 @@ def ending_of(value: SSAValue, ctx: Context) -> Ending | None:
             scaling = scaling_of(use, ctx)
             if isinstance(scaling, Refusal) or scaling.axis is not None or use.input is not value:
                 return None
-            kept = tuple(one for one in between if not _is_implied(one, scaling))
+            kept = tuple(one for one in between if not is_implied(one, scaling))
             return Ending(use, scaling, kept, tuple(between))
-        if not isinstance(use, ActivationOp) or use.kind.data not in (ActivationKind.RELU, ActivationKind.CLIP):
+        if not isinstance(use, ActivationOp) or use.kind.data not in KINDS:
             return None
         between.append(use)
         value = use.output
     return None
-
-
-def _bounds(op: ActivationOp) -> tuple[float, float]:
-    if op.kind.data is ActivationKind.RELU:
-        return 0.0, float("inf")
-    return op.alpha.value.data, op.beta.value.data
-
-
-def _is_implied(op: ActivationOp, scaling: Scaling) -> bool:
-    """Whether numbers beyond the activation's bounds saturate anyway: rounding never changes an order."""
-    import numpy as np
-
-    least, greatest = integer_range(scaling.element)
-    with np.errstate(over="ignore"):
-        low, high = (np.rint(np.float32(bound) / scaling.scale) + scaling.zero for bound in _bounds(op))
-    return bool(low <= least and high >= greatest)
 
 
 def rescale(layer: Operation, total: SSAValue, factor: Array, channel_axis: int, ctx: Context) -> None:
@@ -119,7 +104,7 @@ def _in_units(op: ActivationOp, value: SSAValue, scaling: Scaling) -> Activation
     """The activation of numbers that are divided by the scale."""
     import numpy as np
 
-    low, high = (FloatAttr(float(np.float32(bound) / scaling.scale), f64) for bound in _bounds(op))
+    low, high = (FloatAttr(float(np.float32(bound) / scaling.scale), f64) for bound in bounds_of(op))
     properties = (
         {"kind": op.kind} if op.kind.data is ActivationKind.RELU else {"kind": op.kind, "alpha": low, "beta": high}
     )
