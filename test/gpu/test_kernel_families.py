@@ -12,7 +12,7 @@ from attentions import SMALL
 from contractions import DTYPES, PROBLEMS, TOLERANCE, Problem, channels_last_text, convolution_text, product_text
 from device_engine import engine_of
 from lowered_network import parse_module
-from quantized_contractions import quantized_convolution_text, random_bytes
+from quantized_contractions import quantized_convolution_text, quantized_product_text, random_bytes
 
 from mlirt.dialects.interpreter import interpret
 
@@ -135,7 +135,25 @@ BYTE_WINDOWS = {
     "cuda_wgmma:128x128s4": Problem((2, 256, 14, 14), (136, 256, 1, 1)),
     "cuda_wgmma:64x64s6c8": Problem((1, 512, 7, 7), (512, 512, 3, 3), pre=(1,), post=(1,)),
     "cuda_wgmma_rows:64x32s4": Problem((2, 3, 45, 41), (40, 3, 7, 7), stride=(2,), pre=(3,), post=(3,)),
+    "cuda_byte_tiles:128x128": Problem((2, 80, 19, 17), (136, 40, 3, 3), stride=(2,), pre=(1,), groups=2),
+    "cuda_byte_tiles:32x32p4": Problem((1, 20, 9, 9), (24, 20, 5, 5), pre=(2,), post=(2,)),
 }
+
+
+@pytest.mark.parametrize(
+    "tactic", ["cuda_wgmma:64x64s4", "cuda_wgmma:128x256s4", "cuda_tiles:64x64", "cuda_tiles:32x32p2"]
+)
+@pytest.mark.parametrize(("element", "result"), [("i8", "i8"), ("ui8", "f16")])
+def test_products_of_bytes(tactic: str, element: str, result: str) -> None:
+    left, columns = (200, 272), 264
+    inputs = {"x": random_bytes(left, element), "r": random_bytes((left[0], columns), "i8", 1)}
+    check(quantized_product_text(left, columns, element, result, residual="i8", tactic=tactic), inputs, 0.0)
+
+
+def test_padding_of_bytes_with_a_value() -> None:
+    problem = Problem((2, 32, 19, 17), (40, 32, 3, 3), pre=(1,), post=(2,))
+    inputs = {"x": random_bytes(problem.input, "ui8"), "r": random_bytes(problem.output, "i8", 1)}
+    check(quantized_convolution_text(problem, "ui8", padding_value=113), inputs, 0.0)
 
 
 @pytest.mark.parametrize(
