@@ -11,18 +11,21 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
 from mlirt.dialects.fused.fused_op import IndexOp, is_identity
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.locations import fuse
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import dims
+from mlirt.dialects.tensor_types import byte_width, dims, element_of
 from mlirt.passes.fusion.access_composition import compose, keeps_rows, repeats
 from mlirt.passes.fusion.epilogues import producer_of
 from mlirt.passes.fusion.scalar_bodies import prepend, prepend_moved, size, tidy, work
 
 Consumer = PointwiseOp | ReductionOp
+
+_CONTRACTIONS = (ConvolutionOp, MatmulOp)
 
 # A result that several readers want is computed again in each of them up to this many instructions.
 _CHEAP = 4
@@ -34,7 +37,8 @@ class FusePointwisePass(ModulePass):
 
     A reader is a pointwise op, or with `into-reductions` a reduction. A result that is read more than once per element
     is fused only where computing it again is cheap and all readers can take it; an op with at most `max-operands`
-    operands and `max-ops` scalar ops comes out.
+    operands and `max-ops` scalar ops comes out. What can end a convolution or product so that this stores narrower
+    elements, such as bytes instead of 32-bit sums, is left to it.
 
     Before:
 
@@ -87,6 +91,8 @@ class FusePointwisePass(ModulePass):
             or producer.parent is not consumer.parent
         ):
             return False
+        if _ends_a_wider_sum(producer):
+            return False
         cost, space = work(producer.body), iteration_space(consumer)
         accesses = [
             access for value, access in zip(consumer.inputs, consumer.access, strict=True) if value.owner is producer
@@ -112,6 +118,13 @@ class FusePointwisePass(ModulePass):
 def _is_epilogue(op: PointwiseOp) -> bool:
     """Whether the op can end the convolution, product or reduction before it, where it costs nothing."""
     return any(producer_of(op, value) is not None for value in op.inputs)
+
+
+def _ends_a_wider_sum(op: PointwiseOp) -> bool:
+    """Whether a convolution or product that ends with the op stores less: bytes, say, instead of 32-bit sums."""
+    width = byte_width(element_of(op.outputs[0].type))
+    made = [value for value in op.inputs if producer_of(op, value) is not None]
+    return any(isinstance(value.owner, _CONTRACTIONS) and width < byte_width(element_of(value.type)) for value in made)
 
 
 def _reads_as_input(user: Operation, value: SSAValue) -> bool:

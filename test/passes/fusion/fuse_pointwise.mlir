@@ -131,3 +131,32 @@ func.func @end_of_a_reduction(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %y = trt.elementwise sum %x, %n : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
   func.return %y : tensor<4x8xf32>
 }
+
+// -----
+
+// The product stores bytes where it ends with the rounding: that is not pulled into its reader.
+// CHECK-LABEL: @rounded_sums
+// CHECK:         [[SUM:%.*]] = fused.matmul
+// CHECK-NEXT:    ^bb0
+// CHECK-NEXT:      fused.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    [[BYTES:%.*]] = fused.pointwise [[SUM]] {{.*}} -> tensor<8x4xi8>
+// CHECK:         fused.pointwise [[BYTES]], %y
+func.func @rounded_sums(%x: tensor<8x16xi8>, %w: tensor<16x4xi8>, %y: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %sum = fused.matmul %x, %w : (tensor<8x16xi8>, tensor<16x4xi8>) -> tensor<8x4xi32> {
+  ^bb0(%acc: i32):
+    fused.yield %acc : i32
+  }
+  %bytes = fused.pointwise %sum {access = [#fused.access<["d0", "d1"]>]} : (tensor<8x4xi32>) -> tensor<8x4xi8> {
+  ^bb0(%0: i32):
+    %byte = arith.trunci %0 : i32 to i8
+    fused.yield %byte : i8
+  }
+  %z = fused.pointwise %bytes, %y {access = [#fused.access<["d0", "d1"]>, #fused.access<["d0", "d1"]>]} : (tensor<8x4xi8>, tensor<8x4xf32>) -> tensor<8x4xf32> {
+  ^bb0(%0: i8, %1: f32):
+    %wide = arith.sitofp %0 : i8 to f32
+    %added = arith.addf %wide, %1 : f32
+    fused.yield %added : f32
+  }
+  func.return %z : tensor<8x4xf32>
+}
