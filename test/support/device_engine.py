@@ -23,7 +23,8 @@ def engine_of(text: str, tactic: str = "") -> Engine:
     """The engine of a network of fused ops, its kernels compiled here."""
     module, context = parse_module(text)
     chosen = f" tactic={tactic}" if tactic else ""
-    steps = f"convert-fused-to-kernel{{target=cuda{chosen}}},map-parallel-to-threads,plan-memory,verify-memory-plan"
+    steps = f"convert-fused-to-kernel{{target=cuda{chosen}}},map-parallel-to-threads"
+    steps += ",plan-memory,verify-memory-plan"
     run_passes(module, context, steps)
     manifest = manifest_of(module)
     manifest["target"] = {"kind": "cuda", "triple": "", "features": [], "vector_bits": 128, "arch": "sm_90a"}

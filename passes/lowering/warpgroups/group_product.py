@@ -141,9 +141,7 @@ class GroupProduct:
             def every_other(i: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
                 own = k.add(k.mul(i, tile.consumers), group)
                 pieces = self.results.begin(self.thread, k.constant(0), self._work(number(own)))
-                turn = self.pipe.after(k.mul(own, steps))
-                sums = self.pipe.multiply(k.constant(0), self.thread, steps, turn)[0]
-                self.results.write(sums, pieces)
+                self.results.write(self.pipe.multiply_in_turn(group, self.thread, steps, i), pieces)
                 return []
 
             if tile.turns:

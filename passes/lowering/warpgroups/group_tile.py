@@ -10,7 +10,7 @@ from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
 _NAME = re.compile(r"(\d+)x(\d+)s(\d+)(?:c(\d+)|(t))?")
 SHARED_BYTES = 227 * 1024
 """Shared memory that a block may have."""
-_BARRIER_BYTES = 2 * 128
+_BARRIER_BYTES = 128  # of the barriers of one kind
 _SUM_BYTES = 4
 
 
@@ -79,7 +79,7 @@ class GroupTile:
 
     @property
     def shared_bytes(self) -> int:
-        return self.stages * self.stage_bytes + self.sums_bytes + _BARRIER_BYTES
+        return self.stages * self.stage_bytes + self.sums_bytes + (2 + self.turns) * _BARRIER_BYTES
 
     @property
     def fits(self) -> bool:

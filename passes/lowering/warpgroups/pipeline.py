@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import i64
@@ -47,6 +48,9 @@ class Pipeline:
         self.full, self.empty = (k.value(SharedOp(tile.stages, i64)) for _ in range(2))
         for value, name in ((self.tiles, "tiles"), (self.full, "full"), (self.empty, "empty")):
             value.name_hint = name
+        if tile.turns:
+            self.order = k.value(SharedOp(tile.consumers, i64))
+            self.order.name_hint = "order"
 
     def initialise(self, thread: SSAValue) -> None:
         """One thread makes the barriers; others may use them after a barrier."""
@@ -59,6 +63,8 @@ class Pipeline:
 
         def all_() -> None:
             k.loop(self.tile.stages, [], make)
+            for group in range(self.tile.consumers if self.tile.turns else 0):
+                k.insert(MbarrierInitOp(self.order, k.constant(group), 1))
             k.insert(MbarrierFenceOp())
 
         k.when(k.compare("eq", thread, 0), all_)
@@ -73,10 +79,22 @@ class Pipeline:
         wraps = k.compare("eq", following, self.tile.stages)
         return Turn(k.select(wraps, 0, following), k.select(wraps, k.sub(k.constant(1), turn.parity), turn.parity))
 
-    def after(self, steps: SSAValue) -> Turn:
-        """The turn of a warpgroup before which others and itself have used so many stages."""
+    def multiply_in_turn(self, group: SSAValue, thread: SSAValue, steps: SSAValue, tile: SSAValue) -> SSAValue:
+        """The sums of the `tile`-th tile of one of two warpgroups, which have every other tile.
+
+        A warpgroup begins when the other one has seen all stages of the tile before: barriers tell phases apart by
+        parity, so that nobody may wait for the phase after the next one.
+        """
         k, stages = self.k, self.tile.stages
-        return Turn(k.rem(steps, stages), k.rem(k.div(steps, stages), 2))
+        used = k.mul(k.add(k.mul(tile, 2), group), steps)
+        start = Turn(k.rem(used, stages), k.rem(k.div(used, stages), 2))
+        k.insert(MbarrierWaitOp(self.order, group, k.rem(k.add(k.add(tile, 1), group), 2)))
+        other = k.sub(k.constant(1), group)
+
+        def let_other_begin() -> None:
+            self._give_back(self.order, k.compare("eq", k.rem(thread, WARPGROUP), 0), other)
+
+        return self.multiply(k.constant(0), thread, steps, start, let_other_begin)[0]
 
     def slot(self, stage: SSAValue, operand: Source) -> Slot:
         start = 0 if operand is self.left else self.right_start
@@ -101,8 +119,18 @@ class Pipeline:
 
         return Turn(*k.loop(steps, turn.values(), step))
 
-    def multiply(self, group: SSAValue, thread: SSAValue, steps: SSAValue, turn: Turn) -> tuple[SSAValue, Turn]:
-        """The sums of a tile in this warpgroup. A stage is given back when the product after its own has begun."""
+    def multiply(
+        self,
+        group: SSAValue,
+        thread: SSAValue,
+        steps: SSAValue,
+        turn: Turn,
+        when_begun: Callable[[], None] | None = None,
+    ) -> tuple[SSAValue, Turn]:
+        """The sums of a tile in this warpgroup. A stage is given back when the product after its own has begun.
+
+        `when_begun` is done when the last product has begun.
+        """
         k = self.k
         leads = k.compare("eq", k.rem(thread, WARPGROUP), 0)
         sums = k.value(FillFragmentOp(k.constant(0, self.kind.sums), self.tile.columns // 2))
@@ -124,17 +152,22 @@ class Pipeline:
                 )
             )
             k.insert(WarpgroupWaitOp(1))
-            self._give_back(k.both(leads, k.compare("sgt", i, 0)), previous)
+            leads_later = k.both(leads, k.compare("sgt", i, 0))
+            assert leads_later is not None
+            self._give_back(self.empty, leads_later, previous)
             return [sums, turn.stage, *self.next(turn).values()]
 
         sums, last, *turned = k.loop(steps, [sums, k.constant(0), *turn.values()], step)
+        if when_begun is not None:
+            when_begun()
         sums = k.value(WarpgroupSumsOp(sums))
-        self._give_back(leads, last)
+        self._give_back(self.empty, leads, last)
         return sums, Turn(*turned)
 
-    def _give_back(self, condition: SSAValue | None, stage: SSAValue) -> None:
-        def arrive() -> None:
-            self.k.insert(MbarrierArriveOp(self.empty, stage))
+    def _give_back(self, barriers: SSAValue, condition: SSAValue, number: SSAValue) -> None:
+        """One thread tells a barrier."""
 
-        assert condition is not None
+        def arrive() -> None:
+            self.k.insert(MbarrierArriveOp(barriers, number))
+
         self.k.when(condition, arrive)

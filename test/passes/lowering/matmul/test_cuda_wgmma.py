@@ -16,6 +16,7 @@ from lowered_network import parse_module
 from mlirt.builder.numba_cuda import compile_kernels
 from mlirt.codegen.numba_cuda.kernel_source import sources_of
 from mlirt.dialects.kernel.core import FuncOp
+from mlirt.passes.lowering.warpgroups import group_product
 from mlirt.passes.pipeline import run_passes
 
 HALF = ("f16", "bf16")
@@ -73,6 +74,13 @@ def test_blocks_that_stay_take_several_tiles(choice: str) -> None:
 @pytest.mark.parametrize(("sizes", "choice"), [((64, 64, 64), "64x64s2t"), ((130, 300, 200), "64x128s3t")])
 def test_warpgroups_take_turns(sizes: tuple[int, int, int], choice: str) -> None:
     check(sizes, choice)
+
+
+@pytest.mark.parametrize("depth", [64, 200, 448])
+@pytest.mark.parametrize("rows", [64, 300, 600])
+def test_stages_go_round_while_warpgroups_take_turns(depth: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_product, "PROCESSORS", 2)
+    check((rows, 72, depth), "64x64s3t")
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -1,0 +1,87 @@
+"""Kernels under NVIDIA's compute-sanitizer, where it is installed: no bad access, no race in shared memory."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from attentions import SMALL
+from contractions import Problem, channels_last_text, product_text
+from device_engine import engine_of
+from small_network import network
+
+import mlirt
+
+pytestmark = pytest.mark.gpu
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_RUN = """
+import sys
+import numpy as np
+import mlirt
+for path in sys.argv[1:]:
+    with np.load(path + ".npz") as inputs:
+        mlirt.load(path).run(dict(inputs))
+"""
+_FOUND = 9  # what the sanitizer exits with
+_RNG = np.random.default_rng(0)
+# One of each kind: warpgroups that stay, take turns, have one tile, share a sum; tiles of the other matrix units.
+_TACTICS = (
+    "cuda_wgmma:128x64s4",
+    "cuda_wgmma:64x64s3t",
+    "cuda_wgmma:64x64s4",
+    "cuda_wgmma:64x64s3c4",
+    "cuda_tiles:64x64",
+)
+
+
+def _half(*shape: int) -> Array:
+    return _RNG.standard_normal(shape).astype(np.float16)
+
+
+def _cases() -> Iterator[tuple[Any, dict[str, Array]]]:
+    """Engines and their inputs."""
+    product = product_text((300, 200), (136, 200), (300, 136), "f16", (False, True))
+    for tactic in _TACTICS:
+        chosen = product.replace("{transpose_lhs", f'{{fused.tactic = "{tactic}", transpose_lhs')
+        yield engine_of(chosen), {"x": _half(300, 200), "w": _half(136, 200), "b": _half(136)}
+    problem = Problem((2, 64, 15, 17), (72, 64, 3, 3), pre=(1,), post=(1,), residual=True)
+    yield engine_of(channels_last_text(problem, "f16")), {"x": _half(*problem.input), "r": _half(*problem.output)}
+    for tactic in ("cuda_groups:64x128s2", "cuda_flash:32x64w2"):
+        name, _, choice = tactic.partition(":")
+        attention = SMALL["tails"]
+        yield engine_of(attention.text(), name if not choice else tactic), attention.inputs()
+    yield mlirt.compile(network(), "cuda", "fp16", heuristic=True), {"x": _half(1, 3, 64, 64).astype(np.float32)}
+
+
+@pytest.fixture(scope="module")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Plans in files with their inputs beside them: building is not what is checked."""
+    folder, paths = tmp_path_factory.mktemp("plans"), list[str]()
+    for number, (engine, inputs) in enumerate(_cases()):
+        paths.append(str(folder / f"{number}.plan"))
+        engine.save(paths[-1])
+        np.savez(paths[-1] + ".npz", allow_pickle=False, **inputs)
+    return paths
+
+
+def _sanitizer() -> str | None:
+    toolkits = [str(path) for path in sorted(Path("/usr/local").glob("cuda*/bin/compute-sanitizer"))]
+    return shutil.which("compute-sanitizer") or (toolkits[-1] if toolkits else None)
+
+
+@pytest.mark.parametrize("tool", ["memcheck", "racecheck"])
+def test_kernels_are_clean(tool: str, plans: list[str]) -> None:
+    sanitizer = _sanitizer()
+    if sanitizer is None:
+        pytest.skip("compute-sanitizer is not installed")
+    command = [sanitizer, "--tool", tool, "--error-exitcode", str(_FOUND), sys.executable, "-c", _RUN, *plans]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
