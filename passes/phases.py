@@ -184,6 +184,9 @@ PHASES = (
                 "cpu",
             ),
             Step("map-parallel-to-threads", "loop nests become blocks and threads", "cuda"),
+            Step(
+                "run-loops-in-one-block", "trips of small kernels need no launches, once their grids are known", "cuda"
+            ),
         ),
         LOOPS,
     ),

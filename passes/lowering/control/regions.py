@@ -64,6 +64,7 @@ class ControlLowering:
         _insert(PlanIfOp(condition.buffer, condition.offset, then, otherwise), op)
 
     def _branch_block(self, block: Block, targets: Sequence[Placement]) -> None:
+        _check_sizes_first(block)
         yielded = _terminator(block)
         direct: set[SSAValue] = set()
         for value, target in zip(yielded.operands, targets, strict=True):
@@ -167,6 +168,15 @@ def _terminator(block: Block) -> Operation:
     last = block.last_op
     assert last is not None
     return last
+
+
+def _check_sizes_first(block: Block) -> None:
+    """Let a run with a wrong guess stop before it writes into memory of that size: formulas need nothing computed."""
+    for op in reversed([op for op in block.ops if isinstance(op, DefineSizeOp) and op.count is None]):
+        first = block.first_op
+        if first is not None and first is not op:
+            op.detach()
+            block.insert_op_before(op, first)
 
 
 def _is_computed_in(value: SSAValue, block: Block) -> bool:
