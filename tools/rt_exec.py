@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.errors import InvalidInputError, MlirtError
+from mlirt.tools.int8_build import int8_options, precision_of
 from mlirt.tools.phase_times import PhaseTimes
 from mlirt.tools.progress import ProgressBar
 from mlirt.tools.rt_exec_arguments import Shape, parse_arguments
@@ -113,18 +114,20 @@ def _build(arguments: Namespace) -> EngineLike:
     start = time.perf_counter()
     bar = ProgressBar()
     progress = PhaseTimes(_logged(bar) if arguments.verbose else bar)
-    precision = "fp16" if arguments.fp16 else "tf32" if arguments.tf32 else "fp32"
+    profiles = _profiles(arguments)
     try:
+        int8 = int8_options(arguments, profiles, progress, log)
         engine = build(
             arguments.onnx,
             arguments.target,
-            precision,
-            _profiles(arguments) or None,
+            precision_of(arguments),
+            profiles or None,
             progress=progress,
             timing_cache=arguments.timingCacheFile,
             heuristic=arguments.heuristic,
             avg_timing_iterations=arguments.avgTiming,
             min_timing_iterations=arguments.minTiming,
+            **int8,
         )
         progress.close()
     finally:

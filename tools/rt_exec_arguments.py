@@ -12,7 +12,7 @@ Shape = tuple[int, ...]
 
 _NOT_YET = frozenset(
     """
-    uff deploy model output batch maxBatch plugins int8 best noTF32 calib sparsity workspace memPoolSize
+    uff deploy model output batch maxBatch plugins noTF32 sparsity workspace memPoolSize
     minShapesCalib optShapesCalib maxShapesCalib
     precisionConstraints layerPrecisions layerOutputTypes layerDeviceTypes inputIOFormats outputIOFormats directIO
     tacticSources preview restricted safe consistency refit dumpRefit device useDLACore allowGPUFallback
@@ -45,8 +45,9 @@ def _check(arguments: argparse.Namespace) -> None:
         for flag in ("saveEngine", "timingCacheFile", "heuristic", "minShapes", "optShapes", "maxShapes")
         if getattr(arguments, flag)
     ]
-    if arguments.loadEngine and (building or arguments.fp16 or arguments.target != "auto"):
-        which = building[0] if building else "fp16" if arguments.fp16 else "target"
+    building += [flag for flag in ("fp16", "int8", "best", "calib", "calibData") if getattr(arguments, flag)]
+    if arguments.loadEngine and (building or arguments.target != "auto"):
+        which = building[0] if building else "target"
         raise InvalidInputError(f"--{which} is for building, but --loadEngine loads an engine that is built")
     if arguments.timingCacheFile and arguments.noBuilderCache:
         raise InvalidInputError("--timingCacheFile and --noBuilderCache contradict each other: give one of them")
@@ -77,6 +78,27 @@ def _parser() -> argparse.ArgumentParser:
     )
     build.add_argument("--fp16", action="store_true", help="compute in half precision where the target can")
     build.add_argument("--tf32", action="store_true", help="let matrix units read float32 with 10 bits of mantissa")
+    build.add_argument("--int8", action="store_true", help="compute products on bytes")
+    build.add_argument("--best", action="store_true", help="--int8 and --fp16")
+    build.add_argument(
+        "--calib", metavar="FILE", help="read the calibration cache; with --calibData write it where there is none"
+    )
+    build.add_argument(
+        "--calibData", metavar="PATH", help="calibrate with a folder of pictures or .npy files, or with one such file"
+    )
+    build.add_argument(
+        "--calibMethod",
+        choices=("entropy", "minmax", "percentile", "mse", "legacy"),
+        default="entropy",
+        help="how --calibData finds ranges; default: %(default)s",
+    )
+    build.add_argument("--calibReport", metavar="FILE", help="write an HTML page about the calibration")
+    build.add_argument(
+        "--accuracyTarget",
+        type=share,
+        metavar="A",
+        help="keep the layers in float that lose most, until 1 - the outputs' relative error is at least A",
+    )
     for flag, what in (("min", "smallest"), ("opt", "usual"), ("max", "largest")):
         build.add_argument(
             f"--{flag}Shapes",
@@ -188,6 +210,14 @@ def number(text: str) -> float:
         value = -1.0
     if not 0 <= value < 1e9:
         raise argparse.ArgumentTypeError(f"expected a number, got {text!r}")
+    return value
+
+
+def share(text: str) -> float:
+    """A number in [0, 1]."""
+    value = number(text)
+    if value > 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 1, such as 0.99, got {text!r}")
     return value
 
 

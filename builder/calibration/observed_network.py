@@ -20,6 +20,7 @@ from mlirt.dialects.trt.scale import ScaleOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.passes.pipeline import PipelineOptions, run_phases
+from mlirt.passes.quantization.tensor_ranges import RANGES
 from mlirt.runtime.engine import TensorDescription
 
 # Their results hold the numbers of their operands, so that they have the operands' range.
@@ -30,6 +31,15 @@ _POINTWISE = (ActivationOp, ElementwiseOp, ScaleOp)
 def cleaned(module: ModuleOp, ctx: RtContext, target: str) -> ModuleOp:
     """The network after the phase `cleanup`; its tensors have the names under which `insert-scales` looks for them."""
     run_phases(module, ctx, last="cleanup", options=PipelineOptions(target))
+    return module
+
+
+def cleaned_with_ranges(module: ModuleOp, ctx: RtContext, target: str) -> ModuleOp:
+    """The same for a network that carries ranges, and still does so afterwards."""
+    ranges = module.attributes.pop(RANGES, None)
+    run_phases(module, ctx, last="cleanup", options=PipelineOptions(target))
+    if ranges is not None:
+        module.attributes[RANGES] = ranges
     return module
 
 

@@ -13,6 +13,7 @@ from mlirt.version import __version__
 if TYPE_CHECKING:
     from mlirt.builder.calibration.calibrate import calibrate
     from mlirt.builder.calibration.calibration import Calibration
+    from mlirt.builder.calibration.sensitivity import sensitivity
     from mlirt.builder.compile import compile
     from mlirt.builder.tactics.timing_cache import TimingCache
     from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, MlirtError, PlanError, UnsupportedError
@@ -23,6 +24,7 @@ _HOMES = {
     "compile": "mlirt.builder.compile",
     "calibrate": "mlirt.builder.calibration.calibrate",
     "Calibration": "mlirt.builder.calibration.calibration",
+    "sensitivity": "mlirt.builder.calibration.sensitivity",
     "TimingCache": "mlirt.builder.tactics.timing_cache",
     "Engine": "mlirt.runtime.engine",
     "load": "mlirt.runtime.engine",
@@ -48,6 +50,7 @@ __all__ = [
     "calibrate",
     "compile",
     "load",
+    "sensitivity",
 ]
 
 

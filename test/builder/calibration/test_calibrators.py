@@ -172,7 +172,11 @@ def test_addresses_of_device_memory_are_fetched(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("mlirt.builder.calibration.calibrator_run.from_address", fetch)
     by_address: Any = MinMax([])
     addresses = iter([[array.ctypes.data] for array in arrays])
-    by_address.get_batch = lambda _: next(addresses, None)
+
+    def get_batch(names: Sequence[str]) -> list[int] | None:
+        return next(addresses, None)
+
+    by_address.get_batch = get_batch
     by_array = MinMax(arrays)
     build(by_address)
     build(by_array)

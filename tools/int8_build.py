@@ -1,0 +1,103 @@
+"""What rt-exec's INT8 flags mean: a cache is read, or made from sample data; layers are kept in float for a target."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mlirt.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from mlirt.builder.calibration.calibration import Calibration
+    from mlirt.builder.calibration.collection import Progress
+
+Log = Callable[[str, str], None]
+Shapes = Mapping[str, Sequence[Sequence[int]]]
+
+
+def precision_of(arguments: Namespace) -> str:
+    """The builder's name for --int8, --fp16, --tf32 and --best."""
+    half = arguments.fp16 or arguments.best
+    if arguments.int8 or arguments.best:
+        return "int8+fp16" if half else "int8"
+    return "fp16" if half else "tf32" if arguments.tf32 else "fp32"
+
+
+def int8_options(arguments: Namespace, profiles: Shapes, progress: Progress, log: Log) -> dict[str, Any]:
+    """What `mlirt.compile` takes beside the precision; raises `InvalidInputError` for flags that lack others."""
+    if "int8" not in precision_of(arguments):
+        _refuse_alone(arguments)
+        return {}
+    calibration = _calibration(arguments, profiles, progress, log)
+    if calibration is None:
+        return {}
+    options: dict[str, Any] = {"calibration": calibration}
+    if arguments.accuracyTarget is not None:
+        options["layer_precisions"] = _kept_in_float(arguments, calibration, profiles, progress, log)
+    return options
+
+
+def _refuse_alone(arguments: Namespace) -> None:
+    for flag in ("calib", "calibData", "calibReport", "accuracyTarget"):
+        if getattr(arguments, flag) is not None:
+            raise InvalidInputError(f"--{flag} is for INT8: add --int8")
+
+
+def _calibration(arguments: Namespace, profiles: Shapes, progress: Progress, log: Log) -> Calibration | None:
+    """The cache where there is one, which is written where there was none; as with trtexec."""
+    from mlirt.builder.calibration.calibrate import calibrate
+    from mlirt.builder.calibration.calibration import Calibration
+
+    cache = arguments.calib
+    if cache is not None and (arguments.calibData is None or Path(cache).is_file()):
+        return Calibration.load(cache)
+    if arguments.calibData is None:
+        return None  # a network that quantises itself needs none; others are refused by the builder
+    found = calibrate(
+        arguments.onnx,
+        arguments.calibData,
+        arguments.calibMethod,
+        batch_size=_batch_size(profiles),
+        target=_target(arguments),
+        progress=progress,
+    )
+    log("I", f"Calibrated {len(found.scales)} tensors with {arguments.calibData} ({found.algorithm})")
+    if cache is not None:
+        found.save(cache)
+        log("I", f"Saved the calibration cache to {cache}")
+    if arguments.calibReport is not None:
+        found.report(arguments.calibReport)
+        log("I", f"Saved the calibration report to {arguments.calibReport}")
+    return found
+
+
+def _kept_in_float(
+    arguments: Namespace, calibration: Calibration, profiles: Shapes, progress: Progress, log: Log
+) -> dict[str, str]:
+    from mlirt.builder.calibration.sensitivity import sensitivity
+
+    if arguments.calibData is None:
+        raise InvalidInputError("--accuracyTarget needs samples to measure with: add --calibData=FOLDER")
+    found = sensitivity(
+        arguments.onnx,
+        calibration,
+        arguments.calibData,
+        accuracy_target=arguments.accuracyTarget,
+        batch_size=_batch_size(profiles),
+        target=_target(arguments),
+        progress=progress,
+    )
+    for line in found.lines():
+        log("I", line)
+    return found.layer_precisions
+
+
+def _target(arguments: Namespace) -> str:
+    return "cpu" if arguments.target == "reference" else arguments.target
+
+
+def _batch_size(profiles: Shapes) -> int:
+    """The usual first dimension of the inputs; 1 where nobody says."""
+    return next((shapes[1][0] for shapes in profiles.values() if len(shapes[1])), 1)
