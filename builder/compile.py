@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mlirt.builder.profiles import Profiles, pinned_shapes, read_profiles
 from mlirt.builder.usual_sizes import name_usual_sizes
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.layer_precisions import set_layer_precisions
 from mlirt.errors import InvalidInputError, MlirtError
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def compile(
     calibration: for "int8" what `mlirt.calibrate` gives, a calibration cache (a path or its bytes), or a calibrator
         with TensorRT's interface. A network that quantises itself needs none.
     dynamic_ranges: for "int8" the range (min, max) of tensors by name, in place of the calibration's.
-    layer_precisions: for "int8" layers by name that stay "fp32" or "fp16".
+    layer_precisions: what layers, by name, compute in: "fp32", "fp16" or "int8", as far as `precision` permits it.
 
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet,
     `InvalidInputError` for arguments that do not fit, `CompileError` where a pass or a back end fails.
@@ -83,12 +84,13 @@ def compile(
         raise InvalidInputError(f"precision {precision!r} is not known; expected one of {', '.join(PRECISIONS)}")
     ctx = RtContext()
     module = imported(model, ctx, profiles, input_shapes or {}, constants)
+    set_layer_precisions(module, layer_precisions or {})
     if "int8" in precision:
         from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
 
-        choice = Int8Choice(calibration, dynamic_ranges or {}, layer_precisions or {})
+        choice = Int8Choice(calibration, dynamic_ranges or {})
         prepare_int8(module, ctx, chosen, choice, read_profiles(profiles), progress)
-    elif calibration is not None or dynamic_ranges or layer_precisions:
+    elif calibration is not None or dynamic_ranges:
         raise InvalidInputError(f"calibration and ranges are for precision int8, but the precision is {precision}")
     name_usual_sizes(module, read_profiles(profiles))
     if chosen == "reference":

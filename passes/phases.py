@@ -110,6 +110,7 @@ PHASES = (
                 "cuda",
                 "fp16",
             ),
+            Step("verify-precisions", "formats are settled, and layers still have their own names"),
             Step("expand-counted-loops", "the counter is a tensor like others, whose arithmetic is compiled as theirs"),
             Step("convert-trt-to-fused", "every layer becomes a family with a scalar body"),
             Step("eliminate-dead-layers", "views that undo each other go before they hide a producer"),

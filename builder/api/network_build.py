@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
+from mlirt.builder.api.precision_constraints import constrain_precisions
+from mlirt.builder.calibration.ranges_for_build import Int8Choice, Range, prepare_int8
 from mlirt.builder.compile import gpu_is_here
 from mlirt.builder.profiles import Profile, pinned_shapes
 from mlirt.builder.tactics.tuning import tuning
@@ -12,10 +16,13 @@ from mlirt.builder.usual_sizes import name_usual_sizes
 from mlirt.dialects.context import RtContext
 from mlirt.errors import InvalidInputError, InvalidModelError
 from mlirt.frontend.network.module import network_module
+from mlirt.passes.quantization.explicit_networks import is_explicit
 from mlirt.runtime.plan_file import plan_bytes
 from mlirt.tensorrt.build_enums import BuilderFlag
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from mlirt.builder.api.builder_config import IBuilderConfig
     from mlirt.builder.api.optimization_profile import IOptimizationProfile
     from mlirt.frontend.network.definition import INetworkDefinition
@@ -32,27 +39,73 @@ def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: 
     _check_profiles(network, profiles)
     ctx = RtContext()
     module = network_module(network, ctx, _pinned(network, profiles))
-    name_usual_sizes(module, profiles[0].shapes if profiles else {})
+    constrain_precisions(module, network, config, reporter)
+    with _warnings_in_the_log(reporter):
+        _quantize(module, ctx, target, network, config, reporter)
+        name_usual_sizes(module, profiles[0].shapes if profiles else {})
+        plan = _plan(module, ctx, target, network.name or "network", config, reporter)
+    return _with_profiles(plan, config)
 
-    def progress(text: str, done: int, total: int) -> None:
-        reporter.info(text if total <= 1 else f"{text} ({done} of {total})")
 
+def _quantize(
+    module: ModuleOp,
+    ctx: RtContext,
+    target: str,
+    network: INetworkDefinition,
+    config: IBuilderConfig,
+    reporter: Reporter,
+) -> None:
+    """Let the network carry the ranges of its tensors, which may mean to calibrate it (features 9.3, 9.4, 9.18)."""
+    if not config.get_flag(BuilderFlag.INT8):
+        if is_explicit(module):
+            raise InvalidModelError("the network has quantize and dequantize layers, but BuilderFlag.INT8 is not set")
+        return
+    graph = network.graph
+    tensors = [*graph.inputs, *(output for record in graph.records for output in record.outputs)]
+    ranges: dict[str, Range] = {one.name: one.range for one in tensors if one.range is not None}
+    profile = config.get_calibration_profile() or next(iter(config.optimization_profiles), None)
+    shapes = {} if profile is None else profile.shapes
+    prepare_int8(module, ctx, target, Int8Choice(config.int8_calibrator, ranges), shapes, _progress(reporter))
+
+
+def _plan(module: ModuleOp, ctx: RtContext, target: str, name: str, config: IBuilderConfig, reporter: Reporter) -> Plan:
     from mlirt.builder.build import build_plan
 
-    name, precision = network.name or "network", precision_of(config, target)
+    precision, progress = precision_of(config, target), _progress(reporter)
     if target == "cpu":
-        return _with_profiles(build_plan(module, ctx, target, precision, progress, name=name), config)
+        return build_plan(module, ctx, target, precision, progress, name=name)
     iterations = {"calls": config.avg_timing_iterations, "rounds": config.min_timing_iterations}
     heuristic = config.get_flag(BuilderFlag.ENABLE_TACTIC_HEURISTIC)
     cache = None if config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE) else config.get_timing_cache()
     with tuning(cache, config.algorithm_selector, heuristic=heuristic, **iterations) as choice:
-        plan = build_plan(module, ctx, target, precision, progress, name=name, tuning=choice)
-    return _with_profiles(plan, config)
+        return build_plan(module, ctx, target, precision, progress, name=name, tuning=choice)
+
+
+def _progress(reporter: Reporter) -> Callable[[str, int, int], None]:
+    def progress(text: str, done: int, total: int) -> None:
+        reporter.info(text if total <= 1 else f"{text} ({done} of {total})")
+
+    return progress
+
+
+@contextmanager
+def _warnings_in_the_log(reporter: Reporter) -> Generator[None]:
+    """What passes warn of goes to the logger."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            for one in caught:
+                reporter.warning(str(one.message))
 
 
 def precision_of(config: IBuilderConfig, target: str) -> str:
     """What the flags permit, as `mlirt.compile` names it."""
-    if config.get_flag(BuilderFlag.FP16):
+    half = config.get_flag(BuilderFlag.FP16)
+    if config.get_flag(BuilderFlag.INT8):
+        return "int8+fp16" if half else "int8"
+    if half:
         return "fp16"
     return "tf32" if config.get_flag(BuilderFlag.TF32) and target == "cuda" else "fp32"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.builder.calibration.calibration import Calibration
 from mlirt.builder.calibration.calibrator_run import run_calibrator
@@ -18,7 +18,6 @@ from mlirt.builder.profiles import Profile
 from mlirt.dialects.context import RtContext
 from mlirt.errors import InvalidInputError
 from mlirt.passes.quantization.explicit_networks import is_explicit, warn_of_ranges
-from mlirt.passes.quantization.integer_choice import LAYER_PRECISIONS
 from mlirt.passes.quantization.tensor_ranges import set_ranges
 
 if TYPE_CHECKING:
@@ -29,11 +28,10 @@ Range = float | tuple[float, float]
 
 @dataclass(frozen=True)
 class Int8Choice:
-    """The user's: a calibration; ranges by tensor, which go before it; layers that compute in something else."""
+    """The user's: a calibration; ranges by tensor, which go before it."""
 
     calibration: CalibrationLike | None = None
     dynamic_ranges: Mapping[str, Range] = field(default_factory=dict[str, Range])
-    layer_precisions: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __bool__(self) -> bool:
         return self.calibration is not None or bool(self.dynamic_ranges)
@@ -62,9 +60,6 @@ def give_ranges(module: ModuleOp, choice: Int8Choice, run: Callable[[CalibratorL
 
     Raises `InvalidInputError` where a network that does not quantise itself has neither calibration nor ranges.
     """
-    if choice.layer_precisions:
-        named = {name: StringAttr(value) for name, value in choice.layer_precisions.items()}
-        module.attributes[LAYER_PRECISIONS] = DictionaryAttr(named)
     if is_explicit(module):
         if choice:
             warn_of_ranges()

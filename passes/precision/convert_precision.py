@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.context import weights_of
+from mlirt.dialects.layer_precisions import HALVES, WIDE, LayerPrecisions
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import element_of, element_type, with_element
@@ -41,6 +42,8 @@ class ConvertPrecisionPass(ModulePass):
     - biases, the constants of pointwise layers, positions in images, and scales of quantization;
     - sums of products of bytes, while they are scaled.
 
+    A layer that the user asks for float32 or half precision (`trt.layer_precisions`, `trt.precision`) computes in it.
+
     Sums of products are accumulated in float32 in any case. A finite constant beyond the range in a pointwise layer,
     such as the bias of a mask, is clamped, with a warning.
 
@@ -62,10 +65,11 @@ class ConvertPrecisionPass(ModulePass):
     to: Literal["f16", "bf16", "f32"] = "f16"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        asked = LayerPrecisions(op)
         for function in op.ops:
             if isinstance(function, FuncOp):
                 for block in function.body.blocks:
-                    _Conversion(ctx, block, element_type(_NAMES[self.to])).run()
+                    _Conversion(ctx, block, element_type(_NAMES[self.to]), asked).run()
 
 
 class _Conversion:
@@ -75,10 +79,11 @@ class _Conversion:
     Ops in `replaced` have new ones; those in `rounded` compute in float32, but their readers see half precision.
     """
 
-    def __init__(self, ctx: Context, block: Block, element: Attribute) -> None:
+    def __init__(self, ctx: Context, block: Block, element: Attribute, asked: LayerPrecisions) -> None:
         self.ctx = ctx
         self.block = block
         self.element = element
+        self.asked = asked
         self.to_half = element != f32
         self.sources = (f32,) if self.to_half else (f16, bf16)
         self.new: dict[SSAValue, SSAValue] = {}
@@ -87,7 +92,7 @@ class _Conversion:
         self.rounded: set[Operation] = set()
 
     def run(self) -> None:
-        kept = float32_layers(self.block, self._weight, self.element) if self.to_half else set[Operation]()
+        kept = self._float32_layers() if self.to_half else set[Operation]()
         for op in list(self.block.ops):
             if isinstance(op, ReturnOp):
                 op.operands = [self._output(value, op) for value in op.operands]
@@ -104,11 +109,24 @@ class _Conversion:
             if all(result.first_use is None for result in op.results):
                 self.block.erase_op(op)
 
+    def _float32_layers(self) -> set[Operation]:
+        """The layers that keep float32 by what they compute, as far as the user asks for nothing else."""
+        kept = float32_layers(self.block, self._weight, self.element)
+        for op in self.block.ops:
+            asked = self.asked.of(op)
+            if asked in WIDE:
+                kept.add(op)
+            elif asked is not None:
+                kept.discard(op)
+        return kept
+
     def _weight(self, constant: ConstantOp) -> Array:
         return constant.array(weights_of(self.ctx))
 
     def _has_fine_constants(self, op: Operation) -> bool:
         """Whether half precision would round a constant operand, none of them being out of its range."""
+        if self.asked.of(op) in HALVES:
+            return False
         owners = [value.owner for value in op.operands if element_of(value.type) in self.sources]
         arrays = [self._weight(owner) for owner in owners if isinstance(owner, ConstantOp)]
         exact = all(is_exact(array, self.element) for array in arrays)
@@ -118,6 +136,7 @@ class _Conversion:
         operands = [self._operand(op, position, value) for position, value in enumerate(op.operands)]
         types = [self._type(result.type) for result in op.results]
         new = type(op).create(operands=operands, properties=dict(op.properties), result_types=types)
+        new.attributes.update(op.attributes)
         new.location = op.location
         self.block.insert_op_before(new, op)
         for before, after in zip(op.results, new.results, strict=True):

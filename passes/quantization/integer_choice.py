@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import warnings
 
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.interpreter import entry_function
-from mlirt.dialects.locations import names
+from mlirt.dialects.layer_precisions import LayerPrecisions, Precision
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.errors import InvalidInputError
 from mlirt.passes.quantization.integer_operands import SMOOTHING, is_average, is_residual, only_reader, weight_axis
-from mlirt.passes.quantization.smoothing import PRECISION, unsmoothed_layers
+from mlirt.passes.quantization.smoothing import unsmoothed_layers
 from mlirt.passes.quantization.tensor_ranges import TensorRanges
-
-# A module's attribute: what the layers of these names compute in.
-LAYER_PRECISIONS = "trt.layer_precisions"
-_FLOATS = ("fp32", "fp16", "tf32", "bf16")
 
 
 class IntegerChoice:
@@ -28,8 +24,7 @@ class IntegerChoice:
         self._block = entry_function(module).body.block
         self._ranges = ranges
         self._unsmoothed = unsmoothed_layers(module)
-        asked = module.attributes.get(LAYER_PRECISIONS)
-        self._asked = dict(asked.data) if isinstance(asked, DictionaryAttr) else {}
+        self._asked = LayerPrecisions(module)
         self._missing: dict[str, None] = {}
         self._chosen: dict[Operation, tuple[int, ...]] = {}
 
@@ -56,9 +51,7 @@ class IntegerChoice:
             )
 
     def _stays_float(self, op: Operation) -> bool:
-        own = op.attributes.get(PRECISION)
-        asked = [own, *(self._asked.get(name) for name in names(op.location))]
-        return any(isinstance(one, StringAttr) and one.data in _FLOATS for one in asked)
+        return self._asked.of(op) not in (None, Precision.INT8)
 
     def _is_covered(self, op: TensorOp) -> bool:
         """Whether the ranges of what a product reads and makes are known (feature 9.21)."""

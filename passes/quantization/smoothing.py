@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr, f32
+from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.interpreter import entry_function
+from mlirt.dialects.layer_precisions import LayerPrecisions, Precision
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import element_of, is_tensor
 from mlirt.passes.quantization.integer_operands import SMOOTHING
-
-# An op's attribute: what the user asked the layer to compute in.
-PRECISION = "trt.precision"
 
 
 def unsmoothed_layers(module: ModuleOp) -> set[Operation]:
@@ -22,12 +20,13 @@ def unsmoothed_layers(module: ModuleOp) -> set[Operation]:
     None of a way where a layer is asked to be int8, that holds a plugin, or on which there is no product.
     """
     last = entry_function(module).body.block.last_op
+    asked = LayerPrecisions(module)
     found: set[Operation] = set()
     for value in () if last is None else last.operands:
         if is_tensor(value.type) and element_of(value.type) == f32:
             way = list(_way(value))
             products = [op for op in way if isinstance(op, SMOOTHING)]
-            if products and not any(_breaks(op) for op in way):
+            if products and not any(_breaks(op, asked) for op in way):
                 found.update(op for op in way if not isinstance(op, SMOOTHING))
     return found
 
@@ -46,5 +45,5 @@ def _way(value: SSAValue) -> Iterator[Operation]:
             todo.extend(op.operands)
 
 
-def _breaks(op: Operation) -> bool:
-    return not isinstance(op, TensorOp) or op.attributes.get(PRECISION) == StringAttr("int8")
+def _breaks(op: Operation, asked: LayerPrecisions) -> bool:
+    return not isinstance(op, TensorOp) or asked.of(op) is Precision.INT8

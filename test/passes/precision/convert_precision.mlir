@@ -171,3 +171,20 @@ func.func @bytes(%x: tensor<2x3xui8>, %w: tensor<3x3xi8>) -> (tensor<2x3xi8>, te
   %y = trt.softmax %m {axis = 1 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return %q, %y : tensor<2x3xi8>, tensor<2x3xf32>
 }
+
+// -----
+
+// A layer that is asked for float32 keeps it, and one that is asked for half precision takes it, whatever they compute.
+// CHECK-LABEL: @asked
+// CHECK: [[W:%.*]] = trt.activation relu %x : (tensor<4xf32>) -> tensor<4xf32> loc("wide")
+// CHECK: [[H:%.*]] = trt.identity [[W]]
+// CHECK: [[E:%.*]] = trt.unary exp [[H]] : (tensor<4xf16>) -> tensor<4xf16> loc("narrow")
+// CHECK: trt.unary exp {{.*}} -> tensor<4xf32> loc("free")
+module attributes {trt.layer_precisions = {"wide" = "fp32", "narrow" = "fp16"}} {
+  func.func @asked(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %w = trt.activation relu %x : (tensor<4xf32>) -> tensor<4xf32> loc("wide")
+    %n = trt.unary exp %w : (tensor<4xf32>) -> tensor<4xf32> loc("narrow")
+    %f = trt.unary exp %n : (tensor<4xf32>) -> tensor<4xf32> loc("free")
+    func.return %f : tensor<4xf32>
+  }
+}

@@ -1,0 +1,81 @@
+"""What a network's layers are asked to compute in, as the builder's flags let it count (features 4.3 to 4.6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+
+from mlirt.dialects.layer_precisions import OBEYED, set_layer_precisions
+from mlirt.errors import InvalidModelError
+from mlirt.tensorrt.build_enums import BuilderFlag
+from mlirt.tensorrt.data_types import DataType
+
+if TYPE_CHECKING:
+    from mlirt.builder.api.builder_config import IBuilderConfig
+    from mlirt.frontend.network.definition import INetworkDefinition
+    from mlirt.frontend.network.record import LayerRecord
+    from mlirt.tensorrt.reporting import Reporter
+
+_FORMATS = {DataType.FLOAT: "fp32", DataType.HALF: "fp16", DataType.INT8: "int8"}
+_PERMISSION = {DataType.HALF: BuilderFlag.FP16, DataType.INT8: BuilderFlag.INT8}
+
+
+def constrain_precisions(
+    module: ModuleOp, network: INetworkDefinition, config: IBuilderConfig, reporter: Reporter
+) -> None:
+    """Let the module carry what its layers are asked for, where a flag makes that more than a hint.
+
+    Under OBEY raises `InvalidModelError`, naming the layer, for a format that no flag permits; under PREFER it is left
+    out with a warning. What passes find impossible later is an error or a warning likewise.
+    """
+    wishes = {record: wish for record in network.graph.records if (wish := _wish(record)) is not None}
+    obey = config.get_flag(BuilderFlag.OBEY_PRECISION_CONSTRAINTS)
+    prefer = config.get_flag(BuilderFlag.PREFER_PRECISION_CONSTRAINTS)
+    if obey and prefer:
+        reporter.warning("OBEY_PRECISION_CONSTRAINTS and PREFER_PRECISION_CONSTRAINTS are both set: OBEY counts")
+    if wishes and not (obey or prefer):
+        names = ", ".join(record.name for record in wishes)
+        flags = "OBEY_PRECISION_CONSTRAINTS or PREFER_PRECISION_CONSTRAINTS"
+        reporter.warning(f"precisions of layers are ignored without {flags}: {names}")
+        return
+    asked: dict[str, str] = {}
+    for record, wish in wishes.items():
+        fault = _fault(record, wish, config)
+        if fault is None:
+            asked[record.name] = _FORMATS[wish]
+        elif obey:
+            raise InvalidModelError(fault)
+        else:
+            reporter.warning(f"{fault}; the layer computes in another precision")
+    set_layer_precisions(module, asked)
+    if obey and asked:
+        module.attributes[OBEYED] = UnitAttr()
+
+
+def _wish(record: LayerRecord) -> DataType | None:
+    """What a layer is to compute in: its precision, else the floating-point type of its first output."""
+    wish = record.precision if record.precision is not None else record.output_types.get(0)
+    return wish if wish in _FORMATS and _computes(record) else None
+
+
+def _computes(record: LayerRecord) -> bool:
+    """Whether a layer has floating-point outputs at all: only those have a precision to choose."""
+    floats = (DataType.FLOAT, DataType.HALF)
+    return record.type.name not in ("CONSTANT", "SHAPE") and any(output.dtype in floats for output in record.outputs)
+
+
+def _fault(record: LayerRecord, wish: DataType, config: IBuilderConfig) -> str | None:
+    """Why a layer cannot have what it is asked for; None where nothing is known against it."""
+    flag = _PERMISSION.get(wish)
+    if flag is not None and not config.get_flag(flag):
+        return f"{record.name}: precision {wish.name} is set, but BuilderFlag.{flag.name} is not"
+    output = record.output_types.get(0)
+    if record.precision is not None and output is not None and _differs(record.precision, output):
+        return f"{record.name}: precision {record.precision.name} with an output of {output.name}: no implementation"
+    return None
+
+
+def _differs(precision: DataType, output: DataType) -> bool:
+    """Whether an output is of another floating-point format; products of bytes may have any output (feature 4.8)."""
+    return precision is not DataType.INT8 and output in _FORMATS and output is not precision
