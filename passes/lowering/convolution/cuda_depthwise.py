@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
@@ -23,6 +23,7 @@ from mlirt.dialects.tensor_types import dims, element_of, is_float, rank
 from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, affine, collapse
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.rows import whole
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 from mlirt.passes.lowering.typical_sizes import typical, typical_values
 
 OPS = (ConvolutionOp,)
@@ -90,7 +91,7 @@ def _applies(op: ConvolutionOp, lowering: Lowering) -> bool:
         return False
     if rank(op.output.type) not in (3, 4) or not isinstance(weights[-1], int) or weights[-1] > _LONGEST:
         return False
-    if not is_float(element_of(op.input.type)) or accumulator_type(op.epilogue) != f32:
+    if accumulator_type(op.epilogue) != (f32 if is_float(element_of(op.input.type)) else i32):
         return False
     known = lowering.constant_array(op.kernel) is not None
     return known and all(places[value].strides[_CHANNEL] == 1 for value in (op.input, op.output))
@@ -112,6 +113,7 @@ class _Depthwise:
     def __init__(self, window: Window, lowering: Lowering) -> None:
         op = window.op
         self.window, self.op, places = window, op, lowering.placements
+        self.sums = accumulator_type(op.epilogue)
         self.k = k = lowering.kernel("depthwise")
         space = dims(op.output.type)
         spatial = frozenset(range(_ROW, len(space)))
@@ -153,7 +155,7 @@ class _Depthwise:
     def _rows(self, loops: Sequence[SSAValue], first: SSAValue) -> list[SSAValue]:
         """The sums of a block of columns."""
         k, op = self.k, self.op
-        zeros = [k.constant(0.0, f32)] * self.window.columns
+        zeros = [k.constant(0, self.sums)] * self.window.columns
         if not self.window.has_rows:
             return self._row(loops, first, k.constant(0), None, zeros)
         stride, dilation, pre, _ = op.spatial()[0]
@@ -179,11 +181,12 @@ class _Depthwise:
             more = [] if row is None else [(row, self.steps[_ROW])]
             more = [*more, (column, self.steps[window.last])]
             valid = k.both(inside, k.compare("ult", column, self.sizes[window.last]))
-            zero = k.constant(0.0, element_of(op.input.type))
-            pixel = k.guarded(valid, lambda more=more: self.code.load(0, loops, more), zero)
-            wide = k.scalars(f32).cast(k.ready(pixel), element_of(op.input.type))
+            element = element_of(op.input.type)
+            outside = k.constant(op.padding_value.value.data, scalar_type(element))
+            pixel = k.guarded(valid, lambda more=more: k.ready(self.code.load(0, loops, more)), outside)
+            wide = k.scalars(self.sums).cast(pixel, element)
             for result, number in window.meets(offset):
-                s = k.scalars(f32)
+                s = k.scalars(self.sums)
                 totals[result] = s.add(totals[result], s.mul(wide, weights[number]))
         return totals
 
@@ -192,12 +195,12 @@ class _Depthwise:
         line = k.add(k.mul(tap, self.window.taps), number)
         channel = self.code.original(_CHANNEL, loops)
         loaded = k.value(LoadOp(self.weights, [line, channel], [self.channels, 1]))
-        return k.scalars(f32).cast(k.ready(loaded), element_of(self.op.kernel.type))
+        return k.scalars(self.sums).cast(k.ready(loaded), element_of(self.op.kernel.type))
 
     def _finish(self, at: Sequence[SSAValue], total: SSAValue) -> None:
         """The epilogue of one result."""
         k, code, count = self.k, self.code, len(self.op.extras)
-        scalars = [k.typed(total, f32), *(code.load(1 + position, at) for position in range(count))]
+        scalars = [k.typed(total, self.sums), *(code.load(1 + position, at) for position in range(count))]
         indices = [code.original(axis, at) if axis else k.constant(0) for axis in range(rank(self.op.output.type))]
         (value,) = k.inline(self.op.epilogue, scalars, indices)
         code.store(value, 1 + count, at)

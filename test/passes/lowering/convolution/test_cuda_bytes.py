@@ -75,6 +75,17 @@ def test_other_tiles(choice: str) -> None:
     assert ("convolution_sum" in kernel_names(module)) == (choice == "32x32p4")
 
 
+@pytest.mark.parametrize(
+    ("element", "residual", "result", "padding_value"),
+    [("i8", "", "i8", 0), ("ui8", "ui8", "ui8", 7), ("ui8", "i8", "f32", 0)],
+)
+@pytest.mark.parametrize("stride", [1, 2])
+def test_depthwise(stride: int, element: str, residual: str, result: str, padding_value: int) -> None:
+    problem = Problem((2, 32, 9, 11), (32, 1, 3, 5), stride=(stride,), pre=(1, 2), post=(1,), groups=32)
+    module = check(problem, element, result, residual, "cuda_depthwise", padding_value=padding_value)
+    assert "depthwise" in kernel_names(module)
+
+
 def test_padding_with_a_value_is_nothing_that_the_device_fills_in() -> None:
     problem = Problem((1, 16, 5, 6), (16, 16, 3, 3), pre=(1,), post=(1,))
     module = check(problem, "ui8", "i8", "", "", padding_value=7)
