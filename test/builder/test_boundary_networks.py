@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
-
 import numpy as np
 import pytest
-from lowered_network import parse_module
+from boundary_engines import Array, check, engines
 
-from mlirt.builder.build import build
-from mlirt.builder.reference_engine import ReferenceEngine
 from mlirt.errors import InvalidInputError
-from mlirt.runtime.engine import EngineLike
-
-Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 ROWS = '#trt.dims<["n", "4"]>'
 COLLECT = f"""
@@ -60,18 +52,6 @@ func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>, %n: tensor<i32>) -> (tenso
 """
 
 
-def engines(text: str) -> list[EngineLike]:
-    module, ctx = parse_module(text)
-    return [ReferenceEngine(module.clone(), ctx), build(module, ctx, "cpu")]
-
-
-def check(runs: Sequence[EngineLike], feeds: Mapping[str, Array], expected: Sequence[Array]) -> None:
-    for engine in runs:
-        for got, want in zip(engine.run(feeds).values(), expected, strict=True):
-            assert got.shape == want.shape
-            np.testing.assert_allclose(got, want, rtol=1e-5)
-
-
 def collected(x: Array, z: Array, trips: int, room: int) -> list[Array]:
     sums, state = np.zeros((room, 4), np.float32), z
     before = np.zeros((4, room), np.float32)
@@ -83,7 +63,7 @@ def collected(x: Array, z: Array, trips: int, room: int) -> list[Array]:
 
 
 def test_iterators_and_what_is_collected() -> None:
-    """Rows beyond the last trip are 0."""
+    """Rows 7.2, 7.6, 7.9 and 7.10 of A7: what is beyond the last trip is 0."""
     runs = engines(COLLECT)
     x = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
     for trips, room in ((6, 6), (0, 0), (3, 3), (2, 5), (0, 2)):
@@ -95,6 +75,7 @@ def test_iterators_and_what_is_collected() -> None:
     ("trips", "room", "message"), [(7, 9, "past the end of its iterator"), (3, 2, "more trips than its output is long")]
 )
 def test_runs_beyond_an_end_are_errors(trips: int, room: int, message: str) -> None:
+    """Rows 7.6 and 7.9 of A7."""
     x = np.ones((6, 4), np.float32)
     for engine in engines(COLLECT):
         with pytest.raises(InvalidInputError, match=message):
@@ -102,6 +83,7 @@ def test_runs_beyond_an_end_are_errors(trips: int, room: int, message: str) -> N
 
 
 def test_a_condition_and_a_count() -> None:
+    """Rows 7.3, 7.4 and 7.8 of A7."""
     runs = engines(GROW)
     for top, count, expected in ((10.0, 100, 16.0), (10.0, 2, 4.0), (0.5, 5, 1.0), (10.0, 0, 1.0)):
         feeds = {"z": np.float32(1), "top": np.float32(top), "n": np.int32(count)}
@@ -109,6 +91,7 @@ def test_a_condition_and_a_count() -> None:
 
 
 def test_values_that_change_places() -> None:
+    """Row 7.7 of A7: all next values are those of the trip before."""
     runs = engines(SWAP)
     a, b = np.arange(4, dtype=np.float32), -np.arange(4, dtype=np.float32)
     for count in (0, 1, 2, 5):
