@@ -110,7 +110,8 @@ class Value:
 
     def rounded_product(self, other: Value) -> Value:
         """A product of floats that is rounded before anything is added to it: it takes no part in contractions."""
-        return self.like(self.builder.fmul(self.llvm, other.llvm))
+        # numba gives operations without flags its own, contraction; this flag only frees the sign of a zero.
+        return self.like(self.builder.fmul(self.llvm, other.llvm, flags=("nsz",)))
 
     def __truediv__(self, other: Value | float) -> Value:
         return self._binary(other, "fdiv", "sdiv" if self.is_signed else "udiv")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.arith import ConstantOp, MaximumfOp, MaxnumfOp, MinimumfOp, MinnumfOp
 from xdsl.dialects.builtin import FloatAttr, f32, i32
+from xdsl.dialects.math import RoundEvenOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.hints import isa
 
@@ -19,8 +20,10 @@ _BYTES = (element_type("int8"), element_type("uint8"))
 
 
 def works_on_bytes(func: FuncOp) -> bool:
-    """Whether a kernel reads or writes integers of 8 bits: quantised numbers."""
-    return any(isa(arg.type, Memory) and arg.type.element_type in _BYTES for arg in func.body.block.args)
+    """Whether a kernel reads or writes integers of 8 bits, or rounds to integers: quantised numbers."""
+    if any(isa(arg.type, Memory) and arg.type.element_type in _BYTES for arg in func.body.block.args):
+        return True
+    return any(isinstance(op, RoundEvenOp) for op in func.walk())
 
 
 def _to_signed(op: Operation, operands: Sequence[Expression]) -> Expression:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import BFloat16Type, Float64Type, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Operation
 
@@ -127,11 +127,11 @@ _CONVERSIONS = (arith.SIToFPOp, arith.UIToFPOp, arith.FPToSIOp, arith.FPToUIOp, 
 
 
 def is_rounded_to_integers(op: Operation) -> bool:
-    """Whether numbers in an op come from integers or become some, other than from positions in a tensor.
+    """Whether numbers in an op come from integers, become some or are rounded, other than from positions in a tensor.
 
     Then one rounding more or less is one step more or less of a quantised result: sums keep their products apart.
     """
-    return any(_converts(inner) for inner in op.walk())
+    return any(isinstance(inner, math.RoundEvenOp) or _converts(inner) for inner in op.walk())
 
 
 def _converts(op: Operation) -> bool:

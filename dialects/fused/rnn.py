@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import BoolAttr, TensorType
+from xdsl.dialects.builtin import BoolAttr, TensorType, i8, i16
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -21,6 +21,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from mlirt.dialects.dynamic_steps import dynamic_steps
 from mlirt.dialects.fused.fused_op import FusedOp, check_region
 from mlirt.dialects.scalar_semantics import evaluate_region
 from mlirt.dialects.tensor_op import require
@@ -38,10 +39,13 @@ class RnnOp(FusedOp):
     state is the hidden one. The region `cell` takes the numbers of x and of r gate by gate, then the states, then the
     `extras` [H] (peepholes) of one hidden unit, and yields its new states. The region `reset` is empty, or takes the
     same and yields what stands for `hidden` in the product of the last gate, whose r it must not use. `reverse` starts
-    at the end of each sequence. From a sequence's length on its states stay and its outputs are 0.
+    at the end of each sequence. From a sequence's length on its states stay and its outputs are 0. With a `scale`
+    [G, H] the recurrent weights are integers, and `r[g]` is the product of them with the hidden state in whole steps,
+    as `dynamic_steps` gives them for each sequence, times the size of a step times the scale.
     Results: outputs [T, N, H], the last states, and with `reset` [N, H] to work in, whose contents mean nothing.
 
-    C1: the shapes are those above. C2: the regions take and yield numbers of one type.
+    C1: the shapes are those above. C2: the regions take and yield numbers of one type. C3: weights with a scale are i8
+    or i16, and there is no `reset`.
     """
 
     name = "fused.rnn"
@@ -52,6 +56,7 @@ class RnnOp(FusedOp):
     initial = var_operand_def(TensorType)
     lengths = opt_operand_def(TensorType)
     extras = var_operand_def(TensorType)
+    scale = opt_operand_def(TensorType)
     reverse = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
     outputs = var_result_def(TensorType)
     cell = region_def("single_block")
@@ -62,6 +67,7 @@ class RnnOp(FusedOp):
     assembly_format = (
         "$input `,` $recurrent (`bias` $bias^ `:` type($bias))? `initial` `(` $initial `:` type($initial) `)` "
         "(`lengths` $lengths^ `:` type($lengths))? (`extras` `(` $extras^ `:` type($extras) `)`)? "
+        "(`scale` $scale^ `:` type($scale))? "
         "attr-dict `:` type($input) `,` type($recurrent) `->` type($outputs) $cell `reset` $reset"
     )
 
@@ -76,13 +82,14 @@ class RnnOp(FusedOp):
         cell: Region,
         reset: Region | None = None,
         reverse: bool = False,
+        scale: SSAValue | None = None,
     ):
         steps, batch, _, size = dims(input.type)
         element = element_of(input.type)
         state = tensor(element, [batch, size])
         work = [] if reset is None else [state]
         super().__init__(
-            operands=[input, recurrent, bias, initial, lengths, extras],
+            operands=[input, recurrent, bias, initial, lengths, extras, scale],
             properties={"reverse": BoolAttr.from_bool(reverse)},
             result_types=[[tensor(element, [steps, batch, size]), *[state] * len(initial), *work]],
             regions=[cell, Region() if reset is None else reset],
@@ -108,6 +115,7 @@ class RnnOp(FusedOp):
         steps, batch, gates, size = dims(self.input.type)
         wanted = [("recurrent", self.recurrent, (size, gates, size))]
         wanted += [] if self.bias is None else [("bias", self.bias, (gates, size))]
+        wanted += [] if self.scale is None else [("scale", self.scale, (gates, size))]
         wanted += [("state", state, (batch, size)) for state in self.initial]
         wanted += [] if self.lengths is None else [("lengths", self.lengths, (batch,))]
         wanted += [("extra", extra, (size,)) for extra in self.extras]
@@ -118,6 +126,10 @@ class RnnOp(FusedOp):
             require(found == shape, f"C1: {what} of {self.name} is {list(map(str, shape))}, not {value.type}")
         count = 1 + len(self.initial) + self.has_reset
         require(len(self.outputs) == count, f"C1: {self.name} has {count} results here, not {len(self.outputs)}")
+        if self.scale is not None:
+            found = element_of(self.recurrent.type)
+            require(found in (i8, i16), f"C3: recurrent weights with a scale are i8 or i16, not {found}")
+            require(not self.has_reset, f"C3: {self.name} has a scale and a reset")
         number = self.number_type
         takes = [number] * (2 * self.gates + len(self.initial) + len(self.extras))
         check_region(self, self.cell, takes, [number] * len(self.initial))
@@ -139,7 +151,7 @@ class RnnOp(FusedOp):
             active = number < lengths
             backwards = bool(self.reverse.value.data)
             times = np.where(active, lengths - 1 - number, number) if backwards else np.full(batch, number)
-            product = np.einsum("nk,kgh->gnh", states[0], recurrent) + bias[:, None]
+            product = self._product(states[0], recurrent, given) + bias[:, None]
             picked = [*x[times, rows].astype(states[0].dtype).swapaxes(0, 1), *product.astype(states[0].dtype)]
             if self.has_reset:
                 (inner,) = evaluate_region(self.reset, [*picked, *states, *extras])
@@ -150,3 +162,12 @@ class RnnOp(FusedOp):
             outputs[times, rows] = np.where(active[:, None], states[0], 0)
         work = [np.zeros_like(states[0])] if self.has_reset else []
         return [array.astype(x.dtype) for array in (outputs, *states, *work)]
+
+    def _product(self, hidden: Array, recurrent: Array, given: Mapping[SSAValue, Array]) -> Array:
+        """Recurrent weights times hidden states, [G, N, H]."""
+        import numpy as np
+
+        if self.scale is None:
+            return np.einsum("nk,kgh->gnh", hidden, recurrent)
+        steps, size = dynamic_steps(hidden)
+        return np.einsum("nk,kgh->gnh", steps, recurrent) * (size * given[self.scale][:, None])

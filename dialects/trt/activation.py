@@ -47,6 +47,8 @@ class ActivationKind(StrEnum):
     HARD_SWISH = auto()
     MISH = auto()
     CELU = auto()
+    RATIONAL_SIGMOID = auto()
+    RATIONAL_TANH = auto()
 
 
 @irdl_attr_definition
@@ -56,6 +58,8 @@ class ActivationKindAttr(EnumAttribute[ActivationKind], SpacedOpaqueSyntaxAttrib
 
 def _formulas() -> dict[ActivationKind, Callable[[Array, float, float], Array]]:
     import numpy as np
+
+    from mlirt.dialects.rational_functions import SIGMOID, TANH
 
     def erf(x: Array) -> Array:
         from mlirt.dialects.special_functions import erf as evaluate
@@ -80,6 +84,8 @@ def _formulas() -> dict[ActivationKind, Callable[[Array, float, float], Array]]:
         ActivationKind.HARD_SWISH: lambda x, a, b: x * np.clip(a * x + b, 0, 1),
         ActivationKind.MISH: lambda x, a, b: x * np.tanh(np.logaddexp(x, 0)),
         ActivationKind.CELU: lambda x, a, b: np.maximum(x, 0) + np.minimum(0, a * np.expm1(np.minimum(x, 0) / a)),
+        ActivationKind.RATIONAL_SIGMOID: lambda x, a, b: SIGMOID(x),
+        ActivationKind.RATIONAL_TANH: lambda x, a, b: TANH(x),
     }
 
 
@@ -97,6 +103,7 @@ class ActivationOp(TensorOp):
     | scaled_tanh, thresholded_relu | alpha tanh(beta x), x where x > alpha else 0 |
     | gelu_erf, gelu_tanh, mish, celu | as in ONNX; celu uses alpha |
     | hard_swish | x clip(alpha x + beta, 0, 1) |
+    | rational_sigmoid, rational_tanh | sigmoid and tanh as quotients of polynomials, with the same bits everywhere |
 
     C1: the element type is not boolean.
 

@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from enum import auto
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import AnyFloat, ArrayAttr, BoolAttr, DenseArrayBase, FloatAttr, TensorType, f64, i32
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    ArrayAttr,
+    BoolAttr,
+    DenseArrayBase,
+    FloatAttr,
+    TensorType,
+    f64,
+    i8,
+    i16,
+    i32,
+)
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import (
@@ -57,6 +68,8 @@ class RnnCellAttr(EnumAttribute[RnnCell], SpacedOpaqueSyntaxAttribute):
 class RnnOp(TensorOp):
     """One layer of a recurrent network over `input` [T, N, E] with H hidden units (features 1.32, 7.21).
 
+    Without weights the input is [T, N, G H]: it has been multiplied by W already, and there is no bias b.
+
     With w = W x_t + b and r = R h_(t-1) + d, row blocks of H per gate, and activations f, g, k:
 
     | cell | gates in order | h_t |
@@ -69,12 +82,16 @@ class RnnOp(TensorOp):
     end of each sequence. With `lengths` [N] the steps from a sequence's length on give 0 and leave its state alone.
     Results: the outputs [T, N, H], the last hidden state [N, H], and for an LSTM the last cell state [N, H].
 
-    C1: all operands but `lengths` have one floating-point element type. C2: weights are [G H, E], recurrent weights
-    [G H, H], biases [G H], states [N, H], peepholes [3 H] in the order i, o, f. C3: `lengths` is a vector of int32.
-    C4: one activation with an alpha and a beta for each of the cell's. C5: only an LSTM has a cell state, peepholes
-    and `input_forget`.
+    Recurrent weights of integers come with `scale` [G H]: before each step the hidden state of a sequence is rounded to
+    256 steps that span its numbers and zero, as `dynamic_steps` has it, and R h is the exact product of integers times
+    (the size of a step times the scale). It is added to w, and d to both, each sum and product rounded for itself.
 
-    Example: `%y, %h = trt.rnn simple %x, %w, %r : tensor<7x2x3xf32>, tensor<4x3xf32>, tensor<4x4xf32>
+    C1: all operands but `lengths` have one floating-point element type; recurrent weights with a scale are i8 or i16.
+    C2: weights are [G H, E], recurrent weights [G H, H], biases [G H], states [N, H], peepholes [3 H] in the order
+    i, o, f. C3: `lengths` is a vector of int32. C4: one activation with an alpha and a beta for each of the cell's. C5:
+    only an LSTM has a cell state, peepholes and `input_forget`. C6: only an LSTM has a scale.
+
+    Example: `%y, %h = trt.rnn simple %x, %r weights %w : tensor<4x3xf32> : tensor<7x2x3xf32>, tensor<4x4xf32>
     -> tensor<7x2x4xf32>, tensor<2x4xf32>`
     """
 
@@ -82,14 +99,15 @@ class RnnOp(TensorOp):
 
     cell = prop_def(RnnCellAttr)
     input = operand_def(TensorType)
-    weights = operand_def(TensorType)
     recurrent = operand_def(TensorType)
+    weights = opt_operand_def(TensorType)
     bias = opt_operand_def(TensorType)
     recurrent_bias = opt_operand_def(TensorType)
     initial_hidden = opt_operand_def(TensorType)
     initial_cell = opt_operand_def(TensorType)
     lengths = opt_operand_def(TensorType)
     peepholes = opt_operand_def(TensorType)
+    scale = opt_operand_def(TensorType)
     activations = opt_prop_def(ArrayAttr[ActivationKindAttr])
     alphas = opt_prop_def(DenseArrayBase.constr(f64))
     betas = opt_prop_def(DenseArrayBase.constr(f64))
@@ -102,11 +120,12 @@ class RnnOp(TensorOp):
     traits = traits_def(Pure())
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     assembly_format = (
-        "$cell $input `,` $weights `,` $recurrent (`bias` $bias^ `:` type($bias))? "
+        "$cell $input `,` $recurrent (`weights` $weights^ `:` type($weights))? (`bias` $bias^ `:` type($bias))? "
         "(`recurrent_bias` $recurrent_bias^ `:` type($recurrent_bias))? "
         "(`hidden` $initial_hidden^ `:` type($initial_hidden))? (`cell` $initial_cell^ `:` type($initial_cell))? "
         "(`lengths` $lengths^ `:` type($lengths))? (`peepholes` $peepholes^ `:` type($peepholes))? "
-        "attr-dict `:` type($input) `,` type($weights) `,` type($recurrent) `->` type($outputs)"
+        "(`scale` $scale^ `:` type($scale))? "
+        "attr-dict `:` type($input) `,` type($recurrent) `->` type($outputs)"
     )
 
     @property
@@ -128,8 +147,12 @@ class RnnOp(TensorOp):
         return list(zip(kinds, alphas, betas, strict=True))
 
     def check(self) -> None:
-        others = [operand for operand in self.operands if operand is not self.lengths]
+        integers = () if self.scale is None else (self.recurrent,)
+        others = [operand for operand in self.operands if operand not in (self.lengths, *integers)]
         same_elements(self, "C1", others)
+        for weights in integers:
+            found = element_of(weights.type)
+            require(found in (i8, i16), f"C1: recurrent weights with a scale are i8 or i16, not {found}")
         element = element_of(self.input.type)
         require(is_float(element), f"C1: {self.name} needs floating-point numbers, not {element}")
         require(rank(self.input.type) == 3, f"C2: the input of {self.name} is [T, N, E], not {self.input.type}")
@@ -137,6 +160,9 @@ class RnnOp(TensorOp):
         size = constant_dims(self, "C2", self.recurrent.type, "the matrix of recurrent weights")[1]
         _, batch, width = dims(self.input.type)
         rows = self.gates * size
+        if self.weights is None:
+            lengths_agree("C2", f"length of the projected input of {self.name}", rows, width)
+            require(self.bias is None, f"C2: the input of {self.name} is projected, so that it has no bias")
         self._check_shape("weights", self.weights, [rows, width])
         self._check_shape("recurrent weights", self.recurrent, [rows, size])
         self._check_shape("bias", self.bias, [rows])
@@ -145,6 +171,7 @@ class RnnOp(TensorOp):
         self._check_shape("cell state", self.initial_cell, [batch, size])
         self._check_shape("peepholes", self.peepholes, [3 * size])
         self._check_shape("lengths", self.lengths, [batch])
+        self._check_shape("scale", self.scale, [rows])
         if self.lengths is not None:
             found = element_of(self.lengths.type)
             require(found == i32, f"C3: the lengths of {self.name} are int32, not {found}")
@@ -156,6 +183,7 @@ class RnnOp(TensorOp):
             is_lstm or not extra,
             f"C5: a {self.cell.data} cell has no cell state, no peepholes and no input_forget; only lstm has",
         )
+        require(is_lstm or self.scale is None, f"C6: a {self.cell.data} cell has no scale; only lstm has")
 
     def functions_given(self) -> Sequence[object]:
         if self.activations is None:
@@ -196,12 +224,13 @@ class RnnOp(TensorOp):
             linear_before_reset=bool(self.linear_before_reset.value.data),
             input_forget=bool(self.input_forget.value.data),
             recurrent=operands[self.recurrent],
+            scale=of(self.scale),
             recurrent_bias=of(self.recurrent_bias),
             peepholes=of(self.peepholes),
         )
         backwards = bool(self.reverse.value.data)
         states = [of(self.initial_hidden), of(self.initial_cell)]
-        return layer.run(arrays[0], operands[self.weights], of(self.bias), states, of(self.lengths), backwards)
+        return layer.run(arrays[0], of(self.weights), of(self.bias), states, of(self.lengths), backwards)
 
 
 def _numbers(attr: DenseArrayBase[AnyFloat] | None, count: int) -> list[float]:

@@ -117,10 +117,15 @@ def _spread(net: Network, node: Node, x: Value, coefficient: Value, axis: int) -
     return layers.reshape(net, coefficient, [coefficient.dims[0] if k == along else 1 for k in range(x.rank)])
 
 
+def is_zero(value: Value) -> bool:
+    """Whether all elements are known to be 0."""
+    return value.array is not None and not value.array.any()
+
+
 def without_offset(net: Network, x: Value, zero: Value | None, shape: Sequence[Dim] | None = None) -> Value:
     """x - zero as float32: integers of 8 bits and their differences are exact in it."""
     wide = layers.cast(net, x, "float32")
-    if zero is None or (zero.array is not None and not zero.array.any()):
+    if zero is None or is_zero(zero):
         return wide
     offset = layers.cast(net, zero, "float32")
     return layers.binary(net, "sub", wide, offset if shape is None else layers.reshape(net, offset, shape))

@@ -26,6 +26,7 @@ from mlirt.dialects.trt.padding import PaddingOp
 from mlirt.dialects.trt.parametric_relu import ParametricReluOp
 from mlirt.dialects.trt.pooling import PoolingOp
 from mlirt.dialects.trt.reduce import ReduceKind, ReduceOp
+from mlirt.dialects.trt.rnn import RnnOp
 from mlirt.dialects.trt.scale import ScaleOp
 from mlirt.dialects.trt.select import SelectOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
@@ -71,12 +72,14 @@ def _is_float32(op: Operation) -> bool:
 
 
 def _widens_the_range(op: Operation) -> bool:
-    """Powers, squares, exponentials, logarithms, reciprocals, sums along an axis, and products that must be exact."""
+    """Powers, squares, exponentials, logarithms, reciprocals, sums along an axis, integers in steps."""
     if isinstance(op, UnaryOp):
         return op.kind.data in _WIDE_UNARY
     if isinstance(op, ElementwiseOp):
         square = op.kind.data is ElementwiseKind.PROD and op.lhs is op.rhs
         return square or op.kind.data is ElementwiseKind.POW
+    if isinstance(op, RnnOp):
+        return op.scale is not None
     return isinstance(op, CumulativeOp | MultiplyAddOp) or (isinstance(op, ReduceOp) and op.kind.data in _WIDE_REDUCE)
 
 

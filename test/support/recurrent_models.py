@@ -50,6 +50,33 @@ def recurrent_model(
     return one_node(op_type, typed, 14, kept, outputs=3 if is_lstm else 2, **attributes)
 
 
+def quantized_recurrent_model(
+    element: str = "int8",
+    direction: str = "bidirectional",
+    *,
+    hidden: int = 20,
+    batch: int = 1,
+    each: bool = False,
+    **options: Any,
+) -> tuple[onnx.ModelProto, dict[str, Array]]:
+    """A DynamicQuantizeLSTM whose weights have one scale for all, or one for `each` of their columns."""
+    rng = np.random.default_rng(7)
+    directions, values = 2 if direction == "bidirectional" else 1, np.iinfo(element)
+    columns = (4 * hidden,) if each else ()
+
+    def weights(depth: int) -> list[Array]:
+        stored = rng.integers(values.min, values.max + 1, (directions, depth, 4 * hidden)).astype(element)
+        zero = np.full((directions, *columns), 0 if element == "int8" else 120, element)
+        return [stored, np.asarray(rng.uniform(0.001, 0.002, (directions, *columns)), np.float32), zero]
+
+    (w, w_scale, w_zero), (r, r_scale, r_zero) = weights(WIDTH), weights(hidden)
+    bias, x = numbers(directions, 8 * hidden, seed=3), numbers(4 * STEPS, batch, WIDTH)
+    arrays = [x, w, r, bias, None, None, None, None, w_scale, w_zero, r_scale, r_zero]
+    kept = [1, 2, 3, 8, 9, 10, 11]
+    attributes = {"hidden_size": hidden, "direction": direction, **options}
+    return one_node("DynamicQuantizeLSTM", arrays, 17, kept, outputs=3, domain="com.microsoft", **attributes)
+
+
 def fused_recurrent(model: onnx.ModelProto) -> tuple[ModuleOp, RtContext]:
     """The fused ops of a network for a GPU."""
     context = RtContext()

@@ -17,6 +17,7 @@ from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.rnn.cpu_products import Products, packed
 from mlirt.passes.lowering.rnn.cpu_scratch import Scratch
 from mlirt.passes.lowering.rnn.cpu_shape import RecurrentTile, tile_for
+from mlirt.passes.lowering.rnn.hidden_steps import HiddenSteps
 from mlirt.passes.lowering.tiles.problem import is_half
 
 OPS = (RnnOp,)
@@ -66,6 +67,8 @@ class _Layer:
         width = max(tile.width for tile in self.tiles)
         self.states = [self._scratch([self.batch, width], f"state_{number}") for number in range(len(op.initial))]
         self.work = self._scratch([self.batch, width], "work") if op.has_reset else None
+        self.whole = None if op.scale is None else self._scratch([self.batch, width], "whole_steps")
+        self.step_sizes = None if op.scale is None else self._scratch([self.batch], "step_sizes")
         self.products = self._products()
         self.size("units", self.units)
         groups = ParallelOp([self.size("groups", ceil_div(self.batch, self.rows))])
@@ -123,7 +126,9 @@ class _Layer:
     def _step(self, step: SSAValue, first: SSAValue, rows: SSAValue) -> list[SSAValue]:
         op = self.op
         step.name_hint = "step"
-        self.products[0].multiply(self.states[0], first, rows)
+        if self.whole is not None:
+            self._round(self.whole, first, rows)
+        self.products[0].multiply(self.whole or self.states[0], first, rows)
         if self.work is not None:
             work = self.work
 
@@ -136,6 +141,21 @@ class _Layer:
             self.products[1].multiply(work, first, rows)
         self._cells(step, first, rows, self._cell)
         return []
+
+    def _round(self, whole: Scratch, first: SSAValue, rows: SSAValue) -> None:
+        """The hidden states of some sequences in whole steps."""
+        k, hidden, sizes = self.k, self.states[0], self.step_sizes
+        assert sizes is not None
+
+        def row(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
+            n = k.add(first, number)
+            n.name_hint = "n"
+            steps = HiddenSteps.of(k, self.size("units", self.units), lambda unit: hidden.load([n, unit]), self.lanes)
+            sizes.store(steps.size, [n])
+            self._lanes(lambda unit: whole.store(steps.of_number(hidden.load([n, unit])), [n, unit]))
+            return []
+
+        k.loop(rows, [], row)
 
     def _cell(self, place: _Place) -> None:
         op, k = self.op, self.k
@@ -170,6 +190,9 @@ class _Layer:
         found: list[SSAValue] = []
         for gate in range(self.gates[part]):
             total = products.sums.load([place.n, k.constant(gate), place.unit])
+            if op.scale is not None and self.step_sizes is not None:
+                scale = self._load(op.scale, [k.constant(gate), place.unit])
+                total = k.scalars(f32).mul(total, k.scalars(f32).mul(self.step_sizes.load([place.n]), scale))
             if op.bias is not None:
                 bias = self._load(op.bias, [k.constant(before + gate), place.unit])
                 total = k.scalars(f32).add(total, bias)

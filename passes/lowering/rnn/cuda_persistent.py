@@ -88,7 +88,7 @@ def _shapes(op: RnnOp) -> list[PersistentShape]:
     if not isinstance(batch, int) or not isinstance(size, int) or not isinstance(gates, int):
         return []
     is_small = gates <= _MOST_GATES and size <= UNITS * _MOST_BLOCKS and 0 < batch <= _MOST_SEQUENCES
-    if not is_small or not isinstance(op.recurrent.owner, ConstantOp):
+    if not is_small or not isinstance(op.recurrent.owner, ConstantOp) or op.scale is not None:
         return []
     return shapes_for(gates, size, batch, is_half(element))
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, Region, SSAValue
 
 from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.rnn.hidden_steps import HiddenSteps
 
 OPS = (RnnOp,)
 TARGETS = frozenset({"cpu", "cuda"})
@@ -88,6 +90,8 @@ class _Unit:
         """For some gates the products of a hidden vector with the unit's recurrent weights, on top of the bias."""
         k, op = self.k, self.op
         numbers = [k.constant(gate) for gate in gates]
+        if op.scale is not None:
+            return self._sums_of_integers(hidden, unit)
         if op.bias is None:
             start = [k.constant(0, op.number_type)] * len(numbers)
         else:
@@ -100,6 +104,31 @@ class _Unit:
             return [s.add(total, s.mul(value, one)) for total, one in zip(carried, weights, strict=True)]
 
         return k.loop(dims(op.input.type)[3], start, add)
+
+    def _sums_of_integers(self, hidden: SSAValue, unit: SSAValue) -> list[SSAValue]:
+        """As `sums`, of the hidden vector in whole steps with integers: float32 holds them exactly, or nearly so."""
+        k, op, units = self.k, self.op, dims(self.op.input.type)[3]
+        assert op.scale is not None
+        numbers = [k.constant(gate) for gate in range(op.gates)]
+
+        def load(depth: SSAValue) -> SSAValue:
+            return k.scalars(f32).cast(self.load(hidden, [self.n, depth]), op.number_type)
+
+        def add(depth: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            s = k.scalars(op.number_type)
+            value = s.cast(steps.of_number(load(depth)), f32)
+            weights = [self.load(op.recurrent, [depth, gate, unit]) for gate in numbers]
+            return [s.add(total, s.mul(value, one)) for total, one in zip(carried, weights, strict=True)]
+
+        steps = HiddenSteps.of(k, units, load)
+        totals = k.loop(units, [k.constant(0, op.number_type)] * len(numbers), add)
+        s = k.scalars(op.number_type)
+        size = s.cast(steps.size, f32)
+        found: list[SSAValue] = []
+        for total, gate in zip(totals, numbers, strict=True):
+            scaled = s.mul(total, s.mul(size, self.load(op.scale, [gate, unit])))
+            found.append(scaled if op.bias is None else s.add(scaled, self.load(op.bias, [gate, unit])))
+        return found
 
     def inline(self, region: Region, sums: Sequence[SSAValue], unit: SSAValue) -> list[SSAValue]:
         """A region of the op for this unit."""

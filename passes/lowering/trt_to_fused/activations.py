@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math as numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects import math
-from xdsl.dialects.builtin import f64
+from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.rational_functions import SIGMOID, TANH, RationalFunction
 from mlirt.dialects.tensor_types import element_of, is_float
 from mlirt.dialects.trt.activation import ActivationKind, ActivationOp
 from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Conversions
@@ -69,6 +70,28 @@ def _celu(s: Scalars, x: SSAValue, alpha: float, beta: float) -> SSAValue:
     return s.add(s.max(x, s.constant(0)), s.min(s.constant(0), below))
 
 
+def _rational(function: RationalFunction) -> Activation:
+    """A quotient of polynomials, in single precision whatever the numbers are."""
+
+    def formula(outer: Scalars, x: SSAValue, alpha: float, beta: float) -> SSAValue:
+        s = outer.on(f32)
+        inside = _clip(s, s.cast(x, outer.element), -function.limit, function.limit)
+        square = s.mul(inside, inside)
+        above, below = (_polynomial(s, part, square) for part in (function.numerator, function.denominator))
+        quotient = s.div(s.mul(inside, above), below)
+        shifted = s.add(quotient, s.constant(function.offset)) if function.offset else quotient
+        return outer.cast(_clip(s, shifted, function.least, numbers.inf), f32)
+
+    return formula
+
+
+def _polynomial(s: Scalars, coefficients: Sequence[float], x: SSAValue) -> SSAValue:
+    result = s.constant(coefficients[0])
+    for coefficient in coefficients[1:]:
+        result = s.function(math.FmaOp, result, x, s.constant(coefficient))
+    return result
+
+
 _KIND = ActivationKind
 FORMULAS: dict[ActivationKind, Activation] = {
     _KIND.RELU: lambda s, x, a, b: s.max(x, s.constant(0)),
@@ -88,6 +111,8 @@ FORMULAS: dict[ActivationKind, Activation] = {
     _KIND.HARD_SWISH: lambda s, x, a, b: s.mul(x, _clip(s, _affine(s, x, a, b), 0, 1)),
     _KIND.MISH: lambda s, x, a, b: s.mul(x, s.function(math.TanhOp, softplus(s, x))),
     _KIND.CELU: _celu,
+    _KIND.RATIONAL_SIGMOID: _rational(SIGMOID),
+    _KIND.RATIONAL_TANH: _rational(TANH),
 }
 _ON_INTEGERS = (_KIND.RELU, _KIND.CLIP)
 

@@ -25,20 +25,26 @@ def convert_rnn(at: Conversion) -> None:
     assert isinstance(op, RnnOp)
     steps, batch, width = dims(op.input.type)
     size, gates = op.hidden_size, op.gates
-    rows = at.viewed(op.input, [product([steps, batch]), width])
-    bias = [] if op.bias is None else [op.bias]
-    projected = at.viewed(matmul(at, rows, op.weights, False, True, bias), [steps, batch, gates, size])
+    projected = op.input
+    if op.weights is not None:
+        rows = at.viewed(op.input, [product([steps, batch]), width])
+        projected = matmul(at, rows, op.weights, False, True, [] if op.bias is None else [op.bias])
+    projected = at.viewed(projected, [steps, batch, gates, size])
     recurrent = _by_depth(at, op.recurrent, gates, size)
-    recurrent_bias = None if op.recurrent_bias is None else at.reshaped(op.recurrent_bias, [gates, size])
     is_lstm = op.cell.data is RnnCell.LSTM
     given = [op.initial_hidden, op.initial_cell] if is_lstm else [op.initial_hidden]
     states = [_state(at, state, op.input, [batch, size]) for state in given]
     peepholes = [] if op.peepholes is None else [_part(at, op.peepholes, k, size) for k in range(3)]
+    recurrent_bias, last_biases = None, list[SSAValue]()
+    if op.recurrent_bias is not None and op.scale is None:
+        recurrent_bias = at.reshaped(op.recurrent_bias, [gates, size])
+    elif op.recurrent_bias is not None:
+        last_biases = [_part(at, op.recurrent_bias, gate, size) for gate in range(gates)]
     number = compute_type(element_of(op.input.type))
     needs_reset = op.cell.data is RnnCell.GRU and not op.linear_before_reset.value.data
 
     def region(write: Cell) -> Region:
-        return CellWriter(op, number, len(states), len(peepholes)).region(write)
+        return CellWriter(op, number, len(states), len(peepholes), len(last_biases)).region(write)
 
     fused = FusedRnnOp(
         projected,
@@ -46,10 +52,11 @@ def convert_rnn(at: Conversion) -> None:
         recurrent_bias,
         states,
         op.lengths,
-        peepholes,
+        [*peepholes, *last_biases],
         region({RnnCell.SIMPLE: _simple, RnnCell.LSTM: _lstm, RnnCell.GRU: _gru}[op.cell.data]),
         region(_reset_hidden) if needs_reset else None,
         bool(op.reverse.value.data),
+        None if op.scale is None else at.reshaped(op.scale, [gates, size]),
     )
     at.emit(fused)
     at.replace(*fused.outputs[: len(op.outputs)])
@@ -92,14 +99,15 @@ def _part(at: Conversion, vector: SSAValue, number: int, size: int) -> SSAValue:
 class CellWriter:
     """Writes a region of `fused.rnn`: the numbers of one hidden unit by name, and the layer's activations."""
 
-    def __init__(self, op: RnnOp, number: Attribute, states: int, peepholes: int) -> None:
+    def __init__(self, op: RnnOp, number: Attribute, states: int, peepholes: int, last_biases: int) -> None:
         self.op = op
         self.block = Block()
         self.s = Scalars(self.block, number)
-        arguments = arguments_of(self.block, [number] * (2 * op.gates + states + peepholes))
-        self.x, self.r = arguments[: op.gates], arguments[op.gates : 2 * op.gates]
-        self.states = arguments[2 * op.gates : 2 * op.gates + states]
-        self._peepholes = arguments[2 * op.gates + states :]
+        counts = [op.gates, op.gates, states, peepholes, last_biases]
+        arguments = iter(arguments_of(self.block, [number] * sum(counts)))
+        self.x, self.r, self.states, self._peepholes, self._last_biases = (
+            [next(arguments) for _ in range(count)] for count in counts
+        )
 
     def region(self, write: Cell) -> Region:
         end_with(self.block, [(value, self.s.element) for value in write(self)])
@@ -107,7 +115,8 @@ class CellWriter:
 
     def total(self, gate: int) -> SSAValue:
         """What input and hidden state give a gate together."""
-        return self.s.add(self.x[gate], self.r[gate])
+        both = self.s.add(self.x[gate], self.r[gate])
+        return self.s.add(both, self._last_biases[gate]) if self._last_biases else both
 
     def activated(self, number: int, x: SSAValue) -> SSAValue:
         """Activation `number` of the layer for the sum of a gate, which is clipped."""

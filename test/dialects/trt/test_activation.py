@@ -33,6 +33,8 @@ FORMULAS: dict[ActivationKind, Callable[[float, float, float], float]] = {
     KIND.HARD_SWISH: lambda x, a, b: x * min(max(a * x + b, 0), 1),
     KIND.MISH: lambda x, a, b: x * tanh(log1p(exp(x))),
     KIND.CELU: lambda x, a, b: max(x, 0) + min(0, a * (exp(x / a) - 1)),
+    KIND.RATIONAL_SIGMOID: lambda x, a, b: 1 / (1 + exp(-x)),
+    KIND.RATIONAL_TANH: lambda x, a, b: tanh(x),
 }
 
 

@@ -6,8 +6,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
-from onnx_models import one_node
+from onnx_models import one_node, run_onnxruntime
 from quantized_arithmetic import differences
+
+import mlirt
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 DTYPES = ("uint8", "int8")
@@ -114,3 +116,14 @@ def test_choices(dtype: str) -> None:
     own, values = Numbers(0, dtype), every_byte(dtype)
     chosen = own.rng.random(256) < 0.5
     assert node("QLinearWhere", [chosen, values, *own.of(), values[::-1], *own.of(), *own.of()], (0, 1, 4)) == EXACT
+
+
+@pytest.mark.parametrize("op_type", ["QLinearAdd", "QLinearMul"])
+def test_kernels_of_the_cpu(op_type: str) -> None:
+    own, values = Numbers(0, "uint8"), every_byte("uint8")
+    a, b = np.repeat(values, 256).reshape(256, 256), np.tile(values, (256, 1))
+    scale = np.array(0.0625, np.float32)
+    arrays = [a, scale, own.zero(), b, np.array(0.3, np.float32), own.zero(), np.array(0.9375, np.float32), own.zero()]
+    model, feeds = one_node(op_type, arrays, 17, (1, 2, 4, 5, 6, 7), domain="com.microsoft")
+    (found,) = mlirt.compile(model, target="cpu").run(feeds).values()
+    np.testing.assert_array_equal(found, run_onnxruntime(model, feeds)[0])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from recurrent_models import recurrent_model
+from recurrent_models import quantized_recurrent_model, recurrent_model
 
 import mlirt
 from mlirt.dialects.context import RtContext
@@ -34,6 +34,18 @@ def test_compiled(op_type: str, direction: str, options: dict[str, Any]) -> None
     for name, found in mlirt.compile(model, target="cpu").run(feeds).items():
         want = expected[name].astype(np.float64)
         np.testing.assert_allclose(found.astype(np.float64), want, rtol=0, atol=error)
+
+
+@pytest.mark.parametrize(
+    ("element", "options"),
+    [("int8", {"hidden": 33, "each": True}), ("uint8", {"hidden": 32, "batch": 5}), ("int8", {"clip": 0.7})],
+)
+def test_integers_give_the_same_bits(element: str, options: dict[str, Any]) -> None:
+    model, feeds = quantized_recurrent_model(element, **options)
+    context = RtContext()
+    expected = interpret(import_model(model, context), context, feeds)
+    for name, found in mlirt.compile(model, target="cpu").run(feeds).items():
+        np.testing.assert_array_equal(found, expected[name])
 
 
 def test_sequences_that_only_the_run_counts() -> None:

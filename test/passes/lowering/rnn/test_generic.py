@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx_models import run_reference
-from recurrent_models import lower_recurrent, recurrent_model
+from recurrent_models import lower_recurrent, quantized_recurrent_model, recurrent_model
 
 import mlirt
 from mlirt.dialects.plan.interpreter import run_plan
@@ -34,3 +34,11 @@ def test_compiled_with_weights_that_are_inputs(op_type: str, direction: str, opt
     outputs = mlirt.compile(model, target="cpu").run(feeds)
     for found, want in zip(outputs.values(), run_reference(model, feeds), strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("element", ["int8", "uint8"])
+def test_integers_in_the_simt_interpreter(element: str) -> None:
+    model, feeds = quantized_recurrent_model(element, hidden=4)
+    module, context = lower_recurrent(model, "generic")
+    for found, want in zip(run_plan(module, context, feeds).values(), run_reference(model, feeds), strict=True):
+        np.testing.assert_array_equal(found, want)
