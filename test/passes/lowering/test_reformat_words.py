@@ -1,0 +1,40 @@
+"""Images of bytes in blocks of four channels: what the interpreter and compiled kernels make of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compiled_plan import CompiledPlan
+from cpu_kernel_runs import widths
+from fused_network import Network, context, network_of, t
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.blocked_layout import blocked
+from mlirt.dialects.fused.reformat import ReformatOp
+from mlirt.dialects.interpreter import interpret
+from mlirt.passes.pipeline import run_passes
+
+
+@pytest.mark.parametrize("element", ["uint8", "int8"])
+@pytest.mark.parametrize("channels", [1, 3, 4, 6, 8])
+def test_channels_become_words(channels: int, element: str) -> None:
+    ctx, plain = context(), t(element, "n", channels, 5, 37)
+
+    def build(network: Network) -> list[SSAValue]:
+        words = network.add(ReformatOp(network.inputs[0], blocked(plain, 4, (1, 2), 9)))
+        return [network.add(ReformatOp(words, plain))]
+
+    module = network_of([plain], build)
+    limits = np.iinfo(element)
+    array = np.random.default_rng(channels).integers(limits.min, limits.max, (2, channels, 5, 37), element)
+    inputs = {"input0": array}
+    (want,) = interpret(module, ctx, inputs).values()
+    bits = max(widths())
+    run_passes(
+        module, ctx, f"convert-fused-to-kernel{{vector_bits={bits}}},map-parallel-to-workers{{vector_bits={bits}}}"
+    )
+    shifts = [op for op in module.walk() if op.name == "arith.shli"]
+    assert len(shifts) == min(channels, 4) - 1
+    (got,) = CompiledPlan(module, ctx, bits).run(inputs).values()
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(got, array)
