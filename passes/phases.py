@@ -87,6 +87,7 @@ PHASES = (
         "what the network quantises is computed with integers, before other layers are joined",
         (
             Step("propagate-quantization", "layers that only move or compare numbers do so with the integers"),
+            Step("cse", "what several layers quantised alike is quantised once"),
             Step("remove-redundant-scales", "conversions that now meet cancel"),
             Step("fuse-quantized-convolution", "convolutions take the scales around them as one factor"),
             Step("fuse-quantized-products", "products do as convolutions do"),

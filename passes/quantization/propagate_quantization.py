@@ -33,8 +33,9 @@ class PropagateQuantizationPass(ModulePass):
 
     A dequantisation moves behind a layer all of whose tensors are dequantised with equal scales, and a quantisation in
     front of a layer whose result nothing else reads, where the layer only moves or compares elements: maximum pooling,
-    transposition, slice, concatenation, gather, nearest resize, padding and their like. Cells that a layer fills with a
-    number hold the integer for it; a dequantisation stays where there is none.
+    transposition, slice, concatenation, gather, nearest resize, padding and their like. In front of it, all that reads
+    its tensors comes to the same integers. Cells that a layer fills with a number hold the integer for it; a
+    dequantisation stays where there is none.
 
     Before:
 
@@ -127,7 +128,9 @@ def _quantize_in_front(op: QuantizeOp, ctx: Context) -> Sequence[QuantizeOp]:
     if movement is None or layer.parent is not op.parent or not op.input.has_one_use():
         return []
     sources, fill = sources_of(layer, movement), fill_of(layer, movement)
-    if not all(_pays(source, layer) for source in sources) or (fill is not None and array_of(fill, ctx) is None):
+    if fill is not None and array_of(fill, ctx) is None:
+        return []
+    if not all(_is_needed_as_integers(source, layer, scaling, ctx) for source in sources):
         return []
     write = LayerWriter(ctx, op, op)
     quantized = [write.insert(_quantized(op, source)) for source in sources]
@@ -142,10 +145,20 @@ def _quantize_in_front(op: QuantizeOp, ctx: Context) -> Sequence[QuantizeOp]:
     return [value.owner for value in quantized if isinstance(value.owner, QuantizeOp)]
 
 
-def _pays(source: SSAValue, layer: Operation) -> bool:
-    """Whether nothing else needs the numbers, or they are integers or constants as it is."""
-    alone = all(use.operation is layer for use in source.uses)
-    return alone or isinstance(source.owner, DequantizeOp | ConstantOp)
+def _is_needed_as_integers(source: SSAValue, layer: Operation, scaling: Scaling, ctx: Context) -> bool:
+    """Whether nothing but `layer` and other roads to equal integers read numbers, or they are integers as it is."""
+    if isinstance(source.owner, DequantizeOp | ConstantOp):
+        return True
+    return all(use.operation is layer or _is_quantized(use.operation, scaling, ctx) for use in source.uses)
+
+
+def _is_quantized(op: Operation, scaling: Scaling, ctx: Context) -> bool:
+    """Whether an op is a quantisation with these numbers, or moves elements to one and nowhere else."""
+    if movement_of(op) is not None:
+        reader = op.results[0].get_user_of_unique_use()
+        return reader is not None and _is_quantized(reader, scaling, ctx)
+    found = scaling_of(op, ctx) if isinstance(op, QuantizeOp) else None
+    return isinstance(found, Scaling) and found.equals(scaling)
 
 
 def _quantized(op: QuantizeOp, value: SSAValue) -> QuantizeOp:

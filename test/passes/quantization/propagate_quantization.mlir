@@ -120,3 +120,21 @@ func.func @average(%x: tensor<1x1x4x4xi8>) -> tensor<1x1x3x3xi8> {
   %y = trt.quantize %p, %s : (tensor<1x1x3x3xf32>, tensor<f32>) -> tensor<1x1x3x3xi8>
   func.return %y : tensor<1x1x3x3xi8>
 }
+
+// -----
+
+// Parts that are quantised alike are parts of one quantised tensor, which is what else quantises it.
+// CHECK-LABEL: @split
+// CHECK-NOT: trt.slice {{.*}}xf32>
+// CHECK-COUNT-2: trt.slice {{.*}} -> tensor<2xi8>
+// CHECK: func.return
+func.func @split(%x: tensor<4xf32>) -> (tensor<2xi8>, tensor<2xi8>, tensor<4xi8>) {
+  %s = trt.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %v = trt.unary exp %x : (tensor<4xf32>) -> tensor<4xf32>
+  %a = trt.slice %v {start = #trt.dims<["0"]>, size = #trt.dims<["2"]>, stride = array<i64: 1>} : (tensor<4xf32>) -> tensor<2xf32>
+  %b = trt.slice %v {start = #trt.dims<["2"]>, size = #trt.dims<["2"]>, stride = array<i64: 1>} : (tensor<4xf32>) -> tensor<2xf32>
+  %p = trt.quantize %a, %s : (tensor<2xf32>, tensor<f32>) -> tensor<2xi8>
+  %q = trt.quantize %b, %s : (tensor<2xf32>, tensor<f32>) -> tensor<2xi8>
+  %r = trt.quantize %v, %s : (tensor<4xf32>, tensor<f32>) -> tensor<4xi8>
+  func.return %p, %q, %r : tensor<2xi8>, tensor<2xi8>, tensor<4xi8>
+}
