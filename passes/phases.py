@@ -165,6 +165,7 @@ PHASES = (
                 "convolutions read their channels in 16-byte vectors; last, as fusion must not see memory orders",
                 "cuda",
             ),
+            Step("split-reductions", "once it is known which reductions walk across memory", "cuda"),
             Step(
                 "strength-reduce-conversions",
                 "bytes become floats and back by additions, in bodies that no other pass has to recognise any more",

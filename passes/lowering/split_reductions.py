@@ -1,0 +1,104 @@
+"""Splits long reductions across rows in memory into several launches, so that enough threads take part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from mlirt.dialects.fused.access import AccessAttr, iteration
+from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.fused.fused_op import IndexOp, identity_region
+from mlirt.dialects.fused.reduction import ReductionOp
+from mlirt.dialects.regions import tensor_blocks
+from mlirt.dialects.symbolic import Dim, substitute, symbols
+from mlirt.dialects.tensor_types import dims, element_count, rank, strides, tensor
+from mlirt.passes.lowering.typical_sizes import typical, typical_values
+
+_WANTED = 512 * 1024  # elements that are read at the same time, eight by a thread
+_SHORTEST = 16  # what a thread of any of the launches should combine
+_LONGEST = 64  # what threads may combine one after the other without a split
+
+
+@dataclass(frozen=True)
+class SplitReductionsPass(ModulePass):
+    """Combine parts of what a long reduction combines first, and then the parts.
+
+    Where neighbours in memory belong to different results, a thread has results of its own and walks across the rows.
+    With few results that is slow: parts of the rows become results of a first reduction, in the type that sums have.
+    Applied to the second one again until that is short. The outermost reduced dimension is split, by a divisor.
+
+    Before: `%y = fused.reduction add(%x) {access = [d1, d0], reduced = [65536]} : (tensor<65536x64xf16>) ->
+    tensor<64xf16>`
+    After: `%p = fused.reduction add(%x) {access = [64 * d0 + d2, d1], reduced = [64]} : (..) -> tensor<1024x64xf32>`,
+    `%y = fused.reduction add(%p) {access = [d1, d0], reduced = [1024]} : (..) -> tensor<64xf16>`
+    """
+
+    name = "split-reductions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for block in tensor_blocks(op):
+            known = typical_values(block)
+            todo = [one for one in block.ops if isinstance(one, ReductionOp)]
+            while todo:
+                one = todo.pop()
+                parts = _parts(one, typical(element_count(one.output.type), known))
+                if parts is not None:
+                    todo.append(_split(one, *parts))
+
+
+def _parts(op: ReductionOp, results: int) -> tuple[int, int] | None:
+    """Into how many parts of which length the outermost reduced dimension is split; None for not at all."""
+    first, *rest = op.reduced.dims() or (0,)
+    if not isinstance(first, int) or not all(isinstance(size, int) for size in rest) or not _crosses_rows(op):
+        return None
+    if any(isinstance(inner, IndexOp) for region in op.regions for inner in region.block.ops):
+        return None
+    inner = 1
+    for size in rest:
+        inner *= int(str(size))
+    wanted = _WANTED // max(results, 1)
+    if first * inner <= _LONGEST or wanted < 2:
+        return None
+    most = min(wanted, first * inner // _SHORTEST)
+    count = max((n for n in range(1, min(most, first) + 1) if first % n == 0), default=1)
+    return (count, first // count) if count > 1 else None
+
+
+def _crosses_rows(op: ReductionOp) -> bool:
+    """Whether neighbours in the memory of every input belong to different results."""
+    reduced = {f"d{rank(op.output.type) + k}" for k in range(len(op.reduced.dims()))}
+    for value, access in zip(op.inputs, op.access, strict=True):
+        sizes, steps = dims(value.type), strides(value.type)[0]
+        moving = [
+            index for index, size, step in zip(access.indices(), sizes, steps, strict=True) if step == 1 and size != 1
+        ]
+        if not moving or symbols(moving[0]) & reduced or not symbols(moving[0]):
+            return False
+    return True
+
+
+def _split(op: ReductionOp, count: int, length: int) -> ReductionOp:
+    """Two reductions in the place of one; returns the second."""
+    kept = rank(op.output.type)
+    moved: dict[str, Dim] = {f"d{axis}": iteration(axis + 1) for axis in range(kept + len(op.reduced.dims()))}
+    moved[f"d{kept}"] = iteration(0) * length + iteration(kept + 1)
+    access = [AccessAttr.of([substitute(index, moved) for index in one.indices()]) for one in op.access]
+    accumulator = accumulator_type(op.epilogue)
+    parts = tensor(accumulator, [count, *dims(op.output.type)])
+    reduced = [length, *op.reduced.dims()[1:]]
+    body, epilogue = op.body.clone(), op.epilogue.clone()
+    first = ReductionOp(op.kind.data, op.inputs, access, reduced, parts, body, identity_region(accumulator))
+    place = AccessAttr.of([iteration(kept), *(iteration(axis) for axis in range(kept))])
+    again = identity_region(accumulator)
+    extras = list(op.extras), list(op.extra_access)
+    second = ReductionOp(op.kind.data, [first.output], [place], [count], op.output.type, again, epilogue, *extras)
+    for new in (first, second):
+        new.location = op.location
+    operations: list[Operation] = [first, second]
+    Rewriter.replace_op(op, operations)
+    return second
