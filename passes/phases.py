@@ -93,6 +93,7 @@ PHASES = (
             Step("fuse-quantized-products", "products do as convolutions do"),
             Step("fuse-quantized-pointwise", "sums and products round as integer kernels do, while scales are known"),
             Step("fuse-quantized-pooling", "sums of bytes are exact, while scales are known"),
+            Step("explain-quantization", "what takes integers has them by now, and the rest can be asked"),
             Step("use-unsigned-activations", "vectors multiply unsigned bytes with signed ones", "cpu"),
             Step("fold-constants{scales=true}", "scales and weights that no layer of bytes took are numbers"),
             Step("fold-scale-into-convolution", "they take batch normalization too"),

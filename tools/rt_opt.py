@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.diagnostics import VerificationError
 from mlirt.dialects.dominance import dominance_errors
+from mlirt.dialects.quantization_notes import notes_in
 from mlirt.dialects.source_parser import SourceMap
 from mlirt.dialects.verification import verification_errors
 from mlirt.dialects.xdsl_compat import module_text
@@ -90,6 +91,8 @@ class _Driver:
             if not self._is_valid(module, source, file):
                 return None
             self._apply(module, ctx, options)
+            if self.arguments.print_quantization_report:
+                _print_notes(module)
             if not self._runs(module, ctx, source, file):
                 return None
             self._write_weights(module, ctx)
@@ -157,6 +160,16 @@ class _Driver:
             instruments=[dumps] if dumps.is_wanted() else [],
             dump_folder=Path(arguments.dump_phases) if arguments.dump_phases else None,
         )
+
+
+def _print_notes(module: ModuleOp) -> None:
+    """A table on standard error: each layer around which the network quantises, and what became of it."""
+    notes = notes_in(module)
+    width = max(map(len, notes), default=0)
+    for layer, note in notes.items():
+        print(f"{layer:{width}}  {note}", file=sys.stderr)
+    if not notes:
+        print("no layer is quantised, or the phase quantization did not run (see --to)", file=sys.stderr)
 
 
 def _print_times(options: PipelineOptions) -> None:

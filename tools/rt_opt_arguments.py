@@ -89,6 +89,11 @@ def _add_inspection(parser: argparse.ArgumentParser) -> None:
         "--print-ir-after-change", action="store_true", help="print the IR after every pass that changed it"
     )
     group.add_argument("--dump-phases", metavar="DIR", help="write the IR after each phase to a folder")
+    group.add_argument(
+        "--print-quantization-report",
+        action="store_true",
+        help="print what became of each quantisation of the network, from the phase quantization on",
+    )
     group.add_argument("--timing", action="store_true", help="print the time of each pass")
     group.add_argument("--list-passes", action="store_true", help="print the names of the passes and stop")
     group.add_argument("--help-pass", metavar="PASS", help="print what a pass does and its options, and stop")

@@ -34,6 +34,7 @@ from mlirt.dialects.plan.expression import Argument, ExpressionAttr
 from mlirt.dialects.plan.ops import BufferKind, BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
 from mlirt.dialects.plan.step_numbers import regions_of
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
+from mlirt.dialects.quantization_notes import notes_about, notes_in
 from mlirt.dialects.symbolic import sym, symbols, to_json
 from mlirt.dialects.tensor_types import byte_width, dims, element_name, element_of, stored_bytes
 from mlirt.errors import CompileError, UnsupportedError
@@ -59,6 +60,7 @@ def weight_keys(module: ModuleOp) -> list[str]:
 class _Writer:
     def __init__(self, module: ModuleOp, function: FuncOp) -> None:
         self.function = function
+        self.notes = notes_in(module)
         self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
         self.host = list(function.body.block.ops)
         self.launches = [op for op in function.walk() if isinstance(op, LaunchOp)]
@@ -189,13 +191,15 @@ class _Writer:
 
     def layer(self, op: LaunchOp) -> Record:
         types = op.signature or FunctionType.from_lists([], [])
-        return {
+        about = notes_about(self.notes, names(op.location))
+        record: Record = {
             "name": self.layer_name(op),
             "family": self.family(op),
             "kernel": op.kernel_name(),
             "inputs": [_described(type_) for type_ in types.inputs],
             "outputs": [_described(type_) for type_ in types.outputs],
         }
+        return record | {"quantization": about} if about else record
 
     def program(self, ops: Iterable[Operation], order: Mapping[Operation, int]) -> Iterator[object]:
         """The steps of a region; a size that nothing depends on needs no check."""

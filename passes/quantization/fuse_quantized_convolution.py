@@ -15,9 +15,8 @@ from mlirt.dialects.locations import name_of
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
-from mlirt.passes.quantization.integer_weights import IntegerWeights, integer_bias, integer_weights
+from mlirt.passes.quantization.convolution_of_bytes import Match, match
 from mlirt.passes.quantization.rescaling import rescale
-from mlirt.passes.quantization.scalings import Refusal, quantized_input
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -57,35 +56,6 @@ class FuseQuantizedConvolutionPass(ModulePass):
                     found = match(inner, ctx)
                     if isinstance(found, Match):
                         _fuse(inner, found, ctx)
-
-
-@dataclass(frozen=True, eq=False)
-class Match:
-    """What an integer convolution needs: bytes, their zero point, weights, a bias and the scale of the sums."""
-
-    input: SSAValue
-    zero: int
-    weights: IntegerWeights
-    factor: Array
-    bias: Array | None
-
-
-def match(op: ConvolutionOp, ctx: Context) -> Match | Refusal:
-    """How a convolution becomes one of integers, or why it does not."""
-    import numpy as np
-
-    source = quantized_input(op.input, ctx)
-    if isinstance(source, Refusal):
-        return source
-    weights = integer_weights(op.kernel, 0, ctx)
-    if isinstance(weights, Refusal):
-        return weights
-    values, scaling = source
-    factor = np.asarray(scaling.scale * weights.scale)
-    bias = None if op.bias is None else integer_bias(op.bias, factor, ctx)
-    if isinstance(bias, Refusal):
-        return bias
-    return Match(values, int(scaling.zero), weights, factor, bias)
 
 
 def _fuse(op: ConvolutionOp, found: Match, ctx: Context) -> None:
