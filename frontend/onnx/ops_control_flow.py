@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import GraphProto
 
+from mlirt.errors import UnsupportedError
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.branches import assume, branch
+from mlirt.frontend.onnx.growing_states import growing_states, grown, with_parts
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.loops import LoopMaker, Trip
+from mlirt.frontend.onnx.loops import Body, LoopMaker, Trip
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node, scalar
 from mlirt.frontend.onnx.sequences import flattened, form, formed, is_tensor_value
@@ -48,8 +50,6 @@ def if_(net: Network, node: Node) -> Sequence[Value]:
 @onnx_op("Loop")
 def loop(net: Network, node: Node) -> Sequence[Value]:
     """At most `M` trips, as long as the condition holds; outputs that are no states are the rows of all trips."""
-    from mlirt.frontend.onnx.graph_reader import GraphReader
-
     body = node.graph("body")
     states = [node.input(k) for k in range(2, len(node.inputs))]
     rows = len(body.output) - 1 - len(states)
@@ -58,18 +58,46 @@ def loop(net: Network, node: Node) -> Sequence[Value]:
             f"its body has {len(body.input)} inputs and {len(body.output)} outputs for {len(states)} states"
         )
 
+    limit, start, growing = node.optional(0), node.optional(1), growing_states(body, states)
+    places = {one.place for one in growing}
+    sequences = {k for k, state in enumerate(states) if not is_tensor_value(state)}
+    if sequences and (_are_known(limit, start) or not sequences <= places):
+        return written_out(net, node, limit, start, states, _trip(net, node, body, len(states)))
+    kept = [state for k, state in enumerate(states) if k not in places]
+    trip = _trip(net, node, with_parts(body, growing), len(kept))
+    try:
+        finals, collected = LoopMaker(net, node, limit, start, kept, trip).make()
+    except UnsupportedError as error:
+        open_ends = [value for value in (limit, start) if value is not None and value.array is None]
+        if not sequences or not open_ends:
+            raise
+        what = f"{node.label}: the number of trips, as the items of a sequence differ,"
+        raise net.needed(open_ends[0], what) from error
+    rest = iter(finals)
+    parts = {one.place: (one, part) for one, part in zip(growing, collected[rows:], strict=True)}
+    after = [
+        grown(net, parts[k][0], state, parts[k][1]) if k in parts else next(rest) for k, state in enumerate(states)
+    ]
+    return [*after, *collected[:rows]]
+
+
+def _are_known(limit: Value | None, start: Value | None) -> bool:
+    """Whether the number of trips may be known now."""
+    return limit is not None and limit.array is not None and (start is None or start.array is not None)
+
+
+def _trip(net: Network, node: Node, body: GraphProto, count: int) -> Body:
+    """Reads the body for one trip, with so many states."""
+    from mlirt.frontend.onnx.graph_reader import GraphReader
+
     def trip(counter: Value, carried: list[Value]) -> Trip:
         number = _as_declared(net, counter, body, 0)
         holds = _as_declared(net, net.constant(np.array(True)), body, 1)
         given = dict(zip([value.name for value in body.input], [number, holds, *carried], strict=True))
         more, *results = GraphReader(net).read_branch(body, node, given)
-        return Trip(more, results[: len(states)], results[len(states) :])
+        return Trip(more, results[:count], results[count:])
 
-    limit, start = node.optional(0), node.optional(1)
-    if not all(map(is_tensor_value, states)):
-        return written_out(net, node, limit, start, states, trip)
-    finals, collected = LoopMaker(net, node, limit, start, states, trip).make()
-    return [*finals, *collected]
+    return trip
 
 
 def _as_declared(net: Network, value: Value, body: GraphProto, k: int) -> Value:

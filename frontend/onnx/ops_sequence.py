@@ -12,7 +12,7 @@ from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.sequences import SequenceValue, sequence_input, stacked
+from mlirt.frontend.onnx.sequences import RowSequence, SequenceValue, merged_dims, sequence_input, stacked
 from mlirt.frontend.onnx.tensor_reader import element
 
 _FLOAT = 1
@@ -34,6 +34,9 @@ def empty(net: Network, node: Node) -> Value:
 
 @onnx_op("SequenceLength", since=11)
 def length(net: Network, node: Node) -> Value:
+    sequence = node.input(0)
+    if isinstance(sequence, RowSequence):
+        return layers.length_of(net, sequence.rows, 0)
     return net.constant(np.array(len(sequence_input(node).items), np.int64))
 
 
@@ -58,19 +61,26 @@ def erase(net: Network, node: Node) -> Value:
 @onnx_op("SequenceAt", since=11)
 def at(net: Network, node: Node) -> Value:
     """An item; at a place that only the run knows items of one shape lie in one tensor, of which a row is taken."""
-    sequence, place = sequence_input(node), node.input(1)
-    items = sequence.items
+    first, place = node.input(0), node.input(1)
+    if isinstance(first, RowSequence):
+        return _row(net, node, first.rows, place)
+    items = sequence_input(node).items
     alike = len({item.type for item in items}) == 1
     if place.array is not None or not alike:
         return items[_position(node, 1, 0, len(items))]
-    index, count = layers.cast(net, layers.reshape(net, place, []), "int64"), len(items)
-    zero, size = (net.constant(np.array(number, np.int64)) for number in (0, count))
+    return _row(net, node, stacked(net, items), place)
+
+
+def _row(net: Network, node: Node, rows: Value, place: Value) -> Value:
+    """A row, counted from either end; a place outside ends the run with an error."""
+    index = layers.cast(net, layers.reshape(net, place, []), "int64")
+    zero, size = net.constant(np.array(0, np.int64)), layers.length_of(net, rows, 0)
     is_negative = layers.binary(net, "less", index, zero)
     index = layers.select(net, is_negative, layers.binary(net, "sum", index, size), index)
     below, above = (layers.binary(net, "less", *pair) for pair in ((index, size), (net.constant(np.array(-1)), index)))
     inside = layers.binary(net, "and", below, above)
-    net.append_at(RequireOp(net.ssa(inside), f"{node.label}: the sequence of {count} items has no such item"))
-    return net.emit("gather", [stacked(net, items), index], axis=0)
+    net.append_at(RequireOp(net.ssa(inside), f"{node.label}: the sequence of {rows.dims[0]} items has no such item"))
+    return net.emit("gather", [rows, index], axis=0)
 
 
 def _position(node: Node, k: int, default: int, count: int) -> int:
@@ -115,14 +125,25 @@ def _sizes(node: Node, whole: Dim) -> list[int]:
 
 @onnx_op("ConcatFromSequence", since=11)
 def concat(net: Network, node: Node) -> Value:
+    first, is_new = node.input(0), bool(node.integer("new_axis", 0))
+    if isinstance(first, RowSequence):
+        return _joined(net, node, first.rows, is_new)
     items = list(sequence_input(node).items)
     if not items:
         raise node.invalid("its sequence is empty")
-    is_new = bool(node.integer("new_axis", 0))
     axis = node.from_front(node.integer("axis"), items[0].rank + is_new)
     if is_new:
         items = [layers.unsqueeze(net, item, [axis]) for item in items]
     return layers.concatenate(net, items, axis)
+
+
+def _joined(net: Network, node: Node, rows: Value, is_new: bool) -> Value:
+    """The rows of a tensor, which lie along its first axis, along another one: a new one, or behind each other."""
+    axis = node.from_front(node.integer("axis"), rows.rank - 1 + is_new)
+    turned = layers.transpose(net, rows, [*range(1, axis + 1), 0, *range(axis + 1, rows.rank)])
+    if is_new:
+        return turned
+    return layers.reshape(net, turned, merged_dims(turned, axis))
 
 
 @onnx_op("SequenceMap", since=17)

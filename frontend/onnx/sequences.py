@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute
 
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import element_type, tensor
 from mlirt.errors import UnsupportedError
 from mlirt.frontend.onnx.network import Network, Value
@@ -43,6 +44,14 @@ class SequenceValue(Value):
         self.items = tuple(items)
 
 
+class RowSequence(Value):
+    """A sequence whose length only the run tells: its items are the rows of a tensor, and so have one shape."""
+
+    def __init__(self, rows: Value) -> None:
+        super().__init__(tensor(rows.element, []))
+        self.rows = rows
+
+
 class MissingValue(Value):
     """What an optional without a value holds."""
 
@@ -52,20 +61,22 @@ class MissingValue(Value):
 
 def is_tensor_value(value: Value | None) -> bool:
     """Whether a value is one tensor."""
-    return not isinstance(value, SequenceValue | MissingValue)
+    return not isinstance(value, SequenceValue | RowSequence | MissingValue)
 
 
 def check_sequence_inputs(node: Node) -> None:
     """Raise where an op that computes with tensors gets something else."""
     for k, value in enumerate(node.inputs):
         if not is_tensor_value(value) and node.op_type not in _TAKE_SEQUENCES:
-            what = "a sequence" if isinstance(value, SequenceValue) else "an optional without a value"
+            what = "an optional without a value" if isinstance(value, MissingValue) else "a sequence"
             raise node.invalid(f"expected a tensor as input {k}, but it is {what}")
 
 
 def sequence_input(node: Node, k: int = 0) -> SequenceValue:
     """Input `k`, which must be a sequence."""
     value = node.input(k)
+    if isinstance(value, RowSequence):
+        raise node.unsupported("how long its sequence is only the run tells")
     if not isinstance(value, SequenceValue):
         raise node.invalid(f"expected a sequence as input {k}, but it is a tensor or missing")
     return value
@@ -80,6 +91,10 @@ def named_parts(name: str, value: Value) -> list[tuple[str, Value]]:
     """The tensors of an output of the network."""
     if isinstance(value, MissingValue):
         raise UnsupportedError(f"the graph output {name!r} is an optional without a value; an engine returns tensors")
+    if isinstance(value, RowSequence):
+        raise UnsupportedError(
+            f"how long the graph output {name!r} is, a sequence, only the run tells; make a tensor of it"
+        )
     if isinstance(value, SequenceValue):
         return [(item_name(name, k), item) for k, item in enumerate(value.items)]
     return [(name, value)]
@@ -122,3 +137,8 @@ def stacked(net: Network, items: Sequence[Value]) -> Value:
     from mlirt.frontend.onnx import layers
 
     return layers.concatenate(net, [layers.unsqueeze(net, item, [0]) for item in items], 0)
+
+
+def merged_dims(value: Value, axis: int) -> list[Dim]:
+    """The dimensions of a tensor whose dimensions at `axis` and behind it become one."""
+    return [*value.dims[:axis], value.dims[axis] * value.dims[axis + 1], *value.dims[axis + 2 :]]
