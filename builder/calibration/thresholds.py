@@ -19,27 +19,31 @@ Threshold = Callable[[Histogram], float]
 def entropy(histogram: Histogram) -> float:
     """The threshold at which the quantised distribution has the least divergence from the counted one (9.13).
 
-    Elements that are exactly 0, as half of those behind a rectifier, are left out: every scale holds them exactly, and
-    their weight would cut off half of the others.
+    Elements that are exactly 0, as half of those behind a rectifier, are a level of their own: every scale holds them,
+    and their weight spread over the bins of the first level would cut off much of the others. Where no threshold is
+    finitely far away, as for a single magnitude, it is the largest magnitude.
     """
     if histogram.is_zero:
         return 0.0
     counts = histogram.counts.astype(np.float64)
     counts[0] -= histogram.zeros
-    return (kept_bins(counts) + 0.5) * histogram.bin_width
+    kept = kept_bins(counts, histogram.zeros)
+    return histogram.largest if kept is None else (kept + 0.5) * histogram.bin_width
 
 
-def kept_bins(counts: Array) -> int:
-    """How many bins, at least `LEVELS`, are best kept; the first of equals."""
+def kept_bins(counts: Array, zeros: int = 0) -> int | None:
+    """How many bins, at least `LEVELS`, are best kept; the first of equals, None where no number is."""
     kept = np.arange(LEVELS, len(counts))
-    return int(kept[np.argmin(divergences(counts, kept))])
+    found = divergences(counts, kept, zeros)
+    best = int(np.argmin(found))
+    return int(kept[best]) if np.isfinite(found[best]) else None
 
 
-def divergences(counts: Array, kept: Array) -> Array:
+def divergences(counts: Array, kept: Array, zeros: int = 0) -> Array:
     """For each number of bins that could be kept Kullback and Leibler's divergence of these bins in 128 levels.
 
-    They are compared with the same bins with all that lies beyond them added to the last one. A level has one height
-    for all its bins, so sums over its bins are differences of cumulative sums.
+    They are compared with the same bins with all that lies beyond them added to the last one; `zeros` are on both
+    sides. A level has one height for all its bins, so sums over its bins are differences of cumulative sums.
     """
     below, last = _cumulative(counts)[kept], counts[kept - 1]
     beyond = counts.sum() - below
@@ -51,7 +55,8 @@ def divergences(counts: Array, kept: Array) -> Array:
     )
     cross = _times_log(totals, heights).sum(1) + _times_log(beyond, heights[:, -1])
     with np.errstate(divide="ignore"):
-        found = (own - cross) / counts.sum() - np.log(counts.sum()) + np.log(below)
+        total = counts.sum() + zeros
+        found = (own - cross) / total - np.log(total) + np.log(below + zeros)
     return np.where((below == 0) | ((last == 0) & (beyond > 0)), np.inf, found)
 
 

@@ -94,3 +94,16 @@ def test_not_a_number_is_refused() -> None:
 
     with pytest.raises(InvalidInputError, match="tensor 'conv1' holds NaN or infinity"):
         Histogram("conv1").add(np.array([1, np.nan], np.float32))
+
+
+def test_zeros_of_a_rectifier_cut_nothing_off() -> None:
+    data = normal(100_000)
+    whole, half = entropy(of(data)), entropy(of(np.maximum(data, 0)))
+    assert half == pytest.approx(whole, rel=0.2)
+
+
+def test_a_few_magnitudes_alone_are_all_kept() -> None:
+    """Pictures with few shades, masks: no shade but the largest may be the end of the range."""
+    shades = np.random.default_rng(0).integers(0, 17, 10_000).astype(np.float32) / np.float32(16)
+    assert entropy(of(shades)) == pytest.approx(1.0, rel=0.1)
+    assert entropy(of(np.array([0, 1, 1, 0], np.float32))) == 1.0
