@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from mlirt.builder.api.builder_config import IBuilderConfig
 from mlirt.builder.api.network_build import network_plan
@@ -29,7 +29,6 @@ class Builder:
     def __init__(self, logger: ILogger) -> None:
         self._reporter = Reporter(logger)
         self.max_threads = 1
-        self.gpu_allocator: Any = None
 
     @property
     def logger(self) -> ILogger:
@@ -42,6 +41,15 @@ class Builder:
     @error_recorder.setter
     def error_recorder(self, recorder: IErrorRecorder | None) -> None:
         self._reporter.recorder = recorder
+
+    @property
+    def gpu_allocator(self) -> None:
+        """None: memory comes from the driver."""
+
+    @gpu_allocator.setter
+    def gpu_allocator(self, allocator: object) -> None:
+        if allocator is not None:
+            raise UnsupportedError("gpu_allocator: memory comes from the driver; there are no allocators")
 
     def create_network(self, flags: int = 0) -> INetworkDefinition:
         """A network without layers; raises `UnsupportedError` without the flag EXPLICIT_BATCH (feature 2.17)."""
@@ -91,9 +99,8 @@ class Builder:
         return True
 
     def reset(self) -> None:
-        """Forget the error recorder and the allocator."""
+        """Forget the error recorder."""
         self._reporter.recorder = None
-        self.gpu_allocator = None
 
     @property
     def max_batch_size(self) -> int:

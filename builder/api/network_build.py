@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,11 +15,12 @@ from mlirt.builder.profiles import Profile, pinned_shapes
 from mlirt.builder.tactics.tuning import tuning
 from mlirt.builder.usual_sizes import name_usual_sizes
 from mlirt.dialects.context import RtContext
-from mlirt.errors import InvalidInputError, InvalidModelError
+from mlirt.errors import InvalidInputError, InvalidModelError, UnsupportedError
 from mlirt.frontend.network.module import network_module
 from mlirt.passes.quantization.explicit_networks import is_explicit
 from mlirt.runtime.plan_file import plan_bytes
 from mlirt.tensorrt.build_enums import BuilderFlag
+from mlirt.tensorrt.run_enums import TensorFormat
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -37,6 +39,7 @@ def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: 
     target = _target(config.target)
     profiles = config.optimization_profiles
     _check_profiles(network, profiles)
+    _check_formats(network)
     ctx = RtContext()
     module = network_module(network, ctx, _pinned(network, profiles))
     constrain_precisions(module, network, config, reporter)
@@ -101,13 +104,14 @@ def _warnings_in_the_log(reporter: Reporter) -> Generator[None]:
 
 
 def precision_of(config: IBuilderConfig, target: str) -> str:
-    """What the flags permit, as `mlirt.compile` names it."""
+    """What the flags permit, as `mlirt.compile` names it (features 4.1, 4.10)."""
     half = config.get_flag(BuilderFlag.FP16)
     if config.get_flag(BuilderFlag.INT8):
         return "int8+fp16" if half else "int8"
     if half:
         return "fp16"
-    return "tf32" if config.get_flag(BuilderFlag.TF32) and target == "cuda" else "fp32"
+    tf32 = config.get_flag(BuilderFlag.TF32) and os.environ.get("NVIDIA_TF32_OVERRIDE") != "0"
+    return "tf32" if tf32 and target == "cuda" else "fp32"
 
 
 def _target(target: str) -> str:
@@ -127,6 +131,13 @@ def _check_profiles(network: INetworkDefinition, profiles: Sequence[IOptimizatio
         for name in dynamic:
             if name not in profile.shapes:
                 raise InvalidModelError(f"{name}: optimization profile {index} is missing the shapes of this input")
+
+
+def _check_formats(network: INetworkDefinition) -> None:
+    """Inputs and outputs are linear, whatever else they may be (features 5.1, 5.11)."""
+    for tensor in (*network.graph.inputs, *network.graph.outputs):
+        if not tensor.allowed_formats >> TensorFormat.LINEAR & 1:
+            raise UnsupportedError(f"{tensor.name}: inputs and outputs are LINEAR, which allowed_formats must permit")
 
 
 def _pinned(network: INetworkDefinition, profiles: Sequence[IOptimizationProfile]) -> dict[str, list[int | str]]:

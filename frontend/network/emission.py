@@ -10,7 +10,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.symbolic import Dim, parse, sym
 from mlirt.dialects.tensor_names import hint_of_name
-from mlirt.dialects.tensor_types import element_type, tensor
+from mlirt.dialects.tensor_types import element_count, element_type, tensor
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import InvalidModelError, MlirtError, UnsupportedError
 from mlirt.frontend.network.emitter import LayerEmitter
@@ -22,6 +22,8 @@ from mlirt.tensorrt.data_types import numpy_name
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
+
+LARGEST_VOLUME = (1 << 31) - 1
 
 
 class Emission:
@@ -89,6 +91,8 @@ class Emission:
                 op.detach()
                 op.erase(safe_erase=False)
             raise _named(record, error) from error
+        if record.template is None:
+            _check_volumes(record, results)
         self._made[record] = ir.made
         for output, value in zip(record.outputs, results, strict=True):
             if output.name != output.implied_name:
@@ -110,6 +114,14 @@ def input_type(of: ITensor, given: Sequence[int | str] | None = None) -> Attribu
         else:
             lengths.append(sym(identifier(of.dimension_names.get(axis, f"{of.name}_{axis}"))))
     return tensor(element_type(numpy_name(of.dtype)), lengths)
+
+
+def _check_volumes(record: LayerRecord, results: Sequence[SSAValue]) -> None:
+    """Raise where a tensor has more elements than TensorRT counts (feature 1.47)."""
+    for value in results:
+        count = element_count(value.type)
+        if isinstance(count, int) and count > LARGEST_VOLUME:
+            raise InvalidModelError(f"{record.name}: a tensor of {count} elements; the most are {LARGEST_VOLUME}")
 
 
 def _emitted(record: LayerRecord, ir: LayerEmitter) -> Sequence[SSAValue]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from mlirt.dialects.tensor_types import dims, element_name, element_of
-from mlirt.errors import MlirtError
+from mlirt.errors import MlirtError, UnsupportedError
 from mlirt.tensorrt.data_types import DataType, data_type
 from mlirt.tensorrt.dims import Dims, InvalidDims
 from mlirt.tensorrt.run_enums import TensorFormat, TensorLocation
@@ -38,7 +38,6 @@ class ITensor:
         self.squeezed = False
         self.implied_name = ""
         self.range: tuple[float, float] | None = None
-        self._location = TensorLocation.DEVICE
         self._formats = ALL_FORMATS
 
     @property
@@ -134,11 +133,12 @@ class ITensor:
 
     @property
     def location(self) -> TensorLocation:
-        return self._location
+        return TensorLocation.DEVICE
 
     @location.setter
     def location(self, location: TensorLocation) -> None:
-        self._location = location
+        if location is TensorLocation.HOST:
+            raise UnsupportedError(f"{self.name}: inputs and outputs lie in the memory of the engine's device")
 
     @property
     def allowed_formats(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NoReturn, Self
 
 from mlirt.errors import InvalidInputError, UnsupportedError
@@ -9,7 +10,9 @@ from mlirt.runtime.api.engine_inspector import EngineInspector
 from mlirt.runtime.api.engine_tensors import EngineTensor, engine_tensors, profile_shapes
 from mlirt.runtime.api.execution_context import IExecutionContext
 from mlirt.runtime.api.host_memory import IHostMemory
+from mlirt.runtime.manifest import ShapeRange, Tensor
 from mlirt.runtime.plan_file import plan_bytes
+from mlirt.runtime.shape_binding import bind_shapes
 from mlirt.tensorrt.build_enums import EngineCapability, ProfilingVerbosity
 from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.deprecation import deprecated
@@ -55,6 +58,17 @@ class ICudaEngine:
     @property
     def num_optimization_profiles(self) -> int:
         return max(1, len(self.manifest.profiles))
+
+    @property
+    def device_memory_size(self) -> int:
+        """The bytes that a context needs for the largest shapes of the profiles, inputs and outputs left out."""
+        profiles = self.manifest.profiles or ({},)
+        largest = [[self._largest(profile, one) for one in self.manifest.inputs] for profile in profiles]
+        return max(bind_shapes(self.manifest, shapes).arena_bytes for shapes in largest)
+
+    def _largest(self, profile: Mapping[str, ShapeRange], tensor: Tensor) -> tuple[int, ...]:
+        found = profile.get(tensor.name)
+        return tuple(self.tensors[tensor.name].shape) if found is None else found.maximum
 
     @property
     def has_implicit_batch_dimension(self) -> bool:
@@ -189,7 +203,8 @@ class ICudaEngine:
 
     def __getitem__(self, index: int | str) -> str | int:
         """The name of an index, the index of a name (deprecated)."""
-        return self.get_binding_index(index) if isinstance(index, str) else self.get_binding_name(index)
+        deprecated("get_tensor_name")
+        return self.tensor_names.index(index) if isinstance(index, str) else self.tensor_names[index]
 
     def __len__(self) -> int:
         return len(self.tensors)

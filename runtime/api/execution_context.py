@@ -37,7 +37,6 @@ class IExecutionContext:
         self.enqueue_emits_profile = True
         self.debug_sync = False
         self.persistent_cache_limit = 0
-        self.temporary_allocator: Any = None
         self.nvtx_verbosity = ProfilingVerbosity.LAYER_NAMES_ONLY
         self._context = engine.engine.create_execution_context()
         self._shapes = BoundShapes(engine.manifest, engine.tensors)
@@ -46,6 +45,24 @@ class IExecutionContext:
         self._allocators: dict[str, IOutputAllocator] = {}
         self._event = 0
         self._last_feeds: dict[str, np.ndarray] | None = None
+
+    @property
+    def temporary_allocator(self) -> None:
+        """None: memory comes from the driver."""
+
+    @temporary_allocator.setter
+    def temporary_allocator(self, allocator: object) -> None:
+        if allocator is not None:
+            raise UnsupportedError("temporary_allocator: memory comes from the driver; there are no allocators")
+
+    @property
+    def device_memory(self) -> int:
+        """0: a context has memory of its own."""
+        return 0
+
+    @device_memory.setter
+    def device_memory(self, address: int) -> None:
+        raise UnsupportedError("device_memory: a context has memory of its own")
 
     @property
     def active_optimization_profile(self) -> int:

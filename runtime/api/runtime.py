@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
-from mlirt.errors import MlirtError
+from mlirt.errors import MlirtError, UnsupportedError
 from mlirt.runtime.api.cuda_engine import ICudaEngine
 from mlirt.runtime.engine import load
 from mlirt.tensorrt.deprecation import deprecated
@@ -24,7 +24,6 @@ class Runtime:
     def __init__(self, logger: ILogger) -> None:
         self._reporter = Reporter(logger)
         self.max_threads = 1
-        self.gpu_allocator: Any = None
 
     @property
     def logger(self) -> ILogger:
@@ -37,6 +36,15 @@ class Runtime:
     @error_recorder.setter
     def error_recorder(self, recorder: IErrorRecorder | None) -> None:
         self._reporter.recorder = recorder
+
+    @property
+    def gpu_allocator(self) -> None:
+        """None: memory comes from the driver."""
+
+    @gpu_allocator.setter
+    def gpu_allocator(self, allocator: object) -> None:
+        if allocator is not None:
+            raise UnsupportedError("gpu_allocator: memory comes from the driver; there are no allocators")
 
     @property
     def num_DLA_cores(self) -> int:

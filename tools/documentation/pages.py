@@ -25,7 +25,14 @@ GENERATED: Mapping[str, Callable[[], str]] = {
 }
 
 # Written by hand, with code blocks that a program fills.
-LIVING = ("README.md", "docs/architecture.md", "docs/tools.md", "docs/errors.md", "docs/control-flow.md")
+LIVING = (
+    "README.md",
+    "docs/architecture.md",
+    "docs/tools.md",
+    "docs/errors.md",
+    "docs/control-flow.md",
+    "docs/network-api.md",
+)
 
 
 def fresh_text(name: str, root: Path) -> str:

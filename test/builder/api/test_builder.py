@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from layer_networks import CollectingLogger, new_network
 
 import mlirt as trt
 from mlirt.builder.api.builder_config import IBuilderConfig
+from mlirt.errors import UnsupportedError
 
 
 def double(network: trt.INetworkDefinition, shape: tuple[int, ...]) -> trt.INetworkDefinition:
@@ -95,6 +98,70 @@ def test_build_engine_is_deprecated() -> None:
     assert engine.num_io_tensors == 2
 
 
+def test_inputs_and_outputs_are_linear() -> None:
+    """Rows 5.1, 5.11."""
+    logger = CollectingLogger()
+    builder = trt.Builder(logger)
+    network = double(new_network(logger), (1, 4, 2, 2))
+    network.get_input(0).allowed_formats = 1 << int(trt.TensorFormat.CHW4)
+    assert builder.build_serialized_network(network, cpu_config(builder)) is None
+    assert "x: inputs and outputs are LINEAR" in logger.text()
+    network.get_input(0).allowed_formats |= 1 << int(trt.TensorFormat.LINEAR)
+    plan = builder.build_serialized_network(network, cpu_config(builder))
+    engine = trt.Runtime(logger).deserialize_cuda_engine(plan or b"")
+    assert engine is not None
+    assert engine.get_tensor_format("x") is trt.TensorFormat.LINEAR
+
+
+class Ones(trt.IInt8MinMaxCalibrator):
+    """Two batches, then a cache in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+        self.cache: bytes | None = None
+
+    def get_batch_size(self) -> int:
+        return 1
+
+    def get_batch(self, names: Sequence[str]) -> Sequence[Any] | None:
+        self.asked += 1
+        assert list(names) == ["x"]
+        return [np.full((1, 4, 6, 6), self.asked, np.float32)] if self.asked <= 2 else None
+
+    def read_calibration_cache(self) -> bytes | None:
+        return self.cache
+
+    def write_calibration_cache(self, cache: bytes) -> None:
+        self.cache = bytes(cache)
+
+
+def test_int8_with_a_calibrator() -> None:
+    """Rows 9.6, 9.8 to 9.10: batches once, then the cache alone."""
+    logger = CollectingLogger()
+    builder = trt.Builder(logger)
+    network = new_network(logger)
+    x = network.add_input("x", trt.float32, (1, 4, 6, 6))
+    conv = network.add_convolution_nd(x, 4, (3, 3), np.full((4, 4, 3, 3), 1 / 36, np.float32))
+    network.mark_output(conv.get_output(0))
+    config, calibrator = cpu_config(builder), Ones()
+    config.set_flag(trt.BuilderFlag.INT8)
+    config.int8_calibrator = calibrator
+    plan = builder.build_serialized_network(network, config)
+    assert plan is not None, logger.text()
+    assert calibrator.asked == 3
+    assert calibrator.cache is not None
+    assert calibrator.cache.splitlines()[0] == b"TRT-8503-MinMaxCalibration"
+    assert builder.build_serialized_network(network, config) == plan
+    assert calibrator.asked == 3
+    image = np.full((1, 4, 6, 6), 2, np.float32)
+    engine = trt.Runtime(logger).deserialize_cuda_engine(plan)
+    assert engine is not None
+    found = np.empty((1, 4, 4, 4), np.float32)
+    assert engine.create_execution_context().execute_v2([image.ctypes.data, found.ctypes.data])
+    np.testing.assert_allclose(found, 2, rtol=0.02)
+
+
 def test_properties() -> None:
     """Rows 3.3, 4.13."""
     logger = trt.Logger()
@@ -104,5 +171,8 @@ def test_properties() -> None:
     has_gpu = builder.platform_has_fast_fp16
     assert builder.platform_has_tf32 == has_gpu
     assert isinstance(builder.platform_has_fast_int8, bool)
+    for owner in (builder, trt.Runtime(logger)):
+        with pytest.raises(UnsupportedError, match="gpu_allocator"):
+            owner.gpu_allocator = object()
     with pytest.warns(DeprecationWarning, match="batch dimension of the inputs"):
         assert builder.max_batch_size == 1

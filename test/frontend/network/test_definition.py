@@ -78,6 +78,8 @@ def test_tensor_attributes() -> None:
     assert x.allowed_formats == (1 << 12) - 1
     x.allowed_formats = 1 << int(trt.TensorFormat.LINEAR)
     assert (x.allowed_formats, x.location, x.broadcast_across_batch) == (1, trt.TensorLocation.DEVICE, False)
+    with pytest.raises(UnsupportedError, match="x: inputs and outputs lie in"):
+        x.location = trt.TensorLocation.HOST
     assert x.dynamic_range is None
     x.dynamic_range = (-1, 2)
     assert x.dynamic_range == (-1.0, 2.0)
@@ -212,3 +214,14 @@ def test_what_is_not_there_is_refused(method: str) -> None:
     """Row 2.18 among others."""
     with pytest.raises(UnsupportedError):
         getattr(new_network(), method)()
+
+
+def test_largest_tensor() -> None:
+    """Row 1.47."""
+    network = new_network()
+    x = network.add_input("x", trt.float32, (1 << 16, 1))
+    y = network.add_input("y", trt.float32, (1, 1 << 16))
+    layer = network.add_elementwise(x, y, trt.ElementWiseOperation.SUM)
+    network.mark_output(layer.get_output(0))
+    with pytest.raises(InvalidModelError, match="a tensor of 4294967296 elements"):
+        network_module(network, RtContext())

@@ -56,6 +56,7 @@ def test_tensors_of_the_engine(engine: trt.ICudaEngine) -> None:
     assert (engine.name, engine.num_optimization_profiles) == ("doubling", 1)
     assert engine.get_tensor_format_desc("x") == "Row major linear FP32 format (kLINEAR)"
     assert engine.get_tensor_bytes_per_component("x") == 4
+    assert engine.device_memory_size >= 0
     with pytest.raises(InvalidInputError, match="no tensor 'z'"):
         engine.get_tensor_shape("z")
 
@@ -65,7 +66,11 @@ def test_bindings_of_old(engine: trt.ICudaEngine) -> None:
     with pytest.warns(DeprecationWarning, match="Use get_tensor_shape instead"):
         assert engine.get_binding_shape(0) == (-1, 3)
     with pytest.warns(DeprecationWarning, match="Use num_io_tensors instead"):
-        assert (engine.num_bindings, engine[0], engine["y"], engine.binding_is_input(0)) == (3, "x", 1, True)
+        assert engine.num_bindings == 3
+    with pytest.warns(DeprecationWarning, match="Use get_tensor_name instead"):
+        assert (engine[0], engine["y"], engine.get_binding_name(1)) == ("x", 1, "y")
+    with pytest.warns(DeprecationWarning, match="Use get_tensor_mode instead"):
+        assert engine.binding_is_input(0)
 
 
 def test_shapes_are_checked(engine: trt.ICudaEngine) -> None:
