@@ -28,26 +28,29 @@ _KINDS = {
     "u8": ("k32.s32.u8.s8", "int8"),
 }
 _LETTERS = {I32: "r", I64: "l"}
+_DEPTH = 32  # bytes along the depth that an instruction multiplies
 _STEPS = 4  # instructions for the 128 bytes of a line
 _UNIT = 16  # bytes that descriptors count in
 _PIECE = 64 * 128  # bytes of 64 lines
-_GROUP = 8 * 128  # bytes of the lines after which the swizzle repeats
-_SWIZZLE_128 = 1 << 62
+_LINES = 8  # after which the swizzle repeats
+_SWIZZLES = {128: 1 << 62, 64: -1 << 63}  # by bytes of a line, in the upper two bits
 
 
-def warpgroup_mma(kind: str, columns: int, *, left_by_depth: bool = False, right_by_depth: bool = False) -> Any:
+def warpgroup_mma(
+    kind: str, columns: int, *, line: int = 128, left_by_depth: bool = False, right_by_depth: bool = False
+) -> Any:
     """`word(sums, left, i, right, j)`: start to add a 64 x d and a d x `columns` tile's product, and commit it."""
     shape, element = _KINDS[kind]
     count = columns // 2
     sum_type = types.int32 if kind in ("s8", "u8") else types.float32
     sums = types.UniTuple(sum_type, count)
-    text = _text(f"m64n{columns}{shape}", kind, count, left_by_depth, right_by_depth)
+    text = _text(f"m64n{columns}{shape}", kind, count, (left_by_depth, right_by_depth), line)
     pointer = types.CPointer(SCALARS[element])
 
     def emit(builder: Any, sums: Any, left: Any, i: Any, right: Any, j: Any) -> Any:
         values = unpack(builder, sums, count)
         tiles = [
-            _descriptor(builder, shared_address(builder, tile, at, SIZES[element]), by_depth)
+            _descriptor(builder, shared_address(builder, tile, at, SIZES[element]), by_depth, line)
             for tile, at, by_depth in ((left, i, left_by_depth), (right, j, right_by_depth))
         ]
         return pack(builder, llvm_type(sum_type), _tied(builder, text, values, tiles))
@@ -55,15 +58,15 @@ def warpgroup_mma(kind: str, columns: int, *, left_by_depth: bool = False, right
     return word(sums, [sums, pointer, types.int64, pointer, types.int64], emit)
 
 
-def _text(instruction: str, kind: str, count: int, left_by_depth: bool, right_by_depth: bool) -> str:
+def _text(instruction: str, kind: str, count: int, by_depth: tuple[bool, bool], line: int) -> str:
     sums = ", ".join(f"${k}" for k in range(count))
     half = kind in ("f16", "bf16")
     # A line has 32 bytes for each step; by depth, a step is 16 lines.
-    steps = [16 * 128 // _UNIT if by_depth else 32 // _UNIT for by_depth in (left_by_depth, right_by_depth)]
+    steps = [16 * 128 // _UNIT if flag else _DEPTH // _UNIT for flag in by_depth]
     scale = "" if kind in ("s8", "u8") else ", 1, 1"
-    flips = f", {int(left_by_depth)}, {int(right_by_depth)}" if half else ""
+    flips = "".join(f", {int(flag)}" for flag in by_depth) if half else ""
     lines = ["{ .reg .b64 a, b; .reg .pred add; setp.eq.b32 add, 0, 0; wgmma.fence.sync.aligned;"]
-    for step in range(_STEPS):
+    for step in range(line // _DEPTH):
         lines.append(f"add.s64 a, ${2 * count}, {steps[0] * step}; add.s64 b, ${2 * count + 1}, {steps[1] * step};")
         lines.append(f"wgmma.mma_async.sync.aligned.{instruction} {{{sums}}}, a, b, add{scale}{flips};")
     lines.append("wgmma.commit_group.sync.aligned; }")
@@ -98,11 +101,11 @@ def _register_text(instruction: str, count: int) -> str:
     return " ".join(lines)
 
 
-def _descriptor(builder: Any, address: Any, by_depth: bool) -> Any:
+def _descriptor(builder: Any, address: Any, by_depth: bool, line: int = 128) -> Any:
     """What the matrix unit is told of a tile: where it starts, how far its pieces and groups of lines lie apart."""
     start = builder.lshr(builder.and_(builder.zext(address, I64), I64(0x3FFFF)), I64(4))
     leading = _PIECE if by_depth else _UNIT  # without meaning where lines are rows
-    fixed = (leading // _UNIT) << 16 | (_GROUP // _UNIT) << 32 | _SWIZZLE_128
+    fixed = (leading // _UNIT) << 16 | (_LINES * line // _UNIT) << 32 | _SWIZZLES[line]
     return builder.or_(start, I64(fixed))
 
 

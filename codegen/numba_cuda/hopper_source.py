@@ -22,6 +22,7 @@ from mlirt.dialects.kernel.transaction_barrier import (
     MbarrierWaitOp,
 )
 from mlirt.dialects.kernel.warpgroup import (
+    LINE,
     JoinColumnsOp,
     SetRegistersOp,
     WarpgroupMmaOp,
@@ -41,6 +42,7 @@ class HopperSource(WordSource):
     def kernel_warpgroup_mma(self, op: WarpgroupMmaOp) -> None:
         flags = {"left_by_depth": op.left_by_depth is not None, "right_by_depth": op.right_by_depth is not None}
         chosen = "".join(f", {name}=True" for name, flag in flags.items() if flag)
+        chosen += f", line={op.line.value.data}" if op.line.value.data != LINE else ""
         make = self.word("multiply", f'warpgroup_mma("{op.kind.data}", {op.columns.value.data}{chosen})')
         self.define(op.result, f"{make}({', '.join(self.texts(op.operands))})")
 

@@ -78,10 +78,10 @@ def _mma(machine: Machine, lanes: Lanes, op: WarpgroupMmaOp) -> None:
     columns = op.columns.value.data
     sums = np.broadcast_to(lanes.array(op.accumulator), (lanes.count, columns // 2)).copy()
     for first in _warpgroups(machine, lanes, op):
-        left, left_at = _tile(machine, lanes, op, first, (op.left, op.left_index), ROWS, op.left_by_depth is not None)
-        right, right_at = _tile(
-            machine, lanes, op, first, (op.right, op.right_index), columns, op.right_by_depth is not None
-        )
+        by_depth = [flag is not None for flag in (op.left_by_depth, op.right_by_depth)]
+        line = op.line.value.data
+        left, left_at = _tile(machine, lanes, op, first, (op.left, op.left_index), ROWS, by_depth[0], line)
+        right, right_at = _tile(machine, lanes, op, first, (op.right, op.right_index), columns, by_depth[1], line)
         product = _widened(_as_left(left, op.kind.data), op.kind.data) @ _widened(right, op.kind.data).T
         # Row 16 w + 8 h + g, column 8 j + 2 t + e -> thread (w, g, t), sum (j, h, e).
         parts = product.reshape(4, 2, 8, columns // 8, 4, 2).transpose(0, 2, 4, 3, 1, 5)
@@ -134,6 +134,7 @@ def _tile(
     where: tuple[SSAValue, SSAValue],
     own: int,
     by_depth: bool,
+    line_bytes: int = LINE,
 ) -> tuple[Array, tuple[SharedBuffer, Array]]:
     """The elements [own, depth] of a tile, and where they lie."""
     import numpy as np
@@ -146,10 +147,10 @@ def _tile(
         raise DivergenceError(f"{machine.where(op)}: the threads of a warpgroup name different tiles")
     if int(starts[0]) * size % LARGEST_ALIGNMENT:
         raise OutOfBoundsError(f"{machine.where(op)}: element {starts[0]} is not aligned to {LARGEST_ALIGNMENT} bytes")
-    depth = LINE // size
+    depth = line_bytes // size
     i, k = np.arange(own)[:, None], np.arange(depth)[None, :]
     line, column = (i // depth * depth + k, i % depth) if by_depth else (i, k)
-    offset = swizzle(line * LINE + column * size, LINE) // size
+    offset = swizzle(line * line_bytes + column * size, line_bytes) // size
     index = (int(starts[0]) + offset).reshape(-1)
     at = memory.locate(lanes.access(index, np.full(index.size, first), machine.where(op)))
     return machine.stages.read(memory, at, machine.where(op)).reshape(own, depth), (memory, at)

@@ -33,17 +33,17 @@ from mlirt.dialects.tensor_types import byte_width
 WARPGROUP = 128
 ROWS = 64
 """Rows of the product."""
-LINE = 128
+LINE, SHORT_LINE = 128, 64
 """Bytes of a line of a tile."""
 _MOST_COLUMNS = 256
 
 
 @irdl_op_definition
 class WarpgroupMmaOp(IRDLOperation):
-    """Start to add the product of a 64 x d and a d x `columns` tile, where d elements fill 128 bytes.
+    """Start to add the product of a 64 x d and a d x `columns` tile, where d elements fill a `line` of 128 or 64 bytes.
 
-    Both tiles lie in shared memory in lines of 128 bytes, swizzled as tensor copies bring them and aligned to 1024
-    bytes. Lines are rows of the left and columns of the right tile; with `left_by_depth` or `right_by_depth` (16-bit
+    Both tiles lie in shared memory in such lines, swizzled as tensor copies bring them and aligned to 1024 bytes. Lines
+    are rows of the left and columns of the right tile; with `left_by_depth` or `right_by_depth` (16-bit
     elements only) the tile is in pieces of d lines along the depth, one after the other, each of d rows or columns.
 
     The product goes on until `kernel.warpgroup_wait` or `kernel.warpgroup_sums`; before, nobody may write to the tiles
@@ -63,6 +63,7 @@ class WarpgroupMmaOp(IRDLOperation):
     right = operand_def(MemRefType)
     right_index = operand_def(IndexType())
     columns = prop_def(IntegerAttr)
+    line = prop_def(IntegerAttr, default_value=IntegerAttr(LINE, i64))
     left_by_depth = opt_prop_def(UnitAttr)
     right_by_depth = opt_prop_def(UnitAttr)
     result = result_def(VectorType)
@@ -81,6 +82,7 @@ class WarpgroupMmaOp(IRDLOperation):
         right: tuple[SSAValue, SSAValue],
         columns: int,
         *,
+        line: int = LINE,
         left_by_depth: bool = False,
         right_by_depth: bool = False,
     ) -> None:
@@ -89,6 +91,7 @@ class WarpgroupMmaOp(IRDLOperation):
             properties={
                 "kind": MmaKindAttr(kind),
                 "columns": IntegerAttr(columns, i64),
+                "line": IntegerAttr(line, i64),
                 "left_by_depth": UnitAttr() if left_by_depth else None,
                 "right_by_depth": UnitAttr() if right_by_depth else None,
             },
@@ -98,7 +101,7 @@ class WarpgroupMmaOp(IRDLOperation):
     @property
     def depth(self) -> int:
         """Elements of the sum."""
-        return LINE // byte_width(memory(self.left).get_element_type())
+        return self.line.value.data // byte_width(memory(self.left).get_element_type())
 
     def verify_(self) -> None:
         columns = self.columns.value.data
@@ -111,6 +114,8 @@ class WarpgroupMmaOp(IRDLOperation):
         require(self.accumulator.type == expected, f"{self.name}: the sums are {expected}, not {self.accumulator.type}")
         by_depth = self.left_by_depth is not None or self.right_by_depth is not None
         require(not by_depth or byte_width(elements[0]) == 2, f"{self.name}: by depth only 16-bit elements can lie")
+        line = self.line.value.data
+        require(line == LINE or (line == SHORT_LINE and not by_depth), f"{self.name}: no lines of {line} bytes")
         whole = self.right_by_depth is None or columns % self.depth == 0
         require(whole, f"{self.name}: {columns} columns are no pieces of {self.depth}")
 

@@ -104,6 +104,8 @@ WINDOWS = {
     "128x64s3": Problem((1, 16, 22, 20), (72, 16, 3, 2), (1, 2), (2, 1), pre=(1, 0), post=(2, 1), residual=True),
     "64x32s3": Problem((1, 8, 5, 6, 7), (9, 8, 2, 3, 2), stride=(1, 2, 1), pre=(0, 1, 1), post=(1, 1, 0)),
     "64x64s6c8": Problem((1, 512, 7, 7), (512, 512, 3, 3), pre=(1,), post=(1,), residual=True),
+    "64x64s6": Problem((2, 32, 19, 17), (40, 32, 3, 3), pre=(1,)),
+    "128x64s8": Problem((2, 96, 19, 17), (40, 96, 3, 3), pre=(1,), residual=True),
 }
 
 
@@ -132,6 +134,8 @@ def test_convolutions_of_few_channels_by_warpgroups(problem: Problem) -> None:
 
 BYTE_WINDOWS = {
     "cuda_wgmma:64x64s3": Problem((2, 80, 19, 17), (40, 80, 3, 3), stride=(2,), pre=(1,)),
+    "cuda_wgmma:64x96s3": Problem((2, 48, 19, 17), (40, 48, 3, 3), stride=(2,), pre=(1,)),
+    "cuda_wgmma:128x64s8": Problem((4, 64, 28, 28), (64, 64, 3, 3), pre=(1,), post=(1,)),
     "cuda_wgmma:128x128s4": Problem((2, 256, 14, 14), (136, 256, 1, 1)),
     "cuda_wgmma:64x64s6c8": Problem((1, 512, 7, 7), (512, 512, 3, 3), pre=(1,), post=(1,)),
     "cuda_wgmma_rows:64x32s4": Problem((2, 3, 45, 41), (40, 3, 7, 7), stride=(2,), pre=(3,), post=(3,)),

@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.tensor_types import dims, element_of, rank
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
@@ -71,7 +71,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
 
 def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     """What there is to do; None where the tactic does not apply."""
-    kind, weights = kind_of(op, lowering), lowering.constant_array(op.kernel)
+    kind, weights = _kind(op, lowering), lowering.constant_array(op.kernel)
     if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
         return None
     if op.transposed.value.data or op.groups.value.data != 1 or not is_within_reach(op) or not pads_with_zeros(op):
@@ -90,12 +90,19 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
         may_split=True,
         extras=large_extras(op, op.extras),
         width=result_width(op),
+        line=kind.line,
     )
 
 
 def kind_of(op: ConvolutionOp, lowering: Lowering) -> Kind | None:
     """What matrix units do with the elements; None where they have no such operation."""
     return Kind.of(element_of(op.input.type), element_of(op.kernel.type), lowering.target)
+
+
+def _kind(op: ConvolutionOp, lowering: Lowering) -> Kind | None:
+    """The same with lines that the channels of a tap fill best."""
+    kind, channels = kind_of(op, lowering), dims(op.input.type)[1]
+    return None if kind is None or not isinstance(channels, int) else kind.fitting(channels * byte_width(kind.element))
 
 
 def pads_with_zeros(op: ConvolutionOp) -> bool:
@@ -150,32 +157,32 @@ def _is_matrix(op: ConvolutionOp, images: MappedMemory) -> bool:
 
 
 def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
-    kind, weights = kind_of(op, lowering), lowering.constant_array(op.kernel)
+    kind, weights = _kind(op, lowering), lowering.constant_array(op.kernel)
     assert kind is not None
     assert weights is not None
     k = lowering.kernel("convolution")
     axes = range(2, rank(op.output.type))
     epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), ResultShape((), (0, *axes), 1), lowering)
     images = images_of(op, lowering)
-    left = _pixel_rows(k, op, images, tile.rows)
+    left = _pixel_rows(k, op, images, tile.rows, kind)
     right = filters(k, _packed(weights, kind), kind, lowering, tile.columns)
     sizes = GroupSizes(pixels_of(op), weights.shape[0], (), _steps(weights, kind))
     GroupProduct(k, tile, sizes, kind, (left, right), epilogue).build(op)
 
 
-def _pixel_rows(k: KernelBuilder, op: ConvolutionOp, images: MappedMemory, rows: int) -> Source:
+def _pixel_rows(k: KernelBuilder, op: ConvolutionOp, images: MappedMemory, rows: int, kind: Kind) -> Source:
     if _is_matrix(op, images):
         pixels = product(images.sizes[:-1])
         matrix = MappedMemory(
             images.buffer, images.element, images.offset, (pixels, images.sizes[-1]), images.steps[-2:]
         )
-        return MatrixSource(k, matrix, rows, (), by_depth=False, known=False)
+        return MatrixSource(k, matrix, rows, (), by_depth=False, known=False, line=kind.line)
     stride, dilation, pre, post = zip(*op.spatial(), strict=True)
     taps = tuple(size for size in dims(op.kernel.type)[2:] if isinstance(size, int))
     channels = images.sizes[-1]
     assert isinstance(channels, int)
     shape = WindowShape(taps, stride, dilation, pre, post, dims(op.output.type)[2:], channels)
-    return WindowSource(k, images, rows, shape)
+    return WindowSource(k, images, rows, shape, kind.line)
 
 
 def filters(k: KernelBuilder, packed: Array, kind: Kind, lowering: Lowering, columns: int) -> MatrixSource:
@@ -183,7 +190,7 @@ def filters(k: KernelBuilder, packed: Array, kind: Kind, lowering: Lowering, col
     ordered = in_thread_order(packed)
     buffer = lowering.placements.new_weight(ordered, "packed")
     memory = MappedMemory(buffer, kind.element, 0, ordered.shape, (ordered.shape[-1], 1))
-    return MatrixSource(k, memory, columns, (), by_depth=False, known=True, in_thread_order=True)
+    return MatrixSource(k, memory, columns, (), by_depth=False, known=True, in_thread_order=True, line=kind.line)
 
 
 def _packed(weights: Array, kind: Kind) -> Array:

@@ -60,11 +60,12 @@ _COPY_LAUNCH, _COPIED = 1.5, 2.0e6
 
 @dataclass(frozen=True)
 class Rows:
-    """The copy of the input: `width` pixels of `channels` in a row, of which `taps` elements are one line."""
+    """The copy of the input: `width` pixels of `channels` in a row, of which `line` elements are multiplied at once."""
 
     channels: int
     width: int
     line: int
+    kind: Kind
 
     @staticmethod
     def of(op: ConvolutionOp, kind: Kind) -> Rows | None:
@@ -77,9 +78,10 @@ class Rows:
         channels = next((size for size in _POWERS if size >= count and stride * size % piece == 0), 0)
         if not channels or channels > kind.depth or (dilation != 1 and taps > 1):
             return None
+        kind = kind.fitting(taps * channels * byte_width(kind.element))
         line = -(-taps * channels // kind.depth) * kind.depth
         whole = max(1, piece // channels)  # rows start at multiples too
-        return Rows(channels, -(-((length - 1) * stride + line // channels) // whole) * whole, line)
+        return Rows(channels, -(-((length - 1) * stride + line // channels) // whole) * whole, line, kind)
 
 
 def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
@@ -116,7 +118,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     if not plain or not is_within_reach(op) or not pads_with_zeros(op) or images_of(op, lowering).fits():
         return None
     rows = Rows.of(op, kind)
-    if rows is None or not _lines(op, rows, op.input, kind).fits():
+    if rows is None or not _lines(op, rows, op.input).fits():
         return None
     pixels = typical(pixels_of(op), typical_values(lowering.block))
     if pixels < _FEWEST_PIXELS:
@@ -125,16 +127,17 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
         pixels,
         weights.shape[0],
         1,
-        _steps(weights, rows, kind),
+        _steps(weights, rows),
         True,
         extras=large_extras(op, op.extras),
         width=result_width(op),
+        line=rows.kind.line,
     )
 
 
-def _steps(weights: Array, rows: Rows, kind: Kind) -> int:
+def _steps(weights: Array, rows: Rows) -> int:
     """Tiles along the depth."""
-    return rows.line // kind.depth * weights[0, 0, ..., 0].size
+    return rows.line // rows.kind.depth * weights[0, 0, ..., 0].size
 
 
 def _copied(op: ConvolutionOp, rows: Rows) -> tuple[Dim, ...]:
@@ -143,13 +146,13 @@ def _copied(op: ConvolutionOp, rows: Rows) -> tuple[Dim, ...]:
     return (sizes[0], *sizes[2:-1], rows.width, rows.channels)
 
 
-def _lines(op: ConvolutionOp, rows: Rows, buffer: SSAValue, kind: Kind) -> MappedMemory:
+def _lines(op: ConvolutionOp, rows: Rows, buffer: SSAValue) -> MappedMemory:
     """The copy as images whose pixels are the positions of the window along a row."""
     copied = _copied(op, rows)
     steps = [product(copied[axis + 1 :]) for axis in range(len(copied))]
     steps[-2] = op.spatial()[-1][0] * rows.channels
     sizes = (*copied[:-2], dims(op.output.type)[-1], rows.line)
-    return MappedMemory(buffer, kind.element, 0, sizes, tuple(steps))
+    return MappedMemory(buffer, rows.kind.element, 0, sizes, tuple(steps))
 
 
 def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
@@ -163,10 +166,10 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
     k = lowering.kernel("convolution")
     axes = range(2, rank(op.output.type))
     epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), ResultShape((), (0, *axes), 1), lowering)
-    left = WindowSource(k, _lines(op, rows, buffer, kind), tile.rows, _window(op, rows))
-    right = filters(k, _packed(weights, rows), kind, lowering, tile.columns)
-    sizes = GroupSizes(pixels_of(op), weights.shape[0], (), _steps(weights, rows, kind))
-    GroupProduct(k, tile, sizes, kind, (left, right), epilogue).build(op)
+    left = WindowSource(k, _lines(op, rows, buffer), tile.rows, _window(op, rows), rows.kind.line)
+    right = filters(k, _packed(weights, rows), rows.kind, lowering, tile.columns)
+    sizes = GroupSizes(pixels_of(op), weights.shape[0], (), _steps(weights, rows))
+    GroupProduct(k, tile, sizes, rows.kind, (left, right), epilogue).build(op)
 
 
 def _window(op: ConvolutionOp, rows: Rows) -> WindowShape:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mlirt.dialects.kernel.warpgroup import LINE
 from mlirt.dialects.symbolic import Dim
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.typical_sizes import typical, typical_values
@@ -31,7 +32,7 @@ _FEWEST_STEPS = 2  # of a block that shares a sum
 
 @dataclass(frozen=True)
 class GroupWork:
-    """A batch of products with typical sizes; `steps` are the tiles of 128 bytes along the depth.
+    """A batch of products with typical sizes; `steps` are the tiles along the depth.
 
     The columns of a tile are a multiple of `piece`.
     """
@@ -46,6 +47,8 @@ class GroupWork:
     """Operands of the epilogue that are as large as the result."""
     width: int = 2
     """Bytes of an element of the result."""
+    line: int = LINE
+    """Bytes of a step along the depth."""
 
     @staticmethod
     def of(
@@ -89,7 +92,7 @@ class GroupWork:
         rounds = -(-per_processor // side_by_side)
         alone = not tile.stays and side_by_side == 1
         multiplied = tile.rows * tile.columns / _PRODUCTS * (_ALONE if alone else 1)
-        step = max(multiplied, tile.stage_bytes / _READ_BYTES) * side_by_side
+        step = max(multiplied, tile.stage_bytes / _READ_BYTES) * side_by_side * self.line / LINE
         products = -(-self.steps // tile.split) * step
         moved = tile.rows * tile.columns / tile.split * side_by_side * self.width * (1 + self.extras)
         results = moved * min(blocks, _PROCESSORS) / _WRITTEN_BYTES

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerType, Signedness, i8
 from xdsl.ir import Attribute
 
 from mlirt.dialects.kernel.matrix_unit import MmaKind
-from mlirt.dialects.kernel.warpgroup import LINE
+from mlirt.dialects.kernel.warpgroup import LINE, SHORT_LINE
 from mlirt.dialects.target import Target
 from mlirt.dialects.tensor_types import byte_width
 
 ARCHITECTURE = "sm_90a"
+_SAVED = 4 / 3
 TF32 = "tf32"
 """The feature of a target whose matrix units may read float32 with 10 bits of mantissa."""
 
@@ -32,6 +33,8 @@ class Kind:
 
     element: Attribute
     mma: MmaKind
+    line: int = LINE
+    """Bytes of a tile along the depth."""
 
     @property
     def sums(self) -> Attribute:
@@ -49,4 +52,9 @@ class Kind:
     @property
     def depth(self) -> int:
         """Elements of a tile along the depth."""
-        return LINE // byte_width(self.element)
+        return self.line // byte_width(self.element)
+
+    def fitting(self, bytes_: int) -> Kind:
+        """The same with short lines, where these have a quarter less to fill up behind so many bytes."""
+        long, short = (-(-bytes_ // line) * line for line in (LINE, SHORT_LINE))
+        return replace(self, line=SHORT_LINE) if _SAVED * short <= long else self

@@ -42,8 +42,9 @@ class Pipeline:
     def __init__(self, k: KernelBuilder, tile: GroupTile, kind: Kind, left: Source, right: Source) -> None:
         self.k, self.tile, self.kind, self.left, self.right = k, tile, kind, left, right
         self.size = byte_width(kind.element)
-        self.stage = tile.stage_bytes // self.size
-        self.right_start = tile.rows * LINE // self.size
+        self.stage_bytes = tile.stage_bytes * kind.line // LINE
+        self.stage = self.stage_bytes // self.size
+        self.right_start = tile.rows * kind.line // self.size
         self.tiles = k.value(SharedOp(tile.stages * self.stage, kind.element, LARGEST_ALIGNMENT))
         self.full, self.empty = (k.value(SharedOp(tile.stages, i64)) for _ in range(2))
         for value, name in ((self.tiles, "tiles"), (self.full, "full"), (self.empty, "empty")):
@@ -103,7 +104,7 @@ class Pipeline:
 
     def announce(self, stage: SSAValue) -> None:
         """Tell the stage's barrier how many bytes come."""
-        self.k.insert(MbarrierExpectOp(self.full, stage, self.tile.stage_bytes))
+        self.k.insert(MbarrierExpectOp(self.full, stage, self.stage_bytes))
 
     def fill(self, first: SSAValue, steps: SSAValue, turn: Turn) -> Turn:
         """Start the copies of all steps of a tile, each when its stage is empty."""
@@ -134,7 +135,7 @@ class Pipeline:
         k = self.k
         leads = k.compare("eq", k.rem(thread, WARPGROUP), 0)
         sums = k.value(FillFragmentOp(k.constant(0, self.kind.sums), self.tile.columns // 2))
-        own = k.mul(group, ROWS * LINE // self.size)
+        own = k.mul(group, ROWS * self.kind.line // self.size)
 
         def step(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
             sums, previous, turn = carried[0], carried[1], Turn(carried[2], carried[3])
@@ -147,6 +148,7 @@ class Pipeline:
                     (self.tiles, k.add(start, own)),
                     (self.tiles, k.add(start, self.right_start)),
                     self.tile.columns,
+                    line=self.kind.line,
                     left_by_depth=self.left.by_depth,
                     right_by_depth=self.right.by_depth,
                 )

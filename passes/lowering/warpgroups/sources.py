@@ -30,7 +30,7 @@ class Slot:
 
 
 class Source(ABC):
-    """One operand, `own` rows (or columns) x 128 bytes along the depth at a time."""
+    """One operand, `own` rows (or columns) x a line along the depth at a time."""
 
     own: int
     by_depth: bool
@@ -84,13 +84,14 @@ class MatrixSource(Source):
         by_depth: bool,
         known: bool,
         in_thread_order: bool = False,
+        line: int = LINE,
     ) -> None:
         self.in_thread_order = in_thread_order
         self.own, self.by_depth, self.is_known, self.batch = own, by_depth, known, batch
-        self.depth = LINE // byte_width(memory.element)
+        self.depth = line // byte_width(memory.element)
         box = [1] * len(batch) + ([self.depth, self.depth] if by_depth else [own, self.depth])
         self.piece = self.depth * self.depth
-        self.map = k.tensor_map(memory.buffer, memory.element, memory.offset, memory.sizes, memory.steps, box, LINE)
+        self.map = k.tensor_map(memory.buffer, memory.element, memory.offset, memory.sizes, memory.steps, box, line)
         self.map.name_hint = "weights" if known else "matrix"
 
     def start_tile(self, k: KernelBuilder, first: SSAValue, batch: list[SSAValue]) -> None:
@@ -135,12 +136,12 @@ class WindowSource(Source):
     by_depth = False
     is_known = False
 
-    def __init__(self, k: KernelBuilder, memory: MappedMemory, own: int, shape: WindowShape) -> None:
+    def __init__(self, k: KernelBuilder, memory: MappedMemory, own: int, shape: WindowShape, line: int = LINE) -> None:
         self.own, self.shape = own, shape
-        self.depth = LINE // byte_width(memory.element)
+        self.depth = line // byte_width(memory.element)
         self.blocks = -(-shape.channels // self.depth)
         place = (memory.buffer, memory.element, memory.offset, memory.sizes, memory.steps)
-        self.map = k.tensor_map(*place, [own, self.depth], LINE, shape.walk())
+        self.map = k.tensor_map(*place, [own, self.depth], line, shape.walk())
         self.map.name_hint = "images"
 
     def start_tile(self, k: KernelBuilder, first: SSAValue, batch: list[SSAValue]) -> None:

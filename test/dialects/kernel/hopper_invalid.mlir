@@ -96,3 +96,15 @@ kernel.func @lines(%m: !kernel.tensor_map<f16, [64, 12]>) attributes {block_size
 kernel.func @swizzled_lines(%m: !kernel.tensor_map<f16, [64, 32], swizzle = 128>) attributes {block_size = 32 : i64} {
   kernel.return
 }
+
+// -----
+
+kernel.func @short_lines() attributes {block_size = 128 : i64} {
+  %i = arith.constant 0 : index
+  %z = arith.constant 0.0 : f32
+  %tiles = kernel.shared {alignment = 1024 : i64} : memref<12288xf16, "shared">
+  %c = kernel.fill_fragment %z : f32 -> vector<16xf32>
+  // expected-error@+1 {{no lines of 32 bytes}}
+  %d = kernel.warpgroup_mma f16 %c, %tiles[%i], %tiles[%i] {columns = 32 : i64, line = 32 : i64} : vector<16xf32>, memref<12288xf16, "shared">, memref<12288xf16, "shared"> -> vector<16xf32>
+  kernel.return
+}

@@ -45,6 +45,14 @@ def test_warpgroups(element: str, residual: str, result: str, choice: str) -> No
     assert f"kernel.warpgroup_mma {'s8' if element == 'i8' else 'u8'}" in str(module)
 
 
+@pytest.mark.parametrize("choice", ["64x64s3", "128x64s3", "64x64s3c2"])
+@pytest.mark.parametrize("channels", [48, 192])
+def test_lines_of_64_bytes_where_longer_ones_would_be_half_empty(choice: str, channels: int) -> None:
+    problem = Problem((2, channels, 9, 7), (40, channels, 3, 3), pre=(1,), post=(1,))
+    module = check(problem, "i8", "i8", "ui8", f"cuda_wgmma:{choice}")
+    assert "line = 64" in str(module)
+
+
 @pytest.mark.parametrize("element", ["i8", "ui8"])
 @pytest.mark.parametrize("last", [False, True])
 def test_pictures_by_warpgroups(element: str, last: bool) -> None:
