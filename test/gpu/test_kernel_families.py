@@ -52,6 +52,19 @@ def test_products(element: str, left: bool, right: bool) -> None:
     check(text, random(shapes, element), TOLERANCE[element])
 
 
+@pytest.mark.parametrize("choice", ["128x128s6", "64x64s3t", "64x256s5t", "64x96s5", "64x64s6c4"])
+def test_products_give_the_same_bits_a_hundred_times(choice: str) -> None:
+    """Blocks have several tiles, whose steps go round the stages."""
+    rows, columns, depth = 4992, 2056, 712
+    text = product_text((rows, depth), (columns, depth), (rows, columns), "f16", (False, True))
+    engine = engine_of(text.replace("{transpose_lhs", f'{{fused.tactic = "cuda_wgmma:{choice}", transpose_lhs'))
+    inputs = random({"x": (rows, depth), "w": (columns, depth), "b": (columns,)}, "f16")
+    found = engine.run(inputs)["y"]
+    want = inputs["x"].astype(np.float32) @ inputs["w"].astype(np.float32).T + inputs["b"].astype(np.float32)
+    np.testing.assert_allclose(found, np.maximum(want, 0), rtol=0, atol=TOLERANCE["f16"] * np.abs(want).max())
+    assert all(engine.run(inputs)["y"].tobytes() == found.tobytes() for _ in range(100))
+
+
 @pytest.mark.parametrize("element", ["f32", "f16"])
 @pytest.mark.parametrize(("rows", "columns", "depth"), [(1, 1000, 2048), (7, 33, 5), (2048, 1536, 96), (64, 64, 4096)])
 def test_products_of_other_shapes(element: str, rows: int, columns: int, depth: int) -> None:
