@@ -51,6 +51,18 @@ class ExecutionContext:
             raise InvalidInputError(f"expected {len(self._input_names)} inputs {self._input_names}, got {len(arrays)}")
         return list(self.run(dict(zip(self._input_names, arrays, strict=True))).values())
 
+    def run_at(self, shapes: Sequence[Shape], inputs: Sequence[int], outputs: Sequence[int], stream: int) -> bool:
+        """Queue a run on device memory, inputs and outputs in the order of the plan, and do not wait for it.
+
+        It comes after what is on the CUDA stream, and before what comes on it next. False, with nothing done, where the
+        engine is on a CPU, or the host must look at what the run finds.
+        """
+        if self._checks:
+            return False
+        with self._lock:
+            program = self._program_of(tuple(shapes), timed=False)
+            return program.run_at(inputs, outputs, stream)
+
     def run_timed(self, feeds: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], RunTimes]:
         """Run once and say when each stage began and ended."""
         arrays = self._checked(feeds)
@@ -134,6 +146,9 @@ class ExecutionContext:
 
     def _program(self, arrays: Sequence[np.ndarray], timed: bool = True) -> Program:
         shapes = cast("tuple[Shape, ...]", tuple([array.shape for array in arrays]))
+        return self._program_of(shapes, timed)
+
+    def _program_of(self, shapes: tuple[Shape, ...], timed: bool) -> Program:
         key = (shapes, tuple(self._sizes.values()))
         program = self._programs.get(key)
         if program is None:

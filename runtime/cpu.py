@@ -220,6 +220,10 @@ class CpuProgram:
         self._enter()
         self._stopped = self._device.run(address_of(self._table), len(self._rows))
 
+    def run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: int) -> bool:
+        """Nothing: a CPU has no streams."""
+        return False
+
     def wrong_size(self) -> WrongSize | None:
         """The size that the last run found to be another than it was taken for; raises where an input is at fault."""
         if not self._stopped:

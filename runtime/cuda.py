@@ -27,6 +27,8 @@ from mlirt.runtime.program import Place, Program
 from mlirt.runtime.shape_binding import Address, BoundArgument, BoundLaunch, ShapeBinding, TensorMap
 
 _WORD = 8
+# The first events of a session keep times, the last two order its stream and a caller's.
+_TIMES = 5
 _ARCH = re.compile(r"^sm_(\d{2,3})([af]?)$")
 _CTYPES: dict[str, Callable[[Any], Any]] = {
     "ptr": ctypes.c_uint64,
@@ -132,7 +134,7 @@ class CudaSession:
         self.stream = device.driver.new_stream() if stream is None else stream
         self._owns_stream = stream is None
         self.lanes = Lanes(device.driver, self.stream)
-        self.events = [device.driver.new_event() for _ in range(5)]
+        self.events = [device.driver.new_event() for _ in range(_TIMES + 2)]
         self.block: DeviceBlock | None = None
         self.tenant: object = None
         self.consumed: Handle | None = None
@@ -351,6 +353,26 @@ class CudaProgram:
         self._run(self._replay)
         self._mark(3)
 
+    def run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: Handle) -> bool:
+        """Run on a caller's device memory, after what is on the caller's stream and before what comes on it next."""
+        driver, session = self._driver, self._session
+        driver.activate()
+        arrival, departure = session.events[_TIMES:]
+        driver.record(arrival, stream)
+        driver.wait(session.stream, arrival)
+        for address, size, tensor in zip(inputs, self._input_sizes, self._manifest.inputs, strict=True):
+            if size:
+                driver.copy_on_device(self._bases[tensor.buffer], address, size, session.stream)
+        if session.consumed is not None:
+            driver.record(session.consumed, session.stream)
+        self.execute()
+        for address, place, size in zip(outputs, self._binding.outputs, self._output_sizes, strict=True):
+            if size:
+                driver.copy_on_device(address, self._address(place), size, session.stream)
+        driver.record(departure, session.stream)
+        driver.wait(stream, departure)
+        return True
+
     def wrong_size(self) -> WrongSize | None:
         """The size that the last run found to be another than it was taken for."""
         return self._wrong_size
@@ -389,7 +411,7 @@ class CudaProgram:
         """Start and end of h2d, compute and d2h, in milliseconds since the first; d2h is 0 long before a download."""
         if not self.timed:
             return None
-        first, *others = self._session.events
+        first, *others = self._session.events[:_TIMES]
         uploaded, begun, computed = (self._driver.elapsed_ms(first, event) for event in others[:3])
         with suppress(DeviceError):
             return 0.0, uploaded, begun, computed, computed, max(computed, self._driver.elapsed_ms(first, others[3]))

@@ -65,6 +65,7 @@ class Driver(Protocol):
     def free_event(self, event: Handle) -> None: ...
     def copy_to_device(self, device: int, host: int, size: int, stream: Handle) -> None: ...
     def copy_to_host(self, host: int, device: int, size: int, stream: Handle) -> None: ...
+    def copy_on_device(self, to: int, source: int, size: int, stream: Handle) -> None: ...
     def fill(self, device: int, size: int, byte: int, stream: Handle) -> None: ...
     def encode_map(self, layout: MapLayout, address: int) -> EncodedMap: ...
     def launch(
@@ -222,6 +223,10 @@ class CudaDriver:
         """Queue a copy to host memory."""
         self._check("cuMemcpyDtoHAsync", self._cuda.cuMemcpyDtoHAsync_v2(host, device, size, stream))
 
+    def copy_on_device(self, to: int, source: int, size: int, stream: Handle) -> None:
+        """Queue a copy from device memory to device memory."""
+        self._check("cuMemcpyDtoDAsync", self._cuda.cuMemcpyDtoDAsync_v2(to, source, size, stream))
+
     def fill(self, device: int, size: int, byte: int, stream: Handle) -> None:
         """Queue the writing of one byte all over."""
         self._check("cuMemsetD8Async", self._cuda.cuMemsetD8Async(device, byte, size, stream))
@@ -326,6 +331,7 @@ def _declare(library: Any) -> None:
         "cuEventCreate": [POINTER(c_void_p), c_uint],
         "cuMemcpyHtoDAsync_v2": [address, any_pointer, c_size_t, any_pointer],
         "cuMemcpyDtoHAsync_v2": [any_pointer, address, c_size_t, any_pointer],
+        "cuMemcpyDtoDAsync_v2": [address, address, c_size_t, any_pointer],
         "cuMemsetD8Async": [address, ctypes.c_ubyte, c_size_t, any_pointer],
         "cuLaunchKernelEx": [POINTER(_LaunchConfig), any_pointer, POINTER(c_void_p), POINTER(c_void_p)],
         "cuLaunchKernel": [any_pointer, *[c_uint] * 7, any_pointer, POINTER(c_void_p), POINTER(c_void_p)],

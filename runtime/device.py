@@ -43,6 +43,10 @@ class Program(Protocol):
         """Run the kernels, or put them on the device's queue."""
         ...
 
+    def run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: int) -> bool:
+        """Queue a run on a caller's memory of the device, in the order of a stream; False for one without streams."""
+        ...
+
     def wrong_size(self) -> WrongSize | None:
         """Wait, and return the size that stopped the last run because it was taken for another; None where all held.
 

@@ -26,8 +26,9 @@ _ALIGNMENT = 256
 class IExecutionContext:
     """One user of an engine. Addresses are of device memory for an engine on a GPU, of host memory for one on the CPU.
 
-    A run copies inputs and outputs between the caller's memory and the engine's, and is over when the call returns,
-    whatever stream it is given. What is wrong with a run goes to the log, and the call returns False.
+    On a GPU a run is queued, after what is on the caller's stream and before what comes on it next. It is over when
+    the call returns on a CPU, with an output allocator, while a profiler is told times, and where the host has to look
+    at what the run finds. What is wrong with a run goes to the log, and the call returns False.
     """
 
     def __init__(self, engine: ICudaEngine) -> None:
@@ -185,6 +186,8 @@ class IExecutionContext:
         for name in self.engine.tensor_names:
             if not addresses.get(name) and name not in self._allocators and 0 not in self._shapes.shape_of(name):
                 raise InvalidInputError(f"the address of {name!r} is not set")
+        if self._run_at(addresses, stream):
+            return
         kind = self.engine.engine.target
         feeds: dict[str, np.ndarray] = {}
         for tensor in self.engine.manifest.inputs:
@@ -195,6 +198,15 @@ class IExecutionContext:
         self._last_feeds = feeds
         if self.enqueue_emits_profile:
             self.report_to_profiler()
+
+    def _run_at(self, addresses: dict[str, int], stream: int) -> bool:
+        """Queue the run on the device, where nothing else is to be done with it; False where it cannot be queued."""
+        if self._allocators or (self.profiler is not None and self.enqueue_emits_profile):
+            return False
+        inputs, outputs = self.engine.manifest.inputs, self.engine.manifest.outputs
+        shapes = [tuple(self._shapes.shape_of(one.name)) for one in inputs]
+        places = [[addresses.get(one.name, 0) for one in tensors] for tensors in (inputs, outputs)]
+        return self._context.run_at(shapes, *places, stream)
 
     def _place(self, name: str, array: np.ndarray, address: int) -> int:
         allocator = self._allocators.get(name)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from fake_driver import FakeDriver, Maker, cuda_plan
 
-from mlirt.errors import PlanError
+from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.cuda import CudaDevice, choose_architecture
 from mlirt.runtime.cuda_driver import CudaDriver, DeviceError, open_driver
@@ -198,3 +198,21 @@ def test_a_machine_without_a_driver_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(PlanError, match=r"no CUDA driver \(libcuda\) is here; build it for the CPU"):
         open_driver()
     open_driver.cache_clear()
+
+
+def test_run_on_memory_of_the_device(tiny: Maker) -> None:
+    driver = FakeDriver()
+    context = context_of(cuda_plan(tiny), driver)
+    event = driver.new_event()
+    assert context.set_input_consumed_event(event)
+    stream = driver.new_stream()
+    for n in (3, 1, 3):
+        x = np.random.default_rng(n).standard_normal((n, 4), np.float32)
+        y, z = np.empty_like(x), np.empty(8, np.float32)
+        before = driver.time
+        assert context.run_at([x.shape], [x.ctypes.data], [y.ctypes.data, z.ctypes.data], stream)
+        np.testing.assert_allclose(y, np.cos((2 * x + 1).reshape(-1)[::-1]).reshape(n, 4), rtol=1e-6)
+        np.testing.assert_array_equal(z, np.arange(8, dtype=np.float32) + 0.5)
+        assert before < driver.stamps[event] < driver.time
+    with pytest.raises(InvalidInputError, match="expected shape"):
+        context.run_at([(3, 5)], [0], [0, 0], stream)

@@ -128,6 +128,9 @@ class FakeDriver:
     def copy_to_host(self, host: int, device: int, size: int, stream: int) -> None:
         self._queue(lambda: ctypes.memmove(host, device, size))
 
+    def copy_on_device(self, to: int, source: int, size: int, stream: int) -> None:
+        self._queue(lambda: ctypes.memmove(to, source, size))
+
     def fill(self, device: int, size: int, byte: int, stream: int) -> None:
         self._queue(lambda: ctypes.memset(device, byte, size))
 
