@@ -33,8 +33,10 @@ def folded(model: Path, scratch: Path) -> Any:
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.optimized_model_filepath = str(scratch / "folded.onnx")
     runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    converter: Any = import_module("onnx.version_converter")
-    proto = converter.convert_version(onnx.load(scratch / "folded.onnx"), _OPSET)
+    proto = onnx.load(scratch / "folded.onnx")
+    if any(one.domain in ("", "ai.onnx") and one.version < _OPSET for one in proto.opset_import):
+        converter: Any = import_module("onnx.version_converter")
+        proto = converter.convert_version(proto, _OPSET)
     for node in proto.graph.node:
         if node.op_type == "Sum" and len(node.input) == 2:
             node.op_type = "Add"
