@@ -19,10 +19,17 @@ def test_quantize_and_dequantize(zero: np.ndarray | None) -> None:  # pyright: i
 
 
 def test_one_scale_per_channel() -> None:
+    """Row 10.21: the attribute `axis` of opset 13."""
     scales = np.array([0.1, 0.2, 0.3], np.float32)
     model, feeds = one_node("QuantizeLinear", [numbers(2, 3, 4), scales, np.zeros(3, np.int8)], 13, (1, 2), axis=1)
     assert "axis = 1 : i64" in imported_text(model)
     assert_agrees(model, feeds, rtol=0, atol=0)
+
+
+def test_one_scale_for_all() -> None:
+    """Row 10.21: opset 10 has no other."""
+    arrays = [numbers(3, 4), SCALE, np.array(3, np.int8)]
+    assert_agrees(*one_node("QuantizeLinear", arrays, 10, (1, 2)), rtol=0, atol=0)
 
 
 def test_quantisation_is_not_folded_away() -> None:
