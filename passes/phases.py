@@ -60,6 +60,9 @@ PHASES = (
             Step("propagate-shapes", "folded shape operands make dimensions known"),
             Step("unify-dimensions", "known dimensions bring new equations between those of the inputs"),
             Step("fold-known-branches", "a condition that turned out constant decides now"),
+            Step(
+                "simplify-carried-values", "weights that exporters carry through loops are constants of the trips again"
+            ),
             Step("unroll-loops", "slices at a constant counter are plain, and trips fuse with each other"),
             Step("hoist-loop-invariants", "what each trip computes alike is computed once"),
             Step("hoist-input-products", "one product of a whole sequence is faster than one for each step"),

@@ -49,6 +49,7 @@ func.func @main(%x: tensor<6x1x8xf32>, %w: tensor<8x4xf32>, %r: tensor<4x4xf32>,
 }
 """
 PASSES = [
+    "simplify-carried-values",
     *("hoist-loop-invariants", "hoist-input-products", "fuse-loops", "convert-if-to-select", "expand-counted-loops"),
     "hoist-loop-invariants,hoist-input-products,fuse-loops,convert-if-to-select,expand-counted-loops,cse,dce",
 ]
