@@ -171,6 +171,11 @@ PHASES = (
             ),
             Step("split-reductions", "once it is known which reductions walk across memory", "cuda"),
             Step(
+                "fold-padding-value",
+                "the device pads with zeros; once it is known which images have their channels innermost",
+                "cuda",
+            ),
+            Step(
                 "strength-reduce-conversions",
                 "bytes become floats and back by additions, in bodies that no other pass has to recognise any more",
                 "cuda",
