@@ -10,7 +10,7 @@ import numpy as np
 
 from mlirt.errors import InvalidInputError
 from mlirt.runtime.data_types import numpy_dtype
-from mlirt.runtime.device import Program, RunTimes, Session
+from mlirt.runtime.device import DeviceTensor, Program, RunTimes, Session
 from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.program import Requirement, SizeCheck, steps
@@ -44,6 +44,15 @@ class ExecutionContext:
         with self._lock:
             program = self._run(arrays)
             return dict(zip(self._output_names, program.download(), strict=True))
+
+    def run_in_place(self, feeds: Mapping[str, np.ndarray]) -> dict[str, DeviceTensor] | None:
+        """The outputs where the device has them until the next run; None where that is the host's memory."""
+        if self._manifest.target.kind != "cuda":
+            return None
+        arrays = self._checked(feeds)
+        with self._lock:
+            program = self._run(arrays)
+            return dict(zip(self._output_names, program.outputs_in_place(), strict=True))
 
     def run_positional(self, *arrays: np.ndarray) -> list[np.ndarray]:
         """The same with inputs and outputs in the order of the plan."""

@@ -9,7 +9,7 @@ import numpy as np
 from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.control_rows import JumpRow, KernelRow, RequireRow, Row, SizeRow, rows_of
 from mlirt.runtime.data_types import numpy_dtype
-from mlirt.runtime.device import WrongSize
+from mlirt.runtime.device import DeviceTensor, WrongSize
 from mlirt.runtime.host_cpu import refuse_foreign_code, spin_seconds, thread_count
 from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, OutputMemory, address_of, aligned_empty
 from mlirt.runtime.manifest import Manifest
@@ -240,6 +240,10 @@ class CpuProgram:
             if self._bound_outputs.get(place.root) != i and output.nbytes:
                 output.reshape(-1).view(np.uint8)[...] = self._bytes_at(place, output.nbytes)
         return self._outputs
+
+    def outputs_in_place(self) -> list[DeviceTensor]:
+        """The outputs in the host's memory, which is the device's."""
+        return [DeviceTensor(output.ctypes.data, output.size) for output in self.download()]
 
     def _bytes_at(self, place: Address, size: int) -> np.ndarray:
         manifest = self._device.manifest

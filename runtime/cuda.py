@@ -16,7 +16,7 @@ from mlirt.runtime.cuda_driver import DeviceError, Driver, Handle, open_driver
 from mlirt.runtime.cuda_graph import Lanes, capture
 from mlirt.runtime.cuda_memory import DeviceBlock, PinnedBlock
 from mlirt.runtime.data_types import numpy_dtype
-from mlirt.runtime.device import WrongSize
+from mlirt.runtime.device import DeviceTensor, WrongSize
 from mlirt.runtime.host_memory import address_of
 from mlirt.runtime.launch_accesses import accesses_of
 from mlirt.runtime.launch_order import predecessors
@@ -396,6 +396,15 @@ class CudaProgram:
             outputs.append(self._staging.bytes[at : at + size].copy().view(dtype).reshape(shape))
             at += aligned(size)
         return outputs
+
+    def outputs_in_place(self) -> list[DeviceTensor]:
+        """The outputs of the last run where the kernels wrote them, once they have."""
+        self.wait()
+        counts = [int(np.prod(shape, dtype=np.int64)) for shape in self._binding.output_shapes]
+        return [
+            DeviceTensor(self._address(place), count)
+            for place, count in zip(self._binding.outputs, counts, strict=True)
+        ]
 
     def wait(self) -> None:
         """Return when the stream is empty."""

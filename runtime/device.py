@@ -29,6 +29,14 @@ class RunTimes:
     end_d2h: float
 
 
+@dataclass(frozen=True)
+class DeviceTensor:
+    """A tensor where a device has it, valid until the next run."""
+
+    address: int
+    elements: int
+
+
 class Program(Protocol):
     """A plan bound to shapes and memory of one context; calls come one at a time, under the context's lock."""
 
@@ -56,6 +64,10 @@ class Program(Protocol):
 
     def download(self) -> list[np.ndarray]:
         """Wait, and return the outputs in arrays that belong to the caller."""
+        ...
+
+    def outputs_in_place(self) -> list[DeviceTensor]:
+        """Wait, and return where the outputs lie."""
         ...
 
     def wait(self) -> None:

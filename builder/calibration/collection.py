@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.builder.build import build
+from mlirt.builder.calibration.device_histograms import DeviceHistograms
 from mlirt.builder.calibration.histogram import Array, Histogram
 from mlirt.builder.calibration.observed_network import element_counts, observed_names, with_outputs
 from mlirt.dialects.context import RtContext
@@ -54,8 +55,7 @@ class Collection:
             if name in self.histograms:
                 self.histograms[name].add(array)
         for group in self._groups:
-            for name, array in group.tensors(feeds):
-                self.histograms[name].add(array)
+            group.count(feeds, self.histograms)
 
     def warn(self) -> None:
         """Say which tensors were 0 in all samples (feature 9.22)."""
@@ -76,15 +76,23 @@ class Collection:
 
 @dataclass
 class _Group:
-    """An engine that gives some of the tensors; `outputs` says by which output each."""
+    """An engine that gives some of the tensors; `outputs` says by which output each. A GPU counts them itself."""
 
     engine: Engine
     outputs: Mapping[str, str]
+    _device: DeviceHistograms | None = None
 
-    def tensors(self, feeds: Feeds) -> Iterator[tuple[str, Array]]:
-        arrays = self.engine.run(feeds)
-        for name, output in self.outputs.items():
-            yield name, arrays[output]
+    def count(self, feeds: Feeds, histograms: Mapping[str, Histogram]) -> None:
+        """Run on a batch and add to the histograms."""
+        places = self.engine.context.run_in_place(feeds)
+        if places is None:
+            arrays = self.engine.run(feeds)
+            for name, output in self.outputs.items():
+                histograms[name].add(arrays[output])
+            return
+        if self._device is None:
+            self._device = DeviceHistograms.on_this_machine()
+        self._device.add({name: places[output] for name, output in self.outputs.items()}, histograms)
 
 
 def grouped(names: Iterable[str], counts: Mapping[str, int], most: int) -> list[list[str]]:

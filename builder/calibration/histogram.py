@@ -71,8 +71,7 @@ def counted(elements: Array, limit: float) -> Array:
     if limit == 0.0:
         counts[0] = elements.size
         return counts
-    # In float32, as a kernel on any device has it: the same counts everywhere.
-    factor = np.float32(BINS) / np.float32(limit)
+    factor = factor_of(limit)
     scaled, bins = np.empty(_CHUNK, np.float32), np.empty(_CHUNK, np.int32)
     for start in range(0, elements.size, _CHUNK):
         part = elements[start : start + _CHUNK]
@@ -83,3 +82,8 @@ def counted(elements: Array, limit: float) -> Array:
         numbers[:] = room
         counts += np.bincount(numbers, minlength=BINS)
     return counts
+
+
+def factor_of(limit: float) -> np.float32:
+    """What a magnitude is multiplied with to have its bin; in float32 on every device, so that counts are equal."""
+    return np.float32(BINS) / np.float32(limit) if limit else np.float32(0)

@@ -1,0 +1,111 @@
+"""A GPU counts what the host counts: kernels in numba-cuda's simulator, what is around them on a fake driver."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from typing import Any
+
+import fake_driver
+import numpy as np
+import pytest
+from fake_driver import FakeDriver
+
+from mlirt.builder.calibration.device_histograms import DeviceHistograms, compiled
+from mlirt.builder.calibration.histogram import BINS, Array, Histogram, counted
+from mlirt.errors import InvalidInputError
+from mlirt.runtime.device import DeviceTensor
+
+_SIMULATED = """
+import sys
+import numpy as np
+from numba import cuda
+from mlirt.builder.calibration import device_kernels as kernels
+from mlirt.builder.calibration.histogram import BINS, counted, factor_of
+
+x = (np.random.default_rng(0).standard_normal(3000) * 2).astype(np.float32)
+x[::3] = 0
+blocks = 3
+tops, rows, sums = np.zeros(blocks, np.float32), np.zeros(blocks * (BINS + 1), np.int32), np.zeros(BINS + 1, np.int64)
+cuda.jit(kernels.largest)[blocks, 256](x, x.size, tops)
+assert tops.max() == np.abs(x).max()
+cuda.jit(kernels.count)[blocks, 256](x, x.size, factor_of(5.0), rows)
+cuda.jit(kernels.sum_rows)[9, 256](rows, blocks, sums)
+np.testing.assert_array_equal(sums[:BINS], counted(x, 5.0))
+assert sums[BINS] == 1000
+x[7] = np.nan
+cuda.jit(kernels.largest)[blocks, 256](x, x.size, tops)
+assert tops.max() == np.inf
+print("equal")
+"""
+
+
+def test_the_kernels_count_as_the_host_does() -> None:
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", _SIMULATED], capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.stdout == "equal\n", done.stderr
+
+
+def test_the_kernels_compile() -> None:
+    assert all(code.startswith(b"\x7fELF") for code in compiled().values())
+
+
+def _floats(address: int, count: int) -> Array:
+    return np.ctypeslib.as_array((ctypes.c_float * count).from_address(address))
+
+
+def _largest(tensor: int, size: int, tops: int) -> None:
+    _floats(tops, 264)[:] = np.nan_to_num(np.abs(_floats(tensor, size)).max(), nan=np.inf)
+
+
+def _count(tensor: int, size: int, factor: float, rows: int) -> None:
+    x = _floats(tensor, size)
+    row = np.ctypeslib.as_array((ctypes.c_int32 * (BINS + 1)).from_address(rows))
+    row[:] = [*counted(x, BINS / factor), int((x == 0).sum())]
+
+
+def _sum_rows(rows: int, count: int, sums: int) -> None:
+    row = np.ctypeslib.as_array((ctypes.c_int32 * (BINS + 1)).from_address(rows))
+    np.ctypeslib.as_array((ctypes.c_int64 * (BINS + 1)).from_address(sums))[:] = row
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> DeviceHistograms:
+    pointer, long, real = ctypes.c_uint64, ctypes.c_int64, ctypes.c_float
+    kernels: dict[str, Any] = {
+        "largest": (_largest, [pointer, long, pointer]),
+        "count": (_count, [pointer, long, real, pointer]),
+        "sum_rows": (_sum_rows, [pointer, long, pointer]),
+    }
+    monkeypatch.setattr(fake_driver, "KERNELS", kernels)
+    return DeviceHistograms(FakeDriver(), dict.fromkeys(kernels, b""))
+
+
+def test_batches_add_up_to_the_same_histograms(device: DeviceHistograms) -> None:
+    rng = np.random.default_rng(0)
+    batches: list[dict[str, Array]] = [
+        {
+            "a": np.maximum(rng.standard_normal(500), 0).astype(np.float32),
+            "b": rng.random(70, np.float32) * np.float32(size),
+        }
+        for size in (1, 5, 0)
+    ]
+    ours, theirs = ({name: Histogram(name) for name in "ab"} for _ in range(2))
+    for batch in batches:
+        device.add({name: DeviceTensor(array.ctypes.data, array.size) for name, array in batch.items()}, ours)
+        for name, array in batch.items():
+            theirs[name].add(array)
+    for name in "ab":
+        np.testing.assert_array_equal(ours[name].counts, theirs[name].counts)
+        same = ("limit", "largest", "zeros")
+        assert [getattr(ours[name], what) for what in same] == [getattr(theirs[name], what) for what in same]
+
+
+def test_not_a_number_names_its_tensor(device: DeviceHistograms) -> None:
+    array = np.array([1, np.nan], np.float32)
+    with pytest.raises(InvalidInputError, match="tensor 'conv1' holds NaN or infinity"):
+        device.add({"conv1": DeviceTensor(array.ctypes.data, 2)}, {"conv1": Histogram("conv1")})
