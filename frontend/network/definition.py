@@ -18,6 +18,7 @@ from mlirt.frontend.network.layers_reduce import ReduceMethods
 from mlirt.frontend.network.layers_rest import RestMethods
 from mlirt.frontend.network.layers_sample import SampleMethods
 from mlirt.frontend.network.layers_source import SourceMethods
+from mlirt.frontend.network.layers_suppress import SuppressMethods
 from mlirt.frontend.network.layers_window import WindowMethods
 from mlirt.frontend.network.loops import LoopMethods
 from mlirt.frontend.network.tensor import ITensor
@@ -40,6 +41,7 @@ class INetworkDefinition(
     SampleMethods,
     SourceMethods,
     RestMethods,
+    SuppressMethods,
     LoopMethods,
     ConditionalMethods,
 ):

@@ -40,6 +40,7 @@ class Emission:
         self.values: dict[ITensor, SSAValue] = dict(zip(inputs, self.block.args, strict=True))
         for one, argument in zip(inputs, self.block.args, strict=True):
             argument.name_hint = hint_of_name(one.name)
+        self.fresh_names: list[str] = []
         self._made: dict[LayerRecord, list[Operation]] = {}
 
     def value_of(self, tensor: ITensor) -> SSAValue:

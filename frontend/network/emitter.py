@@ -123,6 +123,20 @@ class LayerEmitter:
         """The element type of a data type."""
         return element_type(numpy_name(dtype))
 
+    def onnx(self, op_type: str, inputs: Sequence[SSAValue | None], attributes: Mapping[str, int]) -> SSAValue:
+        """Append what the ONNX importer makes of an op; its first result."""
+        from mlirt.frontend.onnx.single_op import append_op
+
+        block = self.emission.block
+        last = block.last_op
+        arguments = (op_type, inputs, attributes, self.emission.fresh_names)
+        result = append_op(block, self.emission.store, self.location, *arguments)
+        new = block.first_op if last is None else last.next_op
+        while new is not None:
+            self.made.append(new)
+            new = new.next_op
+        return result
+
     def append(self, op: Operation) -> None:
         op.location = self.location
         Builder(InsertPoint.at_end(self.emission.block)).insert(op)

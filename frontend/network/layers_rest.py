@@ -82,10 +82,6 @@ class RestMethods(Methods):
     def add_assertion(self, condition: ITensor, message: str) -> IAssertionLayer:
         return self.graph.add(IAssertionLayer, [condition], outputs=0, settings={"message": message})
 
-    def add_nms(self, boxes: ITensor, scores: ITensor, max_output_boxes_per_class: ITensor) -> NoReturn:
-        """Not supported; ONNX models with NonMaxSuppression are."""
-        raise UnsupportedError("add_nms: a network gets this layer from an ONNX model only (NonMaxSuppression)")
-
     def add_rnn_v2(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Not supported; loops and ONNX models with LSTM, GRU or RNN are."""
         raise UnsupportedError("add_rnn_v2: use a loop, or an ONNX model with LSTM, GRU or RNN")

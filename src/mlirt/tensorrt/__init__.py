@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from mlirt.frontend.network.layers_rest import IAssertionLayer, IRaggedSoftMaxLayer
     from mlirt.frontend.network.layers_sample import IGridSampleLayer, IResizeLayer
     from mlirt.frontend.network.layers_source import IConstantLayer, IFillLayer
+    from mlirt.frontend.network.layers_suppress import INMSLayer
     from mlirt.frontend.network.layers_window import IConvolutionLayer, IDeconvolutionLayer, IPoolingLayer
     from mlirt.frontend.network.loops import (
         IIteratorLayer,
@@ -152,6 +153,7 @@ _HOMES = {
     "mlirt.frontend.network.layers_rest": "IAssertionLayer IRaggedSoftMaxLayer",
     "mlirt.frontend.network.layers_sample": "IGridSampleLayer IResizeLayer",
     "mlirt.frontend.network.layers_source": "IConstantLayer IFillLayer",
+    "mlirt.frontend.network.layers_suppress": "INMSLayer",
     "mlirt.frontend.network.layers_window": "IConvolutionLayer IDeconvolutionLayer IPoolingLayer",
     "mlirt.frontend.network.loops": (
         "IIteratorLayer ILoop ILoopBoundaryLayer ILoopOutputLayer IRecurrenceLayer ITripLimitLayer"
@@ -252,6 +254,7 @@ __all__ = [
     "ILoopBoundaryLayer",
     "ILoopOutputLayer",
     "IMatrixMultiplyLayer",
+    "INMSLayer",
     "INetworkDefinition",
     "INonZeroLayer",
     "IOneHotLayer",
