@@ -1,8 +1,8 @@
 """The integers of a quantised network, tensor by tensor, against onnxruntime: which is the first that differs.
 
 `python bench/quantized_tensors.py MODEL [--target cpu|cuda|reference] [--inputs FILE.npz] [--all]`. Every tensor that a
-QuantizeLinear, DynamicQuantizeLinear or QLinear op gives becomes an output of the network on both sides; the tensors are
-printed in the order of the graph, with the number of elements that differ and the largest difference. Without --all
+QuantizeLinear, DynamicQuantizeLinear or QLinear op gives becomes an output of the network on both sides. The tensors
+are printed in the order of the graph, with the number of elements that differ and the largest difference; without --all
 only those that differ are.
 """
 

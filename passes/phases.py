@@ -89,9 +89,11 @@ PHASES = (
         "quantization",
         "what the network quantises is computed with integers, before other layers are joined",
         (
+            Step("use-rational-activations", "what is rounded behind them must not depend on the target"),
             Step("propagate-quantization", "layers that only move or compare numbers do so with the integers"),
             Step("cse", "what several layers quantised alike is quantised once"),
             Step("remove-redundant-scales", "conversions that now meet cancel"),
+            Step("quantize-lone-weights", "layers between bytes can be layers of bytes once their weights are"),
             Step("fuse-quantized-convolution", "convolutions take the scales around them as one factor"),
             Step("fuse-quantized-products", "products do as convolutions do"),
             Step("fuse-quantized-pointwise", "sums and products round as integer kernels do, while scales are known"),

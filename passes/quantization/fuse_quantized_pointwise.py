@@ -11,11 +11,12 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.regions import tensor_blocks
-from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
-from mlirt.dialects.trt.quantize import QuantizeOp
 from mlirt.passes.quantization.layer_writer import LayerWriter
-from mlirt.passes.quantization.quantized_values import Bytes, Coefficients, coefficients_of, dequantized_from
+from mlirt.passes.quantization.quantized_values import Bytes, dequantized_from
+from mlirt.passes.quantization.rescaling import ending_of
+from mlirt.passes.quantization.scalings import Scaling
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class FuseQuantizedPointwisePass(ModulePass):
 
     The zero point of the result is added before the rounding, which therefore goes to the even byte, while
     `trt.quantize` rounds to the even multiple of its scale. An operand that is repeated along the last axis comes first
-    in the sum. All bytes have one type, one scale and one zero point, and nothing else reads the sum or product.
+    in the sum. All bytes have one type, one scale and one zero point, and nothing else reads the sum or product; a
+    rectifier or clip that the range of the result implies may lie between.
 
     Before:
 
@@ -52,36 +54,35 @@ class FuseQuantizedPointwisePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for block in tensor_blocks(op):
             for inner in list(block.ops):
-                if isinstance(inner, QuantizeOp):
+                if isinstance(inner, ElementwiseOp) and inner.kind.data in _LAWS:
                     _fuse(inner, ctx)
 
 
-def _fuse(quantizer: QuantizeOp, ctx: Context) -> None:
-    layer, result = quantizer.input.owner, coefficients_of(quantizer, ctx)
-    if not isinstance(layer, ElementwiseOp) or result is None or not layer.output.has_one_use():
-        return
-    law = _LAWS.get(layer.kind.data)
+def _fuse(layer: ElementwiseOp, ctx: Context) -> None:
+    ending = ending_of(layer.output, ctx)
     lhs, rhs = dequantized_from(layer.lhs, ctx), dequantized_from(layer.rhs, ctx)
-    if law is None or lhs is None or rhs is None or {lhs.element, rhs.element} != {element_of(quantizer.output.type)}:
+    if ending is None or ending.kept or lhs is None or rhs is None:
         return
-    write = LayerWriter(ctx, quantizer, layer)
-    write.rounded(law(write, lhs, rhs, result), quantizer)
-    layer.detach()
-    layer.erase()
+    if {lhs.scaling.element, rhs.scaling.element} != {ending.scaling.element}:
+        return
+    write = LayerWriter(ctx, ending.quantize, layer)
+    write.rounded(_LAWS[layer.kind.data](write, lhs, rhs, ending.scaling), ending.quantize)
+    for op in (*reversed(ending.between), layer):
+        op.detach()
+        op.erase()
 
 
-def _sum(write: LayerWriter, lhs: Bytes, rhs: Bytes, result: Coefficients) -> SSAValue:
+def _sum(write: LayerWriter, lhs: Bytes, rhs: Bytes, result: Scaling) -> SSAValue:
     import numpy as np
 
-    a, b, own, other = write.moved(lhs), write.moved(rhs), lhs.coefficients, rhs.coefficients
+    a, b, own, other = write.moved(lhs), write.moved(rhs), lhs.scaling, rhs.scaling
     if _is_repeated(a, b):
         a, b, own, other = b, a, other, own
     first, second = own.scale / result.scale, other.scale / result.scale
     # What double precision makes of one product and the rounded other one is exact, but for the last rounding.
-    shift = np.float32(np.float64(first) * own.zero + np.float64(second * other.zero))
-    partial = write.multiply_add(
-        write.cast(b, f32), write.number(float(second), b), write.number(float(result.zero - shift), b)
-    )
+    shift = np.float32(np.float64(first) * own.zero + np.float64(second * np.float32(other.zero)))
+    start = np.float32(result.zero) - shift
+    partial = write.multiply_add(write.cast(b, f32), write.number(float(second), b), write.number(float(start), b))
     return write.multiply_add(write.cast(a, f32), write.number(float(first), a), partial)
 
 
@@ -91,20 +92,20 @@ def _is_repeated(value: SSAValue, other: SSAValue) -> bool:
     return last == (1,) and others != (1,)
 
 
-def _product(write: LayerWriter, lhs: Bytes, rhs: Bytes, result: Coefficients) -> SSAValue:
+def _product(write: LayerWriter, lhs: Bytes, rhs: Bytes, result: Scaling) -> SSAValue:
     exact = write.cast(write.binary(ElementwiseKind.PROD, _centred(write, lhs), _centred(write, rhs)), f32)
-    scale = (lhs.coefficients.scale * rhs.coefficients.scale) / result.scale
+    scale = (lhs.scaling.scale * rhs.scaling.scale) / result.scale
     scaled = write.binary(ElementwiseKind.PROD, exact, write.number(float(scale), exact))
     return write.binary(ElementwiseKind.SUM, scaled, write.number(float(result.zero), exact))
 
 
 def _centred(write: LayerWriter, operand: Bytes) -> SSAValue:
     """Bytes minus their zero point, as int32."""
-    wide, zero = write.cast(write.moved(operand), i32), float(operand.coefficients.zero)
+    wide, zero = write.cast(write.moved(operand), i32), float(operand.scaling.zero)
     return write.binary(ElementwiseKind.SUB, wide, write.number(zero, wide, i32)) if zero else wide
 
 
-_LAWS: dict[ElementwiseKind, Callable[[LayerWriter, Bytes, Bytes, Coefficients], SSAValue]] = {
+_LAWS: dict[ElementwiseKind, Callable[[LayerWriter, Bytes, Bytes, Scaling], SSAValue]] = {
     ElementwiseKind.SUM: _sum,
     ElementwiseKind.PROD: _product,
 }

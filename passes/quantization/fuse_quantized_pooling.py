@@ -16,12 +16,13 @@ from mlirt.dialects.tensor_types import dims, rank
 from mlirt.dialects.trt.elementwise import ElementwiseKind
 from mlirt.dialects.trt.gather import GatherOp
 from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
-from mlirt.dialects.trt.quantize import QuantizeOp
 from mlirt.dialects.trt.reduce import ReduceKind, ReduceKindAttr, ReduceOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.passes.quantization.layer_writer import LayerWriter
-from mlirt.passes.quantization.quantized_values import Bytes, Coefficients, coefficients_of, dequantized_from
+from mlirt.passes.quantization.quantized_values import Bytes, dequantized_from
+from mlirt.passes.quantization.rescaling import ending_of
+from mlirt.passes.quantization.scalings import Scaling
 
 
 @dataclass(frozen=True)
@@ -57,30 +58,27 @@ class FuseQuantizedPoolingPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for block in tensor_blocks(op):
             for inner in list(block.ops):
-                if isinstance(inner, QuantizeOp):
+                if isinstance(inner, ReduceOp | PoolingOp) and inner.kind.data in (ReduceKind.AVG, PoolingKind.AVERAGE):
                     _fuse(inner, ctx)
 
 
-def _fuse(quantizer: QuantizeOp, ctx: Context) -> None:
-    layer, result = quantizer.input.owner, coefficients_of(quantizer, ctx)
-    if result is None or not isinstance(layer, ReduceOp | PoolingOp) or not layer.output.has_one_use():
+def _fuse(layer: ReduceOp | PoolingOp, ctx: Context) -> None:
+    ending, operand = ending_of(layer.output, ctx), dequantized_from(layer.input, ctx)
+    if ending is None or ending.between or operand is None:
         return
-    operand = dequantized_from(layer.input, ctx)
-    if operand is None:
-        return
-    write = LayerWriter(ctx, quantizer, layer)
-    if isinstance(layer, PoolingOp) and layer.kind.data is PoolingKind.AVERAGE:
+    result, write = ending.scaling, LayerWriter(ctx, ending.quantize, layer)
+    if isinstance(layer, PoolingOp):
         ratio = write.binary(ElementwiseKind.DIV, layer.output, write.number(float(result.scale), layer.output))
         zero = write.number(float(result.zero), ratio)
-        write.rounded(write.binary(ElementwiseKind.SUM, ratio, zero), quantizer)
-    elif isinstance(layer, ReduceOp) and layer.kind.data is ReduceKind.AVG:
-        write.rounded(_mean(write, layer, operand, result), quantizer, with_zero=True)
+        write.rounded(write.binary(ElementwiseKind.SUM, ratio, zero), ending.quantize)
+    else:
+        write.rounded(_mean(write, layer, operand, result), ending.quantize, with_zero=True)
         layer.detach()
         layer.erase()
 
 
-def _mean(write: LayerWriter, layer: ReduceOp, operand: Bytes, result: Coefficients) -> SSAValue:
-    value, own = write.moved(operand), operand.coefficients
+def _mean(write: LayerWriter, layer: ReduceOp, operand: Bytes, result: Scaling) -> SSAValue:
+    value, own = write.moved(operand), operand.scaling
     wide = write.cast(value, i32)
     if own.zero:
         wide = write.binary(ElementwiseKind.SUB, wide, write.number(float(own.zero), wide, i32))

@@ -88,6 +88,24 @@ func.func @repeated(%a: tensor<2x1xui8>, %b: tensor<2x4xui8>) -> tensor<2x4xui8>
 
 // -----
 
+// Negative sums are 0 anyway: zero is the least byte.
+// CHECK-LABEL: @rectified
+// CHECK: trt.multiply_add
+// CHECK: [[SUM:%.*]] = trt.multiply_add
+// CHECK-NOT: trt.activation
+// CHECK: trt.quantize [[SUM]]
+func.func @rectified(%a: tensor<4xui8>, %b: tensor<4xui8>) -> tensor<4xui8> {
+  %s = trt.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %x = trt.dequantize %a, %s : (tensor<4xui8>, tensor<f32>) -> tensor<4xf32>
+  %v = trt.dequantize %b, %s : (tensor<4xui8>, tensor<f32>) -> tensor<4xf32>
+  %r = trt.elementwise sum %x, %v : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %p = trt.activation relu %r : (tensor<4xf32>) -> tensor<4xf32>
+  %y = trt.quantize %p, %s : (tensor<4xf32>, tensor<f32>) -> tensor<4xui8>
+  func.return %y : tensor<4xui8>
+}
+
+// -----
+
 // The sum is read elsewhere too; bytes differ in type; scales along an axis; a float operand.
 // CHECK-LABEL: @others
 // CHECK-COUNT-4: trt.elementwise sum
