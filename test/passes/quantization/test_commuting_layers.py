@@ -109,7 +109,7 @@ def test_quantised_in_front_10_8(
         pair = [net.constant(np.asarray(number)) for number in (scale, zero)]
         return net.layer(QuantizeOp, [LAYERS[name](net, x, y), *pair])
 
-    module = compare(build, "propagate-quantization", rtol=0, atol=0)
+    module = compare(build, "propagate-quantization,verify-scales", rtol=0, atol=0)
     assert not isinstance(before_return(module), QuantizeOp)
 
 
@@ -125,5 +125,5 @@ def test_dequantised_behind_10_7(name: str, scale: np.float32, zero: np.int8 | n
         x, y = (net.input(rng.integers(limits.min, limits.max, SHAPE, zero.dtype, endpoint=True)) for _ in range(2))
         return [LAYERS[name](net, *(net.layer(DequantizeOp, [value, *pair])[0] for value in (x, y)))]
 
-    module = compare(build, "propagate-quantization", rtol=0, atol=0)
+    module = compare(build, "propagate-quantization,verify-scales", rtol=0, atol=0)
     assert isinstance(before_return(module), DequantizeOp)
