@@ -80,12 +80,19 @@ def padding_sums(op: ConvolutionOp, weights: Array) -> Array:
     for (stride, dilation, pre, _), length, positions, taps in spaces:
         assert isinstance(length, int)
         assert isinstance(positions, int)
-        cells = np.arange(positions)[:, None] * stride + np.arange(taps) * dilation - pre
-        within = ((cells >= 0) & (cells < length)).astype(np.int64)
+        within = _inside(length, positions, taps, stride, dilation, pre)
         # The axis of the taps goes, that of the positions comes last.
         inside = np.tensordot(inside, within, ([1], [1]))
     outside = total.reshape(-1, *[1] * (inside.ndim - 1)) - inside
     return np.ascontiguousarray(np.moveaxis(outside * op.padding_value.value.data, 0, -1)).astype(np.int32)
+
+
+def _inside(length: int, positions: int, taps: int, stride: int, dilation: int, pre: int) -> Array:
+    """1 where a tap of a position lies in the input, else 0: `[position, tap]`."""
+    import numpy as np
+
+    cells = [[position * stride + tap * dilation - pre for tap in range(taps)] for position in range(positions)]
+    return np.array([[0 <= cell < length for cell in row] for row in cells], np.int64)
 
 
 def _add(op: ConvolutionOp, table: Array, store: WeightStore) -> None:
