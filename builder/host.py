@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 
+from mlirt.dialects.kernel.amx import AMX
 from mlirt.dialects.target import Target
-from mlirt.errors import InvalidInputError, MlirtError
-from mlirt.runtime.host_cpu import host_features, thread_count
+from mlirt.errors import InvalidInputError, MlirtError, PlanError
+from mlirt.runtime.host_cpu import allow_matrix_unit, host_features, thread_count
 
 _AVX2 = ("avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "popcnt", "movbe", "sse4.2")
 # The features that generated code uses beyond the baseline, by vector width.
@@ -15,13 +16,14 @@ _NEEDED = {
     256: _AVX2,
     128: (),
 }
-# What some kernels are made for, where a machine has it: sums of products of bytes in one instruction.
-_SPECIAL = {512: ("avx512vnni",), 256: ("avxvnni",), 128: ()}
+# What some kernels are made for, where a machine has it: sums of products of bytes in one instruction, or of matrices.
+_SPECIAL = {512: ("avx512vnni", "amx-tile", "amx-int8"), 256: ("avxvnni",), 128: ()}
 WIDTHS = tuple(_NEEDED)
 
 
 def cpu_target(vector_bits: int | None = None) -> Target:
-    """This machine as a target; MLIRT_VECTOR_BITS or the argument force narrower vectors.
+    """This machine as a target; MLIRT_VECTOR_BITS or the argument force narrower vectors, MLIRT_WITHOUT lists features
+    that no kernel is made for.
 
     Raises `InvalidInputError` for a width that is not 128, 256 or 512, or that this machine lacks.
     """
@@ -35,8 +37,17 @@ def cpu_target(vector_bits: int | None = None) -> Target:
     if wish > widest:
         raise InvalidInputError(f"vectors of {wish} bits were asked for, this machine has {widest}")
     bits = wish or widest
-    special = available.intersection(_SPECIAL[bits])
-    return Target("cpu", bits, frozenset(_NEEDED[bits]), "", thread_count(), special)
+    return Target("cpu", bits, frozenset(_NEEDED[bits]), "", thread_count(), _special(bits, available))
+
+
+def _special(bits: int, available: frozenset[str]) -> frozenset[str]:
+    """The features that some kernels are made for: those of this machine which its system allows, and MLIRT_WITHOUT."""
+    found = available.intersection(_SPECIAL[bits]).difference(os.environ.get("MLIRT_WITHOUT", "").split(","))
+    try:
+        allow_matrix_unit(found)
+    except PlanError:
+        return found - AMX
+    return found if found >= AMX else found - AMX
 
 
 def cuda_target(precision: str = "fp32") -> Target:

@@ -10,7 +10,7 @@ from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.control_rows import JumpRow, KernelRow, RequireRow, Row, SizeRow, rows_of
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import DeviceTensor, WrongSize
-from mlirt.runtime.host_cpu import refuse_foreign_code, spin_seconds, thread_count
+from mlirt.runtime.host_cpu import allow_matrix_unit, refuse_foreign_code, spin_seconds, thread_count
 from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, OutputMemory, address_of, aligned_empty
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.object_linker import LinkedCode
@@ -30,6 +30,7 @@ class CpuDevice:
         self.manifest = plan.manifest
         self._spin_seconds = spin_seconds(spin_ms)
         refuse_foreign_code(self.manifest.target.triple, self.manifest.target.features)
+        allow_matrix_unit(self.manifest.target.features)
         self.threads = thread_count()
         self._main_section = self.manifest.main or ""
         self._code, self.kernel_addresses = self._link(plan)

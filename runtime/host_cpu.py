@@ -1,12 +1,17 @@
 """Which processor this is, and whether a plan's code may run on it."""
 
+import ctypes
 import math
 import os
+import sys
 from collections.abc import Iterable
 from functools import cache
 
 from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.llvm_binding import llvm
+
+# Linux on x86-64: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA).
+_ARCH_PRCTL, _REQUEST_PERMISSION, _MATRIX_REGISTERS = 158, 0x1023, 18
 
 
 @cache
@@ -46,6 +51,14 @@ def refuse_foreign_code(triple: str, features: Iterable[str]) -> None:
 def processor_count() -> int:
     """The processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def allow_matrix_unit(features: Iterable[str]) -> None:
+    """Ask the system for what code with the feature "amx-int8" needs, once for all threads; raises PlanError."""
+    if not any(name.removeprefix("+") == "amx-int8" for name in features):
+        return
+    if sys.platform != "linux" or ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _MATRIX_REGISTERS):
+        raise PlanError("the plan needs the processor's matrix unit (amx-int8), which this system does not allow")
 
 
 def thread_count() -> int:

@@ -56,14 +56,15 @@ def _load(valid_type: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
         memory, at, row_step = Memory(builder, sig.args[0], operands[0]), operands[1], operands[2]
         rows, columns, lanes = _shape(sig.return_type)
+        element = sig.return_type.element
         vectors: list[Value] = []
         for i, j in ((i, j) for i in range(rows) for j in range(columns)):
             place = builder.add(_offset(builder, at, row_step, i), _I64(j * lanes))
             if valid_type is None:
-                vectors.append(memory.read(place, lanes).to(types.float32))
+                vectors.append(memory.read(place, lanes).to(element))
             else:
                 count = builder.sub(operands[3], _I64(j * lanes))
-                vectors.append(memory.read_first(place, lanes, count).to(types.float32))
+                vectors.append(memory.read_first(place, lanes, count).to(element))
         return pack_vectors(builder, vectors)
 
     return codegen
@@ -72,7 +73,9 @@ def _load(valid_type: Any) -> Any:
 @intrinsic(prefer_literal=True)
 def tile_load(context: Any, x: Any, at: Any, row_step: Any, rows: Any, columns: Any, lanes: Any) -> Any:
     """`tile[i, j] = x[at + i * row_step + j * lanes ..]`."""
-    tile, number = Tile(rows.literal_value, columns.literal_value, lanes.literal_value), types.int64
+    # Sums of bytes stay whole numbers.
+    element = types.int32 if x.element == "int32" else types.float32
+    tile, number = Tile(rows.literal_value, columns.literal_value, lanes.literal_value, element), types.int64
     return tile(x, number, number, rows, columns, lanes), _load(None)
 
 

@@ -6,15 +6,16 @@ import re
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from mlirt.codegen.numba_cpu.exact_arithmetic import EXACT_RULES, works_on_bytes
 from mlirt.codegen.numba_cpu.lane_source import LaneLoop, LaneSource
 from mlirt.codegen.numba_cpu.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import type_name
-from mlirt.dialects.kernel.buffers import Memory
+from mlirt.dialects.kernel.amx import AmxBeginOp, AmxClearOp, AmxDotAddOp, AmxEndOp, AmxStoreOp, WorkerMemoryOp
+from mlirt.dialects.kernel.buffers import Memory, memory
 from mlirt.dialects.kernel.core import FuncOp, ReduceKind, ReturnOp, StoreOp
 from mlirt.dialects.kernel.tile import (
     PrefetchOp,
@@ -93,6 +94,30 @@ class KernelSource(LaneSource):
 
     def kernel_prefetch(self, op: PrefetchOp) -> None:
         self.line(f"prefetch({self.text(op.buffer)}, {self.text(op.at)})")
+
+    # --- the matrix unit
+
+    def kernel_worker_memory(self, op: WorkerMemoryOp) -> None:
+        element = element_name(memory(op.memory).element_type)
+        self.define(op.memory, f"worker_memory_{element}({op.elements.value.data})")
+
+    def kernel_amx_begin(self, op: AmxBeginOp) -> None:
+        self._amx(op, "begin", op.rows, op.columns, op.pixels, op.depth)
+
+    def kernel_amx_clear(self, op: AmxClearOp) -> None:
+        self._amx(op, "clear", op.count)
+
+    def kernel_amx_dot_add(self, op: AmxDotAddOp) -> None:
+        self._amx(op, "dot_add", op.rows, op.columns, op.pixels)
+
+    def kernel_amx_store(self, op: AmxStoreOp) -> None:
+        self._amx(op, "store", op.rows, op.columns, op.pixels)
+
+    def kernel_amx_end(self, op: AmxEndOp) -> None:
+        self._amx(op, "end")
+
+    def _amx(self, op: Operation, word: str, *numbers: IntegerAttr) -> None:
+        self.line(f"amx_{word}({', '.join([*self.texts(op.operands), *(str(one.value.data) for one in numbers)])})")
 
     # --- register tiles
 

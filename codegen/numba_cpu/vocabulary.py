@@ -53,6 +53,7 @@ VOCABULARY = frozenset(
         *("sum_of_lanes", "product_of_lanes", "maximum_of_lanes", "minimum_of_lanes", "all_lanes", "any_lane"),
         *("tile_load_patch", "tile_load_patch_first", "tile_transform"),
         *("tile_load", "tile_load_first", "tile_load_transposed", "tile_load_transposed_first"),
+        *("amx_begin", "amx_clear", "amx_dot_add", "amx_store", "amx_end", "worker_memory_int32"),
         *("tile_fill", "tile_for_each"),
         *(
             f"tile_{step}{part}"

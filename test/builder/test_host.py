@@ -7,13 +7,15 @@ from fake_driver import FakeDriver
 from small_network import network
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirt.builder.host import cuda_target
+from mlirt.builder import host
+from mlirt.builder.host import cpu_target, cuda_target
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.errors import InvalidInputError, PlanError
 from mlirt.frontend.onnx.importer import import_model
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.runtime import cuda_driver
+from mlirt.runtime.host_cpu import host_features
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,31 @@ def test_a_machine_without_a_gpu_and_a_wish(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("MLIRT_ARCH", "sm_12")
     with pytest.raises(InvalidInputError, match="code for 'sm_12' is not made: expected one of sm_80, sm_90a"):
         cuda_target()
+
+
+def _allowed(features: object) -> None:
+    """The system has nothing against it."""
+
+
+def test_features_that_kernels_shall_not_be_made_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    features = frozenset({"avx512vnni", "amx-int8", "amx-tile", *host_features()})
+    monkeypatch.setattr(host, "host_features", lambda: features)
+    monkeypatch.setattr(host, "allow_matrix_unit", _allowed)
+    if cpu_target().vector_bits != 512:
+        pytest.skip("this machine has narrower vectors, which these features do not go with")
+    assert cpu_target().special == {"avx512vnni", "amx-int8", "amx-tile"}
+    monkeypatch.setenv("MLIRT_WITHOUT", "amx-int8")
+    assert cpu_target().special == {"avx512vnni"}
+    monkeypatch.setenv("MLIRT_WITHOUT", "avx512vnni,amx-int8")
+    assert not cpu_target().special
+
+
+def test_a_matrix_unit_that_the_system_does_not_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(features: object) -> None:
+        raise PlanError("not allowed")
+
+    monkeypatch.setattr(host, "allow_matrix_unit", refused)
+    assert not any(name.startswith("amx") for name in cpu_target().special)
 
 
 def test_kernels_for_an_older_gpu_run_on_all() -> None:

@@ -17,6 +17,7 @@ from mlirt.codegen.numba_cpu import sources_of
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.registry import register_dialects
+from mlirt.runtime.host_cpu import allow_matrix_unit
 
 Argument = "np.ndarray[Any, Any] | int | float"
 
@@ -55,6 +56,8 @@ def compile_sources(
 ) -> dict[str, CpuKernel]:
     """The kernels that texts define, by name; with `has_special` for all features that this machine has for some."""
     target = cpu_target(vector_bits)
+    if has_special:
+        allow_matrix_unit(target.special)
     objects = compile_kernels(
         sources, replace(target, features=target.features | target.special) if has_special else target
     )

@@ -111,17 +111,22 @@ class ConvolutionKernel(TileRows):
 
     # --- one tile
 
-    def tile(self, place: Place, pixel: SSAValue, rows: SSAValue | None) -> None:
+    def window_start(self, place: Place, pixel: SSAValue) -> SSAValue:
+        """Where the window of a pixel starts in the input."""
         code, k, g = self.code, self.k, self.geometry
         at = self.x_at
         if not self.grid.is_flat:
             at = k.add(at, k.mul(place.row, code.size("x_row", g.steps[2] * g.stride[0])))
-        at = code.named(k.add(at, k.mul(pixel, self._pixel_step())), "x_at")
+        return code.named(k.add(at, k.mul(pixel, self.pixel_step())), "x_at")
+
+    def tile(self, place: Place, pixel: SSAValue, rows: SSAValue | None) -> None:
+        code, k, g = self.code, self.k, self.geometry
+        at = self.window_start(place, pixel)
         self.ahead = self._ahead(place, pixel)
         zero = k.constant(0, i32) if g.word > 1 and not g.is_depthwise else k.constant(0.0, f32)
         fill = TileFillOp(zero, self.shape.pixels, self.shape.blocks, g.lanes)
         sums = self._sum(code.named(k.value(fill), "sums"), at, rows)
-        block, valid = self._blocks_out(place.panel)
+        block, valid = self.blocks_out(place.panel)
         code.finish(sums, self.spans(place, block, pixel), rows, valid)
 
     def _ahead(self, place: Place, pixel: SSAValue) -> list[SSAValue]:
@@ -143,14 +148,14 @@ class ConvolutionKernel(TileRows):
             return -(-rows // pixels) if isinstance(rows, int) else None
         return rows * -(-length // pixels) if isinstance(rows, int) and isinstance(length, int) else None
 
-    def _pixel_step(self) -> SSAValue:
+    def pixel_step(self) -> SSAValue:
         """The distance between the windows of neighbouring pixels; a number shapes the code."""
         step = self.geometry.steps[3] * self.geometry.stride[1]
         return self.k.constant(step) if isinstance(step, int) else self.code.size("x_pixel", step)
 
     def _sum(self, sums: SSAValue, at: SSAValue, rows: SSAValue | None) -> SSAValue:
         code, k, g = self.code, self.k, self.geometry
-        zero, step = k.constant(0), self._pixel_step()
+        zero, step = k.constant(0), self.pixel_step()
         is_point = g.window == (1, 1)
 
         def block(number: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
@@ -200,7 +205,7 @@ class ConvolutionKernel(TileRows):
             return window(at, state)[0]
         return code.carry(zero, code.size("blocks", g.blocks_in), 1, "block", state, block)[0]
 
-    def _blocks_out(self, panel: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+    def blocks_out(self, panel: SSAValue) -> tuple[SSAValue, SSAValue | None]:
         """The first block of the result, and how many elements from there on belong to it where that is not certain."""
         code, k, g = self.code, self.k, self.geometry
         if g.blocks_out % self.shape.blocks == 0:

@@ -131,3 +131,32 @@ kernel.func @bytes(%x: memref<?xui8>, %w: memref<?xi8>, %y: memref<?xui8>, %a: f
   }
   kernel.return
 }
+
+// The matrix unit: registers are laid out once, and sums come back by way of the worker's own memory.
+// CHECK-LABEL: def matrices(params, worker, workers):
+// CHECK:           m = worker_memory_int32(896)
+// CHECK-NEXT:      amx_begin(2, 2, 14, 48)
+// CHECK-NEXT:      amx_clear(4)
+// CHECK-NEXT:      amx_dot_add(x, n, 16, w, 8, 2, 2, 14)
+// CHECK-NEXT:      amx_store(m, 2, 2, 14)
+// CHECK-NEXT:      t = tile_load(m, 3, 32, 7, 2, 16)
+// CHECK:           amx_end()
+kernel.func @matrices(%x: memref<?xui8>, %w: memref<?xi8>, %y: memref<?xi32>, %n: index) {
+  %c3 = arith.constant 3 : index
+  %c8 = arith.constant 8 : index
+  %c16 = arith.constant 16 : index
+  %c32 = arith.constant 32 : index
+  %m = kernel.worker_memory {elements = 896 : i64} : memref<?xi32>
+  kernel.amx_begin {rows = 2 : i64, columns = 2 : i64, pixels = 14 : i64, depth = 48 : i64}
+  kernel.amx_clear {count = 4 : i64}
+  kernel.amx_dot_add %x[%n] step %c16, %w[%c8] {rows = 2 : i64, columns = 2 : i64, pixels = 14 : i64} : memref<?xui8>, memref<?xi8>
+  kernel.amx_store %m {rows = 2 : i64, columns = 2 : i64, pixels = 14 : i64} : memref<?xi32>
+  %t = kernel.tile_load %m[%c3] rows %c32 : memref<?xi32> -> vector<7x2x16xi32>
+  kernel.tile_for_each %t : vector<7x2x16xi32> {
+  ^bb0(%v: i32, %i: index, %j: index, %lane: index):
+    kernel.store %v, %y [%i, %lane] strides [32, 1] : i32, memref<?xi32>
+    kernel.yield
+  }
+  kernel.amx_end
+  kernel.return
+}
