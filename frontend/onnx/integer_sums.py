@@ -39,6 +39,9 @@ def _laid(net: Network, zero: Value | None, shape: list[Dim]) -> Value | None:
 def _product_of_matrices(
     net: Network, node: Node, a: Value, b: Value, a_zero: Value | None, b_zero: Value | None
 ) -> Value:
+    if b.array is None and _is_exact(a.dims[-1]):  # matrices of the run have fast kernels in float32 alone
+        factors = without_offset(net, a, a_zero), without_offset(net, b, b_zero)
+        return layers.cast(net, matrix_product(net, node, *factors), "int32")
     b, b_zero = signed(net, b, b_zero)
     total = matrix_product(net, node, a, b)
     if a_zero is not None:
@@ -50,6 +53,11 @@ def _product_of_matrices(
         sums = layers.reduce(net, "sum", layers.cast(net, a, "int32"), [a.rank - 1])
         total = layers.binary(net, "sub", total, layers.binary(net, "prod", sums, b_zero))
     return total
+
+
+def _is_exact(terms: Dim) -> bool:
+    """Whether float32 holds every sum of so many products of bytes."""
+    return isinstance(terms, int) and terms <= _EXACT_TERMS
 
 
 def signed(net: Network, b: Value, zero: Value | None) -> tuple[Value, Value | None]:
@@ -111,8 +119,7 @@ def _wide_convolution(
 ) -> Value:
     """As `integer_convolution`: in float32 where the sums are small enough to be exact in it, else in int32."""
     image, weights = without_offset(net, x, x_zero), without_offset(net, kernel, zero)
-    terms = product(kernel.dims[1:])
-    if not isinstance(terms, int) or terms > _EXACT_TERMS:
+    if not _is_exact(product(kernel.dims[1:])):
         image, weights = layers.cast(net, image, "int32"), layers.cast(net, weights, "int32")
     total = layers.cast(net, convolve(net, node, image, weights, None), "int32")
     if bias is None:

@@ -18,6 +18,7 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.plan.manifest import manifest_of, weight_keys
+from mlirt.dialects.quantization_notes import set_notes
 from mlirt.dialects.tensor_types import element_type, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
@@ -130,3 +131,15 @@ def test_memory_must_be_planned() -> None:
     module = lower(network_of([t("float32", "n", 8)], _network), context())
     with pytest.raises(CompileError, match="run plan-memory first"):
         manifest_of(module)
+
+
+def test_layers_say_what_became_of_their_quantisation() -> None:
+    module = _planned([t("float32", "n", 8)], _network)
+    set_notes(module, {"scale": "multiplies bytes", "scale + other": "is part of another launch", "total": "stays f32"})
+    notes = {layer["name"]: layer.get("quantization") for layer in _layers(module)}
+    assert notes == {"scale": ["scale: multiplies bytes"], "likely": None, "total": ["total: stays f32"]}
+
+
+def _layers(module: ModuleOp) -> list[dict[str, Any]]:
+    record: dict[str, Any] = manifest_of(module, "net")
+    return record["layers"]
