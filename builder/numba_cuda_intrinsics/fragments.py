@@ -152,6 +152,10 @@ def _elements(builder: Any, vector: Any, places: _Places) -> list[Any]:
             half for word in words for half in ptx(builder, "mov.b32 {$0, $1}, $2;", [I16] * 2, [word], pure=True)
         ]
         return [builder.bitcast(half, places.element) for half in halves]
+    if places.size == 1 and places.words > 1:
+        words = [builder.extract_element(vector, I32(k)) for k in range(places.words)]
+        bits = [builder.trunc(builder.lshr(word, I32(8 * k)), I8) for word in words for k in range(4)]
+        return [builder.bitcast(one, places.element) for one in bits]
     elements = builder.bitcast(vector, ir.VectorType(places.element, places.group))
     return [builder.extract_element(elements, I32(k)) for k in range(places.group)]
 
@@ -159,8 +163,12 @@ def _elements(builder: Any, vector: Any, places: _Places) -> list[Any]:
 def _words(builder: Any, values: Sequence[Any], places: _Places) -> Any:
     """Elements as what one access stores.
 
-    16-bit elements are put together by hand: LLVM would store them as such, in two accesses of 8 bytes.
+    Short elements become words by hand: LLVM would store them as such, in several accesses.
     """
+    if places.size == 1 and places.words > 1:
+        groups = [_vector(builder, places.element, values[first : first + 4]) for first in range(0, len(values), 4)]
+        words = [ptx(builder, "mov.b32 $0, $1;", [I32], [builder.bitcast(one, I32)], pure=True)[0] for one in groups]
+        return _vector(builder, I32, words)
     if places.size == 2 and places.words > 1:
         bits = [builder.bitcast(value, I16) for value in values]
         pairs = zip(bits[::2], bits[1::2], strict=True)
