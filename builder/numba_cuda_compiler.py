@@ -19,12 +19,23 @@ if TYPE_CHECKING:
     from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 
 OLDEST = "sm_80"
+_EARLY_START = "griddepcontrol."  # instructions that Hopper is the first to have
+_HOPPER = 90
 
 
 def compile_kernel(source: KernelSource, architectures: Sequence[str]) -> dict[str, Cubin]:
     """The machine code of one kernel by architecture; its symbol is the kernel's name."""
     text = ptx_text(source, source.architecture or min([OLDEST, *architectures], key=_version))
-    return {arch: link(text, arch, source.name) for arch in architectures}
+    return {arch: link(_for_architecture(text, arch), arch, source.name) for arch in architectures}
+
+
+def _for_architecture(text: str, architecture: str) -> str:
+    """PTX of an older architecture for one that has early starts, or without them."""
+    if _EARLY_START not in text:
+        return text
+    if _version(architecture) < _HOPPER:
+        return re.sub(rf"^\s*{re.escape(_EARLY_START)}.*\n", "", text, flags=re.MULTILINE)
+    return re.sub(r"^\.target .*$", f".target {architecture}", text, flags=re.MULTILINE)
 
 
 def ptx_text(source: KernelSource, architecture: str) -> str:

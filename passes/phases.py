@@ -202,6 +202,7 @@ PHASES = (
             Step(
                 "run-loops-in-one-block", "trips of small kernels need no launches, once their grids are known", "cuda"
             ),
+            Step("start-launches-early", "last, as every kernel that is left to do so waits in its first line", "cuda"),
         ),
         LOOPS,
     ),

@@ -29,6 +29,7 @@ from mlirt.runtime.shape_binding import Address, BoundArgument, BoundLaunch, Sha
 _WORD = 8
 # The first events of a session keep times, the last two order its stream and a caller's.
 _TIMES = 5
+_STARTS_EARLY = (9, 0)  # the first devices on which a launch may begin before the one before it has ended
 _ARCH = re.compile(r"^sm_(\d{2,3})([af]?)$")
 _CTYPES: dict[str, Callable[[Any], Any]] = {
     "ptr": ctypes.c_uint64,
@@ -65,6 +66,7 @@ class CudaDevice:
         self.driver.activate()
         self._modules: dict[str, Handle] = {}
         capability = self.driver.compute_capability()
+        self.starts_early = capability >= _STARTS_EARLY
         self.functions = [self._load(plan, kernel, capability) for kernel in self.manifest.kernels]
         self.setter = self._load_setter(plan, capability)
         """The kernel that sets a condition of a graph; None where the host decides."""
@@ -236,11 +238,11 @@ class CudaProgram:
 
     def _queued(self, launch: BoundLaunch, pointers: Any) -> Callable[..., None]:
         """What puts a launch on a stream; it does not know the program: a cycle would keep memory."""
-        kernel, driver = self._kernel(launch), self._driver
+        kernel, driver, starts_early = self._kernel(launch), self._driver, self._session.device.starts_early
         function = self._session.device.functions[self._manifest.launches[launch.index].kernel]
 
         def queue(stream: Handle, *, follows: bool) -> None:
-            kinds = follows and kernel.dependent_launch, kernel.cooperative
+            kinds = follows and starts_early and kernel.dependent_launch, kernel.cooperative
             driver.launch(function, launch.grid, kernel.block, kernel.shared_bytes, stream, pointers, *kinds)
 
         return queue

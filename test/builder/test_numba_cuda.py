@@ -9,7 +9,7 @@ from kernel_text import parse_kernel
 from lowered_network import parse_module
 
 from mlirt.builder import numba_cuda
-from mlirt.builder.numba_cuda import compile_kernels
+from mlirt.builder.numba_cuda import ARCHITECTURES, compile_kernels
 from mlirt.builder.numba_cuda_compiler import ptx_text
 from mlirt.codegen.numba_cuda.kernel_source import emit_kernel, sources_of
 from mlirt.codegen.numba_cuda.kernel_text import KernelSource
@@ -64,6 +64,14 @@ def test_kernels_of_warpgroups_become_cubins_of_one_architecture(choice: str) ->
     assert list(cubins) == ["sm_90a"]
     assert cubins["sm_90a"].spilled_bytes == 0
     assert compile_kernels(sources)[kernel] == cubins
+
+
+def test_early_starts_are_left_out_for_devices_without_them() -> None:
+    module, context = parse_module(SOFTMAX)
+    run_passes(module, context, "convert-fused-to-kernel{target=cuda},map-parallel-to-threads,start-launches-early")
+    ((name, source),) = sources_of(module).items()
+    assert "wait_dependency()" in source.text
+    assert set(compile_kernels({name: source})[name]) == set(ARCHITECTURES)
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -24,7 +24,7 @@ def engine_of(text: str, tactic: str = "") -> Engine:
     module, context = parse_module(text)
     chosen = f" tactic={tactic}" if tactic else ""
     steps = f"convert-fused-to-kernel{{target=cuda{chosen}}},map-parallel-to-threads"
-    steps += ",plan-memory,verify-memory-plan"
+    steps += ",start-launches-early,plan-memory,verify-memory-plan"
     run_passes(module, context, steps)
     manifest = manifest_of(module)
     manifest["target"] = {"kind": "cuda", "triple": "", "features": [], "vector_bits": 128, "arch": "sm_90a"}
