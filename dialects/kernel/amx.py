@@ -6,7 +6,7 @@ worker; the ops on them take effect in their order.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, i32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -194,4 +194,6 @@ class WorkerMemoryOp(IRDLOperation):
     assembly_format = "attr-dict `:` type($memory)"
 
     def __init__(self, element: Attribute, elements: int) -> None:
-        super().__init__(properties={"elements": _number(elements)}, result_types=[MemRefType(element, [-1])])
+        super().__init__(
+            properties={"elements": _number(elements)}, result_types=[MemRefType(element, [DYNAMIC_INDEX])]
+        )

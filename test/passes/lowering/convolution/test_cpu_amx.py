@@ -7,6 +7,7 @@ import pytest
 from compiled_plan import CompiledPlan
 from quantized_convolution import Case, Layer
 from xdsl.dialects.builtin import StringAttr
+from xdsl.parser import Parser
 
 from mlirt.builder.host import cpu_target
 from mlirt.dialects.fused.contraction import ConvolutionOp
@@ -51,6 +52,8 @@ def test_a_convolution_gives_what_it_means(name: str) -> None:
     layer = _lowered(CASES[name], "cpu_amx")
     assert any(isinstance(op, AmxDotAddOp) for op in layer.module.walk())
     assert features_of(layer.module) == AMX
+    text = str(layer.module)
+    assert str(Parser(layer.ctx, text).parse_module()) == text
     if not cpu_target().special >= AMX:
         pytest.skip("this processor has no matrix unit to run the kernel on")
     plan = CompiledPlan(layer.module, layer.ctx, 512, has_special=True)
