@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.symbolic import Dim
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
@@ -92,21 +92,32 @@ def integer_convolution(
     """
     x_zero, zero = _laid(net, x_zero, []), _laid(net, kernel_zero, [-1, *[1] * (kernel.rank - 1)])
     weights, rest = signed(net, kernel, zero)
+    groups, kernels = node.integer("group", 1), kernel.dims[0]
     known = 0 if x_zero is None else None if x_zero.array is None else int(x_zero.array)
-    if rest is not None or (known is None and not has_explicit_pads(node, x, kernel)):
+    fills = known is not None or has_explicit_pads(node, x, kernel)
+    if not fills or (rest is not None and groups not in (1, kernels)):
         return _wide_convolution(net, node, x, kernel, x_zero, zero, bias)
-    if x_zero is None or known is not None:
-        if known:
-            bias = _joined(net, _offset(net, weights, net.constant(np.array(known, np.int32))), bias)
-        return convolve(net, node, x, weights, bias, known or 0)
-    total = convolve(net, node, x, weights, bias, x_zero)
-    offset = _offset(net, weights, layers.cast(net, x_zero, "int32"))
+    padding = known if known is not None or x_zero is None else x_zero
+    if known:
+        bias = _joined(net, _offset(net, weights, rest, net.constant(np.array(known, np.int32))), bias)
+    total = convolve(net, node, x, weights, bias, padding or 0)
+    if rest is not None:
+        # Each kernel also takes its zero point from every cell of the window, whose sum all kernels of a group share.
+        ones = net.constant(np.ones([groups, *(int(str(dim)) for dim in kernel.dims[1:])], np.int8), "ones")
+        window = convolve(net, node, x, ones, None, padding or 0)
+        spread = layers.reshape(net, rest, rest.dims[:1] + rest.dims[2:]) if rest.rank else rest
+        total = layers.binary(net, "sub", total, layers.binary(net, "prod", window, spread))
+    if known is not None or x_zero is None:
+        return total
+    offset = _offset(net, weights, rest, layers.cast(net, x_zero, "int32"))
     return layers.binary(net, "sum", total, layers.reshape(net, offset, [*offset.dims, *[1] * (total.rank - 2)]))
 
 
-def _offset(net: Network, weights: Value, zero: Value) -> Value:
-    """What a zero point of the input subtracts from the sums of each kernel."""
-    sums = layers.reduce(net, "sum", layers.cast(net, weights, "int32"), list(range(1, weights.rank)), False)
+def _offset(net: Network, weights: Value, rest: Value | None, zero: Value) -> Value:
+    """What a zero point of the input subtracts from the sums of each kernel, whose weights are `weights` - `rest`."""
+    wide = layers.cast(net, weights, "int32")
+    wide = wide if rest is None else layers.binary(net, "sub", wide, rest)
+    sums = layers.reduce(net, "sum", wide, list(range(1, weights.rank)), False)
     return layers.unary(net, "neg", layers.binary(net, "prod", sums, zero))
 
 
@@ -117,11 +128,11 @@ def _joined(net: Network, offset: Value, bias: Value | None) -> Value:
 def _wide_convolution(
     net: Network, node: Node, x: Value, kernel: Value, x_zero: Value | None, zero: Value | None, bias: Value | None
 ) -> Value:
-    """As `integer_convolution`: in float32 where the sums are small enough to be exact in it, else in int32."""
-    image, weights = without_offset(net, x, x_zero), without_offset(net, kernel, zero)
-    if not _is_exact(product(kernel.dims[1:])):
-        image, weights = layers.cast(net, image, "int32"), layers.cast(net, weights, "int32")
-    total = layers.cast(net, convolve(net, node, image, weights, None), "int32")
+    """As `integer_convolution`, in int32: fast algorithms round sums of float32 numbers, also where these are whole."""
+    image, weights = (
+        layers.cast(net, without_offset(net, value, offset), "int32") for value, offset in ((x, x_zero), (kernel, zero))
+    )
+    total = convolve(net, node, image, weights, None)
     if bias is None:
         return total
     return layers.binary(net, "sum", total, layers.reshape(net, bias, [bias.dims[0], *[1] * (total.rank - 2)]))

@@ -98,6 +98,14 @@ def test_integer_convolution(kernel: str) -> None:
         check("ConvInteger", [x, weights, np.array(9, np.uint8)], constants, pads=[1, 0, 2, 1])
 
 
+@pytest.mark.parametrize(("groups", "channels", "kernels"), [(1, 24, 40), (8, 8, 8), (2, 8, 8)])
+def test_zero_points_that_leave_the_range_of_signed_bytes(groups: int, channels: int, kernels: int) -> None:
+    x, weights = bytes_of(1, channels, 9, 11), bytes_of(kernels, channels // groups, 3, 3)
+    zeros = [np.array(7, np.uint8), np.array(178, np.uint8)]
+    for constants in ((1, 3), (1, 2, 3)):
+        check("ConvInteger", [x, weights, *zeros], constants, pads=[1, 1, 0, 1], group=groups)
+
+
 def test_zero_points_of_the_run_keep_bytes() -> None:
     """As after DynamicQuantizeLinear, whose zero point only the run knows."""
     x, weights = bytes_of(1, 3, 6, 6), bytes_of(4, 3, 3, 3, dtype="int8")
