@@ -56,17 +56,17 @@ class StepNumbers:
             self.at[op] = max(self.at[op], first)
             self.loops.append(LoopSpan(first, len(self.launches) - 1, frozenset(op.walk())))
 
-    def lifetime(self, uses: Iterable[Operation]) -> tuple[int, int]:
+    def lifetime(self, uses: Iterable[Operation], *, is_returned: bool = False) -> tuple[int, int]:
         """The first and the last launch between which a buffer with these uses holds what somebody still reads.
 
-        What is used in a loop and outside of it lives through all trips of the loop.
+        What is used in a loop and outside of it, or returned, lives through all trips of the loop.
         """
         users = list(uses)
         steps = [self.at[user] for user in users]
         first, last = min(steps, default=0), max(steps, default=0)
         for loop in self.loops:
             within = [user in loop.inside for user in users]
-            if any(within) and not all(within):
+            if any(within) and (is_returned or not all(within)):
                 first, last = min(first, loop.first), max(last, loop.last)
         return first, last
 

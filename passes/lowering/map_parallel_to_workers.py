@@ -14,9 +14,10 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from mlirt.dialects.diagnostics import OperationError
-from mlirt.dialects.kernel.core import FuncOp, LoadOp, ParallelOp, ReduceOp, StoreOp, YieldOp, stride_values
+from mlirt.dialects.kernel.core import FuncOp, LoadOp, ParallelOp, ReduceOp, StoreOp, YieldOp
 from mlirt.errors import InvalidInputError
 from mlirt.passes.lowering.lane_choice import gathers
+from mlirt.passes.lowering.split_index import split_index
 
 # Iterations of the inner loop that a worker takes at once: few enough to balance, enough to make up for the start.
 _CHUNK = 512
@@ -164,7 +165,7 @@ def _rebase(rows: ParallelOp, outer: ParallelOp, axis: int, start: SSAValue) -> 
         user.operands[use.index] = whole
     for op in list(body.walk()):
         if isinstance(op, LoadOp | StoreOp) and index in op.indices:
-            _split_index(op, start, index)
+            split_index(op, start, index)
 
 
 def _whole_index(body: Block, start: SSAValue, index: BlockArgument) -> SSAValue:
@@ -173,29 +174,3 @@ def _whole_index(body: Block, start: SSAValue, index: BlockArgument) -> SSAValue
     assert first is not None
     body.insert_op_before(add, first)
     return add.result
-
-
-def _split_index(op: LoadOp | StoreOp, start: SSAValue, index: SSAValue) -> None:
-    """`[.., i]` -> `[.., start, i]` with the same stride."""
-    indices: list[SSAValue] = []
-    strides: list[SSAValue | int] = []
-    for own, stride in zip(op.indices, stride_values(op), strict=True):
-        if own is index:
-            indices.append(start)
-            strides.append(stride)
-        indices.append(own)
-        strides.append(stride)
-    made = (
-        LoadOp(op.buffer, indices, strides)
-        if isinstance(op, LoadOp)
-        else StoreOp(op.value, op.buffer, indices, strides)
-    )
-    made.location = op.location
-    block = op.parent
-    assert block is not None
-    block.insert_op_before(made, op)
-    for old, new in zip(op.results, made.results, strict=True):
-        new.name_hint = old.name_hint
-        old.replace_all_uses_with(new)
-    op.detach()
-    op.erase()

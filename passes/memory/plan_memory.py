@@ -58,7 +58,9 @@ def _plan(function: FuncOp) -> None:
             continue
         users = list(_users(op.buffer))
         returned = [user for user in users if isinstance(user, OutputOp)]
-        first, last = numbers.lifetime(user for user in users if not isinstance(user, OutputOp))
+        first, last = numbers.lifetime(
+            (user for user in users if not isinstance(user, OutputOp)), is_returned=bool(returned)
+        )
         op.first = IntegerAttr(first, i64)
         op.last = IntegerAttr(end if returned else last, i64)
         op.kind = BufferKindAttr(BufferKind.OUTPUT if _is_output(op, returned) else BufferKind.ARENA)

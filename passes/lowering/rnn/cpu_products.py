@@ -42,6 +42,7 @@ class Products:
     ) -> None:
         self.k, self.tile, self.weights, self.gates, self.sums, self.batch = k, tile, weights, gates, sums, batch
         self.weights.name_hint = "w"
+        self.chosen: SSAValue | None = None
         self.depth, self.whole = k.size(tile.units), k.size(tile.units // _UNROLLED * _UNROLLED)
         self.panels, self.panel_step = k.size(tile.panels), k.size(tile.units * self.vectors * tile.lanes)
         sizes = [self.depth, self.whole, self.panels, self.panel_step]
@@ -53,8 +54,12 @@ class Products:
         """Vectors of a row of a tile."""
         return self.tile.blocks * self.gates
 
-    def multiply(self, hidden: Scratch, first: SSAValue, rows: SSAValue) -> None:
-        """All sums for `rows` sequences from `first` on; a single one does not compute what others would need."""
+    def multiply(self, hidden: Scratch, first: SSAValue, rows: SSAValue, panel: SSAValue | None = None) -> None:
+        """The sums for `rows` sequences from `first` on, of one panel or of all.
+
+        A single sequence does not compute what others would need.
+        """
+        self.chosen = panel
         k, height = self.k, self.tile.rows
         start = hidden.at([first, k.constant(0)])
         start.name_hint = "x_at"
@@ -87,7 +92,10 @@ class Products:
             self._put(sums, first, number, rows)
             return []
 
-        k.loop(self.panels, [], panel)
+        if self.chosen is None:
+            k.loop(self.panels, [], panel)
+        else:
+            panel(self.chosen, [])
 
     def _sum(
         self,

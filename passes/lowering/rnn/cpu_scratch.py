@@ -19,9 +19,14 @@ if TYPE_CHECKING:
 _BYTES = 4
 
 
+def bytes_of(shape: Sequence[Dim]) -> Dim:
+    """The memory of a row-major array of float32."""
+    return product(shape) * _BYTES
+
+
 @dataclass(frozen=True)
 class Scratch:
-    """A row-major array of float32 that one kernel works in."""
+    """A row-major array of float32 that kernels work in."""
 
     k: KernelBuilder
     memory: SSAValue
@@ -29,7 +34,12 @@ class Scratch:
 
     @staticmethod
     def of(k: KernelBuilder, lowering: Lowering, shape: Sequence[Dim], name: str) -> Scratch:
-        memory = k.memory(lowering.placements.scratch(product(shape) * _BYTES), f32)
+        return Scratch.at_buffer(k, lowering.placements.scratch(bytes_of(shape)), shape, name)
+
+    @staticmethod
+    def at_buffer(k: KernelBuilder, buffer: SSAValue, shape: Sequence[Dim], name: str) -> Scratch:
+        """The view that one kernel has of memory that several kernels share."""
+        memory = k.memory(buffer, f32)
         memory.name_hint = name
         steps = [k.stride(product(shape[axis + 1 :])) for axis in range(len(shape))]
         for step in steps:

@@ -31,12 +31,12 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     recurrent = lowering.constant_array(op.recurrent)
     if recurrent is None or op.number_type != f32 or not (is_half(element) or isinstance(element, Float32Type)):
         return False
-    _Layer(op, lowering).write()
+    TiledLayer(op, lowering).write()
     return True
 
 
 @dataclass(frozen=True)
-class _Place:
+class Place:
     """A hidden unit of sequence `n` in a step: which element of the sequence, and whether the sequence goes so far."""
 
     n: SSAValue
@@ -45,7 +45,7 @@ class _Place:
     active: SSAValue | None
 
 
-class _Layer:
+class TiledLayer:
     """`parallel (groups of sequences) { for steps { for panels { sums }; [for blocks { reset }; sums]; cells } }`."""
 
     def __init__(self, op: RnnOp, lowering: Lowering) -> None:
@@ -132,7 +132,7 @@ class _Layer:
         if self.work is not None:
             work = self.work
 
-            def reset(place: _Place) -> None:
+            def reset(place: Place) -> None:
                 sums = [*self._sums(0, place), self.k.constant(0, f32)]
                 (inner,) = self._inline(op.reset, sums, place)
                 work.store(inner, [place.n, place.unit])
@@ -157,10 +157,10 @@ class _Layer:
 
         k.loop(rows, [], row)
 
-    def _cell(self, place: _Place) -> None:
+    def _cell(self, place: Place) -> None:
         op, k = self.op, self.k
         n, unit, active = place.n, place.unit, place.active
-        sums = [one for part in range(len(self.products)) for one in self._sums(part, place)]
+        sums = [one for part in range(len(self.gates)) for one in self._sums(part, place)]
         new = self._inline(op.cell, sums, place)
         out = new[0]
         if active is not None:
@@ -183,13 +183,13 @@ class _Layer:
         back = k.sub(k.sub(end, 1), step)
         return (back if active is None else k.select(active, back, step)), active
 
-    def _sums(self, part: int, place: _Place) -> list[SSAValue]:
+    def _sums(self, part: int, place: Place) -> list[SSAValue]:
         """The sums of the gates of one of the products for a hidden unit, on top of the bias."""
-        op, k, products = self.op, self.k, self.products[part]
+        op, k = self.op, self.k
         before = sum(self.gates[:part])
         found: list[SSAValue] = []
         for gate in range(self.gates[part]):
-            total = products.sums.load([place.n, k.constant(gate), place.unit])
+            total = self._sum(part, gate, place)
             if op.scale is not None and self.step_sizes is not None:
                 scale = self._load(op.scale, [k.constant(gate), place.unit])
                 total = k.scalars(f32).mul(total, k.scalars(f32).mul(self.step_sizes.load([place.n]), scale))
@@ -199,7 +199,10 @@ class _Layer:
             found.append(total)
         return found
 
-    def _inline(self, region: Region, sums: Sequence[SSAValue], place: _Place) -> list[SSAValue]:
+    def _sum(self, part: int, gate: int, place: Place) -> SSAValue:
+        return self.products[part].sums.load([place.n, self.k.constant(gate), place.unit])
+
+    def _inline(self, region: Region, sums: Sequence[SSAValue], place: Place) -> list[SSAValue]:
         op, k = self.op, self.k
         n, unit, time = place.n, place.unit, place.time
         x = [self._load(op.input, [time, n, k.constant(gate), unit]) for gate in range(op.gates)]
@@ -220,14 +223,14 @@ class _Layer:
 
         self.k.loop(rows, [], row)
 
-    def _cells(self, step: SSAValue, first: SSAValue, rows: SSAValue, body: Callable[[_Place], None]) -> None:
+    def _cells(self, step: SSAValue, first: SSAValue, rows: SSAValue, body: Callable[[Place], None]) -> None:
         """`body` for all hidden units of some sequences in a step."""
 
         def row(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
             n = self.k.add(first, number)
             n.name_hint = "n"
             time, active = self._time(step, n)
-            self._lanes(lambda unit: body(_Place(n, unit, time, active)))
+            self._lanes(lambda unit: body(Place(n, unit, time, active)))
             return []
 
         self.k.loop(rows, [], row)

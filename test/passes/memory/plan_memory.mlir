@@ -31,3 +31,21 @@ func.func @main(%x: tensor<16xf32>) -> (tensor<16xf32>, tensor<8xf32>, tensor<16
   %w = plan.output %c : !plan.memory -> tensor<16xf32>
   func.return %y, %z, %w : tensor<16xf32>, tensor<8xf32>, tensor<16xf32>
 }
+
+// What a loop writes piece by piece, and nobody but the caller reads, lives through all of its trips.
+// CHECK-LABEL: func.func @in_a_loop
+func.func @in_a_loop(%x: tensor<16xf32>, %more: tensor<i1>) -> tensor<16xf32> {
+  %in = plan.input %x : tensor<16xf32> -> !plan.memory
+  %c = plan.input %more : tensor<i1> -> !plan.memory
+  // CHECK: %y = plan.buffer {bytes = #plan.expression<"64">, kind = #plan<buffer_kind output>, first = 0 : i64, last = 1 : i64} : !plan.memory
+  %y = plan.buffer {bytes = #plan.expression<"64">} : !plan.memory
+  // CHECK: %t = plan.buffer {bytes = #plan.expression<"64">, first = 0 : i64, last = 1 : i64} : !plan.memory
+  %t = plan.buffer {bytes = #plan.expression<"64">} : !plan.memory
+  plan.while %c : !plan.memory {
+  } do {
+    plan.launch %in, %t {kernel = @copy, args = [#plan.pointer<0, "0">, #plan.pointer<1, "0">, #plan.expression<"16">]} : !plan.memory, !plan.memory
+    plan.launch %t, %y {kernel = @copy, args = [#plan.pointer<0, "0">, #plan.pointer<1, "0">, #plan.expression<"16">]} : !plan.memory, !plan.memory
+  }
+  %z = plan.output %y : !plan.memory -> tensor<16xf32>
+  func.return %z : tensor<16xf32>
+}
