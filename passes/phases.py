@@ -91,6 +91,7 @@ PHASES = (
         (
             Step("use-rational-activations", "what is rounded behind them must not depend on the target"),
             Step("propagate-quantization", "layers that only move or compare numbers do so with the integers"),
+            Step("fold-constants", "integers of weights move when the engine is built"),
             Step("cse", "what several layers quantised alike is quantised once"),
             Step("remove-redundant-scales", "conversions that now meet cancel"),
             Step("quantize-lone-weights", "layers between bytes can be layers of bytes once their weights are"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from converted_layer import Array, NetworkBuilder, compare
+from converted_layer import Array, NetworkBuilder, compare, run_passes
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
@@ -29,6 +29,7 @@ from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
 from mlirt.dialects.trt.reduce import ReduceKind, ReduceOp
 from mlirt.dialects.trt.scale import ScaleMode, ScaleOp
+from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.passes.phases import phase_names, pipeline_for
 
 LAUNCHES = (FusedConvolutionOp, MatmulOp, PointwiseOp, ReductionOp, WindowOp)
@@ -156,6 +157,17 @@ def test_one_scale_per_column_10_6(operation: MatrixOperation, axis: int) -> Non
     assert launches(compiled(build)) == ["pointwise f32 > ui8", "matmul ui8 > i8"]
 
 
+def test_weights_that_are_transposed_behind_their_scale_10_6() -> None:
+    def build(net: Net) -> Sequence[SSAValue]:
+        scales = net.constant(np.array([0.5, 0.25, 2.0, 1.0], np.float32) / 64)
+        (stored,) = net.layer(DequantizeOp, [net.constant(net.integers(4, 5)), scales], axis=0)
+        (weights,) = net.layer(ShuffleOp, [stored], first_transpose=[1, 0])
+        x = net.rounded(net.input(net.rng.standard_normal((3, 5)).astype(np.float32)))
+        return [net.quantized(net.layer(MatrixMultiplyOp, [x, weights])[0])]
+
+    assert launches(compiled(build)) == ["pointwise f32 > ui8", "matmul ui8 > i8"]
+
+
 def residual(net: Net, other: SSAValue) -> SSAValue:
     """Rectified sum of a convolution and another tensor, quantised."""
     total = net.sum(net.convolution(net.rounded(net.image())), other)
@@ -226,6 +238,23 @@ def test_zero_points_10_15(dtype: type[Any], zero: int) -> None:
         "pointwise f32 > ui8",
         f"convolution ui8 > {'i8' if dtype is np.int8 else 'ui8'}",
     ]
+
+
+def test_the_integers_are_those_of_the_definition_9_26() -> None:
+    """sat(round(relu(sum of products * s_x s_w / s_y + bias / s_y))), in NumPy's integers."""
+    net = Net()
+    x = net.integers(1, 4, 6, 6)
+    kernel, bias = net.integers(3, 4, 1, 1), net.rng.integers(-9000, 9000, 3).astype(np.int32)
+    steps = (0.25, 0.0625, 0.75)
+    total = np.einsum("nchw,kc->nkhw", x.astype(np.int64), kernel[:, :, 0, 0].astype(np.int64)) + bias[:, None, None]
+    factor = np.float32(np.float32(steps[0] * steps[1]) / np.float32(steps[2]))
+    expected = np.clip(np.rint(np.maximum(total.astype(np.float32) * factor, 0)), -128, 127).astype(np.int8)
+    weights = net.dequantized(net.constant(kernel), steps[1])
+    units = net.dequantized(net.constant(bias), steps[0] * steps[1], 0, np.int32)
+    (made,) = net.layer(ConvolutionOp, [net.dequantized(net.input(x), steps[0]), weights, units])
+    module = net.module([net.quantized(net.relu(made), steps[2])])
+    run_passes(module, net.ctx, "fuse-quantized-convolution,dce")
+    np.testing.assert_array_equal(net.run(module)[0], expected)
 
 
 def test_ties_go_to_the_even_number_10_17() -> None:
