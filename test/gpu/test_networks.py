@@ -29,6 +29,17 @@ def test_a_network_is_right_and_deterministic(precision: str, tolerance: float) 
     assert all(engine.run({"x": image(1)})["y"].tobytes() == found.tobytes() for _ in range(100))
 
 
+@pytest.mark.parametrize(("precision", "tolerance"), [("int8", 1e-5), ("int8+fp16", 2e-2)])
+def test_bytes_are_those_of_the_reference(precision: str, tolerance: float) -> None:
+    ranges = mlirt.calibrate(network(), [{"x": image(1)}])
+    reference = mlirt.compile(network(), target="reference", precision="int8", calibration=ranges)
+    engine = mlirt.compile(network(), target="cuda", precision=precision, calibration=ranges)
+    want = reference.run({"x": image(1)})["y"]
+    found = engine.run({"x": image(1)})["y"]
+    np.testing.assert_allclose(found.astype(np.float32), want, atol=tolerance)
+    assert all(engine.run({"x": image(1)})["y"].tobytes() == found.tobytes() for _ in range(20))
+
+
 def test_a_saved_plan_gives_the_same_bits(tmp_path: Path) -> None:
     engine = mlirt.compile(network(), target="cuda")
     engine.save(tmp_path / "small.plan")
