@@ -73,7 +73,7 @@ class DeviceHistograms:
         return self._results.address
 
     def _launch(self, name: str, blocks: int, *values: float) -> None:
-        kinds = [ctypes.c_uint64 if kind.endswith("*") else _CTYPES[kind] for kind in _ARGUMENTS[name]]
+        kinds: list[Any] = [ctypes.c_uint64 if kind.endswith("*") else _CTYPES[kind] for kind in _ARGUMENTS[name]]
         held = [kind(value) for kind, value in zip(kinds, values, strict=True)]
         pointers = (ctypes.c_void_p * len(held))(*[ctypes.addressof(value) for value in held])
         size = (blocks, 1, 1), (_THREADS, 1, 1)

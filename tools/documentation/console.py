@@ -17,12 +17,13 @@ _LIMIT = 300
 
 @dataclass(frozen=True)
 class Console:
-    """A shell in `folder`, where `small.onnx` lies; `root` is the repository."""
+    """A shell in `folder`, where `small.onnx` lies and `examples` are; `root` is the repository."""
 
     folder: Path
     root: Path
 
     def __post_init__(self) -> None:
+        (self.folder / "examples").symlink_to(self.root / "examples")
         script = self.root / "examples" / "small_network.py"
         self._run([sys.executable, str(script), "small.onnx"])
 

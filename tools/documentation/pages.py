@@ -31,6 +31,7 @@ LIVING = (
     "docs/tools.md",
     "docs/errors.md",
     "docs/control-flow.md",
+    "docs/int8.md",
     "docs/network-api.md",
 )
 

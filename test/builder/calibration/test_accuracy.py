@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx_models import Array
-from trained_digits import Digits, small_digits, trained
+from train_digits import Digits, small_digits, trained
 
 import mlirt
 from mlirt.runtime.engine import EngineLike
