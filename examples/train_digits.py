@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -34,7 +34,7 @@ def small_digits() -> Digits:
     """Scikit-learn's 1,797 digits of 8 x 8 pixels, every other one for testing."""
     from sklearn.datasets import load_digits  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
-    loaded: Any = load_digits()
+    loaded = cast("Any", load_digits())
     return split(loaded.images.astype(np.float32)[:, np.newaxis] / np.float32(16), loaded.target)
 
 
