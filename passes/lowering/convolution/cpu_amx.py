@@ -17,7 +17,7 @@ from mlirt.dialects.kernel.amx import (
     WorkerMemoryOp,
 )
 from mlirt.dialects.kernel.features import need_features
-from mlirt.dialects.kernel.tile import TileLoadOp
+from mlirt.dialects.kernel.tile import PrefetchOp, TileLoadOp
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.lowering.convolution.cpu_amx_choice import MatrixTile, choose_matrix_tile, piece_of, taps_at_once
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of, is_flat
@@ -129,6 +129,7 @@ class AmxKernel(ConvolutionKernel):
     def tile(self, place: Place, pixel: SSAValue, rows: SSAValue | None) -> None:
         k, tile = self.k, self.tile_shape
         at = self.window_start(place, pixel)
+        self.ahead = self.ahead_of(place, pixel, self.depth // self.geometry.word * tile.columns)
         k.insert(AmxClearOp(tile.rows * tile.columns))
         self._add_products(at)
         k.insert(AmxStoreOp(self.memory, tile.rows, tile.columns, tile.pixels))
@@ -152,6 +153,8 @@ class AmxKernel(ConvolutionKernel):
         def add(start: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
             (w_at,) = state
             step = self.pixel_step()
+            for ahead in self.ahead:
+                k.insert(PrefetchOp(self.weights, k.add(w_at, ahead)))
             k.insert(AmxDotAddOp(self.input, start, step, self.weights, w_at, tile.rows, tile.columns, tile.pixels))
             return [k.add(w_at, line)]
 

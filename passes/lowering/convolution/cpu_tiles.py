@@ -122,19 +122,19 @@ class ConvolutionKernel(TileRows):
     def tile(self, place: Place, pixel: SSAValue, rows: SSAValue | None) -> None:
         code, k, g = self.code, self.k, self.geometry
         at = self.window_start(place, pixel)
-        self.ahead = self._ahead(place, pixel)
+        lines = min(g.depth // g.word, _UNROLLED) * self.shape.blocks
+        self.ahead = [] if g.depth == 1 or g.is_depthwise else self.ahead_of(place, pixel, lines)
         zero = k.constant(0, i32) if g.word > 1 and not g.is_depthwise else k.constant(0.0, f32)
         fill = TileFillOp(zero, self.shape.pixels, self.shape.blocks, g.lanes)
         sums = self._sum(code.named(k.value(fill), "sums"), at, rows)
         block, valid = self.blocks_out(place.panel)
         code.finish(sums, self.spans(place, block, pixel), rows, valid)
 
-    def _ahead(self, place: Place, pixel: SSAValue) -> list[SSAValue]:
-        """How far ahead the weights lie that a tile asks for in each step: its part of the next panel's lines."""
+    def ahead_of(self, place: Place, pixel: SSAValue, lines: int) -> list[SSAValue]:
+        """How far ahead the weights lie that a tile asks for in each step: its part of the next panel's lines, of which
+        a step reads `lines`.
+        """
         code, k, lanes = self.code, self.k, self.geometry.lanes * self.geometry.word
-        if self.geometry.depth == 1 or self.geometry.is_depthwise:
-            return []
-        lines = min(self.geometry.depth // self.geometry.word, _UNROLLED) * self.shape.blocks
         each = lines_for_each(lines, self._tiles_of_panel())
         number = k.add(place.row, k.div(pixel, self.shape.pixels))
         line = k.mul(k.rem(number, -(-lines // each)), lanes * each)
