@@ -14,6 +14,7 @@ from mlirt.frontend.network.layers_move import MoveMethods
 from mlirt.frontend.network.layers_pointwise import PointwiseMethods
 from mlirt.frontend.network.layers_product import ProductMethods
 from mlirt.frontend.network.layers_quantize import QuantizeMethods
+from mlirt.frontend.network.layers_recurrent import RecurrentMethods
 from mlirt.frontend.network.layers_reduce import ReduceMethods
 from mlirt.frontend.network.layers_rest import RestMethods
 from mlirt.frontend.network.layers_sample import SampleMethods
@@ -40,6 +41,7 @@ class INetworkDefinition(
     QuantizeMethods,
     SampleMethods,
     SourceMethods,
+    RecurrentMethods,
     RestMethods,
     SuppressMethods,
     LoopMethods,

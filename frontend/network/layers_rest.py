@@ -82,10 +82,6 @@ class RestMethods(Methods):
     def add_assertion(self, condition: ITensor, message: str) -> IAssertionLayer:
         return self.graph.add(IAssertionLayer, [condition], outputs=0, settings={"message": message})
 
-    def add_rnn_v2(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Not supported; loops and ONNX models with LSTM, GRU or RNN are."""
-        raise UnsupportedError("add_rnn_v2: use a loop, or an ONNX model with LSTM, GRU or RNN")
-
     def add_plugin_v2(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Not supported."""
         raise UnsupportedError("add_plugin_v2: plugins are not supported; express the layer by others")

@@ -60,17 +60,15 @@ class ConvertConditionalsToScfPass(ModulePass):
 
 def _convert_block(block: Block) -> None:
     conditionals = list(Boundaries.of(block).conditionals.values())
-    for parts in sorted(conditionals, key=lambda one: -_depth(one, block)):
+    for parts in sorted(conditionals, key=lambda one: -_depth(one)):
         _convert(parts, block)
     if conditionals:
         sort_block(block)
 
 
-def _depth(parts: ConditionalParts, block: Block) -> int:
-    names = {parts.name + side for side in (THEN, ELSE)}
-    return max(
-        (path.index(scope) for op in block.ops for path in [path_of(op)] for scope in path if scope in names), default=0
-    )
+def _depth(parts: ConditionalParts) -> int:
+    """How many scopes are around a conditional; its borders know, as nothing else may be in it."""
+    return max(len(path_of(op)) for op in parts.all())
 
 
 def _convert(parts: ConditionalParts, block: Block) -> None:

@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.trt.boundary import symbol_of
-from mlirt.dialects.trt.conditional import IfInputOp, IfOutputOp
+from mlirt.dialects.trt.conditional import ConditionOp, IfInputOp, IfOutputOp
 from mlirt.dialects.trt.loop import IteratorOp, LoopOutputOp, RecurrenceNextOp, RecurrenceOp, TripLimitKind, TripLimitOp
 from mlirt.errors import InvalidModelError
 from mlirt.passes.control_flow.boundaries import Boundaries, ConditionalParts
@@ -32,22 +32,44 @@ class Nesting:
         self.boundaries = Boundaries.of(block)
         self._open: dict[SSAValue, _Scopes] = {}
         self._inside: dict[Operation, _Scopes] = {}
-        for op in self.ops:
-            self._visit(op)
+        self._borders: dict[str, Sequence[Operation]] = {
+            name: parts.all() for name, parts in (*self.boundaries.loops.items(), *self.boundaries.conditionals.items())
+        }
+        self._visit_all()
         self._around = self._enclosing()
         self._sides = {name: self._side_of_ops(parts) for name, parts in self.boundaries.conditionals.items()}
         self._check_results()
 
     def path(self, op: Operation) -> tuple[str, ...]:
         """The scopes around an op, the outermost first."""
-        scopes = self._closure(self._inside[op])
+        scopes = self._closure(self._inside[op] | self._around_border(op))
         for name in sorted(self.boundaries.conditionals):
             if name not in scopes and op in self._sides[name] and not self._is_border(op, name):
                 scopes |= {name} | self._around[name]
         ordered = sorted(scopes, key=lambda name: (len(self._around[name]), name))
         return tuple(self._with_side(name, op) for name in ordered)
 
+    def _around_border(self, op: Operation) -> _Scopes:
+        """The scopes around the conditional that an op is a border of, though the op itself may depend on none."""
+        if isinstance(op, ConditionOp | IfInputOp | IfOutputOp):
+            return self._around[symbol_of(op.conditional)]
+        return _NONE
+
     # What an op depends on.
+
+    def _visit_all(self) -> None:
+        """An output is where all borders of its loop or conditional are, which may be known only after it."""
+        self._needed: dict[str, _Scopes] = dict.fromkeys(self._borders, _NONE)
+        while True:
+            for op in self.ops:
+                self._visit(op)
+            needed = {
+                name: _NONE.union(*(self._inside[op] for op in borders)) - {name}
+                for name, borders in self._borders.items()
+            }
+            if needed == self._needed:
+                return
+            self._needed = needed
 
     def _visit(self, op: Operation) -> None:
         inside = _NONE.union(*(self._open.get(value, _NONE) for value in op.operands))
@@ -58,9 +80,9 @@ class Nesting:
         elif isinstance(op, TripLimitOp) and op.kind.data is TripLimitKind.WHILE:
             inside |= {symbol_of(op.loop)}
         elif isinstance(op, LoopOutputOp):
-            inside -= {symbol_of(op.loop)}
+            inside = (inside | self._needed[symbol_of(op.loop)]) - {symbol_of(op.loop)}
         elif isinstance(op, IfOutputOp):
-            inside -= {symbol_of(op.conditional)}
+            inside = (inside | self._needed[symbol_of(op.conditional)]) - {symbol_of(op.conditional)}
         self._inside[op] = inside
         entered = {symbol_of(op.conditional)} if isinstance(op, IfInputOp) else set[str]()
         for result in op.results:
@@ -70,16 +92,12 @@ class Nesting:
 
     def _enclosing(self) -> dict[str, _Scopes]:
         """For each loop and conditional those around it; raises where they are not cleanly nested."""
-        direct: dict[str, _Scopes] = {}
-        borders = {name: parts.all() for name, parts in self.boundaries.loops.items()}
-        borders |= {name: parts.all() for name, parts in self.boundaries.conditionals.items()}
-        for name, ops in borders.items():
-            direct[name] = _NONE.union(*(self._inside[op] for op in ops)) - {name}
+        direct = self._needed
         around = {name: _reachable(name, direct) for name in direct}
         for name, outer in around.items():
             if name in outer:
                 others = sorted(one for one in outer if name in around[one] and one != name)
-                guilty = self._meeting(name, others[0]) if others else borders[name][0]
+                guilty = self._meeting(name, others[0]) if others else self._borders[name][0]
                 raise InvalidModelError(
                     f"layer {name_of(guilty)}: @{name} and @{others[0] if others else name} are not nested: each uses "
                     "what is inside of the other; pass values on through their outputs"
@@ -158,6 +176,10 @@ class Nesting:
         sides = self._sides[name]
         if op in sides:
             return sides[op]
+        if isinstance(op, ConditionOp | IfInputOp):
+            for output in self.boundaries.conditionals[symbol_of(op.conditional)].outputs:
+                if output in sides:
+                    return sides[output]
         for other in self.ops:  # a back edge or limit is where the rest of its loop is
             if other in sides and self._inside[op] & (self._inside[other] | set(self._own_scope(other))) - {name}:
                 return sides[other]

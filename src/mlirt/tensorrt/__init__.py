@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     )
     from mlirt.frontend.network.layers_product import IEinsumLayer, IFullyConnectedLayer, IMatrixMultiplyLayer
     from mlirt.frontend.network.layers_quantize import IDequantizeLayer, IQuantizeLayer
+    from mlirt.frontend.network.layers_recurrent import IRNNv2Layer
     from mlirt.frontend.network.layers_reduce import ILRNLayer, IReduceLayer, ISoftMaxLayer, ITopKLayer
     from mlirt.frontend.network.layers_rest import IAssertionLayer, IRaggedSoftMaxLayer
     from mlirt.frontend.network.layers_sample import IGridSampleLayer, IResizeLayer
@@ -149,6 +150,7 @@ _HOMES = {
     ),
     "mlirt.frontend.network.layers_product": "IEinsumLayer IFullyConnectedLayer IMatrixMultiplyLayer",
     "mlirt.frontend.network.layers_quantize": "IDequantizeLayer IQuantizeLayer",
+    "mlirt.frontend.network.layers_recurrent": "IRNNv2Layer",
     "mlirt.frontend.network.layers_reduce": "ILRNLayer IReduceLayer ISoftMaxLayer ITopKLayer",
     "mlirt.frontend.network.layers_rest": "IAssertionLayer IRaggedSoftMaxLayer",
     "mlirt.frontend.network.layers_sample": "IGridSampleLayer IResizeLayer",
@@ -265,6 +267,7 @@ __all__ = [
     "IPoolingLayer",
     "IProfiler",
     "IQuantizeLayer",
+    "IRNNv2Layer",
     "IRaggedSoftMaxLayer",
     "IRecurrenceLayer",
     "IReduceLayer",

@@ -65,8 +65,8 @@ def formats_on_cuda(network: trt.INetworkDefinition, *flags: trt.BuilderFlag) ->
     return found
 
 
-def test_flags_permit() -> None:
-    """Row 4.1."""
+def test_flags_permit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows 4.1, 4.10."""
     expected = {(): "fp32", (FP16,): "fp16", (INT8,): "int8", (INT8, FP16): "int8+fp16"}
     for flags, name in expected.items():
         assert precision_of(config_with(*flags)[0], "cpu") == name
@@ -74,6 +74,8 @@ def test_flags_permit() -> None:
     config, _ = config_with()
     config.clear_flag(trt.BuilderFlag.TF32)
     assert precision_of(config, "cuda") == "fp32"
+    monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "0")
+    assert precision_of(config_with()[0], "cuda") == "fp32"
 
 
 @pytest.mark.parametrize("flag", [OBEY, PREFER])
@@ -189,7 +191,7 @@ def integer_layers(network: trt.INetworkDefinition, *flags: trt.BuilderFlag) -> 
 
 
 def test_ranges_of_tensors_make_bytes() -> None:
-    """Row 9.20."""
+    """Rows 4.8, 9.20: the last convolution reads bytes and gives float32."""
     assert integer_layers(two_convolutions()) == {"conv1", "conv2"}
 
 

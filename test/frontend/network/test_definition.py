@@ -209,7 +209,7 @@ def test_names_of_weights() -> None:
     assert '#trt.weights<"conv.filter"' in str(network_module(network, RtContext()))
 
 
-@pytest.mark.parametrize("method", ["add_rnn_v2", "add_plugin_v2", "serialize"])
+@pytest.mark.parametrize("method", ["add_plugin_v2", "serialize"])
 def test_what_is_not_there_is_refused(method: str) -> None:
     """Row 2.18 among others."""
     with pytest.raises(UnsupportedError):

@@ -34,3 +34,41 @@ func.func @unequal(%x: tensor<4xf32>, %c: tensor<i1>) -> tensor<?xf32> {
   %y = trt.if_output %t, %a {conditional = @choice} : (tensor<8xf32>, tensor<4xf32>) -> tensor<?xf32>
   func.return %y : tensor<?xf32>
 }
+
+// -----
+
+// A condition that nothing inside of the loop changes.
+// CHECK-LABEL: func.func @condition_from_outside
+// CHECK: scf.for
+// CHECK: [[C:%.*]] = tensor.extract %c[] : tensor<i1>
+// CHECK: scf.if [[C]]
+func.func @condition_from_outside(%x: tensor<4xf32>, %c: tensor<i1>, %n: tensor<i32>) -> tensor<4xf32> {
+  trt.trip_limit count %n {loop = @steps} : tensor<i32>
+  %r = trt.recurrence %x {loop = @steps} : (tensor<4xf32>) -> tensor<4xf32>
+  trt.condition %c {conditional = @choice} : tensor<i1>
+  %a = trt.if_input %r {conditional = @choice} : (tensor<4xf32>) -> tensor<4xf32>
+  %b = trt.if_input %x {conditional = @choice} : (tensor<4xf32>) -> tensor<4xf32>
+  %t = trt.elementwise sum %a, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %s = trt.if_output %t, %r {conditional = @choice} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  trt.recurrence_next %r, %s : tensor<4xf32>, tensor<4xf32>
+  %y = trt.loop_output last_value %r {loop = @steps} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+// A conditional without anything in it, on the second side of another one.
+// CHECK-LABEL: func.func @nothing_in_it
+// CHECK: scf.if
+// CHECK: } else {
+// CHECK: scf.if
+// CHECK: scf.yield %x : tensor<4xf32>
+// CHECK: scf.yield %z : tensor<4xf32>
+func.func @nothing_in_it(%x: tensor<4xf32>, %z: tensor<4xf32>, %c: tensor<i1>, %d: tensor<i1>) -> tensor<4xf32> {
+  trt.condition %c {conditional = @outer} : tensor<i1>
+  %a = trt.if_input %x {conditional = @outer} : (tensor<4xf32>) -> tensor<4xf32>
+  trt.condition %d {conditional = @inner} : tensor<i1>
+  %s = trt.if_output %a, %z {conditional = @inner} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %y = trt.if_output %z, %s {conditional = @outer} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}

@@ -40,7 +40,9 @@ func.func @lazy_and_eager(%x: tensor<4xf32>, %c: tensor<i1>) -> tensor<4xf32> {
 
 // -----
 
+// The borders of a conditional are where the conditional is, also a condition that nothing inside changes.
 // CHECK-LABEL: func.func @if_in_loop
+// CHECK: trt.condition %c {trt.nesting = ["steps"], conditional = @choice}
 // CHECK: %t = trt.unary neg %a {trt.nesting = ["steps", "choice.else"]}
 // CHECK: %s = trt.if_output %r, %t {trt.nesting = ["steps"], conditional = @choice}
 func.func @if_in_loop(%x: tensor<4xf32>, %c: tensor<i1>, %n: tensor<i32>) -> tensor<4xf32> {
