@@ -57,6 +57,11 @@ class CpuDevice:
         pool: WorkerPool = shared_pool(self._code, self._main_section, self.threads)
         return pool.run(table, rows, self._spin_seconds)
 
+    @property
+    def decides(self) -> bool:
+        """Branches and loops are rows of the table, which the workers follow."""
+        return True
+
     def session(self) -> "CpuSession":
         """A new context's memory."""
         return CpuSession(self)

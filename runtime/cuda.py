@@ -122,6 +122,11 @@ class CudaDevice:
         self.driver.free_stream(stream)
         return block, {i: block.address + offset for i, _, offset in places}
 
+    @property
+    def decides(self) -> bool:
+        """Whether branches and loops without checks are nodes of graphs."""
+        return self.setter is not None
+
     def session(self, stream: Handle | None = None) -> "CudaSession":
         """A new context's memory, working on `stream` or on a stream of its own."""
         return CudaSession(self, stream)

@@ -98,6 +98,11 @@ class Session(Protocol):
 class Device(Protocol):
     """Code and weights of one plan, ready on one device."""
 
+    @property
+    def decides(self) -> bool:
+        """Whether the device goes through branches and loops without the host."""
+        ...
+
     def session(self) -> Session:
         """A new context's memory."""
         ...

@@ -9,6 +9,7 @@ import numpy as np
 
 from mlirt.runtime.atomic_file import Bytes
 from mlirt.runtime.context import ExecutionContext
+from mlirt.runtime.decisions import Decision, decisions
 from mlirt.runtime.device import Device
 from mlirt.runtime.expressions import to_text
 from mlirt.runtime.manifest import Tensor
@@ -80,6 +81,11 @@ class Engine:
     def layers(self) -> tuple[Mapping[str, object], ...]:
         """What the builder made of the network, one record per layer (name, family, inputs, outputs, kernel)."""
         return self.plan.manifest.layers
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """Each branch and loop of the network, and whether the device or the host decides about it."""
+        return decisions(self.plan.manifest, on_device=self._device.decides)
 
     def create_execution_context(self) -> ExecutionContext:
         """A context with memory of its own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from mlirt.errors import InvalidInputError
@@ -38,14 +39,17 @@ class EngineInspector:
         return json.dumps(layer) if format is LayerInformationFormat.JSON else _oneline(layer)
 
     def get_engine_information(self, format: LayerInformationFormat) -> str:
-        """All layers, and in JSON the inputs and outputs."""
+        """All layers, and in JSON the inputs and outputs, and who decides about branches and loops."""
         verbosity = self._engine.profiling_verbosity
         count = 0 if verbosity is ProfilingVerbosity.NONE else self._engine.num_layers
         layers = [self._layer(index) for index in range(count)]
         if format is LayerInformationFormat.ONELINE:
             return "\n".join(map(_oneline, layers))
         bindings = [] if verbosity is ProfilingVerbosity.NONE else self._engine.tensor_names
-        return json.dumps({"Layers": layers, "Bindings": bindings})
+        found = {"Layers": layers, "Bindings": bindings}
+        if verbosity is not ProfilingVerbosity.NONE and self._engine.engine.decisions:
+            found["Decisions"] = [asdict(decision) for decision in self._engine.engine.decisions]
+        return json.dumps(found)
 
     def _layer(self, index: int) -> object:
         record = self._engine.engine.layers[index]
