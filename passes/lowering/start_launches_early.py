@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.builder import Builder, InsertPoint
+from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
 
 from mlirt.dialects.kernel.cluster import LaunchDependentsOp, WaitDependencyOp
 from mlirt.dialects.kernel.core import FuncOp

@@ -31,6 +31,7 @@ from mlirt.passes.lowering.warpgroups.row_epilogue import (
     is_pointwise,
     large_extras,
     result_width,
+    scalar_operations,
 )
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory, MatrixSource, Source, WindowShape, WindowSource
 
@@ -89,6 +90,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
         _steps(weights, kind),
         may_split=True,
         extras=large_extras(op, op.extras),
+        operations=scalar_operations(op),
         width=result_width(op),
         line=kind.line,
     )

@@ -41,6 +41,7 @@ from mlirt.passes.lowering.warpgroups.row_epilogue import (
     is_pointwise,
     large_extras,
     result_width,
+    scalar_operations,
 )
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory, WindowShape, WindowSource
 
@@ -130,6 +131,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
         _steps(weights, rows),
         True,
         extras=large_extras(op, op.extras),
+        operations=scalar_operations(op),
         width=result_width(op),
         line=rows.kind.line,
     )

@@ -27,6 +27,7 @@ from mlirt.passes.lowering.warpgroups.row_epilogue import (
     is_pointwise,
     large_extras,
     result_width,
+    scalar_operations,
 )
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory, MatrixSource
 
@@ -118,7 +119,8 @@ def _work(op: MatmulOp, lowering: Lowering) -> GroupWork | None:
         return None
     piece = kind.depth if factors[1].by_depth else 1
     return GroupWork.of(
-        rows, columns, batch, depth, kind, lowering, piece, large_extras(op, op.extras), result_width(op)
+        *(rows, columns, batch, depth, kind, lowering, piece),
+        *(large_extras(op, op.extras), result_width(op), scalar_operations(op)),
     )
 
 

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 
-from mlirt.dialects.kernel.warpgroup import LINE
+from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
 from mlirt.dialects.symbolic import Dim
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.warpgroups.group_tile import SHARED_BYTES, TILES, GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
 
-# Fitted to 315 measured times of products and convolutions in half precision on an H200, in cycles of 1.6 GHz and bytes
-# per cycle; the mean error is 14 %, the tiles that it picks take 5 % longer than the best ones.
+# Fitted to 462 measured times of products and convolutions in half precision on an H200, in cycles of 1.6 GHz and bytes
+# per cycle; the mean error is 10 %, the tiles that it picks take 2 % longer than the best ones.
 _CYCLES_PER_MICROSECOND = 1600
 _PROCESSORS = 132
+_CLUSTERS = {1: 132, 2: 66, 4: 32, 8: 14}  # that have a place, by their blocks: those of one lie close together
 _PRODUCTS = 32  # rows x columns of a step that a processor multiplies per cycle
-_ALONE = 1.12  # more time for products where one warpgroup has a processor for itself
-_READ_BYTES = 80  # that a processor reads of tiles
-_WRITTEN_BYTES = 1860  # of results and extra operands that all processors move
-_START = 1750  # of a launch
-_STAYING = 900  # more, of one whose blocks stay
-_TILE = 1000  # before the first product of a tile, and after its last result
-_NO_OVERLAP = 1.6  # of the shorter one of products and results where blocks stay
-_TURNING = 1.1  # more time for products of 64 rows one after the other
-_EXCHANGE = 2500  # of sums in a cluster
+_READ_BYTES = 74.3  # that a processor reads of tiles
+_NARROW = 1.35  # more time where two warpgroups multiply by few columns
+_LATENCY = 1850  # of a copy, of which a block has as many under way as stages
+_MOVED_BYTES = 12650  # of results and extra operands that all processors move
+_RESULT, _OPERATION = 18, 2  # of a thread for a result, and for each operation of the epilogue
+_START = 555  # of a launch
+_STAYING = 890  # more, of one whose blocks stay
+_TILE = 600  # before the first product of a tile, and after its last result
+_NO_OVERLAP = 1.23  # of the shorter one of products and results where blocks stay
+_EXCHANGE, _PARTNER = 4900, 205  # of sums in a cluster, and for each of its blocks
 _FAR, _MOST = 1.6, 12  # from the cheapest, and tiles that are worth a measurement
 _FEWEST_STEPS = 2  # of a block that shares a sum
 
@@ -49,6 +52,8 @@ class GroupWork:
     """Bytes of an element of the result."""
     line: int = LINE
     """Bytes of a step along the depth."""
+    operations: int = 6
+    """Of the epilogue, for a result."""
 
     @staticmethod
     def of(
@@ -61,6 +66,7 @@ class GroupWork:
         piece: int = 1,
         extras: int = 0,
         width: int = 2,
+        operations: int = 6,
     ) -> GroupWork:
         known = typical_values(lowering.block)
         entries = 1
@@ -68,7 +74,8 @@ class GroupWork:
             entries *= typical(length, known)
         steps = -(-typical(depth, known) // kind.depth)
         fixed = isinstance(depth, int)
-        return GroupWork(typical(rows, known), typical(columns, known), entries, steps, fixed, piece, extras, width)
+        sizes = typical(rows, known), typical(columns, known), entries, steps
+        return GroupWork(*sizes, fixed, piece, extras, width, operations=operations)
 
     def allows(self, tile: GroupTile) -> bool:
         """Whether a tile can do the work."""
@@ -85,26 +92,38 @@ class GroupWork:
     def cycles(self, tile: GroupTile) -> float:
         """About how long it takes."""
         tiles = -(-self.rows // tile.rows) * -(-self.columns // tile.columns) * self.batch
-        blocks = tiles * tile.split
         resident = 1 if tile.stays else max(1, min(4, SHARED_BYTES // tile.shared_bytes))
-        per_processor = -(-blocks // _PROCESSORS)
+        per_processor = -(-tiles // _CLUSTERS[tile.split])
         side_by_side = min(resident, per_processor)
         rounds = -(-per_processor // side_by_side)
-        alone = not tile.stays and side_by_side == 1
-        multiplied = tile.rows * tile.columns / _PRODUCTS * (_ALONE if alone else 1)
-        step = max(multiplied, tile.stage_bytes / _READ_BYTES) * side_by_side * self.line / LINE
-        products = -(-self.steps // tile.split) * step
-        moved = tile.rows * tile.columns / tile.split * side_by_side * self.width * (1 + self.extras)
-        results = moved * min(blocks, _PROCESSORS) / _WRITTEN_BYTES
+        products = self._products(tile, side_by_side)
+        results = self._results(tile, side_by_side, tiles * tile.split)
         if tile.turns:
-            # One warpgroup takes twice as long as two for its results, and has the time of two tiles for both.
-            each = max(_TURNING * products, (products + 2 * results) / 2)
-            return _START + _STAYING + _TILE + rounds * each + 2 * results
+            # A warpgroup has the time of two tiles for the products and the results of one.
+            each = max(products, (products + results) / 2)
+            return _START + _STAYING + _TILE + rounds * each + results
         if tile.stays:
             each = max(products, results) + _NO_OVERLAP * min(products, results)
             return _START + _STAYING + _TILE + rounds * each
-        exchange = _EXCHANGE if tile.split > 1 else 0
+        exchange = _EXCHANGE + _PARTNER * tile.split if tile.split > 1 else 0
         return _START + rounds * (_TILE + products + results + exchange)
+
+    def _products(self, tile: GroupTile, side_by_side: int) -> float:
+        """Cycles of a tile's products in one block."""
+        busy = max(tile.rows * tile.columns / _PRODUCTS, tile.stage_bytes / _READ_BYTES) * side_by_side
+        if tile.rows > ROWS and tile.columns <= ROWS:
+            busy *= _NARROW
+        step = max(busy * self.line / LINE, _LATENCY / tile.stages)
+        return -(-self.steps // tile.split) * step
+
+    def _results(self, tile: GroupTile, side_by_side: int, blocks: int) -> float:
+        """Cycles of a tile's epilogue in one block."""
+        groups = 1 if tile.turns else tile.consumers
+        share = tile.rows * tile.columns / tile.split
+        computed = share / (groups * WARPGROUP) * (_RESULT + _OPERATION * self.operations)
+        moved = share * side_by_side * self.width * (1 + self.extras)
+        # Warps of several blocks hide what each other waits for.
+        return computed * sqrt(side_by_side) + moved * min(blocks, _PROCESSORS) / _MOVED_BYTES
 
 
 def best(work: GroupWork) -> GroupTile | None:

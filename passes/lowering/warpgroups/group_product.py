@@ -117,13 +117,13 @@ class GroupProduct:
         def produce() -> None:
             k.insert(SetRegistersOp(_PRODUCER_REGISTERS, grow=False))
 
-            def each(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-                self._start_sources(self._work(number(i)))
+            def next_one(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+                self._start_sources(self._work(number(k.add(i, 1))))
                 return self.pipe.fill(k.constant(0), steps, Turn(*carried)).values()
 
             def all_() -> None:
-                k.insert(WaitDependencyOp())
-                k.loop(count, self.pipe.start(1).values(), each)
+                turn = self._fill_ahead(self._work(block), k.constant(0), steps)
+                k.loop(k.sub(count, 1), turn.values(), next_one)
 
             k.when(k.compare("eq", self.thread, tile.consumers * WARPGROUP), all_)
 
@@ -194,7 +194,11 @@ class GroupProduct:
 
         def produce() -> None:
             leads = k.compare("eq", self.thread, WARPGROUP)
-            k.when(leads, lambda: self._fill_ahead(work, first, steps))
+
+            def fill() -> None:
+                self._fill_ahead(work, first, steps)
+
+            k.when(leads, fill)
 
         def consume() -> None:
             k.insert(WaitDependencyOp())
@@ -231,8 +235,8 @@ class GroupProduct:
         first = k.mul(k.value(ClusterRankOp()), share)
         return first, k.max(k.min(share, k.sub(k.size(self.sizes.steps), first)), 0)
 
-    def _fill_ahead(self, work: Work, first: SSAValue, steps: SSAValue) -> None:
-        """As `Pipeline.fill`; what is known is copied before the launch before this one has ended."""
+    def _fill_ahead(self, work: Work, first: SSAValue, steps: SSAValue) -> Turn:
+        """As `Pipeline.fill` of the first tile; what is known is copied before the launch before this one has ended."""
         k, pipe = self.k, self.pipe
         self._start_sources(work)
         operands = (self.left, self.right)
@@ -252,7 +256,9 @@ class GroupProduct:
         k.loop(ahead, [], load(True))
         k.insert(WaitDependencyOp())
         k.loop(ahead, [], load(False))
-        pipe.fill(k.add(first, ahead), k.sub(steps, ahead), pipe.start(0))
+        is_round = k.compare("eq", ahead, self.tile.stages)
+        turn = Turn(k.select(is_round, 0, ahead), k.select(is_round, 0, 1))
+        return pipe.fill(k.add(first, ahead), k.sub(steps, ahead), turn)
 
     def _sums_memory(self) -> SSAValue:
         memory = self.k.value(SharedOp(self.tile.rows * self.tile.pitch, self.pipe.kind.sums))

@@ -90,11 +90,15 @@ class GroupTile:
         return whole and may_split and self.stages >= 2 and self.shared_bytes <= SHARED_BYTES
 
 
-STAYING = tuple(GroupTile(128, columns, stages) for columns, stages in ((256, 4), (192, 5), (128, 6), (64, 8)))
-TURNING = tuple(GroupTile(64, columns, stages, turns=True) for columns, stages in ((256, 5), (192, 7), (128, 9)))
+STAYING = tuple(
+    GroupTile(128, columns, stages) for columns, stages in ((256, 4), (224, 5), (192, 5), (160, 6), (128, 6), (64, 8))
+)
+TURNING = tuple(
+    GroupTile(64, columns, stages, turns=True) for columns, stages in ((256, 5), (224, 6), (192, 7), (160, 8), (128, 9))
+)
 # Two blocks on a processor, or one with more tiles on their way.
-_SHARED_BY_TWO = ((32, 8), (64, 6), (96, 5), (128, 4), (192, 3))
-_ALONE = ((32, 16), (64, 12), (96, 9), (128, 7), (192, 6), (256, 5))
+_SHARED_BY_TWO = ((32, 8), (64, 6), (96, 5), (128, 4), (160, 4), (192, 3))
+_ALONE = ((32, 16), (64, 12), (96, 9), (128, 7), (160, 8), (192, 6), (256, 5))
 _SPLIT = ((32, 8), (64, 6), (96, 5), (128, 4), (64, 11), (96, 8), (128, 6))
 SINGLE = (
     *(GroupTile(64, columns, stages) for columns, stages in (*_SHARED_BY_TWO, *_ALONE)),

@@ -25,6 +25,7 @@ WIDTH = 8
 QUAD = 4 * WIDTH
 """Columns of a group: those of four threads."""
 _PIECE = 16  # bytes of the widest access
+_LONG = 13  # operations of a function such as the error function
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,11 @@ def large_extras(op: EpilogueOp, extras: Sequence[SSAValue]) -> int:
 def result_width(op: EpilogueOp) -> int:
     """Bytes of an element of the result; more than two count as two, as the estimates were fitted."""
     return min(2, byte_width(element_of(op.results[0].type)))
+
+
+def scalar_operations(op: EpilogueOp) -> int:
+    """How many operations the epilogue takes for an element, about."""
+    return sum(1 if inner.name.startswith("arith") else _LONG for inner in op.regions[-1].block.ops)
 
 
 class RowEpilogue:

@@ -24,7 +24,10 @@
 // CHECK:           if group == int32(2):
 // CHECK-NEXT:          keep()
 // CHECK-NEXT:          if thread == int32(256):
-// CHECK-NEXT:              wait_dependency()
+// CHECK:                   expect(full, {{.*}})
+// CHECK:                   wait_dependency()
+// CHECK:                           load(matrix, {{.*}}, tiles, {{.*}}, full, {{.*}})
+// CHECK-NEXT:                      load(matrix_1, {{.*}}, tiles, {{.*}}, full, {{.*}})
 // CHECK:                           mbarrier_wait(empty, {{.*}})
 // CHECK-NEXT:                      expect(full, {{.*}})
 // CHECK-NEXT:                      load(matrix, {{.*}}, tiles, {{.*}}, full, {{.*}})

@@ -33,8 +33,8 @@ def test_others_do_not_fit(name: str) -> None:
     [
         ((4096, 4096, 4096), "128x256s4"),
         ((100352, 64, 576), "128x64s8"),
-        ((49, 512, 4608), "64x32s8c8"),
-        ((3136, 64, 64), "64x32s8"),
+        ((49, 512, 4608), "64x64s11c8"),
+        ((3136, 64, 64), "64x32s16"),
     ],
 )
 def test_blocks_stay_for_large_products_and_share_long_sums_of_small_ones(
