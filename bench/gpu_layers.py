@@ -66,8 +66,9 @@ def product(rows: int, columns: int, depth: int) -> Layer:
 
     def model() -> onnx.ModelProto:
         write = GraphWriter(0)
-        write.node("MatMul", ["x", write.normal("w", (depth, columns), 0.02)], "y")
-        return write.model("product", [floats("x", rows, depth)], [floats("y", rows, columns)])
+        weights = np.random.default_rng(0).standard_normal((depth, columns), np.float32) * np.float32(0.02)
+        write.node("MatMul", ["x", write.constant("w", weights.astype(np.float16))], "y")
+        return write.model("product", [_halves("x", rows, depth)], [_halves("y", rows, columns)])
 
     def peer() -> Callable[[], object]:
         import torch
@@ -77,6 +78,10 @@ def product(rows: int, columns: int, depth: int) -> Layer:
         return lambda: torch.mm(left, right.T)
 
     return Layer(f"{rows}x{columns}x{depth}", model, peer, 2.0 * rows * columns * depth)
+
+
+def _halves(name: str, *shape: int) -> onnx.ValueInfoProto:
+    return onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT16, shape)
 
 
 def convolution(channels: int, size: int, batch: int) -> Layer:
