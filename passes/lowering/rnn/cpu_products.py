@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Block, Region, SSAValue
 
 from mlirt.dialects.kernel.core import StoreOp, YieldOp
 from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileMultiplyAddOp
+from mlirt.dialects.kernel.tile_bytes import TileDotAddOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.rnn.cpu_scratch import Scratch
@@ -23,31 +24,49 @@ if TYPE_CHECKING:
 _UNROLLED = 4
 
 
-def packed(recurrent: Array, tile: RecurrentTile) -> Array:
-    """Weights [depth, gate, unit] as [panel, depth, block, gate, lane]; zeros beyond the last unit."""
+def packed(recurrent: Array, tile: RecurrentTile, word: int = 1) -> Array:
+    """Weights [depth, gate, unit] as [panel, word of the depth, block, gate, lane, place in the word].
+
+    There are zeros beyond the last unit and the last depth. Words of several weights are bytes, others float32.
+    """
     import numpy as np
 
     depth, gates, units = recurrent.shape
-    wide = np.zeros((depth, gates, tile.width), np.float32)
-    wide[:, :, :units] = recurrent
-    split = wide.reshape(depth, gates, tile.panels, tile.blocks, tile.lanes)
-    return np.ascontiguousarray(split.transpose(2, 0, 3, 1, 4)).reshape(-1)
+    words = -(-depth // word)
+    wide = np.zeros((words * word, gates, tile.width), np.float32 if word == 1 else np.int8)
+    wide[:depth, :, :units] = recurrent
+    split = wide.reshape(words, word, gates, tile.panels, tile.blocks, tile.lanes)
+    return np.ascontiguousarray(split.transpose(3, 0, 4, 2, 5, 1)).reshape(-1)
 
 
 class Products:
-    """Sums [sequence, gate, unit] for `gates` gates."""
+    """Sums [sequence, gate, unit] for `gates` gates: of float32 numbers, or of words of four bytes in int32."""
 
     def __init__(
-        self, k: KernelBuilder, tile: RecurrentTile, weights: SSAValue, gates: int, sums: Scratch, batch: Dim
+        self,
+        k: KernelBuilder,
+        tile: RecurrentTile,
+        weights: SSAValue,
+        gates: int,
+        sums: Scratch,
+        batch: Dim,
+        word: int = 1,
     ) -> None:
         self.k, self.tile, self.weights, self.gates, self.sums, self.batch = k, tile, weights, gates, sums, batch
+        self.word = word
         self.weights.name_hint = "w"
         self.chosen: SSAValue | None = None
-        self.depth, self.whole = k.size(tile.units), k.size(tile.units // _UNROLLED * _UNROLLED)
-        self.panels, self.panel_step = k.size(tile.panels), k.size(tile.units * self.vectors * tile.lanes)
+        words = tile.units // word
+        self.depth, self.whole = k.size(words), k.size(words // _UNROLLED * _UNROLLED)
+        self.panels, self.panel_step = k.size(tile.panels), k.size(-(-tile.units // word) * self.width)
         sizes = [self.depth, self.whole, self.panels, self.panel_step]
         for value, name in zip(sizes, ("depth", "whole_depth", "panels", "panel_step"), strict=True):
             value.name_hint = name
+
+    @property
+    def width(self) -> int:
+        """Weights for one word of the hidden state in a tile."""
+        return self.vectors * self.tile.lanes * self.word
 
     @property
     def vectors(self) -> int:
@@ -82,13 +101,16 @@ class Products:
 
         def panel(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
             number.name_hint = "panel"
-            zero = k.constant(0, f32)
+            zero = k.constant(0, f32 if self.word == 1 else i32)
             sums = k.value(TileFillOp(zero, height, self.vectors, tile.lanes))
             w_at = k.mul(number, self.panel_step)
             w_at.name_hint = "w_at"
             sums = self._sum(k.constant(0), self.whole, _UNROLLED, sums, hidden, x_at, w_at, rows)
-            if tile.units % _UNROLLED:
+            words, rest = divmod(tile.units, self.word)
+            if words % _UNROLLED:
                 sums = self._sum(self.whole, self.depth, 1, sums, hidden, x_at, w_at, rows)
+            if rest:
+                sums = self._added(sums, hidden, self.depth, x_at, w_at, 1, rows, rest)
             self._put(sums, first, number, rows)
             return []
 
@@ -108,19 +130,34 @@ class Products:
         w_at: SSAValue,
         rows: SSAValue | None,
     ) -> SSAValue:
-        k, width = self.k, self.vectors * self.tile.lanes
+        k = self.k
         block = Block(arg_types=[start.type, sums.type])
         depth, carried = block.args
         depth.name_hint, carried.name_hint = "depth", "sums"
         with k.inside(block):
-            w = k.add(w_at, k.mul(depth, width))
-            row_step = k.index(hidden.steps[0])
-            op = TileMultiplyAddOp(
-                carried, hidden.memory, k.add(x_at, depth), row_step, k.constant(1), self.weights, w, step, rows
-            )
-            k.insert(scf.YieldOp(k.value(op)))
+            k.insert(scf.YieldOp(self._added(carried, hidden, depth, x_at, w_at, step, rows, self.word)))
         made = k.insert(scf.ForOp(start, stop, k.constant(step), [sums], block))
         return made.results[0]
+
+    def _added(
+        self,
+        sums: SSAValue,
+        hidden: Scratch,
+        depth: SSAValue,
+        x_at: SSAValue,
+        w_at: SSAValue,
+        count: int,
+        rows: SSAValue | None,
+        last: int,
+    ) -> SSAValue:
+        """The sums with `count` words more, from `depth` on; `last` numbers of the last one count."""
+        k = self.k
+        x, w = k.add(x_at, k.mul(depth, self.word)), k.add(w_at, k.mul(depth, self.width))
+        row_step = k.index(hidden.steps[0])
+        if self.word == 1:
+            one = k.constant(1)
+            return k.value(TileMultiplyAddOp(sums, hidden.memory, x, row_step, one, self.weights, w, count, rows))
+        return k.value(TileDotAddOp(sums, hidden.memory, x, row_step, self.weights, w, count, rows, last))
 
     def _put(self, sums: SSAValue, first: SSAValue, panel: SSAValue, rows: SSAValue | None) -> None:
         k, tile = self.k, self.tile

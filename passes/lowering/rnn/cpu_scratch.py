@@ -1,4 +1,4 @@
-"""The memory between the steps of a recurrent layer on a CPU: states and sums of gates in single precision."""
+"""The memory between the steps of a recurrent layer on a CPU: states and sums of gates."""
 
 from __future__ import annotations
 
@@ -7,39 +7,40 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.kernel.core import LoadOp, StoreOp
 from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.tensor_types import byte_width
 from mlirt.passes.lowering.kernel_builder import KernelBuilder, Stride
 
 if TYPE_CHECKING:
     from mlirt.passes.lowering.lowering import Lowering
 
-_BYTES = 4
 
-
-def bytes_of(shape: Sequence[Dim]) -> Dim:
-    """The memory of a row-major array of float32."""
-    return product(shape) * _BYTES
+def bytes_of(shape: Sequence[Dim], element: Attribute = f32) -> Dim:
+    """The memory of a row-major array."""
+    return product(shape) * byte_width(element)
 
 
 @dataclass(frozen=True)
 class Scratch:
-    """A row-major array of float32 that kernels work in."""
+    """A row-major array that kernels work in."""
 
     k: KernelBuilder
     memory: SSAValue
     steps: tuple[Stride, ...]
 
     @staticmethod
-    def of(k: KernelBuilder, lowering: Lowering, shape: Sequence[Dim], name: str) -> Scratch:
-        return Scratch.at_buffer(k, lowering.placements.scratch(bytes_of(shape)), shape, name)
+    def of(k: KernelBuilder, lowering: Lowering, shape: Sequence[Dim], name: str, element: Attribute = f32) -> Scratch:
+        return Scratch.at_buffer(k, lowering.placements.scratch(bytes_of(shape, element)), shape, name, element)
 
     @staticmethod
-    def at_buffer(k: KernelBuilder, buffer: SSAValue, shape: Sequence[Dim], name: str) -> Scratch:
+    def at_buffer(
+        k: KernelBuilder, buffer: SSAValue, shape: Sequence[Dim], name: str, element: Attribute = f32
+    ) -> Scratch:
         """The view that one kernel has of memory that several kernels share."""
-        memory = k.memory(buffer, f32)
+        memory = k.memory(buffer, element)
         memory.name_hint = name
         steps = [k.stride(product(shape[axis + 1 :])) for axis in range(len(shape))]
         for step in steps:

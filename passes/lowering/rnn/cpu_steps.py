@@ -74,7 +74,6 @@ class _Steps(TiledLayer):
         width = max(tile.width for tile in self.tiles)
         self.states = [self._scratch([self.batch, width], f"state_{number}") for number in range(len(self.op.initial))]
         self.work = self._scratch([self.batch, width], "work") if self.op.has_reset else None
-        self.whole = self.step_sizes = None
         write()
         self.k.finish(self.op)
         self.k = self.lowering.kernel("rnn")

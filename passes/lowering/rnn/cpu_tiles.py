@@ -6,18 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.arith import SelectOp
-from xdsl.dialects.builtin import Float32Type, IntegerAttr, UnitAttr, f32, i64
+from xdsl.dialects.builtin import Float32Type, IntegerAttr, UnitAttr, f32, i32, i64
 from xdsl.ir import Operation, Region, SSAValue
 
 from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.kernel.core import ParallelOp, YieldOp
+from mlirt.dialects.kernel.features import need_features
+from mlirt.dialects.kernel.tile_bytes import BYTE_PRODUCTS
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.rnn.cpu_products import Products, packed
 from mlirt.passes.lowering.rnn.cpu_scratch import Scratch
 from mlirt.passes.lowering.rnn.cpu_shape import RecurrentTile, tile_for
-from mlirt.passes.lowering.rnn.hidden_steps import HiddenSteps
+from mlirt.passes.lowering.rnn.cpu_whole_steps import WholeSteps
 from mlirt.passes.lowering.tiles.problem import is_half
 
 OPS = (RnnOp,)
@@ -61,14 +63,16 @@ class TiledLayer:
         self.lanes, self.rows, self.units = lanes, rows, size
         self.k = lowering.kernel("rnn")
         self._sizes: dict[str, SSAValue] = {}
+        self.whole: WholeSteps | None = None
 
     def write(self) -> None:
         op, k = self.op, self.k
         width = max(tile.width for tile in self.tiles)
         self.states = [self._scratch([self.batch, width], f"state_{number}") for number in range(len(op.initial))]
         self.work = self._scratch([self.batch, width], "work") if op.has_reset else None
-        self.whole = None if op.scale is None else self._scratch([self.batch, width], "whole_steps")
-        self.step_sizes = None if op.scale is None else self._scratch([self.batch], "step_sizes")
+        recurrent = self.lowering.constant_array(op.recurrent)
+        if op.scale is not None and recurrent is not None:
+            self.whole = WholeSteps(k, self.lowering, recurrent, self.batch, width)
         self.products = self._products()
         self.size("units", self.units)
         groups = ParallelOp([self.size("groups", ceil_div(self.batch, self.rows))])
@@ -83,17 +87,20 @@ class TiledLayer:
             self._group(first, rows)
             k.insert(YieldOp(operands=[[]]))
         k.insert(groups)
+        if self.whole is not None and self.whole.word > 1:
+            need_features(k.function, BYTE_PRODUCTS & self.lowering.target.special)
         k.finish(op)
 
     def _products(self) -> list[Products]:
         recurrent = self.lowering.constant_array(self.op.recurrent)
         assert recurrent is not None
         found: list[Products] = []
-        start = 0
+        start, word = 0, 1 if self.whole is None else self.whole.word
         for tile, count in zip(self.tiles, self.gates, strict=True):
-            weights = self.k.weights(packed(recurrent[:, start : start + count], tile), "recurrent")
-            sums = self._scratch([self.batch, count, tile.width], "sums")
-            found.append(Products(self.k, tile, weights, count, sums, self.batch))
+            weights = self.k.weights(packed(recurrent[:, start : start + count], tile, word), "recurrent")
+            element = f32 if word == 1 else i32
+            sums = Scratch.of(self.k, self.lowering, [self.batch, count, tile.width], "sums", element)
+            found.append(Products(self.k, tile, weights, count, sums, self.batch, word))
             start += count
         return found
 
@@ -128,7 +135,7 @@ class TiledLayer:
         step.name_hint = "step"
         if self.whole is not None:
             self._round(self.whole, first, rows)
-        self.products[0].multiply(self.whole or self.states[0], first, rows)
+        self.products[0].multiply(self.states[0] if self.whole is None else self.whole.memory, first, rows)
         if self.work is not None:
             work = self.work
 
@@ -142,17 +149,14 @@ class TiledLayer:
         self._cells(step, first, rows, self._cell)
         return []
 
-    def _round(self, whole: Scratch, first: SSAValue, rows: SSAValue) -> None:
+    def _round(self, whole: WholeSteps, first: SSAValue, rows: SSAValue) -> None:
         """The hidden states of some sequences in whole steps."""
-        k, hidden, sizes = self.k, self.states[0], self.step_sizes
-        assert sizes is not None
+        k = self.k
 
         def row(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
             n = k.add(first, number)
             n.name_hint = "n"
-            steps = HiddenSteps.of(k, self.size("units", self.units), lambda unit: hidden.load([n, unit]), self.lanes)
-            sizes.store(steps.size, [n])
-            self._lanes(lambda unit: whole.store(steps.of_number(hidden.load([n, unit])), [n, unit]))
+            whole.round(self.states[0], n, self.size("units", self.units), self.lanes, self._lanes)
             return []
 
         k.loop(rows, [], row)
@@ -190,9 +194,9 @@ class TiledLayer:
         found: list[SSAValue] = []
         for gate in range(self.gates[part]):
             total = self._sum(part, gate, place)
-            if op.scale is not None and self.step_sizes is not None:
+            if op.scale is not None and self.whole is not None:
                 scale = self._load(op.scale, [k.constant(gate), place.unit])
-                total = k.scalars(f32).mul(total, k.scalars(f32).mul(self.step_sizes.load([place.n]), scale))
+                total = self.whole.real(total, scale, place.n, gate, place.unit)
             if op.bias is not None:
                 bias = self._load(op.bias, [k.constant(before + gate), place.unit])
                 total = k.scalars(f32).add(total, bias)

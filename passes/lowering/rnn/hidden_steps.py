@@ -32,11 +32,15 @@ class HiddenSteps:
         lowest = s.min(s.max(s.div(s.neg(low), size), nothing), s.constant(255))
         return HiddenSteps(k, size, s.function(math.RoundEvenOp, lowest))
 
-    def of_number(self, number: SSAValue) -> SSAValue:
-        """A number in steps, as a whole float32 number."""
+    def place_of(self, number: SSAValue) -> SSAValue:
+        """The place of a number among the steps from the least one on, as a whole float32 number from 0 to 255."""
         s = self.k.scalars(f32)
         place = s.add(s.function(math.RoundEvenOp, s.div(number, self.size)), self.zero)
-        return s.sub(s.min(s.max(place, s.constant(0)), s.constant(255)), self.zero)
+        return s.min(s.max(place, s.constant(0)), s.constant(255))
+
+    def of_number(self, number: SSAValue) -> SSAValue:
+        """A number in steps, as a whole float32 number."""
+        return self.k.scalars(f32).sub(self.place_of(number), self.zero)
 
 
 def _extreme(k: KernelBuilder, kind: ReduceKind, units: Extent, load: Load, lanes: int | None) -> SSAValue:
