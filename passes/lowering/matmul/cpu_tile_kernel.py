@@ -64,7 +64,7 @@ class TileKernel:
         self.row_tiles = ceil_div(product.rows, shape.rows)
         self.blocks = self.row_tiles if blocks is None else blocks
         self.exact = isinstance(product.columns, int) and product.columns % self.width == 0
-        self._lhs = self.named(k.buffer(product.lhs.value, product.lhs.offset), "a")
+        self.lhs = self.named(k.buffer(product.lhs.value, product.lhs.offset), "a")
         self._steps: dict[Walk, list[Stride]] = {}
         self._sizes: dict[str, SSAValue] = {}
 
@@ -129,32 +129,34 @@ class TileKernel:
         full = self.size("whole_tiles", whole)
         last = high if rows % height == 0 else k.min(high, full)
         self.count(
-            low, last, 1, "tile", lambda tile: self._tile(height, vectors, self._moved(place, k.mul(tile, height)))
+            low, last, 1, "tile", lambda tile: self.tile(height, vectors, self.moved(place, k.mul(tile, height)))
         )
-        sizes = tail_rows(rows, self.shape)
+        sizes = self.tails()
         if not sizes:
             return
 
         def rest() -> None:
             row = self.named(k.mul(full, height), "row")
-            if isinstance(rows, int):
-                self._tile(sizes[0], vectors, self._moved(place, row))
+            if len(sizes) == 1 and isinstance(rows, int):
+                self.tile(sizes[0], vectors, self.moved(place, row))
                 return
             for size in sizes:
                 end = self.named(k.add(row, k.mul(k.div(k.sub(self.size("rows", rows), row), size), size)), "end")
-                self.count(
-                    row, end, size, "row", lambda at, size=size: self._tile(size, vectors, self._moved(place, at))
-                )
+                self.count(row, end, size, "row", lambda at, size=size: self.tile(size, vectors, self.moved(place, at)))
                 row = end
 
         k.when(k.compare("sgt", high, full), rest)
 
-    def _moved(self, place: Place, row: SSAValue) -> Place:
+    def tails(self) -> tuple[int, ...]:
+        """Heights of the tiles for the rows that whole tiles leave."""
+        return tail_rows(self.product.rows, self.shape)
+
+    def moved(self, place: Place, row: SSAValue) -> Place:
         return Place(place.batches, self.named(row, "row"), place.column)
 
     # One tile.
 
-    def _tile(self, height: int, vectors: Vectors, place: Place) -> None:
+    def tile(self, height: int, vectors: Vectors, place: Place) -> None:
         k, lhs = self.k, self.product.lhs
         *batches, row_step, _, depth_step = self.steps(lhs)
         step = k.index(depth_step)
@@ -171,7 +173,7 @@ class TileKernel:
             def body(number: SSAValue, sums: SSAValue) -> SSAValue:
                 a_at = k.add(at, k.mul(number, step))
                 w_at = k.add(vectors.at, k.mul(number, vectors.step))
-                return k.value(TileMultiplyAddOp(sums, self._lhs, a_at, row_step, step, vectors.buffer, w_at, depth))
+                return k.value(TileMultiplyAddOp(sums, self.lhs, a_at, row_step, step, vectors.buffer, w_at, depth))
 
             return body
 
@@ -192,7 +194,7 @@ class TileKernel:
         def add(count: int, last: int = word) -> Callable[[SSAValue, SSAValue], SSAValue]:
             def body(number: SSAValue, sums: SSAValue) -> SSAValue:
                 a_at, w_at = k.add(at, k.mul(number, word)), k.add(vectors.at, k.mul(number, vectors.step))
-                return k.value(TileDotAddOp(sums, self._lhs, a_at, row_step, vectors.buffer, w_at, count, last=last))
+                return k.value(TileDotAddOp(sums, self.lhs, a_at, row_step, vectors.buffer, w_at, count, last=last))
 
             return body
 
@@ -205,11 +207,11 @@ class TileKernel:
 
     def _store(self, tile: SSAValue, height: int, place: Place) -> None:
         if height == self.shape.rows or self.exact:
-            self.either_edge(place.column, lambda valid: self._finish(tile, valid, place))
+            self.either_edge(place.column, lambda valid: self.finish(tile, valid, place))
         else:
-            self._finish(tile, self._valid(place.column), place)
+            self.finish(tile, self.valid(place.column), place)
 
-    def _valid(self, column: SSAValue) -> SSAValue:
+    def valid(self, column: SSAValue) -> SSAValue:
         """How many columns are left from one on."""
         return self.named(self.k.sub(self.size("columns", self.product.columns), column), "valid")
 
@@ -218,7 +220,7 @@ class TileKernel:
         if self.exact:
             then(None)
             return
-        k, valid = self.k, self._valid(column)
+        k, valid = self.k, self.valid(column)
         whole, part = Block(), Block()
         for block, argument in ((whole, None), (part, valid)):
             with k.inside(block):
@@ -226,7 +228,7 @@ class TileKernel:
                 k.insert(scf.YieldOp())
         k.insert(scf.IfOp(k.compare("sge", valid, self.width), [], Region(whole), Region(part)))
 
-    def _finish(self, tile: SSAValue, valid: SSAValue | None, place: Place) -> None:
+    def finish(self, tile: SSAValue, valid: SSAValue | None, place: Place) -> None:
         """The epilogue on every vector of the tile, and its store."""
         k, product = self.k, self.product
         each = TileForEachOp(tile, None, valid)

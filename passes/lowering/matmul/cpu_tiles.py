@@ -41,11 +41,16 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     if lowering.placements[op.output].strides[-1] != 1:
         return False
     weights = lowering.constant_array(op.rhs)
-    if _elements(op) == (_UI8, i8, i32):
+    if multiplies_bytes(op):
         return weights is not None and _lower_constant(op, weights, lowering, word=4)
     if _elements(op) != (f32, f32, f32):
         return False
     return _lower_computed(op, lowering) if weights is None else _lower_constant(op, weights, lowering)
+
+
+def multiplies_bytes(op: MatmulOp) -> bool:
+    """Whether unsigned bytes are multiplied with signed ones."""
+    return _elements(op) == (_UI8, i8, i32)
 
 
 def _elements(op: MatmulOp) -> tuple[Attribute, ...]:
