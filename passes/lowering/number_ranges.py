@@ -58,6 +58,7 @@ _FLOATS: Mapping[type[Operation], Rule] = {
     arith.AddfOp: lambda x: x[0] + x[1],
     arith.SubfOp: lambda x: x[0] + -x[1],
     arith.MulfOp: lambda x: x[0] * x[1],
+    math.FmaOp: lambda x: x[0] * x[1] + x[2],
 }
 _EXACT: Mapping[type[Operation], Rule] = {
     arith.NegfOp: lambda x: -x[0],

@@ -32,7 +32,7 @@ _FINEST = 2.0**-100  # divisors, whose quotients neither overflow nor get too sm
 
 @dataclass(frozen=True)
 class StrengthReduceConversionsPass(ModulePass):
-    """Replace conversions in the scalar regions of fused ops by additions, with the same results bit by bit.
+    """Replace conversions in the scalar regions of fused ops by additions, with the same results but for signs of zero.
 
     A GPU converts an eighth as many numbers as it adds. 12582912 = 1.5 * 2**23 is a float32 from which on neighbours
     are 1 apart up to 2**22 in both directions: adding it rounds half to even and leaves the integer in the lower bits,
@@ -41,7 +41,9 @@ class StrengthReduceConversionsPass(ModulePass):
 
     - an integer to float32;
     - a float32 that is rounded, shifted by a zero point, clamped, and made an integer;
-    - a quotient by a constant, which is rounded next, becomes a product that is corrected by its remainder.
+    - a quotient by a constant, which is rounded next, becomes a product that is corrected by its remainder, and where
+      it undoes a product of a whole number by that constant, that number;
+    - a float32 that was rounded to an integer on the way stays one.
 
     Before:
 
@@ -84,14 +86,22 @@ class _Region:
 
     def run(self) -> None:
         for op in list(self.block.ops):
-            if isinstance(op, arith.DivfOp):
+            if isinstance(op, arith.SIToFPOp | arith.UIToFPOp):
+                self._stay_float(op)
+            elif isinstance(op, arith.DivfOp):
                 self._divide(op)
+            elif isinstance(op, arith.AddfOp | arith.SubfOp):
+                self._drop_zero(op)
+            elif isinstance(op, math.RoundEvenOp) and _is_whole(op.operand):
+                Rewriter.replace_op(op, [], [op.operand])
         for op in list(self.block.ops):
             if isinstance(op, arith.FPToSIOp):
                 self._round(op)
         for op in list(self.block.ops):
             if isinstance(op, arith.SIToFPOp | arith.UIToFPOp):
                 self._widen(op)
+            elif isinstance(op, math.RoundEvenOp):
+                self._round_float(op)
         for op in reversed(list(self.block.ops)):
             if op.results and all(result.first_use is None for result in op.results):
                 self.block.erase_op(op)
@@ -99,6 +109,31 @@ class _Region:
     def _replace(self, op: Operation, new: Sequence[Operation]) -> None:
         self.ranges.set(new[-1].results[0], self.ranges.of(op.results[0]))
         Rewriter.replace_op(op, new)
+
+    def _stay_float(self, op: arith.SIToFPOp | arith.UIToFPOp) -> None:
+        """An integer that a whole float became, without wrapping around, is that float."""
+        value, known = op.input, self.ranges.unsigned if isinstance(op, arith.UIToFPOp) else self.ranges.of
+        while isinstance(value.owner, arith.TruncIOp | arith.ExtSIOp | arith.ExtUIOp | arith.BitcastOp):
+            value = value.owner.operands[0]
+        owner = value.owner
+        if not isinstance(owner, arith.FPToSIOp) or owner.input.type != op.result.type or not _is_whole(owner.input):
+            return
+        if self.ranges.of(owner.input) is not None and known(op.input) == self.ranges.of(owner.input):
+            Rewriter.replace_op(op, [], [owner.input])
+
+    def _drop_zero(self, op: arith.AddfOp | arith.SubfOp) -> None:
+        """A zero point of zero. The sign of a zero does not outlive the shift that rounds."""
+        rounded = isinstance(op.lhs.owner, math.RoundEvenOp) and self.ranges.of(op.lhs) is not None
+        if _number(op.rhs) == 0.0 and (rounded or isinstance(op, arith.SubfOp)):
+            Rewriter.replace_op(op, [], [op.lhs])
+
+    def _round_float(self, op: math.RoundEvenOp) -> None:
+        """The shift is added and taken away again."""
+        x = self.ranges.of(op.operand)
+        if op.result.type == f32 and x is not None and x.within(-_LIMIT, _LIMIT):
+            shift = _float(_SHIFT)
+            moved = arith.AddfOp(op.operand, shift.result)
+            self._replace(op, [shift, moved, arith.SubfOp(moved.result, shift.result)])
 
     def _widen(self, op: arith.SIToFPOp | arith.UIToFPOp) -> None:
         """An integer plus the bits of the shift is the shift plus the integer."""
@@ -149,7 +184,12 @@ class _Region:
 
         divisor, x = _number(op.rhs), self.ranges.of(op.lhs)
         rounded = all(isinstance(use.operation, math.RoundEvenOp) for use in op.result.uses)
+        if op.result.type == f32 and divisor == 1.0:
+            Rewriter.replace_op(op, [], [op.lhs])
+            return
         if op.result.type != f32 or divisor is None or x is None or not rounded:
+            return
+        if self._undo(op, divisor):
             return
         if not _FINEST <= abs(divisor) <= 1 / _FINEST or not x.within(-1 / _FINEST, 1 / _FINEST):
             return
@@ -160,6 +200,34 @@ class _Region:
         corrected = math.FmaOp(rest.result, reciprocal.result, quotient.result)
         self.ranges.set(op.result, (x * Range(1 / divisor, 1 / divisor)).widened())
         self._replace(op, [reciprocal, quotient, minus, rest, corrected])
+
+    def _undo(self, op: arith.DivfOp, divisor: float) -> bool:
+        """`n * d / d`, where n is whole: both roundings together are less than half of one. Or `max(n * d, 0) / d`."""
+        above: arith.MaximumfOp | None = None
+        scaled = op.lhs.owner
+        if isinstance(scaled, arith.MaximumfOp) and _number(scaled.rhs) == 0.0 and divisor > 0:
+            above, scaled = scaled, scaled.lhs.owner
+        if not isinstance(scaled, arith.MulfOp) or _number(scaled.rhs) != divisor or not _is_whole(scaled.lhs):
+            return False
+        known = self.ranges.of(scaled.lhs)
+        if known is None or not known.within(-_LIMIT, _LIMIT):
+            return False
+        if above is None:
+            Rewriter.replace_op(op, [], [scaled.lhs])
+        else:
+            Rewriter.replace_op(op, [arith.MaximumfOp(scaled.lhs, above.rhs)])
+        return True
+
+
+def _is_whole(value: SSAValue) -> bool:
+    """Whether a float is a whole number, where it is finite."""
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp):
+        number = _number(value)
+        return number is not None and float(number).is_integer()
+    if isinstance(owner, arith.MaximumfOp | arith.MinimumfOp | arith.AddfOp | arith.SubfOp):
+        return _is_whole(owner.lhs) and _is_whole(owner.rhs)
+    return isinstance(owner, math.RoundEvenOp | arith.SIToFPOp | arith.UIToFPOp)
 
 
 @dataclass(frozen=True)
@@ -191,7 +259,9 @@ class _Rounding:
                 return None
             value, zero = value.owner.lhs, float(shift)
         owner = value.owner
-        return _Rounding(owner.operand, zero, low, high) if isinstance(owner, math.RoundEvenOp) else None
+        if isinstance(owner, math.RoundEvenOp):
+            return _Rounding(owner.operand, zero, low, high)
+        return _Rounding(value, zero, low, high) if _is_whole(value) else None
 
 
 def _number(value: SSAValue) -> float | None:
