@@ -19,6 +19,8 @@ from mlirt.dialects.tensor_types import byte_width, dims, element_count, element
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loop_nest import Affine, Nest, affine, collapse, direct
 from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.tiles.problem import is_half
+from mlirt.passes.lowering.warpgroups.reciprocals import with_reciprocals
 
 WIDTH = 8
 """Neighbouring columns of a thread."""
@@ -73,7 +75,8 @@ class RowEpilogue:
         lowering: Lowering,
     ) -> None:
         """`operands` are the extra operands and their accesses."""
-        self.k, self.region = k, op.regions[-1]
+        region = op.regions[-1]
+        self.k, self.region = k, with_reciprocals(region) if is_half(element_of(op.results[0].type)) else region
         output, space, places = op.results[0], dims(op.results[0].type), lowering.placements
         self.columns = space[shape.column]
         accesses = [affine(value, places[value], one, len(space)) for value, one in zip(*operands, strict=True)]
