@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr
@@ -48,8 +48,12 @@ class _StateInput:
     def __init__(self, index: int) -> None:
         self._index = index
 
-    def __get__(self, layer: ILayer, owner: type[ILayer]) -> ITensor | None:
-        return layer.get_input(self._index)
+    @overload
+    def __get__(self, layer: None, owner: type[ILayer]) -> _StateInput: ...
+    @overload
+    def __get__(self, layer: ILayer, owner: type[ILayer]) -> ITensor | None: ...
+    def __get__(self, layer: ILayer | None, owner: type[ILayer]) -> ITensor | _StateInput | None:
+        return self if layer is None else layer.get_input(self._index)
 
     def __set__(self, layer: ILayer, tensor: ITensor) -> None:
         layer.set_input(self._index, tensor)

@@ -149,7 +149,13 @@ class Deprecated2d:
     def __init__(self, now: str) -> None:
         self._now = now
 
-    def __get__(self, layer: ILayer, owner: type[ILayer]) -> DimsHW:
+    @overload
+    def __get__(self, layer: None, owner: type[ILayer]) -> Deprecated2d: ...
+    @overload
+    def __get__(self, layer: ILayer, owner: type[ILayer]) -> DimsHW: ...
+    def __get__(self, layer: ILayer | None, owner: type[ILayer]) -> DimsHW | Deprecated2d:
+        if layer is None:
+            return self
         self._warn()
         return DimsHW(getattr(layer, self._now))
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NoReturn, Self
 
 from mlirt.errors import InvalidInputError, UnsupportedError
+from mlirt.runtime.api.engine_bindings import EngineBindings
 from mlirt.runtime.api.engine_inspector import EngineInspector
 from mlirt.runtime.api.engine_tensors import EngineTensor, engine_tensors, profile_shapes
 from mlirt.runtime.api.execution_context import IExecutionContext
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from mlirt.tensorrt.reporting import Reporter
 
 
-class ICudaEngine:
+class ICudaEngine(EngineBindings):
     """An engine, on a GPU or on the CPU. Tensors have a name and, in the old methods, an index."""
 
     def __init__(self, engine: Engine, reporter: Reporter) -> None:
@@ -166,48 +167,6 @@ class ICudaEngine:
         if name not in self.tensors:
             raise InvalidInputError(f"the engine has no tensor {name!r}; its tensors are {', '.join(self.tensors)}")
         return self.tensors[name]
-
-    @property
-    def num_bindings(self) -> int:
-        """Deprecated; profiles share their bindings."""
-        deprecated("num_io_tensors")
-        return len(self.tensors)
-
-    def get_binding_name(self, index: int) -> str:
-        deprecated("get_tensor_name")
-        return self.tensor_names[index]
-
-    def get_binding_index(self, name: str) -> int:
-        """-1 for a name that is no tensor."""
-        deprecated("get_tensor_name")
-        return self.tensor_names.index(name) if name in self.tensors else -1
-
-    def get_binding_shape(self, index: int | str) -> Dims:
-        deprecated("get_tensor_shape")
-        return self.get_tensor_shape(self._named(index))
-
-    def get_binding_dtype(self, index: int | str) -> DataType:
-        deprecated("get_tensor_dtype")
-        return self.get_tensor_dtype(self._named(index))
-
-    def binding_is_input(self, index: int | str) -> bool:
-        deprecated("get_tensor_mode")
-        return self.tensor(self._named(index)).is_input
-
-    def get_profile_shape(self, profile_index: int, binding: int | str) -> list[Dims]:
-        deprecated("get_tensor_profile_shape")
-        return self.get_tensor_profile_shape(self._named(binding), profile_index)
-
-    def _named(self, binding: int | str) -> str:
-        return binding if isinstance(binding, str) else self.tensor_names[binding]
-
-    def __getitem__(self, index: int | str) -> str | int:
-        """The name of an index, the index of a name (deprecated)."""
-        deprecated("get_tensor_name")
-        return self.tensor_names.index(index) if isinstance(index, str) else self.tensor_names[index]
-
-    def __len__(self) -> int:
-        return len(self.tensors)
 
     def __enter__(self) -> Self:
         deprecated("del")

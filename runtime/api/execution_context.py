@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mlirt.runtime.api.cuda_engine import ICudaEngine
     from mlirt.runtime.api.output_allocator import IOutputAllocator
     from mlirt.runtime.api.profiler import IProfiler
+    from mlirt.tensorrt.error_recorder import IErrorRecorder
 
 _ALIGNMENT = 256
 
@@ -205,8 +206,8 @@ class IExecutionContext:
             return False
         inputs, outputs = self.engine.manifest.inputs, self.engine.manifest.outputs
         shapes = [tuple(self._shapes.shape_of(one.name)) for one in inputs]
-        places = [[addresses.get(one.name, 0) for one in tensors] for tensors in (inputs, outputs)]
-        return self._context.run_at(shapes, *places, stream)
+        sources, targets = ([addresses.get(one.name, 0) for one in tensors] for tensors in (inputs, outputs))
+        return self._context.run_at(shapes, sources, targets, stream)
 
     def _place(self, name: str, array: np.ndarray, address: int) -> int:
         allocator = self._allocators.get(name)
@@ -233,6 +234,27 @@ class IExecutionContext:
     def execute_async(self, batch_size: int, bindings: Sequence[int], stream_handle: int) -> NoReturn:
         """Not supported: it is for an implicit batch."""
         raise UnsupportedError("execute_async is for networks with an implicit batch: use execute_async_v3")
+
+    @property
+    def error_recorder(self) -> IErrorRecorder | None:
+        """The engine's."""
+        return self.engine.error_recorder
+
+    @error_recorder.setter
+    def error_recorder(self, recorder: IErrorRecorder | None) -> None:
+        self.engine.error_recorder = recorder
+
+    def get_strides(self, binding: int) -> Dims:
+        deprecated("get_tensor_strides")
+        return self.get_tensor_strides(self.engine.tensor_names[binding])
+
+    def set_shape_input(self, binding: int, shape: Sequence[int]) -> NoReturn:
+        """Not supported: no input is read before a run."""
+        raise UnsupportedError("set_shape_input: inputs that are read as shapes are read by the run, as all others are")
+
+    def get_shape(self, binding: int) -> NoReturn:
+        """Not supported: no input is read before a run."""
+        raise UnsupportedError("get_shape: inputs that are read as shapes are read by the run, as all others are")
 
     def set_binding_shape(self, binding: int, shape: Iterable[int]) -> bool:
         deprecated("set_input_shape")

@@ -50,6 +50,14 @@ class Runtime:
     def num_DLA_cores(self) -> int:
         return 0
 
+    @property
+    def DLA_core(self) -> int:
+        return -1
+
+    @DLA_core.setter
+    def DLA_core(self, core: int) -> None:
+        raise UnsupportedError("DLA_core: there is no DLA")
+
     def deserialize_cuda_engine(self, serialized_engine: Buffer) -> ICudaEngine | None:
         """The engine of a plan; None, with the reason in the log, where it is damaged or for another machine."""
         try:

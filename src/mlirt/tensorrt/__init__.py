@@ -19,6 +19,8 @@ if TYPE_CHECKING:
         IInt8LegacyCalibrator,
         IInt8MinMaxCalibrator,
     )
+    from mlirt.builder.tactics.algorithm_selector import Algorithm as IAlgorithm
+    from mlirt.builder.tactics.algorithm_selector import AlgorithmContext as IAlgorithmContext
     from mlirt.builder.tactics.algorithm_selector import AlgorithmSelector as IAlgorithmSelector
     from mlirt.builder.tactics.timing_cache import TimingCache as ITimingCache
     from mlirt.frontend.network.conditionals import (
@@ -119,6 +121,10 @@ if TYPE_CHECKING:
     from mlirt.tensorrt.logger import ILogger, Logger, Severity
     from mlirt.tensorrt.refusals import (
         CaffeParser,
+        IGpuAllocator,
+        IPluginCreator,
+        IPluginV2,
+        IPluginV2Ext,
         PluginField,
         PluginFieldCollection,
         Refitter,
@@ -185,7 +191,8 @@ _HOMES = {
     ),
     "mlirt.tensorrt.logger": "ILogger Logger Severity",
     "mlirt.tensorrt.refusals": (
-        "CaffeParser PluginField PluginFieldCollection Refitter UffParser get_plugin_registry init_libnvinfer_plugins"
+        "CaffeParser IGpuAllocator IPluginCreator IPluginV2 IPluginV2Ext PluginField PluginFieldCollection Refitter "
+        "UffParser get_plugin_registry init_libnvinfer_plugins"
     ),
     "mlirt.tensorrt.run_enums": "LayerInformationFormat TensorFormat TensorIOMode TensorLocation",
     "mlirt.tensorrt.weights": "Weights",
@@ -193,6 +200,8 @@ _HOMES = {
 # The names that mlirt's own classes have here.
 _RENAMED = {
     "ITimingCache": ("mlirt.builder.tactics.timing_cache", "TimingCache"),
+    "IAlgorithm": ("mlirt.builder.tactics.algorithm_selector", "Algorithm"),
+    "IAlgorithmContext": ("mlirt.builder.tactics.algorithm_selector", "AlgorithmContext"),
     "IAlgorithmSelector": ("mlirt.builder.tactics.algorithm_selector", "AlgorithmSelector"),
 }
 _PLACES = {name: (home, name) for home, names in _HOMES.items() for name in names.split()} | _RENAMED
@@ -219,6 +228,8 @@ __all__ = [
     "FillOperation",
     "GatherMode",
     "IActivationLayer",
+    "IAlgorithm",
+    "IAlgorithmContext",
     "IAlgorithmSelector",
     "IAssertionLayer",
     "IBuilderConfig",
@@ -236,6 +247,7 @@ __all__ = [
     "IFillLayer",
     "IFullyConnectedLayer",
     "IGatherLayer",
+    "IGpuAllocator",
     "IGridSampleLayer",
     "IHostMemory",
     "IIdentityLayer",
@@ -264,6 +276,9 @@ __all__ = [
     "IOutputAllocator",
     "IPaddingLayer",
     "IParametricReLULayer",
+    "IPluginCreator",
+    "IPluginV2",
+    "IPluginV2Ext",
     "IPoolingLayer",
     "IProfiler",
     "IQuantizeLayer",

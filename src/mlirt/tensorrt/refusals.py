@@ -35,6 +35,26 @@ class Refitter(_Refused):
     INSTEAD = "build the engine again with the new weights; kernels come from the cache"
 
 
+class IGpuAllocator(_Refused):
+    """Memory for engines from the user."""
+
+    INSTEAD = "memory comes from the driver"
+
+
+class IPluginV2(_Refused):
+    """A layer of the user's own."""
+
+    INSTEAD = "there are no plugins; express the layer by others"
+
+
+class IPluginV2Ext(IPluginV2):
+    """A layer of the user's own."""
+
+
+class IPluginCreator(IPluginV2):
+    """What makes layers of the user's own."""
+
+
 class PluginField(_Refused):
     """A parameter of a plugin."""
 

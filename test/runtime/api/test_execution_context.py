@@ -71,6 +71,12 @@ def test_bindings_of_old(engine: trt.ICudaEngine) -> None:
         assert (engine[0], engine["y"], engine.get_binding_name(1)) == ("x", 1, "y")
     with pytest.warns(DeprecationWarning, match="Use get_tensor_mode instead"):
         assert engine.binding_is_input(0)
+    with pytest.warns(DeprecationWarning, match="Use get_tensor_profile_shape instead"):
+        assert engine.get_profile_shape(0, "x") == [(1, 3), (2, 3), (4, 3)]
+    with pytest.warns(DeprecationWarning, match="Use get_tensor_format instead"):
+        assert engine.get_binding_format("y") is trt.TensorFormat.LINEAR
+    with pytest.warns(DeprecationWarning, match="Use get_tensor_bytes_per_component instead"):
+        assert engine.get_binding_bytes_per_component(2) == 4
 
 
 def test_shapes_are_checked(engine: trt.ICudaEngine) -> None:

@@ -1,0 +1,121 @@
+"""The old names of an engine's methods, which take an index or a name (features 3.18, 12.17)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from mlirt.runtime.api.engine_tensors import EngineTensor
+from mlirt.tensorrt.data_types import DataType
+from mlirt.tensorrt.deprecation import deprecated
+from mlirt.tensorrt.dims import Dims
+from mlirt.tensorrt.run_enums import TensorFormat, TensorLocation
+
+Binding = int | str
+
+
+class EngineBindings(ABC):
+    """Tensors as bindings: profiles share them, so that there is one for each tensor."""
+
+    tensor_names: list[str]
+
+    @abstractmethod
+    def tensor(self, name: str) -> EngineTensor: ...
+
+    @abstractmethod
+    def get_tensor_location(self, name: str) -> TensorLocation: ...
+
+    @abstractmethod
+    def get_tensor_format(self, name: str) -> TensorFormat: ...
+
+    @abstractmethod
+    def get_tensor_format_desc(self, name: str) -> str: ...
+
+    @abstractmethod
+    def get_tensor_profile_shape(self, name: str, profile_index: int) -> list[Dims]: ...
+
+    @property
+    def num_bindings(self) -> int:
+        deprecated("num_io_tensors")
+        return len(self.tensor_names)
+
+    def get_binding_name(self, index: int) -> str:
+        deprecated("get_tensor_name")
+        return self.tensor_names[index]
+
+    def get_binding_index(self, name: str) -> int:
+        """-1 for a name that is no tensor."""
+        deprecated("get_tensor_name")
+        return self.tensor_names.index(name) if name in self.tensor_names else -1
+
+    def get_binding_shape(self, index: Binding) -> Dims:
+        deprecated("get_tensor_shape")
+        return Dims(self._bound(index).shape)
+
+    def get_binding_dtype(self, index: Binding) -> DataType:
+        deprecated("get_tensor_dtype")
+        return self._bound(index).dtype
+
+    def binding_is_input(self, index: Binding) -> bool:
+        deprecated("get_tensor_mode")
+        return self._bound(index).is_input
+
+    def get_location(self, index: Binding) -> TensorLocation:
+        deprecated("get_tensor_location")
+        return self.get_tensor_location(self._bound(index).name)
+
+    def is_shape_binding(self, binding: int) -> bool:
+        """False: no input must be known before a run."""
+        deprecated("is_shape_inference_io")
+        self._bound(binding)
+        return False
+
+    def is_execution_binding(self, binding: int) -> bool:
+        """True: all tensors are data."""
+        deprecated("is_shape_inference_io")
+        self._bound(binding)
+        return True
+
+    def get_binding_bytes_per_component(self, index: Binding) -> int:
+        deprecated("get_tensor_bytes_per_component")
+        return self._bound(index).dtype.itemsize
+
+    def get_binding_components_per_element(self, index: Binding) -> int:
+        """-1: linear tensors have no vectors."""
+        deprecated("get_tensor_components_per_element")
+        self._bound(index)
+        return -1
+
+    def get_binding_vectorized_dim(self, index: Binding) -> int:
+        """-1: linear tensors have no vectors."""
+        deprecated("get_tensor_vectorized_dim")
+        self._bound(index)
+        return -1
+
+    def get_binding_format(self, index: Binding) -> TensorFormat:
+        deprecated("get_tensor_format")
+        return self.get_tensor_format(self._bound(index).name)
+
+    def get_binding_format_desc(self, index: Binding) -> str:
+        deprecated("get_tensor_format_desc")
+        return self.get_tensor_format_desc(self._bound(index).name)
+
+    def get_profile_shape(self, profile_index: int, binding: Binding) -> list[Dims]:
+        deprecated("get_tensor_profile_shape")
+        return self.get_tensor_profile_shape(self._bound(binding).name, profile_index)
+
+    def get_profile_shape_input(self, profile_index: int, binding: Binding) -> list[list[int]]:
+        """Empty: no input is read as a shape before a run."""
+        deprecated("get_tensor_profile_shape")
+        self._bound(binding)
+        return []
+
+    def _bound(self, binding: Binding) -> EngineTensor:
+        return self.tensor(binding if isinstance(binding, str) else self.tensor_names[binding])
+
+    def __getitem__(self, index: Binding) -> str | int:
+        """The name of an index, the index of a name."""
+        deprecated("get_tensor_name")
+        return self.tensor_names.index(index) if isinstance(index, str) else self.tensor_names[index]
+
+    def __len__(self) -> int:
+        return len(self.tensor_names)
