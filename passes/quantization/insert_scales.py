@@ -30,7 +30,8 @@ class InsertScalesPass(ModulePass):
     The ranges are the module's `trt.ranges`, or those of a calibration cache, `cache=FILE`. Quantised are: the
     input of convolutions, fully connected layers and products whose weights are constant, and the weights, with one
     scale for each output channel; residual additions, as far as no product of the addition computes the operand in its
-    own epilogue; average poolings between quantised layers. Everything else follows from these pairs.
+    own epilogue; average poolings between quantised layers. Everything else follows from these pairs. Deconvolutions
+    and depthwise convolutions would not be faster, and stay float.
 
     A layer stays float where the range of a tensor that it reads or makes is missing (with a warning), where
     `trt.precision` of the layer or `trt.layer_precisions` of the module say so, and where it is no product and lies

@@ -21,14 +21,18 @@ SMOOTHING = (ConvolutionOp, DeconvolutionOp, FullyConnectedOp, MatrixMultiplyOp)
 def weight_axis(op: Operation) -> int | None:
     """The axis of output channels of a layer's constant float32 weights, its second operand; None for other layers.
 
-    Deconvolutions have no integer kernels: with 8-bit operands they would only be less exact.
+    Deconvolutions have no integer kernels: with 8-bit operands they would only be less exact. Depthwise convolutions
+    have nothing to gain, as machines multiply bytes of several channels at a time; and their sums are too short for the
+    errors of rounding to cancel out, in channels whose ranges differ most.
     """
     if not isinstance(op, ConvolutionOp | FullyConnectedOp | MatrixMultiplyOp):
         return None
     weights = op.operands[1]
     if not isinstance(weights.owner, ConstantOp) or element_of(weights.type) != f32:
         return None
-    if not isinstance(op, MatrixMultiplyOp):
+    if isinstance(op, ConvolutionOp):
+        return None if op.groups > 1 and dims(weights.type)[1] == 1 else 0
+    if isinstance(op, FullyConnectedOp):
         return 0
     if MatrixOperation.VECTOR in (op.lhs_op.data, op.rhs_op.data) or any(dim != 1 for dim in dims(weights.type)[:-2]):
         return None

@@ -140,3 +140,18 @@ def test_layers_stay_float_by_name(name: str) -> None:
     body = f"{LAYERS} %y = trt.unary neg %b : ({IMAGE}) -> {IMAGE}"
     module = with_scales(body, ALL, f'trt.layer_precisions = {{"{name}" = "fp32"}}')
     assert count(module, "trt.quantize") == 1
+
+
+def test_depthwise_convolutions_stay_float() -> None:
+    """Row 9.5: bytes only where they are faster."""
+    images, one_each = "tensor<1x4x4x4xf32>", "tensor<4x1x1x1xf32>"
+    text = f"""func.func @main(%x: {images}) -> {images} {{
+      %w = trt.constant {{value = dense<1.0> : {one_each}}} : {one_each}
+      %y = trt.convolution %x, %w {{num_groups = 4 : i64}} : ({images}, {one_each}) -> {images}
+      func.return %y : {images}
+    }}"""
+    ctx = new_context()
+    module, _ = parse_source(ctx, text, "network.mlir")
+    set_ranges(module, {"x": 1.0})
+    run_passes(module, ctx, "insert-scales")
+    assert count(module, "trt.quantize") == 0
