@@ -32,6 +32,7 @@ LIVING = (
     "docs/errors.md",
     "docs/control-flow.md",
     "docs/int8.md",
+    "docs/quantised-networks.md",
     "docs/network-api.md",
 )
 
