@@ -41,7 +41,7 @@ def test_pyright() -> None:
         if found["severity"] == "error"
     ]
     assert not errors, "\n".join(errors)
-    own = {path for path in (ROOT / "src" / "mlirt").glob("*.py")}
+    own = {path for folder in (".", "tensorrt") for path in (ROOT / "src" / "mlirt" / folder).glob("*.py")}
     assert report["summary"]["filesAnalyzed"] >= len(_sources(*ROOMS, "test", "examples", "bench") | own)
 
 
