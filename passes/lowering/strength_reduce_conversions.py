@@ -15,6 +15,7 @@ from xdsl.rewriter import Rewriter
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.tensor_types import element_of, is_unsigned
 from mlirt.dialects.trt.constant import ConstantOp
@@ -66,22 +67,29 @@ class StrengthReduceConversionsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = weights_of(ctx)
         for inner in op.walk():
-            if isinstance(inner, PointwiseOp | ConvolutionOp | MatmulOp | WindowOp):
-                _Region(inner, store).run()
+            if isinstance(inner, PointwiseOp):
+                _Region(inner.body.block, inner.inputs, store).run()
+            elif isinstance(inner, ReductionOp):
+                _Region(inner.body.block, inner.inputs, store).run()
+                _Region(inner.epilogue.block, inner.extras, store).run()
+            elif isinstance(inner, ConvolutionOp | MatmulOp):
+                _Region(inner.epilogue.block, inner.extras, store, range_of_sums(inner, store)).run()
+            elif isinstance(inner, WindowOp):
+                _Region(inner.epilogue.block, inner.extras, store).run()
 
 
 class _Region:
-    """The scalar region of one op."""
+    """A scalar region; its last arguments are elements of the operands, the one before may be a sum."""
 
-    def __init__(self, op: Operation, store: WeightStore) -> None:
-        self.block: Block = op.regions[-1].block
+    def __init__(
+        self, block: Block, operands: Sequence[SSAValue], store: WeightStore, sums: Range | None = None
+    ) -> None:
+        self.block = block
         self.ranges = NumberRanges()
-        arguments = list(self.block.args)
-        if isinstance(op, ConvolutionOp | MatmulOp):
-            self.ranges.set(arguments[0], range_of_sums(op, store))
-        given = arguments if isinstance(op, PointwiseOp) else arguments[1:]
-        operands = list(op.operands)[len(op.operands) - len(given) :]
-        for argument, operand in zip(given, operands, strict=True):
+        if sums is not None:
+            self.ranges.set(block.args[0], sums)
+        elements = block.args[len(block.args) - len(operands) :]
+        for argument, operand in zip(elements, operands, strict=True):
             self.ranges.set(argument, _elements(operand, store))
 
     def run(self) -> None:

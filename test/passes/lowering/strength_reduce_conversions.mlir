@@ -104,3 +104,26 @@ func.func @others(%x: tensor<16xi32>, %y: tensor<16xf32>) -> tensor<16xi8> {
   }
   func.return %r : tensor<16xi8>
 }
+
+// -----
+
+// What is summed, too.
+// CHECK-LABEL: @mean
+// CHECK:         ^bb0({{%.*}}: i8):
+// CHECK-NOT:       tofp
+// CHECK-NOT:       divf
+// CHECK:           arith.bitcast {{.*}} : i32 to f32
+// CHECK:           fused.yield {{%.*}} : f32
+func.func @mean(%x: tensor<8x49xi8>) -> tensor<8x1xf32> {
+  %r = fused.reduction add(%x) {access = [#fused.access<["d0", "d2"]>], reduced = #trt.dims<["49"]>} : (tensor<8x49xi8>) -> tensor<8x1xf32> {
+  ^bb0(%0: i8):
+    %a = arith.sitofp %0 : i8 to f32
+    %one = arith.constant 1.0 : f32
+    %b = arith.divf %a, %one : f32
+    fused.yield %b : f32
+  } {
+  ^bb0(%sum: f32):
+    fused.yield %sum : f32
+  }
+  func.return %r : tensor<8x1xf32>
+}
