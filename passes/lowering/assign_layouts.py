@@ -29,9 +29,10 @@ class AssignLayoutsPass(ModulePass):
     which have no warpgroups, convolutions of halves prefer plain images. Parts of concatenations are computed in
     place also where they have other readers, and slices are read where they lie.
 
-    Target `cpu`: blocked tensors. `lanes` is the number of channels in a block: the float32 lanes of the target's
-    vectors. A tensor that convolutions with padding read gets a halo of zero cells, so that no window leaves its
-    memory.
+    Target `cpu`: blocked tensors. `lanes` is the number of channels in a block, of floats and of bytes: the float32
+    lanes of the target's vectors. A tensor that convolutions with padding read gets a halo of cells that hold the
+    padding value, so that no window leaves its memory. Bytes with fewer channels have blocks of the four that are
+    multiplied at once.
 
     Before:
 
