@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f32
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.regions import tensor_blocks
-from mlirt.dialects.tensor_types import element_of
+from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.dialects.trt.deconvolution import DeconvolutionOp
+from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
+from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp
 from mlirt.dialects.trt.quantize import DequantizeOp
 from mlirt.passes.quantization.layer_writer import LayerWriter
 from mlirt.passes.quantization.rescaling import ending_of
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QuantizeLoneWeightsPass(ModulePass):
-    """Round constant float32 weights of convolutions and deconvolutions whose input and result are bytes.
+    """Round constant float32 weights of convolutions, deconvolutions and biased products between bytes.
 
     A network that has been quantised around such a layer means it to be one of bytes, and onnxruntime takes it so. The
     weights get 256 steps from their least to their greatest number, zero included: step s = (high - low) / 255, zero
@@ -52,34 +54,49 @@ class QuantizeLoneWeightsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for block in tensor_blocks(op):
             for inner in list(block.ops):
-                if isinstance(inner, ConvolutionOp | DeconvolutionOp):
-                    _quantize(inner, ctx)
+                if isinstance(inner, ConvolutionOp | DeconvolutionOp) and ending_of(inner.output, ctx) is not None:
+                    _quantize(inner, inner.input, inner.kernel, inner, inner.bias, ctx)
+                elif isinstance(inner, MatrixMultiplyOp) and (total := _sum_with_bias(inner, ctx)) is not None:
+                    _quantize(inner, inner.lhs, inner.rhs, *total, ctx)
 
 
-def _quantize(layer: ConvolutionOp | DeconvolutionOp, ctx: Context) -> None:
+def _sum_with_bias(product: MatrixMultiplyOp, ctx: Context) -> tuple[ElementwiseOp, SSAValue] | None:
+    """The sum of a product of matrices with a row of constants, if it is quantised, and that row."""
+    reader = product.output.get_user_of_unique_use()
+    if not isinstance(reader, ElementwiseOp) or reader.kind.data is not ElementwiseKind.SUM:
+        return None
+    bias = reader.rhs if reader.lhs is product.output else reader.lhs
+    shapes = [dims(value.type) for value in (product.lhs, product.rhs, bias)]
+    is_row = [len(shape) for shape in shapes] == [2, 2, 2] and shapes[2] == (1, dims(product.output.type)[1])
+    return (reader, bias) if is_row and ending_of(reader.output, ctx) is not None else None
+
+
+def _quantize(
+    layer: Operation, source: SSAValue, kernel: SSAValue, biased: Operation, bias: SSAValue | None, ctx: Context
+) -> None:
+    """Round the kernel of a layer with a quantised input, and the bias that `biased` adds."""
     import numpy as np
 
-    kernel = array_of(layer.kernel, ctx) if element_of(layer.kernel.type) == f32 else None
-    bias = None if layer.bias is None else array_of(layer.bias, ctx)
-    source = quantized_input(layer.input, ctx)
-    if kernel is None or not kernel.size or isinstance(source, Refusal) or ending_of(layer.output, ctx) is None:
-        return
-    if layer.bias is not None and bias is None:
+    weights = array_of(kernel, ctx) if element_of(kernel.type) == f32 else None
+    added = None if bias is None else array_of(bias, ctx)
+    found = quantized_input(source, ctx)
+    if weights is None or not weights.size or isinstance(found, Refusal) or (bias is not None and added is None):
         return
     write = LayerWriter(ctx, layer, layer)
-    scale, zero = _steps(kernel)
-    stored = np.clip(np.rint(kernel / scale) + zero, -128, 127).astype(np.int8)
-    operands = [layer.input, _dequantized(write, stored, scale, zero.astype(np.int8)), None]
-    if bias is not None:
-        unit = source[1].scale * scale
-        integers = np.rint(bias / unit).astype(np.int64).clip(-(2**31), 2**31 - 1).astype(np.int32)
-        operands[2] = _dequantized(write, integers, unit, None)
-    new = type(layer).build_inferred(operands, layer.properties, layer.location)
-    write.insert(new)
-    new.output.name_hint = layer.output.name_hint
-    layer.output.replace_all_uses_with(new.output)
-    layer.detach()
-    layer.erase()
+    scale, zero = _steps(weights)
+    stored = np.clip(np.rint(weights / scale) + zero, -128, 127).astype(np.int8)
+    if bias is not None and added is not None:
+        unit = found[1].scale * scale
+        integers = np.rint(added / unit).astype(np.int64).clip(-(2**31), 2**31 - 1).astype(np.int32)
+        _exchange(biased, bias, _dequantized(write, integers, unit, None))
+    _exchange(layer, kernel, _dequantized(write, stored, scale, zero.astype(np.int8)))
+
+
+def _exchange(reader: Operation, old: SSAValue, new: SSAValue) -> None:
+    """Let an op read one value where it read another."""
+    for position, operand in enumerate(reader.operands):
+        if operand is old:
+            reader.operands[position] = new
 
 
 def _steps(kernel: Array) -> tuple[Array, Array]:
