@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xdsl.context import Context
+from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.dialects.constant_values import array_of
@@ -92,6 +93,8 @@ def _why_moved(reader: Operation) -> str:
 
 def _described(op: Operation) -> str:
     name = name_of(op)
+    if isinstance(op, ReturnOp):
+        return "who gets the output"
     return name if name == op.name else f"{name} ({op.name})"
 
 

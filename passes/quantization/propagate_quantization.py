@@ -86,6 +86,7 @@ def _dequantize_behind(op: Operation, movement: Movement, ctx: Context) -> None:
         properties=properties,
         result_types=[op.results[0].type],
     )
+    write.named = first
     _replace(op, write.insert(after))
     for one in before:
         if one.output.first_use is None and one.parent is not None:

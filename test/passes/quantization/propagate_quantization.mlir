@@ -4,11 +4,11 @@
 // CHECK-LABEL: @dequantized_late
 // CHECK: [[P:%.*]] = trt.pooling max %x {window = array<i64: 2, 2>} : (tensor<1x2x4x4xi8>) -> tensor<1x2x3x3xi8> loc("pool")
 // CHECK: [[T:%.*]] = trt.shuffle [[P]] {first_transpose = array<i64: 0, 2, 3, 1>} : (tensor<1x2x3x3xi8>) -> tensor<1x3x3x2xi8>
-// CHECK: [[D:%.*]] = trt.dequantize [[T]], %s : (tensor<1x3x3x2xi8>, tensor<f32>) -> tensor<1x3x3x2xf32>
+// CHECK: [[D:%.*]] = trt.dequantize [[T]], %s : (tensor<1x3x3x2xi8>, tensor<f32>) -> tensor<1x3x3x2xf32> loc("dequantize")
 // CHECK: trt.softmax [[D]]
 func.func @dequantized_late(%x: tensor<1x2x4x4xi8>) -> tensor<1x3x3x2xf32> {
   %s = trt.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
-  %d = trt.dequantize %x, %s : (tensor<1x2x4x4xi8>, tensor<f32>) -> tensor<1x2x4x4xf32>
+  %d = trt.dequantize %x, %s : (tensor<1x2x4x4xi8>, tensor<f32>) -> tensor<1x2x4x4xf32> loc("dequantize")
   %p = trt.pooling max %d {window = array<i64: 2, 2>} : (tensor<1x2x4x4xf32>) -> tensor<1x2x3x3xf32> loc("pool")
   %t = trt.shuffle %p {first_transpose = array<i64: 0, 2, 3, 1>} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
   %y = trt.softmax %t {axis = 3 : i64} : (tensor<1x3x3x2xf32>) -> tensor<1x3x3x2xf32>
