@@ -41,9 +41,13 @@ def build(
     name: str = "network",
     tuning: Tuning | None = None,
     spin_ms: float | None = None,
+    first: str | None = None,
 ) -> Engine:
-    """The engine of a network for `cpu` or `cuda`, on a device of this machine; the module is rewritten in place."""
-    return Engine(build_plan(module, ctx, target, precision, progress, dump_phases, name, tuning), spin_ms)
+    """The engine of a network for `cpu` or `cuda`, on a device of this machine; the module is rewritten in place.
+
+    `first` is the first phase to run, for a network that has been through those before it.
+    """
+    return Engine(build_plan(module, ctx, target, precision, progress, dump_phases, name, tuning, first), spin_ms)
 
 
 def build_plan(
@@ -55,6 +59,7 @@ def build_plan(
     dump_phases: Path | None = None,
     name: str = "network",
     tuning: Tuning | None = None,
+    first: str | None = None,
 ) -> Plan:
     """The plan of a network; needs no device of its target. `tuning` says how tactics are chosen for GPUs."""
     machine = cpu_target() if target == "cpu" else cuda_target(precision)
@@ -63,12 +68,12 @@ def build_plan(
     sizes = (machine.vector_bits, machine.threads, machine.arch or "sm_90a")
     options = PipelineOptions(target, precision, *sizes, sorted(machine.special), dump_folder=dump_phases)
     if target == "cuda":
-        run_phases(module, ctx, last="layout", options=options)
+        run_phases(module, ctx, first, "layout", options=options)
         select_tactics(module, ctx, machine, tuning or Tuning(), report)
         report("lowering the network", 0, 1)
         run_phases(module, ctx, first="lowering", options=options)
     else:
-        run_phases(module, ctx, options=options)
+        run_phases(module, ctx, first, options=options)
         machine = replace(machine, features=machine.features | features_of(module))
     code, kernels = (_cpu_code if target == "cpu" else _cuda_code)(module, machine, report)
     manifest = manifest_of(module, name)

@@ -71,7 +71,10 @@ class Collection:
 
     def _group(self, names: Sequence[str]) -> _Group:
         module, outputs = with_outputs(self.module, names)
-        return _Group(build(module, self.ctx, self.target, "fp32", self.progress, name="calibration"), outputs)
+        return _Group(
+            build(module, self.ctx, self.target, "fp32", self.progress, name="calibration", first="quantization"),
+            outputs,
+        )
 
 
 @dataclass
