@@ -54,10 +54,9 @@ def _cases() -> Iterator[tuple[Any, dict[str, Array]]]:
         yield engine_of(chosen), {"x": _half(300, 200), "w": _half(136, 200), "b": _half(136)}
     problem = Problem((2, 64, 15, 17), (72, 64, 3, 3), pre=(1,), post=(1,), residual=True)
     yield engine_of(channels_last_text(problem, "f16")), {"x": _half(*problem.input), "r": _half(*problem.output)}
-    for tactic in ("cuda_groups:64x128s2", "cuda_flash:32x64w2"):
-        name, _, choice = tactic.partition(":")
+    for tactic in ("cuda_groups", "cuda_flash"):
         attention = SMALL["tails"]
-        yield engine_of(attention.text(), name if not choice else tactic), attention.inputs()
+        yield engine_of(attention.text(), tactic), attention.inputs()
     yield mlirt.compile(network(), "cuda", "fp16", heuristic=True), {"x": _half(1, 3, 64, 64).astype(np.float32)}
 
 
