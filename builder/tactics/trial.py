@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _SAMPLE = 1 << 20  # bytes of a constant that are kept; longer ones are measured with repetitions of these
 _NOISE = 1 << 16  # elements
+_BYTES = 16  # how far bytes are from zero, about
 _MOST_WEIGHT_BYTES = 1 << 28  # on the device, of one trial
 
 
@@ -106,9 +107,8 @@ def _constant_keys(network: ModuleOp) -> list[str]:
 def _trial(network: ModuleOp, name: str, ctx: RtContext, target: Target) -> Trial | None:
     op_of(network).attributes[TACTIC] = StringAttr(name)
     shapes = tuple(input_shapes(network))
-    specs = [
-        spec for phase in ("lowering", "memory") for spec in specs_of(find_phase(phase), target.kind, arch=target.arch)
-    ]
+    phases, features = [find_phase(name) for name in ("lowering", "memory")], sorted(target.features)
+    specs = [spec for phase in phases for spec in specs_of(phase, target.kind, arch=target.arch, features=features)]
     try:
         for pass_ in parse_pipeline(",".join(specs)):
             pass_.apply(ctx, network)
@@ -120,11 +120,19 @@ def _trial(network: ModuleOp, name: str, ctx: RtContext, target: Target) -> Tria
 
 
 def feeds(plan: Plan, shapes: Sequence[Shape]) -> list[Array]:
-    """Inputs to measure with: floats are noise, integers zero, which is a legal index."""
+    """Inputs to measure with: floats and bytes are noise, other integers zero, which is a legal index.
+
+    Numbers that are all alike would be multiplied faster: they take less power.
+    """
     noise = np.random.default_rng(0).standard_normal(_NOISE)
     made: list[Array] = []
     for tensor, shape in zip(plan.manifest.inputs, shapes, strict=True):
         dtype = numpy_dtype(tensor.dtype)
-        is_float = dtype.kind in "fV"
-        made.append(np.resize(noise.astype(dtype), shape) if is_float else np.zeros(shape, dtype))
+        if dtype.kind in "fV":
+            values: Array = noise.astype(dtype)
+        elif dtype.name in ("int8", "uint8"):
+            values = (noise * _BYTES).astype(np.int8).view(dtype)
+        else:
+            values = np.zeros(1, dtype)
+        made.append(np.resize(values, shape))
     return made
