@@ -27,8 +27,10 @@ class Site:
     candidates: tuple[Candidate, ...]
 
 
-def find_sites(module: ModuleOp, ctx: RtContext, target: Target) -> list[Site]:
-    """The sites of a network after the phase `layout`, in its order; ops that name their tactic are left out."""
+def find_sites(module: ModuleOp, ctx: RtContext, target: Target, fewest: int = 2) -> list[Site]:
+    """The sites of a network after the phase `layout` with so many ways at least, in its order; ops that name their
+    tactic are left out.
+    """
     ops: dict[str, list[Operation]] = {}
     ways: dict[str, tuple[Candidate, ...]] = {}
     for function, copy in _functions(module):
@@ -42,7 +44,7 @@ def find_sites(module: ModuleOp, ctx: RtContext, target: Target) -> list[Site]:
                 lowering.placements.anchor = twin
                 ways[text] = tuple(candidates(twin, lowering))
             ops.setdefault(text, []).append(op)
-    return [Site(text, tuple(ops[text]), ways[text]) for text in ops if len(ways[text]) > 1]
+    return [Site(text, tuple(ops[text]), ways[text]) for text in ops if len(ways[text]) >= fewest]
 
 
 @dataclass(frozen=True)
