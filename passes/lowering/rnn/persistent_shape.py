@@ -16,6 +16,11 @@ _MOST_WARPS = 16
 # and register of weights adds; a register in single precision for each further sequence; and for each further
 # round of loads that a thread makes, what each block adds that reads at the same time.
 _STEP, _BLOCK, _WARP, _REGISTER, _SEQUENCE, _ROUND = 0.68, 0.0025, 0.02, 0.003, 0.001, 0.0008
+# The same of one block, in which nothing goes through memory: a step, and what each warp and each register of weights
+# adds for a sequence, or for eight where the matrix unit multiplies.
+_BLOCK_STEP, _BLOCK_WARP, _BLOCK_REGISTER = 0.15, 0.005, 0.002
+_MOST_THREADS = 1024
+_MOST_SEQUENCES = 4  # that a thread has the cells of
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,13 @@ class PersistentShape:
         waiting = _STEP + self.blocks * (_BLOCK + _ROUND * (rounds - 1))
         return 5 + steps * (waiting + _WARP * self.warps + products)
 
+    def microseconds_in_one_block(self, steps: int) -> float:
+        """About how long the steps take where the blocks are warps of one block."""
+        sequences = self.column_tiles if self.half else self.batch
+        return 5 + steps * (
+            _BLOCK_STEP + _BLOCK_WARP * self.blocks + _BLOCK_REGISTER * self.weight_registers * sequences
+        )
+
 
 def shapes_for(gates: int, hidden: int, batch: int, half: bool) -> list[PersistentShape]:
     """The shapes that a layer can have: warps by the depth and by the sequences, and half and twice as many."""
@@ -109,3 +121,15 @@ def shapes_for(gates: int, hidden: int, batch: int, half: bool) -> list[Persiste
     counts = {max(least, min(_MOST_WARPS, count)) for count in (usual // 2, usual, 2 * usual) if count}
     made = [PersistentShape(gates, hidden, batch, half, warps) for warps in sorted(counts)]
     return [shape for shape in made if shape.fits()]
+
+
+def one_block_shape(gates: int, hidden: int, batch: int, half: bool) -> PersistentShape | None:
+    """What each warp has where a layer's `blocks` groups of units are the warps of one block; None for a large layer.
+
+    A thread then has the cells of two sequences in half precision, and of all sequences in single precision.
+    """
+    shape = PersistentShape(gates, hidden, batch, half, 1)
+    threads = shape.blocks * WARP
+    registers = shape.weight_registers + _OTHER_REGISTERS
+    fits = threads <= _MOST_THREADS and registers <= _MOST_REGISTERS and registers * threads <= _REGISTERS
+    return shape if fits and batch <= (COLUMNS if half else _MOST_SEQUENCES) else None

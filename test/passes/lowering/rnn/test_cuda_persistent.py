@@ -24,7 +24,7 @@ ERRORS = {"float32": 1e-5, "float16": 2e-3}
 def check(model: Any, feeds: dict[str, Any], element: str, choice: str = "") -> None:
     context = RtContext()
     expected = interpret(import_model(model, context), context, feeds)
-    module, context = lower_recurrent(model, f"cuda_persistent:{choice}" if choice else "")
+    module, context = lower_recurrent(model, f"cuda_persistent:{choice}" if choice else "cuda_persistent")
     kernels = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data.startswith("rnn")]
     assert kernels
     assert all("cooperative" in op.attributes for op in kernels)
