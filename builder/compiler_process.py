@@ -25,21 +25,23 @@ Handler: TypeAlias = "Callable[[dict[str, Any]], tuple[dict[str, Any], Sequence[
 
 
 class CompilerProcess:
-    """A process that runs a module; an idle one of the same module is taken where there is one."""
+    """A process that runs a module with some variables set; an idle one like it is taken where there is one."""
 
     _idle: dict[str, list[subprocess.Popen[bytes]]] = {}  # noqa: RUF012  (shared on purpose)
     _lock = threading.Lock()
 
-    def __init__(self, module: str) -> None:
-        self._module = module
+    def __init__(self, module: str, variables: Mapping[str, str] | None = None) -> None:
+        self._module, self._variables = module, dict(variables or {})
+        self._kind = json.dumps([module, self._variables])
         with self._lock:
-            idle = self._idle.setdefault(module, [])
+            idle = self._idle.setdefault(self._kind, [])
             while idle and idle[-1].poll() is not None:
                 idle.pop()
             self._process = idle.pop() if idle else self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path for path in sys.path if path))
+        environment = dict(os.environ, **self._variables)
+        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         return subprocess.Popen(
             [sys.executable, "-m", self._module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
         )
@@ -53,7 +55,7 @@ class CompilerProcess:
             self._process.wait()
             return
         with self._lock:
-            self._idle[self._module].append(self._process)
+            self._idle[self._kind].append(self._process)
 
     def ask(self, request: Mapping[str, object]) -> Answer:
         """The answer to a request; raises `CompileError` if the process fails twice."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from mlirt.builder.compile_side_by_side import Progress, Report, compile_side_by_side, compilers_side_by_side
 from mlirt.builder.compiler_process import CompilerProcess
 from mlirt.builder.cubin import Cubin
 from mlirt.builder.kernel_cache import KernelCache, key_of, sources_digest, versions
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
 
 ARCHITECTURES = ("sm_80", "sm_90a")
 _HERE = Path(__file__).parent
-_KERNELS_PER_PROCESS = 3  # starting a process costs as much as compiling some
-
-Report: TypeAlias = "Callable[[str, int, int], None]"
 Cubins: TypeAlias = "dict[str, Cubin]"
 
 
@@ -41,15 +37,15 @@ def compile_kernels(
     missing, wanted = dict[str, list[str]](), dict[str, Sequence[str]]()
     for name, source in sources.items():
         wanted[name] = _wanted(source, architectures)
-        found = {arch: cache.get(_key(source, arch)) for arch in wanted[name]}
+        found = {arch: cache.get(_key(name, source, arch)) for arch in wanted[name]}
         done[name] = {arch: _unpacked(entry) for arch, entry in found.items() if entry is not None}
         if len(done[name]) < len(wanted[name]):
             missing[name] = [arch for arch, entry in found.items() if entry is None]
     if missing:
-        progress = _Progress(report, len(sources) - len(missing), len(sources))
+        progress = Progress(report, len(sources) - len(missing), len(sources))
         for name, cubins in _compile({name: sources[name] for name in missing}, missing, progress, failures).items():
             for arch, cubin in cubins.items():
-                cache.put(_key(sources[name], arch), _packed(cubin))
+                cache.put(_key(name, sources[name], arch), _packed(cubin))
             done[name] |= cubins
     complete = {name: cubins for name, cubins in done.items() if len(cubins) == len(wanted[name])}
     return {name: {arch: cubins[arch] for arch in wanted[name]} for name, cubins in complete.items()}
@@ -60,11 +56,11 @@ def _wanted(source: KernelSource, architectures: Sequence[str]) -> Sequence[str]
     return (source.architecture,) if source.architecture else architectures
 
 
-def _key(source: KernelSource, architecture: str) -> str:
+def _key(name: str, source: KernelSource, architecture: str) -> str:
     library = sources_digest(_HERE / "numba_cuda_intrinsics", _HERE / "numba_cuda_compiler.py")
     packages = versions("numba", "numba-cuda", "llvmlite", "nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-nvjitlink")
     shape = f"{source.threads} {source.cluster}"
-    return key_of("cuda", source.text, shape, architecture, library, packages)
+    return key_of("cuda", name, source.text, shape, architecture, library, packages)
 
 
 def _packed(cubin: Cubin) -> bytes:
@@ -78,70 +74,20 @@ def _unpacked(entry: bytes) -> Cubin:
     return Cubin(code, registers, spilled)
 
 
-class _Progress:
-    """Counts kernels for whoever watches."""
-
-    def __init__(self, report: Report | None, done: int, total: int) -> None:
-        self._report, self._done, self._total = report, done, total
-        self.tell("compiling kernels", 0)
-
-    def tell(self, text: str, more: int) -> None:
-        self._done += more
-        if self._report is not None:
-            self._report(text, self._done, self._total)
-
-
 def _compile(
     sources: Mapping[str, KernelSource],
     architectures: Mapping[str, Sequence[str]],
-    progress: _Progress,
+    progress: Progress,
     failures: dict[str, CompileError] | None,
 ) -> dict[str, Cubins]:
-    """Let processes take kernels from one list, the longest first, until it is empty or one fails."""
-    names = sorted(sources, key=lambda name: len(sources[name].text))
-    lock, stops, done = threading.Lock(), list[Exception](), dict[str, Cubins]()
+    def start() -> CompilerProcess:
+        return CompilerProcess("mlirt.builder.numba_cuda_worker")
 
-    def work() -> None:
-        try:
-            with CompilerProcess("mlirt.builder.numba_cuda_worker") as process:
-                while not stops:
-                    with lock:
-                        if not names:
-                            return
-                        name = names.pop()
-                    try:
-                        cubins = _ask(process, sources[name], architectures[name])
-                    except CompileError as error:
-                        if failures is None:
-                            raise
-                        failures[name] = error
-                        continue
-                    with lock:
-                        done[name] = cubins
-                        progress.tell(f"compiling kernels ({name})", 1)
-        except Exception as error:
-            stops.append(error)
+    def compile_one(process: CompilerProcess, name: str) -> Cubins:
+        return _ask(process, sources[name], architectures[name])
 
-    count = min(compilers_side_by_side(), -(-len(sources) // _KERNELS_PER_PROCESS))
-    others = [threading.Thread(target=work, name=f"compile-{number}") for number in range(1, count)]
-    for other in others:
-        other.start()
-    work()
-    for other in others:
-        other.join()
-    if stops:
-        raise stops[0]
-    return done
-
-
-def compilers_side_by_side() -> int:
-    """How many compilers to run side by side: MLIRT_JOBS, or the cores that this process may use."""
-    wish = os.environ.get("MLIRT_JOBS", "")
-    if wish.isdecimal() and int(wish):
-        return int(wish)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    lengths = {name: len(source.text) for name, source in sources.items()}
+    return compile_side_by_side(lengths, compilers_side_by_side(), start, compile_one, progress, failures)
 
 
 def _ask(process: CompilerProcess, source: KernelSource, architectures: Sequence[str]) -> Cubins:

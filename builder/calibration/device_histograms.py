@@ -90,7 +90,5 @@ def compiled() -> dict[str, bytes]:
     """The kernels' machine code for the GPU of this machine, from the kernel cache where they are known."""
     arch = cuda_target().arch
     text = _TEXT.read_text(encoding="utf-8")
-    # The kernel cache knows kernels by their text, which is to differ.
-    texts = {name: f"# The kernel {name}.\n{text}" for name in _ARGUMENTS}
-    sources = {name: KernelSource(name, texts[name], kinds, _THREADS, 0) for name, kinds in _ARGUMENTS.items()}
+    sources = {name: KernelSource(name, text, kinds, _THREADS, 0) for name, kinds in _ARGUMENTS.items()}
     return {name: cubins[arch].code for name, cubins in compile_kernels(sources, architectures=[arch]).items()}

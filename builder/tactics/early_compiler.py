@@ -7,7 +7,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from mlirt.builder.numba_cuda import compile_kernels, compilers_side_by_side
+from mlirt.builder.compile_side_by_side import compilers_side_by_side
+from mlirt.builder.numba_cuda import compile_kernels
 
 if TYPE_CHECKING:
     from mlirt.builder.cubin import Cubin

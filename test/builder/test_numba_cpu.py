@@ -51,6 +51,18 @@ def test_a_known_kernel_is_not_compiled_again(tmp_path: Path, monkeypatch: pytes
     assert compile_kernels({"fill": _SOURCE}, cpu_target()) == code
 
 
+def test_two_kernels_of_one_source_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIRT_CACHE", str(tmp_path))
+    source = _SOURCE + "\n\ndef clear(params, worker, workers):\n    float32_pointer(params[0])[0] = float32(-1)\n"
+    for _ in range(2):
+        codes = compile_kernels({"fill": source, "clear": source}, cpu_target())
+        y = np.zeros(1, np.float32)
+        CpuKernel(codes["fill"], "fill")(y, 1)
+        assert y.tolist() == [100]
+        CpuKernel(codes["clear"], "clear")(y)
+        assert y.tolist() == [-1]
+
+
 def test_what_numba_refuses_names_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLIRT_CACHE", "off")
     with pytest.raises(CompileError, match="kernel broken: numba refuses the generated source: ") as caught:
