@@ -13,43 +13,16 @@ from mlirt.frontend.network.definition import INetworkDefinition
 from mlirt.runtime.api.host_memory import IHostMemory
 from mlirt.tensorrt.build_enums import NetworkDefinitionCreationFlag
 from mlirt.tensorrt.deprecation import deprecated
-from mlirt.tensorrt.reporting import Reporter
+from mlirt.tensorrt.entry_point import EntryPoint
 
 if TYPE_CHECKING:
     from mlirt.runtime.api.cuda_engine import ICudaEngine
-    from mlirt.tensorrt.error_recorder import IErrorRecorder
-    from mlirt.tensorrt.logger import ILogger
 
 _EXPLICIT = 1 << NetworkDefinitionCreationFlag.EXPLICIT_BATCH
 
 
-class Builder:
+class Builder(EntryPoint):
     """The way from a network to an engine; what it has to say goes to the logger."""
-
-    def __init__(self, logger: ILogger) -> None:
-        self._reporter = Reporter(logger)
-        self.max_threads = 1
-
-    @property
-    def logger(self) -> ILogger:
-        return self._reporter.logger
-
-    @property
-    def error_recorder(self) -> IErrorRecorder | None:
-        return self._reporter.recorder
-
-    @error_recorder.setter
-    def error_recorder(self, recorder: IErrorRecorder | None) -> None:
-        self._reporter.recorder = recorder
-
-    @property
-    def gpu_allocator(self) -> None:
-        """None: memory comes from the driver."""
-
-    @gpu_allocator.setter
-    def gpu_allocator(self, allocator: object) -> None:
-        if allocator is not None:
-            raise UnsupportedError("gpu_allocator: memory comes from the driver; there are no allocators")
 
     def create_network(self, flags: int = 0) -> INetworkDefinition:
         """A network without layers; raises `UnsupportedError` without the flag EXPLICIT_BATCH (feature 2.17)."""
@@ -63,7 +36,7 @@ class Builder:
         return network
 
     def create_builder_config(self) -> IBuilderConfig:
-        return IBuilderConfig(self._reporter)
+        return IBuilderConfig(self.reporter)
 
     def create_optimization_profile(self) -> IOptimizationProfile:
         return IOptimizationProfile()
@@ -71,9 +44,9 @@ class Builder:
     def build_serialized_network(self, network: INetworkDefinition, config: IBuilderConfig) -> IHostMemory | None:
         """The plan of a network; None, with the reason in the log, where it cannot be built (feature 3.1)."""
         try:
-            return IHostMemory(network_plan(network, config, self._reporter))
+            return IHostMemory(network_plan(network, config, self.reporter))
         except MlirtError as error:
-            self._reporter.error("builder.py::buildSerializedNetwork", error)
+            self.reporter.error("builder.py::buildSerializedNetwork", error)
             return None
 
     def build_engine(self, network: INetworkDefinition, config: IBuilderConfig) -> ICudaEngine | None:
@@ -94,13 +67,13 @@ class Builder:
         try:
             network_module(network, RtContext())
         except MlirtError as error:
-            self._reporter.error("builder.py::isNetworkSupported", error)
+            self.reporter.error("builder.py::isNetworkSupported", error)
             return False
         return True
 
     def reset(self) -> None:
         """Forget the error recorder."""
-        self._reporter.recorder = None
+        self.reporter.recorder = None
 
     @property
     def max_batch_size(self) -> int:
@@ -110,7 +83,7 @@ class Builder:
     @max_batch_size.setter
     def max_batch_size(self, size: int) -> None:
         deprecated("the batch dimension of the inputs")
-        self._reporter.warning("max_batch_size means nothing for networks with an explicit batch")
+        self.reporter.warning("max_batch_size means nothing for networks with an explicit batch")
 
     @property
     def platform_has_tf32(self) -> bool:

@@ -25,13 +25,13 @@ from mlirt.frontend.network.loops import LoopMethods
 from mlirt.frontend.network.tensor import ITensor
 from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.deprecation import deprecated
-from mlirt.tensorrt.error_recorder import IErrorRecorder
 from mlirt.tensorrt.logger import ILogger
-from mlirt.tensorrt.reporting import Reporter
+from mlirt.tensorrt.reporting import Reporter, Reporting
 from mlirt.tensorrt.weights import Weights
 
 
 class INetworkDefinition(
+    Reporting,
     PointwiseMethods,
     WindowMethods,
     ProductMethods,
@@ -55,15 +55,8 @@ class INetworkDefinition(
 
     def __init__(self, logger: ILogger) -> None:
         self.name = ""
-        self.graph = NetworkGraph(Reporter(logger))
-
-    @property
-    def error_recorder(self) -> IErrorRecorder | None:
-        return self.graph.reporter.recorder
-
-    @error_recorder.setter
-    def error_recorder(self, recorder: IErrorRecorder | None) -> None:
-        self.graph.reporter.recorder = recorder
+        self.reporter = Reporter(logger)
+        self.graph = NetworkGraph(self.reporter)
 
     @property
     def has_implicit_batch_dimension(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -54,7 +55,7 @@ class WindowLayer(ILayer):
         self.post_padding = padding
 
 
-class KernelLayer(WindowLayer):
+class KernelLayer(WindowLayer, ABC):
     """A window with weights: those that the layer holds, or inputs 1 and 2 (feature 1.6f)."""
 
     INPUTS = 3
@@ -66,9 +67,9 @@ class KernelLayer(WindowLayer):
     kernel_size = Deprecated2d("kernel_size_nd")
     dilation = Deprecated2d("dilation_nd")
 
+    @abstractmethod
     def kernel_shape(self) -> list[int]:
         """The dimensions of the weights, the one that nothing says worked out from their number."""
-        raise NotImplementedError
 
     def _known(self) -> tuple[list[int], int]:
         size = list(self.kernel_size_nd or ())

@@ -18,15 +18,14 @@ from mlirt.tensorrt.build_enums import EngineCapability, ProfilingVerbosity
 from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.dims import Dims
+from mlirt.tensorrt.reporting import Reporter, Reporting
 from mlirt.tensorrt.run_enums import TensorFormat, TensorIOMode, TensorLocation
 
 if TYPE_CHECKING:
     from mlirt.runtime.engine import Engine
-    from mlirt.tensorrt.error_recorder import IErrorRecorder
-    from mlirt.tensorrt.reporting import Reporter
 
 
-class ICudaEngine(EngineBindings):
+class ICudaEngine(EngineBindings, Reporting):
     """An engine, on a GPU or on the CPU. Tensors have a name and, in the old methods, an index."""
 
     def __init__(self, engine: Engine, reporter: Reporter) -> None:
@@ -35,14 +34,6 @@ class ICudaEngine(EngineBindings):
         self.manifest = engine.plan.manifest
         self.tensors = engine_tensors(self.manifest)
         self.tensor_names = list(self.tensors)
-
-    @property
-    def error_recorder(self) -> IErrorRecorder | None:
-        return self.reporter.recorder
-
-    @error_recorder.setter
-    def error_recorder(self, recorder: IErrorRecorder | None) -> None:
-        self.reporter.recorder = recorder
 
     @property
     def name(self) -> str:

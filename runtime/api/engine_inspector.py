@@ -8,28 +8,21 @@ from typing import TYPE_CHECKING
 
 from mlirt.errors import InvalidInputError
 from mlirt.tensorrt.build_enums import ProfilingVerbosity
+from mlirt.tensorrt.reporting import Reporting
 from mlirt.tensorrt.run_enums import LayerInformationFormat
 
 if TYPE_CHECKING:
     from mlirt.runtime.api.cuda_engine import ICudaEngine
     from mlirt.runtime.api.execution_context import IExecutionContext
-    from mlirt.tensorrt.error_recorder import IErrorRecorder
 
 
-class EngineInspector:
+class EngineInspector(Reporting):
     """Names of layers, or all that the plan knows of them, as the build's profiling verbosity allows."""
 
     def __init__(self, engine: ICudaEngine) -> None:
         self._engine = engine
+        self.reporter = engine.reporter
         self.execution_context: IExecutionContext | None = None
-
-    @property
-    def error_recorder(self) -> IErrorRecorder | None:
-        return self._engine.error_recorder
-
-    @error_recorder.setter
-    def error_recorder(self, recorder: IErrorRecorder | None) -> None:
-        self._engine.error_recorder = recorder
 
     def get_layer_information(self, layer_index: int, format: LayerInformationFormat) -> str:
         """One layer; raises `InvalidInputError` for an index that is none."""

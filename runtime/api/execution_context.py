@@ -14,17 +14,17 @@ from mlirt.runtime.data_types import numpy_dtype
 from mlirt.tensorrt.build_enums import ProfilingVerbosity
 from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.dims import Dims
+from mlirt.tensorrt.reporting import Reporting
 
 if TYPE_CHECKING:
     from mlirt.runtime.api.cuda_engine import ICudaEngine
     from mlirt.runtime.api.output_allocator import IOutputAllocator
     from mlirt.runtime.api.profiler import IProfiler
-    from mlirt.tensorrt.error_recorder import IErrorRecorder
 
 _ALIGNMENT = 256
 
 
-class IExecutionContext:
+class IExecutionContext(Reporting):
     """One user of an engine. Addresses are of device memory for an engine on a GPU, of host memory for one on the CPU.
 
     On a GPU a run is queued, after what is on the caller's stream and before what comes on it next. It is over when
@@ -34,6 +34,7 @@ class IExecutionContext:
 
     def __init__(self, engine: ICudaEngine) -> None:
         self.engine = engine
+        self.reporter = engine.reporter
         self.name = ""
         self.profiler: IProfiler | None = None
         self.enqueue_emits_profile = True
@@ -235,15 +236,6 @@ class IExecutionContext:
         """Not supported: it is for an implicit batch."""
         raise UnsupportedError("execute_async is for networks with an implicit batch: use execute_async_v3")
 
-    @property
-    def error_recorder(self) -> IErrorRecorder | None:
-        """The engine's."""
-        return self.engine.error_recorder
-
-    @error_recorder.setter
-    def error_recorder(self, recorder: IErrorRecorder | None) -> None:
-        self.engine.error_recorder = recorder
-
     def get_strides(self, binding: int) -> Dims:
         deprecated("get_tensor_strides")
         return self.get_tensor_strides(self.engine.tensor_names[binding])
@@ -265,7 +257,7 @@ class IExecutionContext:
         return self.get_tensor_shape(self.engine.tensor_names[binding])
 
     def _failed(self, where: str, error: Exception | str) -> bool:
-        self.engine.reporter.error(f"execution_context.py::{where}", error)
+        self.reporter.error(f"execution_context.py::{where}", error)
         return False
 
     def __enter__(self) -> Self:

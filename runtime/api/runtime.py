@@ -2,49 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import Self, TypeAlias
 
 from mlirt.errors import MlirtError, UnsupportedError
 from mlirt.runtime.api.cuda_engine import ICudaEngine
 from mlirt.runtime.engine import load
 from mlirt.tensorrt.deprecation import deprecated
-from mlirt.tensorrt.reporting import Reporter
-
-if TYPE_CHECKING:
-    from mlirt.tensorrt.error_recorder import IErrorRecorder
-    from mlirt.tensorrt.logger import ILogger
-
+from mlirt.tensorrt.entry_point import EntryPoint
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 
 
-class Runtime:
+class Runtime(EntryPoint):
     """The way from a plan to an engine."""
-
-    def __init__(self, logger: ILogger) -> None:
-        self._reporter = Reporter(logger)
-        self.max_threads = 1
-
-    @property
-    def logger(self) -> ILogger:
-        return self._reporter.logger
-
-    @property
-    def error_recorder(self) -> IErrorRecorder | None:
-        return self._reporter.recorder
-
-    @error_recorder.setter
-    def error_recorder(self, recorder: IErrorRecorder | None) -> None:
-        self._reporter.recorder = recorder
-
-    @property
-    def gpu_allocator(self) -> None:
-        """None: memory comes from the driver."""
-
-    @gpu_allocator.setter
-    def gpu_allocator(self, allocator: object) -> None:
-        if allocator is not None:
-            raise UnsupportedError("gpu_allocator: memory comes from the driver; there are no allocators")
 
     @property
     def num_DLA_cores(self) -> int:
@@ -65,9 +35,9 @@ class Runtime:
         except TypeError as error:
             raise TypeError(f"deserialize_cuda_engine(): incompatible function arguments: {error}") from None
         try:
-            return ICudaEngine(load(content), self._reporter)
+            return ICudaEngine(load(content), self.reporter)
         except MlirtError as error:
-            self._reporter.error("runtime.py::deserializeCudaEngine", error)
+            self.reporter.error("runtime.py::deserializeCudaEngine", error)
             return None
 
     def __enter__(self) -> Self:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from fused_network import Network, context, network_of, t
+from window_case import WindowCase
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, StringAttr, f32
 from xdsl.ir import Region, SSAValue
@@ -15,40 +16,18 @@ from mlirt.dialects.context import RtContext
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.fused_op import YieldOp, scalar_region
-from mlirt.dialects.symbolic import Dim, sym
+from mlirt.dialects.symbolic import sym
 from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.passes.lowering.tactics import TACTIC
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(WindowCase):
     """A convolution between a 1 x 1 convolution before it, which makes its input blocked, and none."""
 
-    channels: int
-    outputs: int
-    height: int
-    width: int
-    kernel: tuple[int, int] = (3, 3)
-    stride: tuple[int, int] = (1, 1)
-    dilation: tuple[int, int] = (1, 1)
-    pre: tuple[int, int] = (1, 1)
-    post: tuple[int, int] = (1, 1)
-    groups: int = 1
-    batch: int = 1
     is_first: bool = False
-    is_symbolic: bool = False
-    has_residual: bool = False
     has_scale: bool = False
-
-    def lengths(self) -> tuple[int, int]:
-        height, width = (
-            (size + pre + post - dilation * (taps - 1) - 1) // stride + 1
-            for size, pre, post, dilation, taps, stride in zip(
-                (self.height, self.width), self.pre, self.post, self.dilation, self.kernel, self.stride, strict=True
-            )
-        )
-        return height, width
 
 
 def _epilogue(case: Case) -> Region:
@@ -86,7 +65,7 @@ class Layer:
         self.case = case
         spatial: list[int | str] = ["h", "w"] if case.is_symbolic else [case.height, case.width]
         batch: int | str = "n" if case.is_symbolic else case.batch
-        height, width = self._lengths()
+        height, width = case.lengths_in_type()
         self.result = t("float32", batch, case.outputs, str(height), str(width))
         types = [t("float32", batch, case.channels, *spatial)]
         shapes = [(case.batch, case.channels, case.height, case.width)]
@@ -105,18 +84,6 @@ class Layer:
         for op in self.module.walk():
             if isinstance(op, ConvolutionOp) and dims(op.kernel.type)[2:] == self.case.kernel:
                 op.attributes[TACTIC] = StringAttr(tactic)
-
-    def _lengths(self) -> tuple[Dim, Dim]:
-        case = self.case
-        if not case.is_symbolic:
-            return case.lengths()
-        height, width = (
-            (sym(name) + pre + post - dilation * (taps - 1) - 1) // stride + 1
-            for name, pre, post, dilation, taps, stride in zip(
-                "hw", case.pre, case.post, case.dilation, case.kernel, case.stride, strict=True
-            )
-        )
-        return height, width
 
     def _constant(self, network: Network, shape: Sequence[int], hint: str) -> SSAValue:
         array = self.rng.standard_normal(shape).astype(np.float32) / np.float32(np.prod(shape[1:]) ** 0.5)

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from fused_network import Array, Network, access, context, network_of, t
+from window_case import WindowCase
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, f32
 from xdsl.ir import Attribute, Region, SSAValue
 
-from mlirt.dialects.context import RtContext
 from mlirt.dialects.fused.contraction import ConvolutionOp
-from mlirt.dialects.fused.fused_op import YieldOp, identity_region, scalar_region
-from mlirt.dialects.symbolic import Dim, sym
+from mlirt.dialects.fused.fused_op import identity_region, scalar_region
 from mlirt.dialects.tensor_types import element_type
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars, arguments_of, yield_as
@@ -23,28 +22,11 @@ UI8, I32 = element_type("uint8"), element_type("int32")
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(WindowCase):
     """A convolution of unsigned bytes. `output` is `int32`: the sums; `float32`: scaled; `uint8`: quantised again."""
 
-    channels: int
-    outputs: int
-    height: int
-    width: int
-    kernel: tuple[int, int] = (3, 3)
-    stride: tuple[int, int] = (1, 1)
-    dilation: tuple[int, int] = (1, 1)
-    pre: tuple[int, int] = (1, 1)
-    post: tuple[int, int] = (1, 1)
-    groups: int = 1
-    batch: int = 1
     zero_point: int = 128
     output: str = "uint8"
-    has_residual: bool = False
-    is_symbolic: bool = False
-
-    def length(self, axis: int) -> int:
-        reach = self.dilation[axis] * (self.kernel[axis] - 1) + 1
-        return ((self.height, self.width)[axis] + self.pre[axis] + self.post[axis] - reach) // self.stride[axis] + 1
 
 
 def requantization(extras: Sequence[Attribute], output: str) -> Region:
@@ -80,23 +62,15 @@ class Layer:
         self.rng = np.random.default_rng(sum(map(ord, repr(case))))
         spatial: list[int | str] = ["h", "w"] if case.is_symbolic else [case.height, case.width]
         batch: int | str = "n" if case.is_symbolic else case.batch
-        lengths = [self._length(axis) for axis in range(2)]
-        self.result = t(case.output, batch, case.outputs, *map(str, lengths))
+        self.result = t(case.output, batch, case.outputs, *map(str, case.lengths_in_type()))
         types = [t("uint8", batch, case.channels, *spatial)]
         shapes = [(case.batch, case.channels, case.height, case.width)]
         if case.has_residual:
-            types.append(t("uint8", batch, case.outputs, *map(str, lengths)))
-            shapes.append((case.batch, case.outputs, case.length(0), case.length(1)))
+            types.append(t("uint8", batch, case.outputs, *map(str, case.lengths_in_type())))
+            shapes.append((case.batch, case.outputs, *case.lengths()))
         self.module = network_of(types, self._build)
         arrays = [self.rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes]
         self.inputs = {f"input{position}": array for position, array in enumerate(arrays)}
-
-    def _length(self, axis: int) -> Dim:
-        case = self.case
-        if not case.is_symbolic:
-            return case.length(axis)
-        reach = case.dilation[axis] * (case.kernel[axis] - 1) + 1
-        return (sym("hw"[axis]) + case.pre[axis] + case.post[axis] - reach) // case.stride[axis] + 1
 
     def _constant(self, network: Network, array: Array, hint: str) -> SSAValue:
         return network.add(ConstantOp.from_array(array, self.ctx.weights, hint))
@@ -130,6 +104,3 @@ class Layer:
             access=accesses[: len(extras)],
         )
         return [network.add(op)]
-
-
-__all__ = ["Case", "Layer", "RtContext", "YieldOp"]

@@ -46,6 +46,20 @@ class Reporter:
         self.logger.log(Severity.VERBOSE, text)
 
 
+class Reporting:
+    """An object that has a reporter, and TensorRT's property for the reporter's error recorder."""
+
+    reporter: Reporter
+
+    @property
+    def error_recorder(self) -> IErrorRecorder | None:
+        return self.reporter.recorder
+
+    @error_recorder.setter
+    def error_recorder(self, recorder: IErrorRecorder | None) -> None:
+        self.reporter.recorder = recorder
+
+
 def code_of(error: Exception | str) -> ErrorCodeTRT:
     """The code of an error; a text alone is a wrong argument."""
     if isinstance(error, str):
