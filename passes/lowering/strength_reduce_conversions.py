@@ -131,8 +131,8 @@ class _Region:
 
     def _drop_zero(self, op: arith.AddfOp | arith.SubfOp) -> None:
         """A zero point of zero. The sign of a zero does not outlive the shift that rounds."""
-        rounded = isinstance(op.lhs.owner, math.RoundEvenOp) and self.ranges.of(op.lhs) is not None
-        if _number(op.rhs) == 0.0 and (rounded or isinstance(op, arith.SubfOp)):
+        whole = _is_whole(op.lhs) and self.ranges.of(op.lhs) is not None
+        if _number(op.rhs) == 0.0 and (whole or isinstance(op, arith.SubfOp)):
             Rewriter.replace_op(op, [], [op.lhs])
 
     def _round_float(self, op: math.RoundEvenOp) -> None:

@@ -32,6 +32,7 @@ from mlirt.passes.lowering.warpgroups.row_epilogue import (
     large_extras,
     result_width,
     scalar_operations,
+    width_of_results,
 )
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory, MatrixSource, Source, WindowShape, WindowSource
 
@@ -162,12 +163,12 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
     kind, weights = _kind(op, lowering), lowering.constant_array(op.kernel)
     assert kind is not None
     assert weights is not None
-    k = lowering.kernel("convolution")
+    k, width = lowering.kernel("convolution"), width_of_results(op, tile, weights.shape[0])
     axes = range(2, rank(op.output.type))
-    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), ResultShape((), (0, *axes), 1), lowering)
+    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), ResultShape((), (0, *axes), 1), lowering, width)
     images = images_of(op, lowering)
     left = _pixel_rows(k, op, images, tile.rows, kind)
-    right = filters(k, _packed(weights, kind), kind, lowering, tile.columns)
+    right = filters(k, _packed(weights, kind), kind, lowering, (tile.columns, width))
     sizes = GroupSizes(pixels_of(op), weights.shape[0], (), _steps(weights, kind))
     GroupProduct(k, tile, sizes, kind, (left, right), epilogue).build(op)
 
@@ -187,12 +188,12 @@ def _pixel_rows(k: KernelBuilder, op: ConvolutionOp, images: MappedMemory, rows:
     return WindowSource(k, images, rows, shape, kind.line)
 
 
-def filters(k: KernelBuilder, packed: Array, kind: Kind, lowering: Lowering, columns: int) -> MatrixSource:
-    """Packed weights, `[output channel, depth]`, as the columns of a product."""
-    ordered = in_thread_order(packed)
+def filters(k: KernelBuilder, packed: Array, kind: Kind, lowering: Lowering, columns: tuple[int, int]) -> MatrixSource:
+    """Packed weights, `[output channel, depth]`, as columns: so many of a tile, and neighbours of a thread."""
+    ordered = in_thread_order(packed, columns[1])
     buffer = lowering.placements.new_weight(ordered, "packed")
     memory = MappedMemory(buffer, kind.element, 0, ordered.shape, (ordered.shape[-1], 1))
-    return MatrixSource(k, memory, columns, (), by_depth=False, known=True, in_thread_order=True, line=kind.line)
+    return MatrixSource(k, memory, columns[0], (), by_depth=False, known=True, in_thread_order=True, line=kind.line)
 
 
 def _packed(weights: Array, kind: Kind) -> Array:

@@ -42,6 +42,7 @@ from mlirt.passes.lowering.warpgroups.row_epilogue import (
     large_extras,
     result_width,
     scalar_operations,
+    width_of_results,
 )
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory, WindowShape, WindowSource
 
@@ -165,11 +166,11 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
     assert rows is not None
     buffer = lowering.placements.scratch(product(_copied(op, rows)) * byte_width(kind.element))
     _copy(op, rows, buffer, lowering)
-    k = lowering.kernel("convolution")
+    k, width = lowering.kernel("convolution"), width_of_results(op, tile, weights.shape[0])
     axes = range(2, rank(op.output.type))
-    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), ResultShape((), (0, *axes), 1), lowering)
+    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), ResultShape((), (0, *axes), 1), lowering, width)
     left = WindowSource(k, _lines(op, rows, buffer), tile.rows, _window(op, rows), rows.kind.line)
-    right = filters(k, _packed(weights, rows), rows.kind, lowering, tile.columns)
+    right = filters(k, _packed(weights, rows), rows.kind, lowering, (tile.columns, width))
     sizes = GroupSizes(pixels_of(op), weights.shape[0], (), _steps(weights, rows))
     GroupProduct(k, tile, sizes, rows.kind, (left, right), epilogue).build(op)
 

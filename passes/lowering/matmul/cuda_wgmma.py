@@ -22,12 +22,14 @@ from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
 from mlirt.passes.lowering.warpgroups.packing import in_thread_order, packed_rows
 from mlirt.passes.lowering.warpgroups.row_epilogue import (
+    WIDTH,
     ResultShape,
     RowEpilogue,
     is_pointwise,
     large_extras,
     result_width,
     scalar_operations,
+    width_of_results,
 )
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory, MatrixSource
 
@@ -109,7 +111,7 @@ def _work(op: MatmulOp, lowering: Lowering) -> GroupWork | None:
     if kind is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
         return None
     left, right = _operands(op)
-    factors = [_factor(one, op, lowering, pack=False) for one in (left, right)]
+    factors = [_factor(one, op, lowering) for one in (left, right)]
     if factors[0] is None or factors[1] is None:
         return None
     batch, rows, columns = _shape(op, factors[0])
@@ -145,16 +147,18 @@ def _operands(op: MatmulOp) -> tuple[Operand, Operand]:
     return left, Operand(op.rhs, last - 1 + flipped[1], last - flipped[1], is_right=True)
 
 
-def _factor(one: Operand, op: MatmulOp, lowering: Lowering, *, pack: bool) -> Factor | None:
-    """An operand in memory; known ones are packed with lines along the depth. None where it cannot be copied from."""
+def _factor(one: Operand, op: MatmulOp, lowering: Lowering, tile: GroupTile | None = None) -> Factor | None:
+    """An operand in memory; known ones are packed for a tile with lines along the depth. None: it cannot be copied."""
     weights = lowering.constant_array(one.value)
     element = scalar_type(element_of(one.value.type))
     sizes, results = dims(one.value.type), dims(op.output.type)
     if weights is not None:
-        if not pack:
+        if tile is None:
             return Factor(MappedMemory(one.value, element, 0, (), ()), (), by_depth=False, known=True)
         array = packed_rows(weights.swapaxes(-1, -2) if one.own > one.deep else weights)
-        return _packed_factor(in_thread_order(array) if one.is_right else array, element, lowering, one.is_right)
+        if one.is_right:
+            array = in_thread_order(array, width_of_results(op, tile, results[-1]))
+        return _packed_factor(array, element, lowering, one.is_right)
     place = lowering.placements[one.value]
     batch = tuple(axis for axis in range(len(sizes) - 2) if sizes[axis] != 1)
     if any(sizes[axis] != results[axis] for axis in batch):
@@ -183,7 +187,7 @@ def _packed_factor(array: Array, element: Attribute, lowering: Lowering, is_righ
 def _build(op: MatmulOp, tile: GroupTile, lowering: Lowering) -> None:
     kind = _kind(op, lowering)
     assert kind is not None
-    left, right = (_factor(one, op, lowering, pack=True) for one in _operands(op))
+    left, right = (_factor(one, op, lowering, tile) for one in _operands(op))
     assert left is not None
     assert right is not None
     batch, rows, columns = _shape(op, left)
@@ -193,7 +197,8 @@ def _build(op: MatmulOp, tile: GroupTile, lowering: Lowering) -> None:
     axes = tuple(range(last))
     shape = ResultShape((), axes, last) if not batch else ResultShape(axes[:-1], axes[-1:], last)
     k = lowering.kernel("matmul")
-    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), shape, lowering)
+    width = width_of_results(op, tile, columns) if right.in_thread_order else WIDTH
+    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), shape, lowering, width)
     sizes = GroupSizes(rows, columns, batch, ceil_div(depth, kind.depth))
     left = left.joined(rows) if left.batch and not batch else left
     sources = left.source(k, tile.rows), right.source(k, tile.columns)

@@ -27,7 +27,7 @@ from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes, Work
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import ARCHITECTURE, Kind
 from mlirt.passes.lowering.warpgroups.pipeline import Pipeline, Turn
-from mlirt.passes.lowering.warpgroups.row_epilogue import QUAD, WIDTH, RowEpilogue
+from mlirt.passes.lowering.warpgroups.row_epilogue import QUAD, RowEpilogue
 from mlirt.passes.lowering.warpgroups.sources import Source
 from mlirt.passes.lowering.warpgroups.tile_results import TileResults
 
@@ -267,26 +267,28 @@ class GroupProduct:
 
     def _keep(self, sums: SSAValue, memory: SSAValue) -> None:
         """Write this block's sums to shared memory."""
-        k, pitch = self.k, self.tile.pitch
+        k, pitch, width = self.k, self.tile.pitch, self.results.width
         lane, warp = k.rem(self.thread, 32), k.div(self.thread, 32)
-        width, step = (WIDTH, 2) if self.right.in_thread_order else (2, 8)
-        row, column = k.add(k.mul(warp, 16), k.div(lane, 4)), k.mul(k.rem(lane, 4), width)
-        places = [QUAD * (j // 4) + step * (j % 4) for j in range(self.tile.columns // 8)]
+        own, step = (width, 2) if self.right.in_thread_order else (2, 8)
+        row, column = k.add(k.mul(warp, 16), k.div(lane, 4)), k.mul(k.rem(lane, 4), own)
+        in_group = width // 2
+        blocks = range(self.tile.columns // 8)
+        places = [QUAD * width * (j // in_group) + step * (j % in_group) for j in blocks]
         offsets = [8 * h * pitch + place + e for place in places for h in range(2) for e in range(2)]
         index = k.add(k.mul(row, pitch), column)
         k.insert(StoreFragmentOp(sums, memory, index, offsets, wide=True))
 
     def _add_up(self, memory: SSAValue, work: Work) -> None:
         """Each block of the cluster adds up and writes some rows, always in the order of the blocks."""
-        k, tile = self.k, self.tile
-        across = tile.columns // WIDTH
+        k, tile, width = self.k, self.tile, self.results.width
+        across = tile.columns // width
         rows = tile.rows // tile.split
         others = [k.value(RemoteSharedOp(memory, k.constant(rank))) for rank in range(tile.split)]
         start = k.mul(k.value(ClusterRankOp()), rows)
         places = rows * across
         for number in range(-(-places // WARPGROUP)):
             place = k.add(self.thread, number * WARPGROUP)
-            row, column = k.add(start, k.div(place, across)), k.mul(k.rem(place, across), WIDTH)
+            row, column = k.add(start, k.div(place, across)), k.mul(k.rem(place, across), width)
 
             def one(row: SSAValue = row, column: SSAValue = column) -> None:
                 self._add_row(others, work, row, column)
@@ -297,10 +299,10 @@ class GroupProduct:
                 k.when(k.compare("slt", place, places), one)
 
     def _add_row(self, others: list[SSAValue], work: Work, row: SSAValue, column: SSAValue) -> None:
-        k = self.k
+        k, width = self.k, self.results.width
         index = k.add(k.mul(row, self.tile.pitch), column)
-        parts = [k.value(LoadFragmentOp(other, index, range(WIDTH), wide=True)) for other in others]
-        added = MapFragmentOp(parts, self.pipe.kind.sums, WIDTH)
+        parts = [k.value(LoadFragmentOp(other, index, range(width), wide=True)) for other in others]
+        added = MapFragmentOp(parts, self.pipe.kind.sums, width)
         with k.inside(added.body.block):
             scalars = k.scalars(self.pipe.kind.sums)
             k.insert(YieldOp(operands=[[reduce(scalars.add, added.body.block.args)]]))

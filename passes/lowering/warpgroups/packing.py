@@ -22,17 +22,18 @@ def packed_rows(array: Array) -> Array:
     return packed
 
 
-def in_thread_order(columns: Array) -> Array:
-    """Columns `[.., column, depth]` so that a thread's sums become those of 8 neighbouring columns of the result.
+def in_thread_order(columns: Array, width: int) -> Array:
+    """Columns `[.., column, depth]` so that a thread's sums become those of `width` neighbouring columns of the result.
 
-    The matrix unit gives thread `t` of a quad the columns `8 j + 2 t + e` of 32. Behind the column `8 j + 2 t + e` it
-    is given is the operand's column `8 t + 2 j + e`. The columns are filled up with zeros to multiples of 32.
+    The matrix unit gives thread `t` of a quad the columns `8 j + 2 t + e` of `4 width`. Behind the column
+    `8 j + 2 t + e` it is given is the operand's column `width t + 2 j + e`. The columns are filled up with zeros to
+    multiples of `4 width`.
     """
     import numpy as np
 
     *batch, count, depth = columns.shape
-    group = _QUAD * _QUAD * _PAIR
+    group = _QUAD * width
     whole = np.zeros((*batch, -(-count // group) * group, depth), columns.dtype)
     whole[..., :count, :] = columns
-    parts = whole.reshape(*batch, -1, _QUAD, _QUAD, _PAIR, depth)
+    parts = whole.reshape(*batch, -1, _QUAD, width // _PAIR, _PAIR, depth)
     return np.ascontiguousarray(parts.swapaxes(-4, -3)).reshape(whole.shape)

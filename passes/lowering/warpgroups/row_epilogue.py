@@ -15,17 +15,19 @@ from mlirt.dialects.kernel.buffers import length
 from mlirt.dialects.kernel.core import LoadOp, YieldOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.fragment_map import MapFragmentOp
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loop_nest import Affine, Nest, affine, collapse, direct
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.problem import is_half
+from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.reciprocals import with_reciprocals
 
 WIDTH = 8
-"""Neighbouring columns of a thread."""
-QUAD = 4 * WIDTH
-"""Columns of a group: those of four threads."""
+"""Neighbouring columns of a thread, if they are not bytes."""
+QUAD = 4
+"""Threads that share a row."""
 _PIECE = 16  # bytes of the widest access
 _LONG = 13  # operations of a function such as the error function
 
@@ -63,6 +65,13 @@ def scalar_operations(op: EpilogueOp) -> int:
     return sum(1 if inner.name.startswith("arith") else _LONG for inner in op.regions[-1].block.ops)
 
 
+def width_of_results(op: EpilogueOp, tile: GroupTile, columns: Dim) -> int:
+    """Neighbouring columns of a thread where the tile's columns may have any order: what one access writes of bytes."""
+    wide = _PIECE // byte_width(element_of(op.results[0].type))
+    fits = tile.columns % (QUAD * wide) == 0 and isinstance(columns, int) and columns % wide == 0
+    return max(WIDTH, wide) if fits else WIDTH
+
+
 class RowEpilogue:
     """The epilogue of an op on rows of its result."""
 
@@ -73,12 +82,13 @@ class RowEpilogue:
         operands: tuple[Sequence[SSAValue], Sequence[AccessAttr]],
         shape: ResultShape,
         lowering: Lowering,
+        width: int = WIDTH,
     ) -> None:
-        """`operands` are the extra operands and their accesses."""
+        """`operands` are the extra operands and their accesses; `width` columns of a thread are neighbours."""
         region = op.regions[-1]
         self.k, self.region = k, with_reciprocals(region) if is_half(element_of(op.results[0].type)) else region
         output, space, places = op.results[0], dims(op.results[0].type), lowering.placements
-        self.columns = space[shape.column]
+        self.columns, self.width = space[shape.column], width
         accesses = [affine(value, places[value], one, len(space)) for value, one in zip(*operands, strict=True)]
         accesses.append(direct(output, places[output]))
         turned = [Affine(one.value, tuple(one.steps[axis] for axis in shape.axes), one.offset) for one in accesses]
@@ -97,8 +107,8 @@ class RowEpilogue:
         size = byte_width(element_of(one.value.type))
         start = lowering.placements[one.value].offset + one.offset * size
         places = [start, *(step * size for step in one.steps[:-1])]
-        aligned = all(isinstance(place, int) and place % min(_PIECE, WIDTH * size) == 0 for place in places)
-        return aligned and one.steps[-1] == 1 and isinstance(self.columns, int) and self.columns % WIDTH == 0
+        aligned = all(isinstance(place, int) and place % min(_PIECE, self.width * size) == 0 for place in places)
+        return aligned and one.steps[-1] == 1 and isinstance(self.columns, int) and self.columns % self.width == 0
 
     def at(self, batch: SSAValue, row: SSAValue) -> list[SSAValue]:
         """The indices along the loops before the columns."""
@@ -119,12 +129,27 @@ class RowEpilogue:
         """How many of a thread's columns from `column` on exist: whole groups, and a part of the next one."""
         k = self.k
         left = k.max(k.sub(k.size(self.columns), column), 0)
-        return k.add(k.mul(k.div(left, QUAD), WIDTH), k.min(k.rem(left, QUAD), WIDTH))
+        group = QUAD * self.width
+        return k.add(k.mul(k.div(left, group), self.width), k.min(k.rem(left, group), self.width))
 
-    def read(self, count: int, at: Sequence[SSAValue], column: SSAValue, valid: SSAValue | None) -> list[SSAValue]:
-        """The extra operands of `count` results of a row, from `column` on: `valid` of them exist (None: all)."""
-        offsets = _offsets(count)
-        return [self._load(number, at, column, offsets, valid) for number in range(len(self.operands) - 1)]
+    @property
+    def extras(self) -> range:
+        """The numbers of the extra operands."""
+        return range(len(self.operands) - 1)
+
+    def is_fixed(self, number: int) -> bool:
+        """Whether an extra operand is the same in all rows."""
+        return all(step == 0 for step in self.operands[number].steps[:-1])
+
+    def bytes_of(self, number: int) -> int:
+        """Of an element of an extra operand."""
+        return byte_width(element_of(self.operands[number].value.type))
+
+    def read(
+        self, number: int, count: int, at: Sequence[SSAValue], column: SSAValue, valid: SSAValue | None
+    ) -> SSAValue:
+        """An extra operand of `count` results of a row, from `column` on: `valid` of them exist (None: all)."""
+        return self._load(number, at, column, self._offsets(count), valid)
 
     def write(
         self,
@@ -149,7 +174,7 @@ class RowEpilogue:
                 result,
                 self.pointers[-1],
                 self._index(output, at, column),
-                _offsets(count),
+                self._offsets(count),
                 stride=self._stride(output),
                 valid=valid,
                 wide=self.wide[-1],
@@ -172,7 +197,7 @@ class RowEpilogue:
     ) -> SSAValue:
         """An extra operand's elements; what is the same in all rows is loaded once."""
         k, one = self.k, self.operands[number]
-        fixed = all(step == 0 for step in one.steps[:-1])
+        fixed = self.is_fixed(number)
         if fixed and (number, column) in self._loaded:
             return self._loaded[number, column]
         index = self._index(one, at, column)
@@ -206,7 +231,6 @@ class RowEpilogue:
             k.insert(YieldOp(operands=[yielded]))
         return k.value(made)
 
-
-def _offsets(count: int) -> list[int]:
-    """Where a thread's results are, from its first column on."""
-    return [QUAD * (p // WIDTH) + p % WIDTH for p in range(count)]
+    def _offsets(self, count: int) -> list[int]:
+        """Where a thread's results are, from its first column on."""
+        return [QUAD * self.width * (p // self.width) + p % self.width for p in range(count)]

@@ -1,11 +1,12 @@
 """The results of a tile whose sums a warpgroup has in registers: what the epilogue reads is on its way in time.
 
-A thread reads the extra operands of a piece of its results while it computes earlier pieces: all of them before the
-tile is multiplied where there are registers for them, else some pieces ahead.
+A thread reads what its results need of the extra operands before the tile is multiplied where there are registers for
+it, else some pieces of its results ahead. What differs from row to row goes first: what all rows share is in a cache.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from xdsl.ir import SSAValue
@@ -20,11 +21,14 @@ from mlirt.passes.lowering.warpgroups.row_epilogue import QUAD, WIDTH, RowEpilog
 
 # By the most columns of a tile: results of a piece, and pieces that are read ahead; None: all, before the products.
 _PIECES: dict[int, tuple[int, int | None]] = {128: (4 * WIDTH, None), 192: (2 * WIDTH, 2), 256: (WIDTH, 3)}
+_LATE = (2 * WIDTH, 1)  # where only what rows share is not read before the products
+_REGISTERS = 132  # for sums and what is read before the products; a thread has 168
+_WORD = 4  # bytes of a register
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Columns of a row that a thread computes at once, `first` .. of its sums; `extras` once they are read."""
+    """Columns of a row that a thread computes at once, `first` .. of its sums; `extras` by number, as far as read."""
 
     first: int
     count: int
@@ -32,7 +36,7 @@ class Piece:
     column: SSAValue
     valid: SSAValue | None
     is_row: SSAValue | None
-    extras: list[SSAValue] | None = None
+    extras: tuple[tuple[int, SSAValue], ...] = ()
 
 
 class TileResults:
@@ -42,40 +46,58 @@ class TileResults:
         self, k: KernelBuilder, tile: GroupTile, sizes: GroupSizes, epilogue: RowEpilogue, *, in_thread_order: bool
     ) -> None:
         self.k, self.tile, self.sizes, self.epilogue = k, tile, sizes, epilogue
-        self.joined = 2 if in_thread_order else WIDTH
-        self.length, self.ahead = _PIECES[min(most for most in _PIECES if tile.columns <= most)]
+        self.width = epilogue.width
+        self.joined = 2 if in_thread_order else self.width
+        length, self.ahead = _PIECES[min(most for most in _PIECES if tile.columns <= most)]
+        self.early = self._early()
+        if 0 < len(self.early) < len(epilogue.extras):
+            length, self.ahead = _LATE
+        self.length = max(length, self.width)
+
+    def _early(self) -> Collection[int]:
+        """The numbers of the extra operands that are read before the products."""
+        epilogue, sums = self.epilogue, self.tile.columns // 2
+        moving = [number for number in epilogue.extras if not epilogue.is_fixed(number)]
+        registers = sums + sum(sums * epilogue.bytes_of(number) // _WORD for number in moving)
+        fixed = [number for number in epilogue.extras if epilogue.is_fixed(number)]
+        shared = sum(sums // 2 * epilogue.bytes_of(number) // _WORD for number in fixed)
+        if self.ahead is None and registers + shared <= _REGISTERS:
+            return epilogue.extras
+        return moving if registers <= _REGISTERS else ()
 
     def begin(self, thread: SSAValue, group: SSAValue, work: Work) -> list[Piece]:
         """What a thread has to write of a tile, before the tile is multiplied."""
-        k = self.k
+        k, width = self.k, self.width
         lane, warp = k.rem(thread, 32), k.rem(k.div(thread, 32), 4)
         row = k.add(k.add(work.row, k.mul(group, ROWS)), k.add(k.mul(warp, 16), k.div(lane, 4)))
-        column = k.add(work.column, k.mul(k.rem(lane, 4), WIDTH))
+        column = k.add(work.column, k.mul(k.rem(lane, 4), width))
         per_row = self.tile.columns // 4
         rows = [self._row(k.add(row, 8 * half), work.batch) for half in range(2)]
         pieces: list[Piece] = []
         for first in range(0, per_row, self.length):
-            here = k.add(column, first // WIDTH * QUAD)
+            here = k.add(column, first // width * QUAD * width)
             count, valid = min(self.length, per_row - first), self._valid(here)
             pieces += [
                 Piece(half * per_row + first, count, *rows[half][:1], here, valid, rows[half][1]) for half in (0, 1)
             ]
-        return [self._read(piece) for piece in pieces] if self.ahead is None else pieces
+        return [self._read(piece, self.early) for piece in pieces]
 
     def write(self, sums: SSAValue, pieces: list[Piece]) -> None:
         """The results, once the sums are there."""
         joined = self.k.value(JoinColumnsOp(sums, self.joined))
         ahead = len(pieces) if self.ahead is None else self.ahead
-        ready = [self._read(piece) for piece in pieces[:ahead]]
+        late = self.epilogue.extras
+        ready = [self._read(piece, late) for piece in pieces[:ahead]]
         for number, piece in enumerate(pieces):
-            ready += [self._read(one) for one in pieces[number + ahead : number + ahead + 1]]
+            ready += [self._read(one, late) for one in pieces[number + ahead : number + ahead + 1]]
             part = self.k.value(FragmentPartOp(joined, piece.first, piece.count))
             self._write(part, ready[number])
 
     def write_row(self, sums: SSAValue, row: SSAValue, column: SSAValue, batch: SSAValue) -> None:
         """The results of neighbouring columns of a row."""
         at, is_row = self._row(row, batch)
-        self._write(sums, self._read(Piece(0, WIDTH, at, column, self._valid(column), is_row)))
+        piece = Piece(0, self.width, at, column, self._valid(column), is_row)
+        self._write(sums, self._read(piece, self.epilogue.extras))
 
     def _row(self, row: SSAValue, batch: SSAValue) -> tuple[list[SSAValue], SSAValue | None]:
         """Where a row is, and whether it is one: else the place of the last one."""
@@ -88,14 +110,16 @@ class TileResults:
     def _valid(self, column: SSAValue) -> SSAValue | None:
         return None if _divides(self.tile.columns, self.sizes.columns) else self.epilogue.valid(column)
 
-    def _read(self, piece: Piece) -> Piece:
-        if piece.extras is not None:
-            return piece
-        return replace(piece, extras=self.epilogue.read(piece.count, piece.at, piece.column, piece.valid))
+    def _read(self, piece: Piece, wanted: Collection[int]) -> Piece:
+        """With the extra operands of these numbers, those included that it has."""
+        have = dict(piece.extras)
+        place = piece.count, piece.at, piece.column, piece.valid
+        read = {number: self.epilogue.read(number, *place) for number in wanted if number not in have}
+        return replace(piece, extras=tuple((have | read).items()))
 
     def _write(self, sums: SSAValue, piece: Piece) -> None:
-        assert piece.extras is not None
-        self.epilogue.write(sums, piece.extras, piece.at, piece.column, piece.valid, piece.is_row)
+        extras = [value for _, value in sorted(piece.extras, key=lambda extra: extra[0])]
+        self.epilogue.write(sums, extras, piece.at, piece.column, piece.valid, piece.is_row)
 
 
 def _divides(tile: int, size: Dim) -> bool:

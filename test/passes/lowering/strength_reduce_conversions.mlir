@@ -86,6 +86,40 @@ func.func @sums(%x: tensor<8x4xi8>) -> tensor<8x2xf32> {
 
 // -----
 
+// A rectifier between two roundings to the same bytes is a bound of one clamp.
+// CHECK-LABEL: @rectified
+// CHECK:         [[SCALED:%.*]] = arith.mulf
+// CHECK:         [[ABOVE:%.*]] = arith.maximumf [[SCALED]], {{%.*}} : f32
+// CHECK:         [[INSIDE:%.*]] = arith.minimumf [[ABOVE]], {{%.*}} : f32
+// CHECK-NOT:     arith.maximumf
+// CHECK:         arith.addf [[INSIDE]], {{%.*}} : f32
+// CHECK-NOT:     arith.addf
+func.func @rectified(%x: tensor<16xi16>) -> tensor<16xi8> {
+  %r = fused.pointwise %x {access = [#fused.access<["d0"]>]} : (tensor<16xi16>) -> tensor<16xi8> {
+  ^bb0(%0: i16):
+    %wide = arith.sitofp %0 : i16 to f32
+    %step = arith.constant 0.3 : f32
+    %scaled = arith.mulf %wide, %step : f32
+    %zero = arith.constant 0.0 : f32
+    %low = arith.constant -128.0 : f32
+    %high = arith.constant 127.0 : f32
+    %rounded = math.roundeven %scaled : f32
+    %moved = arith.addf %rounded, %zero : f32
+    %above = arith.maximumf %moved, %low : f32
+    %inside = arith.minimumf %above, %high : f32
+    %relu = arith.maximumf %inside, %zero : f32
+    %again = math.roundeven %relu : f32
+    %moved2 = arith.addf %again, %zero : f32
+    %above2 = arith.maximumf %moved2, %low : f32
+    %inside2 = arith.minimumf %above2, %high : f32
+    %whole = arith.fptosi %inside2 : f32 to i8
+    fused.yield %whole : i8
+  }
+  func.return %r : tensor<16xi8>
+}
+
+// -----
+
 // An i32 may be too large, and a float no number at all.
 // CHECK-LABEL: @others
 // CHECK:         arith.sitofp

@@ -8,22 +8,22 @@ import pytest
 from mlirt.passes.lowering.warpgroups.packing import in_thread_order, packed_rows
 
 
+@pytest.mark.parametrize("width", [8, 16])
 @pytest.mark.parametrize("count", [5, 32, 70])
-def test_a_thread_gets_neighbouring_columns(count: int) -> None:
+def test_a_thread_gets_neighbouring_columns(count: int, width: int) -> None:
     columns = np.arange(1, count + 1)[:, None] * np.ones((1, 3), int)
-    given = in_thread_order(columns)
-    assert len(given) % 32 == 0
+    given, group = in_thread_order(columns, width), 4 * width
+    assert len(given) % group == 0
+    groups, blocks = range(len(given) // group), range(width // 2)
     for thread in range(4):
-        own = [
-            given[32 * k + 8 * j + 2 * thread + e, 0] for k in range(len(given) // 32) for j in range(4) for e in (0, 1)
-        ]
-        wanted = [32 * k + 8 * thread + place + 1 for k in range(len(given) // 32) for place in range(8)]
+        own = [given[group * k + 8 * j + 2 * thread + e, 0] for k in groups for j in blocks for e in (0, 1)]
+        wanted = [group * k + width * thread + place + 1 for k in groups for place in range(width)]
         assert own == [column if column <= count else 0 for column in wanted]
 
 
 def test_batches_keep_their_columns() -> None:
     columns = np.random.default_rng(0).standard_normal((2, 3, 40, 8))
-    np.testing.assert_array_equal(in_thread_order(columns)[1, 2], in_thread_order(columns[1, 2]))
+    np.testing.assert_array_equal(in_thread_order(columns, 8)[1, 2], in_thread_order(columns[1, 2], 8))
 
 
 def test_rows_are_filled_up_to_whole_pieces() -> None:

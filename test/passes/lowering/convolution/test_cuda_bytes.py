@@ -8,9 +8,11 @@ from contractions import PROBLEMS, Problem
 from gpu_kernels import check_on_threads, kernel_names
 from lowered_network import parse_module
 from quantized_contractions import quantized_convolution_text, random_bytes
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, i8
 
 from mlirt.dialects.interpreter import interpret
+from mlirt.dialects.kernel.buffers import memory
+from mlirt.dialects.kernel.fragment import StoreFragmentOp
 from mlirt.dialects.plan.interpreter import run_plan
 from mlirt.passes.pipeline import run_passes
 
@@ -51,6 +53,14 @@ def test_lines_of_64_bytes_where_longer_ones_would_be_half_empty(choice: str, ch
     problem = Problem((2, channels, 9, 7), (40, channels, 3, 3), pre=(1,), post=(1,))
     module = check(problem, "i8", "i8", "ui8", f"cuda_wgmma:{choice}")
     assert "line = 64" in str(module)
+
+
+@pytest.mark.parametrize("choice", ["64x64s3", "64x128s3t", "128x192s3", "64x64s3c2"])
+def test_a_thread_has_as_many_neighbouring_bytes_as_one_access_writes(choice: str) -> None:
+    problem = Problem((2, 32, 9, 7), (208, 32, 1, 1))
+    module = check(problem, "i8", "i8", "i8", f"cuda_wgmma:{choice}")
+    stores = [op for op in module.walk() if isinstance(op, StoreFragmentOp)]
+    assert 16 in {op.group(op.buffer) for op in stores if memory(op.buffer).get_element_type() == i8}
 
 
 @pytest.mark.parametrize("element", ["i8", "ui8"])
