@@ -100,7 +100,7 @@ class _RowVector(VectorBody):
         writes = self._both(self.row.exists, self.inside)
         valid = None if writes is None else code.select(writes, self.width, 0)
         values = code.value(FragmentOp(self.each(op.value)))
-        code.insert(StoreFragmentOp(values, self.of(op.buffer), self._index(op), lanes, valid=valid, wide=True))
+        code.insert(StoreFragmentOp(values, self.of(op.buffer), self.index(op), lanes, valid=valid, wide=True))
 
     def _load(self, op: LoadOp) -> Sequence[SSAValue]:
         code, held = self.code, self.row.held
@@ -112,7 +112,7 @@ class _RowVector(VectorBody):
         )
         if place not in held:
             valid = None if self.inside is None else code.select(self.inside, self.width, 0)
-            read = LoadFragmentOp(self.of(op.buffer), self._index(op), range(self.width), valid=valid, wide=True)
+            read = LoadFragmentOp(self.of(op.buffer), self.index(op), range(self.width), valid=valid, wide=True)
             loaded = code.value(read)
             loaded.name_hint = op.result.name_hint
             held[place] = [code.value(FragmentElementOp(loaded, k)) for k in range(self.width)]

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from mlirt.dialects.kernel.core import ParallelOp, ReduceKind, ReduceOp
+from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, StoreOp, stride_values
+from mlirt.dialects.kernel.fragment import FragmentElementOp, LoadFragmentOp
 from mlirt.dialects.tensor_types import is_bool, is_float, is_unsigned
 from mlirt.errors import CompileError
 from mlirt.passes.lowering.threads.code_writer import CodeWriter
+from mlirt.passes.lowering.threads.vector_width import guarded_load
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import integer_type
 
 Step: TypeAlias = Callable[[list[SSAValue]], list[SSAValue]]
@@ -48,10 +50,43 @@ class ThreadBody:
             self.parallel(op)
         elif isinstance(op, arith.ConstantOp):
             self.mapping[op.result] = self._constant(op)
+        elif (load := guarded_load(op)) is not None:
+            self._load_one_where(op, load)
         elif op.regions:
             self.nested(op)
         else:
             self.code.insert(op.clone(self.mapping))
+
+    def _load_one_where(self, op: Operation, load: LoadOp) -> None:
+        """A load under a condition, without a branch, so that the loads around it need not wait."""
+        code, other = self.code, op.regions[1].block.last_op
+        assert isinstance(op, scf.IfOp)
+        assert other is not None
+        condition, loaded = self.read_where(op, load, 1)
+        value = code.value(FragmentElementOp(loaded, 0))
+        if not is_zero(other.operands[0]):
+            value = code.value(arith.SelectOp(condition, value, self.of(other.operands[0])))
+        value.name_hint = load.result.name_hint
+        self.mapping[op.results[0]] = value
+
+    def read_where(self, op: scf.IfOp, load: LoadOp, width: int) -> tuple[SSAValue, SSAValue]:
+        """The condition, and neighbours from a load's place on: zeros where the condition does not hold."""
+        for inner in op.true_region.block.ops:
+            if inner is load:
+                break
+            self.op(inner)
+        condition = self.of(op.cond)
+        valid = self.code.select(condition, width, 0)
+        read = LoadFragmentOp(self.of(load.buffer), self.index(load), range(width), valid=valid, wide=width > 1)
+        return condition, self.code.value(read)
+
+    def index(self, op: LoadOp | StoreOp) -> SSAValue:
+        """The linear index of an access."""
+        code = self.code
+        index = code.constant(0)
+        for at, stride in zip(op.indices, stride_values(op), strict=True):
+            index = code.add(index, code.mul(self.of(at), self.of(stride) if isinstance(stride, SSAValue) else stride))
+        return index
 
     def _constant(self, op: arith.ConstantOp) -> SSAValue:
         assert isinstance(op.value, IntegerAttr | FloatAttr)
@@ -126,6 +161,14 @@ def combine(code: CodeWriter, kind: ReduceKind, a: SSAValue, b: SSAValue) -> SSA
         return code.value(_op(kind, type_)(a, b))
     left, right = (code.value(arith.BitcastOp(value, signless(type_))) for value in (a, b))
     return code.value(arith.BitcastOp(code.value(_op(kind, type_)(left, right)), type_))
+
+
+def is_zero(value: SSAValue) -> bool:
+    """Whether a value is the constant zero."""
+    owner = value.owner
+    if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, FloatAttr | IntegerAttr):
+        return False
+    return owner.value.value.data == 0
 
 
 def signless(type_: Attribute) -> IntegerType:

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp, stride_values
+from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp
 from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
 from mlirt.passes.lowering.threads.code_writer import CodeWriter
-from mlirt.passes.lowering.threads.thread_body import ThreadBody, combine
+from mlirt.passes.lowering.threads.thread_body import ThreadBody, combine, is_zero
 from mlirt.passes.lowering.threads.vector_width import VectorLoop
 
 
@@ -75,35 +74,22 @@ class VectorBody(ThreadBody):
         for own, copy in zip(self.elements, copies, strict=True):
             own[value] = copy
 
-    def _index(self, op: LoadOp | StoreOp) -> SSAValue:
-        code = self.code
-        index = code.constant(0)
-        for at, stride in zip(op.indices, stride_values(op), strict=True):
-            index = code.add(index, code.mul(self.of(at), self.of(stride) if isinstance(stride, SSAValue) else stride))
-        return index
-
     def _load_where(self, op: scf.IfOp, load: LoadOp) -> None:
         """A load under a condition, without a branch; where it does not hold, the other value."""
-        code, end = self.code, op.false_region.block.last_op
-        assert end is not None
-        for inner in op.true_region.block.ops:
-            if inner is load:
-                break
-            self.op(inner)
-        condition = self.of(op.cond)
-        valid = code.select(condition, self.width, 0)
-        read = LoadFragmentOp(self.of(load.buffer), self._index(load), range(self.width), valid=valid, wide=True)
-        loaded = code.value(read)
+        code = self.code
+        condition, loaded = self.read_where(op, load, self.width)
         values = [code.value(FragmentElementOp(loaded, k)) for k in range(self.width)]
-        if not _is_zero(end.operands[0]):
-            others = self.each(end.operands[0])
+        other = op.false_region.block.last_op
+        assert other is not None
+        if not is_zero(other.operands[0]):
+            others = self.each(other.operands[0])
             pairs = zip(values, others, strict=True)
             values = [code.value(arith.SelectOp(condition, value, other)) for value, other in pairs]
         self._give(op.results[0], values)
 
     def _access(self, op: LoadOp | StoreOp) -> None:
         code, offsets = self.code, range(self.width)
-        index, buffer = self._index(op), self.of(op.buffer)
+        index, buffer = self.index(op), self.of(op.buffer)
         if isinstance(op, LoadOp):
             loaded = code.value(LoadFragmentOp(buffer, index, offsets, wide=True))
             loaded.name_hint = op.result.name_hint
@@ -176,10 +162,3 @@ class VectorBody(ThreadBody):
         for result, value in zip(results, values, strict=True):
             spread += self.each(value) if result in self.loop.varying else [self.of(value)]
         return spread
-
-
-def _is_zero(value: SSAValue) -> bool:
-    owner = value.owner
-    if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, FloatAttr | IntegerAttr):
-        return False
-    return owner.value.value.data == 0

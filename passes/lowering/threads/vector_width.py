@@ -77,22 +77,28 @@ class VectorLoop:
         return scalar and not op.regions
 
     def guarded_load(self, op: Operation) -> LoadOp | None:
-        """The load of `if condition { x = load; yield x } else { yield y }` with arithmetic on indices in front of it.
-
-        Such a load needs no branch: its address is computed in any case.
-        """
-        if not isinstance(op, scf.IfOp) or len(op.results) != 1 or not op.false_region.blocks:
-            return None
-        *before, load, end = list(op.true_region.block.ops) if len(op.true_region.block.ops) > 1 else [None, None]
-        simple = all(inner is not None and inner.dialect_name() == "arith" for inner in before)
-        alone = len(op.false_region.block.ops) == 1
-        if not isinstance(load, LoadOp) or end is None or not simple or not alone or not self.is_contiguous(load):
-            return None
-        return load if end.operands[0] is load.result else None
+        """As the function of that name, where neighbouring iterations load neighbouring elements."""
+        load = guarded_load(op)
+        return load if load is not None and self.is_contiguous(load) else None
 
     def length(self, width: int) -> int:
         """Ops after unrolling."""
         return sum(width if self.differs(op) else 1 for op in self.outer.body.block.walk())
+
+
+def guarded_load(op: Operation) -> LoadOp | None:
+    """The load of `if condition { x = load; yield x } else { yield y }` with arithmetic on indices in front of it.
+
+    Such a load needs no branch: its address is computed in any case.
+    """
+    if not isinstance(op, scf.IfOp) or len(op.results) != 1 or not op.false_region.blocks:
+        return None
+    *before, load, end = list(op.true_region.block.ops) if len(op.true_region.block.ops) > 1 else [None, None]
+    simple = all(inner is not None and inner.dialect_name() == "arith" for inner in before)
+    alone = len(op.false_region.block.ops) == 1
+    if not isinstance(load, LoadOp) or end is None or not simple or not alone:
+        return None
+    return load if end.operands[0] is load.result else None
 
 
 def vector_width(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> int:
