@@ -7,18 +7,22 @@ It is written as LLVM IR and is the same for every network: what differs is the 
   mlirt_worker(control, tid)                the life of a worker: spin, sleep, run, again; returns when stopped
   mlirt_prepare(control, nt)                makes the semaphores of a zeroed control block
   mlirt_spin(n)                             n pauses, to find out how long one takes
-A row is 3 words: address of the kernel, address of its parameters, flags (2: one part alone). Rows with one of these
-flags are control rows, which have no kernel; who finishes a row carries them out on the way to the next one:
+A row is 3 words: address of the kernel, address of its parameters, flags (1: the next row is open at the same time, 2:
+one part alone). Rows with one of these flags are control rows, which have no kernel; who finishes the rows before
+carries them out on the way to the next one:
   4   jump: where the byte at address params[0] is 0 the row with the number params[1] is next
   8   size: where the word at address params[0] is not params[1] the run stops
   16  require: where the byte at address params[0] is 0 the run stops
 A row's work is cut into parts, more of them than threads: a thread that the system takes off its core costs the part
 that it holds and no more, and one that comes late finds nothing left to do. A thread takes its own parts first, whose
-data its cache has, then those of others. `sync` (64 words, zeroed once) holds the ticket in word 0 (number of the step
-<< 32, one bit for each part that is left), in word 1 the row that the ticket is for (-1: the run is over), in word 2
-the number of the run, in word 3 the row that stopped it, in word 4 the rows of the table, and the parts done in word
-16. Numbers grow through all runs: who comes from an old run sees a new number and leaves, so the table of a finished
-run is never read. A kernel has at most 32 parts.
+data its cache has, then those of others. Parts go from a kernel's last one to its first: where there are fewer tasks
+than parts the last ones have them, and the caller, who is awake for certain, should be the one to take a single task.
+`sync` (64 words, zeroed once) holds the ticket in word 0 (number of the step << 32, one bit for each part that is
+left), in word 1 the first row that the ticket is for (-1: the run is over), in word 2 the number of the run, in word 3
+the row that stopped it, in word 4 the rows of the table, in words 5 and 6 how many rows the ticket is for and their
+parts, and the parts done in word 16. Numbers grow through all runs: who comes from an old run sees a new number and
+leaves, so the table of a finished run is never read. A ticket has at most 32 parts, which the rows that are open at the
+same time divide among them: as many rows as leave each one a part for every thread, at most 8.
 `control` is CONTROL_WORDS(nt) words, zeroed once; words that different threads write lie 128 bytes apart. Word 0 is the
 job number, odd while the words 16..22 are being written (main, table, -, sync, nt, pauses before sleeping, start);
 32 stop; 48+16*tid whether that worker sleeps, and from the 4th word after it its semaphore.
@@ -31,6 +35,7 @@ from mlirt.runtime.llvm_binding import llvm
 _SPINS_BEFORE_YIELDING = 4096
 _SPINS_BETWEEN_YIELDS = 64
 _PARTS_PER_THREAD = 2
+_MOST_TOGETHER = 8
 
 _PAUSES = {
     "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
@@ -56,7 +61,8 @@ entry:
   ret i64 %each
 }}
 
-define internal i64 @parts(ptr %table, i64 %i, i64 %nt) {{
+; How many parts row %i has where %together rows are open at the same time.
+define internal i64 @parts(ptr %table, i64 %i, i64 %nt, i64 %together) {{
 entry:
   %word = mul i64 %i, 3
   %flags_word = add i64 %word, 2
@@ -68,9 +74,46 @@ entry:
   %whole = or i1 %is_serial, %few
   %each = call i64 @share(i64 %nt)
   %many = mul i64 %nt, %each
-  %capped = call i64 @llvm.umin.i64(i64 %many, i64 32)
+  %most = udiv i64 32, %together
+  %capped = call i64 @llvm.umin.i64(i64 %many, i64 %most)
   %parts = select i1 %whole, i64 1, i64 %capped
   ret i64 %parts
+}}
+
+; How many rows are open at the same time as row %i, which has a kernel, itself included.
+define internal i64 @rows_together(ptr %table, i64 %i, ptr %sync, i64 %nt) {{
+entry:
+  %fitting = udiv i64 32, %nt
+  %most = call i64 @llvm.umin.i64(i64 %fitting, i64 {most_together})
+  %rows_at = getelementptr i64, ptr %sync, i64 4
+  %rows = load i64, ptr %rows_at, align 8
+  br label %look
+look:
+  %last = phi i64 [ %i, %entry ], [ %next, %follows ]
+  %next = add i64 %last, 1
+  %count = sub i64 %next, %i
+  %word = mul i64 %last, 3
+  %flags_word = add i64 %word, 2
+  %flags_at = getelementptr i64, ptr %table, i64 %flags_word
+  %flags = load i64, ptr %flags_at, align 8
+  %joined = and i64 %flags, 1
+  %is_joined = icmp ne i64 %joined, 0
+  %inside = icmp ult i64 %next, %rows
+  %few = icmp ult i64 %count, %most
+  %goes_on = and i1 %is_joined, %inside
+  %may_follow = and i1 %goes_on, %few
+  br i1 %may_follow, label %following, label %done
+following:
+  %next_flags_word = add i64 %flags_word, 3
+  %next_flags_at = getelementptr i64, ptr %table, i64 %next_flags_word
+  %next_flags = load i64, ptr %next_flags_at, align 8
+  %control = and i64 %next_flags, 28
+  %is_kernel = icmp eq i64 %control, 0
+  br i1 %is_kernel, label %follows, label %done
+follows:
+  br label %look
+done:
+  ret i64 %count
 }}
 
 ; The first row from row %from on that has a kernel; control rows on the way are carried out. -1 where the run ends.
@@ -129,8 +172,26 @@ found:
   ret i64 %i
 }}
 
-; Open the first row with a kernel from row %from on to all threads, by the ticket, or end the run, by the row -1.
-; Either is the last that is written here: who sees the end may begin the next run at once.
+; The parts of %together rows from row %from on.
+define internal i64 @parts_of_rows(ptr %table, i64 %from, i64 %nt, i64 %together) {{
+entry:
+  %end = add i64 %from, %together
+  br label %row
+row:
+  %i = phi i64 [ %from, %entry ], [ %next, %row ]
+  %before = phi i64 [ 0, %entry ], [ %sum, %row ]
+  %parts = call i64 @parts(ptr %table, i64 %i, i64 %nt, i64 %together)
+  %sum = add i64 %before, %parts
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %end
+  br i1 %more, label %row, label %done
+done:
+  ret i64 %sum
+}}
+
+; Open the first row with a kernel from row %from on to all threads, by the ticket, and the rows that are joined to it,
+; or end the run, by the row -1. Either is the last that is written here: who sees the end may begin the next run at
+; once.
 define internal void @publish(ptr %table, i64 %from, ptr %sync, i64 %nt) {{
 entry:
   %row_at = getelementptr i64, ptr %sync, i64 1
@@ -143,7 +204,12 @@ open:
   %number = lshr i64 %old, 32
   %next_number = add i64 %number, 1
   %shifted = shl i64 %next_number, 32
-  %parts = call i64 @parts(ptr %table, i64 %row, i64 %nt)
+  %together_at = getelementptr i64, ptr %sync, i64 5
+  %parts_at = getelementptr i64, ptr %sync, i64 6
+  %together = call i64 @rows_together(ptr %table, i64 %row, ptr %sync, i64 %nt)
+  %parts = call i64 @parts_of_rows(ptr %table, i64 %row, i64 %nt, i64 %together)
+  store i64 %together, ptr %together_at, align 8
+  store i64 %parts, ptr %parts_at, align 8
   %bit = shl i64 1, %parts
   %left = sub i64 %bit, 1
   %ticket = or i64 %shifted, %left
@@ -157,6 +223,8 @@ define void @mlirt_main(ptr %table, ptr %sync, i64 %nt, i64 %start, i64 %tid) {{
 entry:
   %row_at = getelementptr i64, ptr %sync, i64 1
   %run_at = getelementptr i64, ptr %sync, i64 2
+  %together_at = getelementptr i64, ptr %sync, i64 5
+  %parts_at = getelementptr i64, ptr %sync, i64 6
   %done_at = getelementptr i64, ptr %sync, i64 16
   %each = call i64 @share(i64 %nt)
   %own = mul i64 %tid, %each
@@ -164,7 +232,7 @@ entry:
   br label %look
 ; The words beside the ticket belong to it where claiming a part succeeds: nobody writes them while parts are left.
 look:
-  %n = phi i64 [ 0, %entry ], [ 0, %work ], [ 0, %open ], [ 0, %lost ], [ %counted, %patient ], [ {resume}, %give_way ]
+  %n = phi i64 [ 0, %entry ], [ 0, %do ], [ 0, %open ], [ 0, %lost ], [ %counted, %patient ], [ {resume}, %give_way ]
   %ticket = load atomic i64, ptr %sync seq_cst, align 8
   %run = load atomic i64, ptr %run_at seq_cst, align 8
   %row = load atomic i64, ptr %row_at seq_cst, align 8
@@ -192,20 +260,35 @@ claim:
 lost:
   br label %look
 work:
-  %word = mul i64 %row, 3
+  %together = load i64, ptr %together_at, align 8
+  %all_parts = load i64, ptr %parts_at, align 8
+  br label %find
+find:
+  %mine = phi i64 [ %row, %work ], [ %next_row, %beyond ]
+  %number = phi i64 [ %part, %work ], [ %number_beyond, %beyond ]
+  %parts = call i64 @parts(ptr %table, i64 %mine, i64 %nt, i64 %together)
+  %here = icmp ult i64 %number, %parts
+  br i1 %here, label %do, label %beyond
+beyond:
+  %next_row = add i64 %mine, 1
+  %number_beyond = sub i64 %number, %parts
+  br label %find
+do:
+  %word = mul i64 %mine, 3
   %code_at = getelementptr i64, ptr %table, i64 %word
   %params_at = getelementptr i64, ptr %code_at, i64 1
   %code = load ptr, ptr %code_at, align 8
   %params = load ptr, ptr %params_at, align 8
-  %parts = call i64 @parts(ptr %table, i64 %row, i64 %nt)
-  call void %code(ptr %params, i64 %part, i64 %parts)
+  %last_part = sub i64 %parts, 1
+  %share = sub i64 %last_part, %number
+  call void %code(ptr %params, i64 %share, i64 %parts)
   %before = atomicrmw add ptr %done_at, i64 1 acq_rel
   %finished = add i64 %before, 1
-  %last = icmp eq i64 %finished, %parts
+  %last = icmp eq i64 %finished, %all_parts
   br i1 %last, label %open, label %look
 open:
   store atomic i64 0, ptr %done_at monotonic, align 8
-  %following = add i64 %row, 1
+  %following = add i64 %row, %together
   call void @publish(ptr %table, i64 %following, ptr %sync, i64 %nt)
   br label %look
 wait:
@@ -390,6 +473,7 @@ def main_object(triple: str, features: str | tuple[str, ...] = ()) -> bytes:
         pause=pause,
         limit=_SPINS_BEFORE_YIELDING,
         parts_per_thread=_PARTS_PER_THREAD,
+        most_together=_MOST_TOGETHER,
         resume=_SPINS_BEFORE_YIELDING - _SPINS_BETWEEN_YIELDS,
     )
     text = features if isinstance(features, str) else ",".join(f"+{name.removeprefix('+')}" for name in features)

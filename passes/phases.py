@@ -211,6 +211,8 @@ PHASES = (
         "memory",
         "where each buffer lives and for how long",
         (
+            Step("gather-sequential-launches", "once it is known what keeps a single worker busy", "cpu"),
+            Step("join-independent-launches", "the order is final, and memory must not be shared by what meets", "cpu"),
             Step("plan-memory", "lifetimes are final once no launch is added or moved"),
             Step("verify-memory-plan", "buffers that live together never overlap, every one is aligned"),
         ),

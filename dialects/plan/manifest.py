@@ -154,7 +154,7 @@ class _Writer:
         }
         if op.grid is not None:
             record["grid"] = [to_json(size.value()) for size in op.grid]
-        record.update({flag: True for flag in ("serial", "no_barrier") if flag in op.attributes})
+        record.update({flag: True for flag in ("serial", "no_barrier") if flag in {**op.attributes, **op.properties}})
         return record
 
     def argument(self, op: LaunchOp, given: Argument) -> Record:

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from enum import auto
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, FloatAttr, FunctionType, IntegerAttr, StringAttr, SymbolRefAttr, TensorType
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FloatAttr,
+    FunctionType,
+    IntegerAttr,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    UnitAttr,
+)
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import (
@@ -169,8 +178,9 @@ class LaunchOp(IRDLOperation):
 
     `args` has one entry per kernel argument: `#plan.pointer<operand, "bytes">`, `#plan.tensor_map<operand, ..>`,
     `#plan.expression<"n">` or a float.
-    `grid` has the numbers of blocks on a GPU, `signature` the tensor types of the op that the launch came from. C1:
-    pointers name operands. C2: the grid has three entries.
+    `grid` has the numbers of blocks on a GPU, `signature` the tensor types of the op that the launch came from. On a
+    CPU a launch may be marked `sequential`, as it keeps one worker busy for long, or `no_barrier`, as the launch after
+    it need not wait for it. C1: pointers name operands. C2: the grid has three entries.
 
     Example: `plan.launch %a, %b {kernel = @relu_1a2b3c4d, args = [#plan.pointer<0, "0">, #plan.pointer<1, "0">,
     #plan.expression<"4*n">]} : !plan.memory, !plan.memory`
@@ -183,6 +193,8 @@ class LaunchOp(IRDLOperation):
     args = prop_def(ArrayAttr)
     grid = opt_prop_def(ArrayAttr[ExpressionAttr])
     signature = opt_prop_def(FunctionType)
+    sequential = opt_prop_def(UnitAttr)
+    no_barrier = opt_prop_def(UnitAttr)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "($buffers^)? attr-dict (`:` type($buffers)^)?"

@@ -1,4 +1,4 @@
-"""The main object keeps its threads in step, also when each of them is held up before any of its writes."""
+"""The main object keeps its threads in step, also where they are held up, and lets joined launches meet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_plan import tiny_parts
+from tiny_plan import compile_ir, tiny_parts
 
 from mlirt.builder import spmd_main
 from mlirt.runtime import cpu, worker_pool
@@ -49,9 +49,12 @@ def _hesitating_object(monkeypatch: pytest.MonkeyPatch) -> bytes:
     return spmd_main.main_object.__wrapped__(llvm().get_process_triple())
 
 
-@pytest.mark.parametrize("threads", [2, 4])
-def test_who_is_late_in_a_run_does_not_write_into_the_next_one(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("threads", "joined"), [(2, False), (4, False), (2, True), (4, True)])
+def test_who_is_late_in_a_run_does_not_write_into_the_next_one(
+    threads: int, joined: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     parts = tiny_parts()
+    parts.manifest["launches"][1]["no_barrier"] = joined
     parts.sections = {**parts.sections, "main": _hesitating_object(monkeypatch)}
     pools: dict[int, WorkerPool] = {}
     monkeypatch.setattr(cpu, "thread_count", lambda: threads)
@@ -71,5 +74,57 @@ def test_who_is_late_in_a_run_does_not_write_into_the_next_one(threads: int, mon
     runner.join(_SECONDS)
     assert not runner.is_alive(), f"run {len(worst)} does not end"
     assert max(worst) < 1e-6
+    for pool in pools.values():
+        pool.stop()
+
+
+# params: own word, the other one's word, y; the integer y[0] = 1 where the other word is set before patience ends
+_MEET = """
+define void @meet(ptr %p, i64 %tid, i64 %nt) {
+entry:
+  %own = load ptr, ptr %p
+  %p1 = getelementptr i64, ptr %p, i64 1
+  %other = load ptr, ptr %p1
+  %p2 = getelementptr i64, ptr %p, i64 2
+  %y = load ptr, ptr %p2
+  store atomic i32 1, ptr %own seq_cst, align 4
+  br label %wait
+wait:
+  %n = phi i64 [ 0, %entry ], [ %following, %wait ]
+  %following = add i64 %n, 1
+  %there = load atomic i32, ptr %other seq_cst, align 4
+  %met = icmp ne i32 %there, 0
+  %tired = icmp ugt i64 %n, 3000000000
+  %enough = or i1 %met, %tired
+  br i1 %enough, label %done, label %wait
+done:
+  %found = zext i1 %met to i32
+  store i32 %found, ptr %y, align 4
+  ret void
+}
+"""
+
+
+def test_launches_without_a_barrier_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = tiny_parts()
+    parts.sections = {**parts.sections, "meet.o": compile_ir(_MEET)}
+    manifest = parts.manifest
+    manifest["kernels"].append({"name": "meet", "symbol": "meet", "object": "meet.o", "args": ["ptr", "ptr", "ptr"]})
+    clear = {**manifest["launches"][0], "args": [*manifest["launches"][0]["args"][:3], {"float": 0.0}, {"float": 0.0}]}
+    words = [{"buffer": 1, "offset": 0}, {"buffer": 1, "offset": 4}]
+    meetings = [
+        {"kernel": 2, "layer": "one", "args": [*words, {"buffer": 2, "offset": 0}], "serial": True, "no_barrier": True},
+        {"kernel": 2, "layer": "other", "args": [*words[::-1], {"buffer": 2, "offset": 4}], "serial": True},
+    ]
+    manifest["launches"][:2] = [clear, *meetings]
+    manifest["buffers"][1]["last"] = 2
+    manifest["buffers"][4].update(first=3, last=3)
+    pools: dict[int, WorkerPool] = {}
+    monkeypatch.setattr(cpu, "thread_count", lambda: 2)
+    monkeypatch.setattr(worker_pool, "_pools", pools)
+    engine: Any = load(plan_bytes(manifest, parts.sections, parts.weights))
+    for _ in range(20):
+        y = engine.run({"x": np.ones((1, 4), np.float32)})["y"]
+        assert y.view(np.int32)[0, :2].tolist() == [1, 1]
     for pool in pools.values():
         pool.stop()

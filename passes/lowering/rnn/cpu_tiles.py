@@ -13,6 +13,7 @@ from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.kernel.core import ParallelOp, YieldOp
 from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.tile_bytes import BYTE_PRODUCTS
+from mlirt.dialects.plan.ops import LaunchOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.passes.lowering.lowering import Lowering
@@ -90,6 +91,10 @@ class TiledLayer:
         if self.whole is not None and self.whole.word > 1:
             need_features(k.function, BYTE_PRODUCTS & self.lowering.target.special)
         k.finish(op)
+        launch = op.prev_op
+        assert isinstance(launch, LaunchOp)
+        if not isinstance(self.batch, int) or -(-self.batch // self.rows) < self.lowering.target.threads:
+            launch.sequential = UnitAttr()
 
     def _products(self) -> list[Products]:
         recurrent = self.lowering.constant_array(self.op.recurrent)

@@ -11,9 +11,11 @@ from recurrent_models import quantized_recurrent_model, recurrent_model
 import mlirt
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import interpret
+from mlirt.dialects.plan.ops import LaunchOp
 from mlirt.frontend.onnx.importer import import_model
 from mlirt.passes.lowering.rnn.cpu_products import packed
 from mlirt.passes.lowering.rnn.cpu_shape import RecurrentTile, tile_for
+from mlirt.passes.pipeline import PipelineOptions, run_phases
 
 LAYERS: list[tuple[str, str, dict[str, Any]]] = [
     ("LSTM", "bidirectional", {"hidden": 33, "batch": 7, "lengths": True, "peepholes": True, "clip": 0.7}),
@@ -46,6 +48,21 @@ def test_integers_give_the_same_bits(element: str, options: dict[str, Any]) -> N
     expected = interpret(import_model(model, context), context, feeds)
     for name, found in mlirt.compile(model, target="cpu").run(feeds).items():
         np.testing.assert_array_equal(found, expected[name])
+
+
+@pytest.mark.parametrize(("batch", "together"), [(1, True), (30, False)])
+def test_directions_of_few_sequences_run_at_the_same_time(batch: int, together: bool) -> None:
+    model, _ = recurrent_model("LSTM", "bidirectional", hidden=32, batch=batch)
+    context = RtContext()
+    module = import_model(model, context)
+    run_phases(module, context, options=PipelineOptions("cpu", "fp32"))
+    launches = [op for op in module.walk() if isinstance(op, LaunchOp)]
+    found = [number for number, op in enumerate(launches) if op.sequential is not None]
+    if together:
+        assert found[1:] == [found[0] + 1]
+        assert launches[found[0]].no_barrier is not None
+    else:
+        assert not found
 
 
 def test_sequences_that_only_the_run_counts() -> None:

@@ -1,0 +1,63 @@
+"""Lets launches that need nothing of each other run at the same time on a CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.ir import Block
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.plan.ops import LaunchOp
+from mlirt.passes.memory.launch_dependences import Written, dependences, stretches, written_by_kernel
+
+
+@dataclass(frozen=True)
+class JoinIndependentLaunchesPass(ModulePass):
+    """Mark a launch that the next one need not wait for: the workers get the tasks of both at once.
+
+    So there are fewer moments in which all workers wait for each other, and two launches that keep one worker busy each
+    take the time of one. The next launch is independent of all that it is joined with, which are at most `most`. What
+    they use is alive through all of them, and so they never share memory. Those that are marked `sequential` are not
+    joined with what stands in front of them, for which the other ones of them may have to wait.
+
+    Before:
+
+        plan.launch %x, %a {kernel = @f, ..} : !plan.memory, !plan.memory
+        plan.launch %x, %b {kernel = @g, ..} : !plan.memory, !plan.memory
+
+    After:
+
+        plan.launch %x, %a {kernel = @f, .., no_barrier} : !plan.memory, !plan.memory
+        plan.launch %x, %b {kernel = @g, ..} : !plan.memory, !plan.memory
+    """
+
+    name = "join-independent-launches"
+
+    most: int = 8
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        written = written_by_kernel(one for one in op.body.block.ops if isinstance(one, FuncOp))
+        launches = [one for one in op.walk() if isinstance(one, LaunchOp)]
+        for block in dict.fromkeys(launch.parent for launch in launches):
+            if block is not None:
+                self._join(block, written)
+
+    def _join(self, block: Block, written: Written) -> None:
+        for launches in stretches(block):
+            start = 0  # of the launches that run together
+            for number, needed in enumerate(dependences(launches, written)):
+                is_full = number - start >= self.most
+                if is_full or _begins(launches, number) or any(earlier >= start for earlier in needed):
+                    start = number
+                elif number > start:
+                    launches[number - 1].no_barrier = UnitAttr()
+
+
+def _begins(launches: Sequence[LaunchOp], number: int) -> bool:
+    """Whether a launch is the first of some that are marked `sequential`: they gain most from each other."""
+    before = launches[number - 1 : number]
+    return launches[number].sequential is not None and all(one.sequential is None for one in before)
