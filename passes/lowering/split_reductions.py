@@ -1,4 +1,4 @@
-"""Splits long reductions across rows in memory into several launches, so that enough threads take part."""
+"""Splits long reductions into several launches, so that enough threads take part."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ from mlirt.passes.lowering.typical_sizes import typical, typical_values
 _WANTED = 512 * 1024  # elements that are read at the same time, eight by a thread
 _SHORTEST = 16  # what a thread of any of the launches should combine
 _LONGEST = 64  # what threads may combine one after the other without a split
+_ROW = 64 * 1024  # elements that the threads of a block hold in registers
+_PART, _SHORTEST_PART = 32 * 1024, 2 * 1024  # elements of a row that a block should have
+_BLOCKS = 264  # that keep all processors busy
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class SplitReductionsPass(ModulePass):
 
     Where neighbours in memory belong to different results, a thread has results of its own and walks across the rows.
     With few results that is slow: parts of the rows become results of a first reduction, in the type that sums have.
-    Applied to the second one again until that is short. The outermost reduced dimension is split, by a divisor.
+    So do parts of rows that are longer than what the threads of a block can hold. Applied to the second one again until
+    that is short. The outermost reduced dimension is split, by a divisor.
 
     Before: `%y = fused.reduction add(%x) {access = [d1, d0], reduced = [65536]} : (tensor<65536x64xf16>) ->
     tensor<64xf16>`
@@ -54,19 +58,34 @@ class SplitReductionsPass(ModulePass):
 def _parts(op: ReductionOp, results: int) -> tuple[int, int] | None:
     """Into how many parts of which length the outermost reduced dimension is split; None for not at all."""
     first, *rest = op.reduced.dims() or (0,)
-    if not isinstance(first, int) or not all(isinstance(size, int) for size in rest) or not _crosses_rows(op):
+    if not isinstance(first, int) or not all(isinstance(size, int) for size in rest):
         return None
     if any(isinstance(inner, IndexOp) for region in op.regions for inner in region.block.ops):
         return None
     inner = 1
     for size in rest:
         inner *= int(str(size))
+    count = _parts_across(first, inner, results) if _crosses_rows(op) else _parts_along(first, inner, results)
+    return (count, first // count) if count > 1 else None
+
+
+def _parts_across(first: int, inner: int, results: int) -> int:
+    """Into how many parts threads that walk across rows split them."""
     wanted = _WANTED // max(results, 1)
     if first * inner <= _LONGEST or wanted < 2:
-        return None
+        return 1
     most = min(wanted, first * inner // _SHORTEST)
-    count = max((n for n in range(1, min(most, first) + 1) if first % n == 0), default=1)
-    return (count, first // count) if count > 1 else None
+    return max((n for n in range(1, min(most, first) + 1) if first % n == 0), default=1)
+
+
+def _parts_along(first: int, inner: int, results: int) -> int:
+    """Into how many parts blocks that walk along rows split them: as few as keep all busy with rows that they hold."""
+    length = first * inner
+    if length <= _ROW:
+        return 1
+    allowed = [n for n in range(1, min(first, length // _SHORTEST_PART) + 1) if first % n == 0]
+    wanted = [n for n in allowed if length // n <= _PART and n * results >= _BLOCKS]
+    return min(wanted, default=max(allowed, default=1))
 
 
 def _crosses_rows(op: ReductionOp) -> bool:
@@ -83,17 +102,25 @@ def _crosses_rows(op: ReductionOp) -> bool:
 
 
 def _split(op: ReductionOp, count: int, length: int) -> ReductionOp:
-    """Two reductions in the place of one; returns the second."""
+    """Two reductions in the place of one; returns the second.
+
+    Parts lie so that both read as the whole one did: across rows they are the first dimension, else the last one.
+    """
     kept = rank(op.output.type)
-    moved: dict[str, Dim] = {f"d{axis}": iteration(axis + 1) for axis in range(kept + len(op.reduced.dims()))}
-    moved[f"d{kept}"] = iteration(0) * length + iteration(kept + 1)
+    leads = _crosses_rows(op)
+    own = iteration(0 if leads else kept)
+    moved: dict[str, Dim] = {f"d{axis}": iteration(axis + leads) for axis in range(kept)}
+    moved |= {f"d{kept + axis}": iteration(kept + axis + 1) for axis in range(len(op.reduced.dims()))}
+    moved[f"d{kept}"] = own * length + iteration(kept + 1)
     access = [AccessAttr.of([substitute(index, moved) for index in one.indices()]) for one in op.access]
     accumulator = accumulator_type(op.epilogue)
-    parts = tensor(accumulator, [count, *dims(op.output.type)])
+    sizes = dims(op.output.type)
+    parts = tensor(accumulator, [count, *sizes] if leads else [*sizes, count])
     reduced = [length, *op.reduced.dims()[1:]]
     body, epilogue = op.body.clone(), op.epilogue.clone()
     first = ReductionOp(op.kind.data, op.inputs, access, reduced, parts, body, identity_region(accumulator))
-    place = AccessAttr.of([iteration(kept), *(iteration(axis) for axis in range(kept))])
+    results = [iteration(axis) for axis in range(kept)]
+    place = AccessAttr.of([iteration(kept), *results] if leads else [*results, iteration(kept)])
     again = identity_region(accumulator)
     extras = list(op.extras), list(op.extra_access)
     second = ReductionOp(op.kind.data, [first.output], [place], [count], op.output.type, again, epilogue, *extras)

@@ -22,7 +22,7 @@ func.func @columns(%x: tensor<65536x1024xf16>) -> tensor<1024xf16> {
 
 // -----
 
-// Sums of rows are read along memory, and many results keep enough threads busy.
+// Sums of rows are read along memory by blocks that hold them, and many results keep enough threads busy.
 // CHECK-LABEL: @others
 // CHECK-COUNT-2: fused.reduction
 // CHECK-NOT:     fused.reduction
@@ -60,4 +60,22 @@ func.func @average(%x: tensor<2x64x28x28xf32, #trt.dims<["2", "64", "28", "28"],
     fused.yield %m : f32
   }
   func.return %y : tensor<2x64x1x1xf32>
+}
+
+// -----
+
+// A row that no block can hold: parts of it first, as few as keep all processors busy.
+// CHECK-LABEL: @whole
+// CHECK:       [[P:%.*]] = fused.reduction max(%x) {access = [#fused.access<["8*d0 + d1", "d2"]>], reduced = #trt.dims<["8", "1024"]>} : (tensor<4096x1024xf32>) -> tensor<512xf32> {
+// CHECK:       fused.reduction max([[P]]) {access = [#fused.access<["d0"]>], reduced = #trt.dims<["512"]>} : (tensor<512xf32>) -> tensor<f32> {
+// CHECK-NOT:   fused.reduction
+func.func @whole(%x: tensor<4096x1024xf32>) -> tensor<f32> {
+  %y = fused.reduction max(%x) {access = [#fused.access<["d0", "d1"]>], reduced = #trt.dims<["4096", "1024"]>} : (tensor<4096x1024xf32>) -> tensor<f32> {
+  ^bb0(%e: f32):
+    fused.yield %e : f32
+  } {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  func.return %y : tensor<f32>
 }

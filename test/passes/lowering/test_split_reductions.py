@@ -34,3 +34,24 @@ def test_the_same_results(kind: str, rows: int, launches: int) -> None:
     run_passes(module, context, "split-reductions")
     assert sum(op.name == "fused.reduction" for op in module.walk()) == launches
     np.testing.assert_allclose(interpret(module, context, inputs)["y"], want, rtol=1e-6)
+
+
+def test_rows_that_no_block_holds() -> None:
+    text = """
+    func.func @main(%x: tensor<2x300x1000xf32> {trt.name = "x"}) -> (tensor<2xf32> {trt.name = "y"}) {
+      %y = fused.reduction add(%x) {access = [#fused.access<["d0", "d1", "d2"]>], reduced = #trt.dims<["300", "1000"]>}
+          : (tensor<2x300x1000xf32>) -> tensor<2xf32> {
+      ^bb0(%e: f32):
+        fused.yield %e : f32
+      } {
+      ^bb0(%acc: f32):
+        fused.yield %acc : f32
+      }
+      func.return %y : tensor<2xf32>
+    }"""
+    module, context = parse_module(text)
+    inputs = {"x": np.random.default_rng(0).random((2, 300, 1000), np.float32)}
+    want = interpret(module, context, inputs)["y"]
+    run_passes(module, context, "split-reductions")
+    assert sum(op.name == "fused.reduction" for op in module.walk()) == 2
+    np.testing.assert_allclose(interpret(module, context, inputs)["y"], want, rtol=1e-5)
