@@ -1,7 +1,8 @@
-"""Branches whose results differ in rank: the importer takes one side for granted, and the run checks that it was right.
+"""Ranks that only the run knows: the importer takes one for granted, and the run checks that it was right.
 
-Exporters write `squeeze` so: a branch on whether a dimension is 1, with one rank on each side. No engine can have both;
-the side with which the rest of the network makes sense is the one that the model was made for.
+Exporters write `squeeze` as a branch on whether a dimension is 1, with one rank on each side, or as a Squeeze without
+axes. No engine can have both ranks; the one with which the rest of the network makes sense is the one that the model
+was made for.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MOST_READINGS = 32
 
 
 class RankConflict(UnsupportedError):
-    """The branches of the node `name` have results of different ranks."""
+    """The node `name` has a result of one rank or of another one."""
 
     def __init__(self, name: str, refusal: UnsupportedError) -> None:
         super().__init__(str(refusal))
@@ -29,10 +30,10 @@ class RankConflict(UnsupportedError):
 
 @dataclass(frozen=True)
 class Reading:
-    """A network under assumptions, and how many branches made no sense under them."""
+    """A network under assumptions, and how many branches and declared ranks made no sense under them."""
 
     module: ModuleOp
-    failed_arms: int
+    misfits: int
 
 
 def best_reading(read: Callable[[Assumptions], Reading]) -> ModuleOp:
@@ -53,7 +54,7 @@ class _Search:
         self.first_error: UnsupportedError | InvalidModelError | None = None
 
     def run(self, assumed: Assumptions) -> None:
-        if self.readings >= MOST_READINGS or (self.best is not None and self.best.failed_arms == 0):
+        if self.readings >= MOST_READINGS or (self.best is not None and self.best.misfits == 0):
             return
         self.readings += 1
         try:
@@ -67,5 +68,5 @@ class _Search:
                 raise
             self.first_error = self.first_error or error
         else:
-            if self.best is None or found.failed_arms < self.best.failed_arms:
+            if self.best is None or found.misfits < self.best.misfits:
                 self.best = found

@@ -30,6 +30,11 @@ class DimensionNames:
         return name
 
 
+def is_name(text: str) -> bool:
+    """Whether a dimension's text names it: exporters write ?, - or None for each length that they do not know."""
+    return text != "None" and any(letter.isalnum() for letter in text)
+
+
 def identifier(text: str) -> str:
     """`text` with everything but letters, digits and underscores replaced, so that it can stand in an expression."""
     name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")

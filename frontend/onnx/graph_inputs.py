@@ -12,7 +12,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import Tensor, dims, element_name, element_of, tensor
 from mlirt.errors import InvalidInputError, InvalidModelError
-from mlirt.frontend.onnx.dimension_names import DimensionNames, given_dims, identifier
+from mlirt.frontend.onnx.dimension_names import DimensionNames, given_dims, identifier, is_name
 from mlirt.frontend.onnx.graph_reader import Scope
 from mlirt.frontend.onnx.model_reader import opsets
 from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
@@ -158,4 +158,4 @@ def _dim(name: str, axis: int, dim: onnx.TensorShapeProto.Dimension, names: Dime
                 f"graph input {name!r} has the length {dim.dim_value} in dimension {axis}; no memory holds that"
             )
         return dim.dim_value
-    return names.symbol(dim.dim_param if dim.dim_param else f"{identifier(name)}_d{axis}")
+    return names.symbol(dim.dim_param if is_name(dim.dim_param) else f"{identifier(name)}_d{axis}")

@@ -19,7 +19,7 @@ from mlirt.frontend.onnx.graph_reader import GraphReader, Scope
 from mlirt.frontend.onnx.model_reader import ModelSource, opsets, read_model
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.number_arrays import Array
-from mlirt.frontend.onnx.sequences import named_parts
+from mlirt.frontend.onnx.sequences import is_tensor_value, named_parts
 from mlirt.frontend.onnx.squeezed_outputs import squeezed_results
 
 
@@ -44,7 +44,7 @@ def import_model(
         scope = Scope(opsets(proto), function_table(proto.functions), folder=folder)
         read_inputs(proto.graph, net, scope, input_shapes or {}, constants or {})
         outputs = GraphReader(net).read_graph(proto.graph, scope)
-        return Reading(_module(proto, net, outputs), net.failed_arms)
+        return Reading(_module(proto, net, outputs), net.misfits + _other_ranks(proto, outputs))
 
     return best_reading(read)
 
@@ -64,6 +64,15 @@ def _module(proto: ModelProto, net: Network, outputs: Sequence[Value]) -> Module
         res_attrs=_result_attributes([name for name, _ in parts], squeezed_results(net)),
     )
     return ModuleOp([function])
+
+
+def _other_ranks(proto: ModelProto, outputs: Sequence[Value]) -> int:
+    """How many outputs have another rank than the model declares."""
+    declared = [value.type.tensor_type for value in proto.graph.output]
+    return sum(
+        is_tensor_value(value) and type_.HasField("shape") and len(type_.shape.dim) != value.rank
+        for type_, value in zip(declared, outputs, strict=True)
+    )
 
 
 def _result_attributes(names: Sequence[str], squeezed: Collection[int]) -> ArrayAttr[DictionaryAttr]:

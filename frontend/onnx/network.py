@@ -113,11 +113,11 @@ class Network:
         self.store = store
         self.input_names: list[str] = []
         self.late_sizes: dict[str, SSAValue] = {}
-        self.squeezed: list[tuple[Value, UnsupportedError]] = []
+        self.squeezed: list[tuple[str, Value, UnsupportedError]] = []
         self.nodes_read = 0
         self.location: LocationAttr = UnknownLoc()
         self.assumed = assumed or {}
-        self.failed_arms = 0
+        self.misfits = 0
         self.fresh_names: list[str] = []
         self.moving_names: set[str] = set()
 

@@ -16,6 +16,7 @@ from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.number_arrays import numbers_from
 from mlirt.frontend.onnx.run_time_sizes import elements_of, number, size_of, sizes_of
+from mlirt.frontend.onnx.squeezed_outputs import squeezed_for_certain
 
 
 @onnx_op("Identity", "Dropout")
@@ -107,11 +108,13 @@ def squeeze(net: Network, node: Node) -> Value:
     if given is None:
         given = [axis for axis, dim in enumerate(x.dims) if dim == 1]
         unsure = [str(dim) for dim in x.dims if not isinstance(dim, int)]
+        if unsure and node.name in net.assumed:
+            return squeezed_for_certain(net, node, x, are_one=net.assumed[node.name])
         if unsure:
             # Only the run knows the rank: the engine's caller may get an array of any rank, a layer may not.
             result = layers.squeeze(net, x, given)
             what = f"{node.label}: without axes, whether the dimensions {unsure} are 1"
-            net.squeezed.append((result, net.needed(x, what)))
+            net.squeezed.append((node.name, result, net.needed(x, what)))
             return result
     axes = [node.from_front(axis, x.rank) for axis in given]
     for axis in axes:

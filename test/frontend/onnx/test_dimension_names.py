@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from onnx import helper
+from onnx_models import imported_text, model_of
 
 from mlirt.dialects.symbolic import parse
 from mlirt.frontend.onnx.dimension_names import DimensionNames, identifier
@@ -29,3 +31,9 @@ def test_equal_names_are_equal_and_others_differ() -> None:
     names = DimensionNames()
     assert names.symbol("a.b") == names.symbol("a.b")
     assert names.symbol("a.b") != names.symbol("a b")
+
+
+@pytest.mark.parametrize("text", ["?", "-", "None"])
+def test_lengths_without_a_name_need_not_be_equal(text: str) -> None:
+    model = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": ("float32", [text, 3, text])}, ["y"])
+    assert '#trt.dims<["x_d0", "3", "x_d2"]>' in imported_text(model)

@@ -17,10 +17,11 @@ from onnx_models import (
     one_node,
     run_onnxruntime,
     small_integers,
+    tensor_info,
 )
 
 import mlirt
-from mlirt.errors import InvalidModelError, UnsupportedError
+from mlirt.errors import InvalidInputError, InvalidModelError
 
 
 @pytest.mark.parametrize("shape", [[2, 12], [0, -1], [-1], [1, 0, 2, -1]])
@@ -56,11 +57,35 @@ def squeezing(*after: onnx.NodeProto) -> onnx.ModelProto:
     return model_of(nodes, {"x": ("float32", [1, "n"])}, ["y"])
 
 
-def test_squeeze_of_unknown_lengths_inside_a_network_is_refused() -> None:
-    with pytest.raises(
-        UnsupportedError, match=r"node 'q'.*without axes, whether the dimensions \['n'\] are 1 must be known"
-    ):
-        imported_text(squeezing(helper.make_node("Softmax", ["s"], ["y"], axis=0)))
+@pytest.mark.parametrize("target", ["reference", "cpu"])
+def test_squeeze_of_unknown_lengths_inside_a_network_has_the_rank_that_makes_sense(target: str) -> None:
+    """A softmax of a vector needs a length other than 1; the first part of a vector comes from a length of 1."""
+    whole = squeezing(helper.make_node("Softmax", ["s"], ["y"], axis=0))
+    first = model_of(
+        [helper.make_node("Squeeze", ["x"], ["s"], name="q"), helper.make_node("Gather", ["s", "first"], ["y"])],
+        {"x": ("float32", ["n", 4])},
+        ["y"],
+        {"first": np.array([0, 1])},
+    )
+    first.graph.output[0].CopyFrom(tensor_info("y", "float32", [2]))
+    for model, fitting, other in ((whole, (1, 3), (1, 1)), (first, (1, 4), (2, 4))):
+        x = numbers(*fitting)
+        engine = mlirt.compile(model, target=target)
+        np.testing.assert_allclose(engine.run({"x": x})["y"], run_onnxruntime(model, {"x": x})[0], rtol=1e-5)
+        with pytest.raises(InvalidInputError, match=r"Squeeze \(node 'q'\): the engine was built for an axis . whose"):
+            engine.run({"x": numbers(*other)})
+
+
+def test_squeeze_of_unknown_lengths_follows_the_declared_rank_of_the_output() -> None:
+    model = model_of(
+        [helper.make_node("Squeeze", ["x"], ["s"]), helper.make_node("MatMul", ["s", "w"], ["y"])],
+        {"x": ("float32", ["n", 1, 4])},
+        ["y"],
+        {"w": numbers(4, 2)},
+    )
+    assert 'tensor<2xf32> {trt.name = "y"}' in imported_text(model)
+    model.graph.output[0].CopyFrom(tensor_info("y", "float32", ["n", 2]))
+    assert 'tensor<?x2xf32, #trt.dims<["n", "2"]>> {trt.name = "y"}' in imported_text(model)
 
 
 @pytest.mark.parametrize("target", ["reference", "cpu"])
