@@ -14,6 +14,9 @@ from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.run_time_sizes import clamped, elements_of, number, size_of
 
+# Exporters mean the end, or a place before the front, by the largest and smallest integers that there are.
+_BEYOND_ANY_AXIS = (1 << 31) - 1
+
 _PAD_MODES = ("constant", "reflect", "edge", "wrap")
 
 
@@ -113,13 +116,15 @@ def window(length: Dim, start: Dim, end: Dim, step: int) -> tuple[Dim, Dim]:
 
 
 def _from_front(position: Dim, length: Dim) -> Dim:
+    if isinstance(position, int) and position <= -_BEYOND_ANY_AXIS:
+        return -1
     if isinstance(position, int):
         return position + length if position < 0 else position
     return position if not dim_numbers.not_negative(position * -1 - 1) else position + length
 
 
 def _inside(position: Dim, low: Dim, high: Dim) -> Dim:
-    if isinstance(position, int) and position >= 1 << 31:
+    if isinstance(position, int) and position >= _BEYOND_ANY_AXIS:
         return high
     return _dim(dim_numbers.smallest(dim_numbers.largest(position, low), high))
 

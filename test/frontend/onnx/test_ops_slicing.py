@@ -48,6 +48,11 @@ def test_windows_are_those_of_python(length: int, start: int, end: int, step: in
     assert not kept or symbolic[0] == kept[0]
 
 
+@pytest.mark.parametrize("before", [-sys.maxsize, -sys.maxsize - 1, -(1 << 31), 1 - (1 << 31)])
+def test_a_dynamic_length_turned_round_stays_itself(before: int) -> None:
+    assert window(sym("n"), -1, before, -1) == (sym("n") - 1, sym("n"))
+
+
 def test_slice_of_a_dynamic_length() -> None:
     bounds = {"start": np.array([1]), "end": np.array([sys.maxsize]), "axis": np.array([1])}
     node = helper.make_node("Slice", ["x", "start", "end", "axis"], ["y"])
