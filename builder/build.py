@@ -62,14 +62,16 @@ def build_plan(
     first: str | None = None,
 ) -> Plan:
     """The plan of a network; needs no device of its target. `tuning` says how tactics are chosen for GPUs."""
-    machine = cpu_target() if target == "cpu" else cuda_target(precision)
-    report = progress or _silent
+    report, choice = progress or _silent, tuning or Tuning()
+    machine = cpu_target() if target == "cpu" else cuda_target(precision, choice.sources)
     report("optimising the network", 0, 1)
     sizes = (machine.vector_bits, machine.threads, machine.arch or "sm_90a")
-    options = PipelineOptions(target, precision, *sizes, sorted(machine.special), dump_folder=dump_phases)
+    options = PipelineOptions(
+        target, precision, *sizes, sorted(machine.special | choice.sources), dump_folder=dump_phases
+    )
     if target == "cuda":
         run_phases(module, ctx, first, "layout", options=options)
-        select_tactics(module, ctx, machine, tuning or Tuning(), report)
+        select_tactics(module, ctx, machine, choice, report)
         report("lowering the network", 0, 1)
         run_phases(module, ctx, first="lowering", options=options)
     else:
@@ -86,7 +88,7 @@ def build_plan(
         manifest["conditions"] = {arch: f"set_condition.{arch}.cubin" for arch in setters}
         code |= {f"set_condition.{arch}.cubin": cubin for arch, cubin in setters.items()}
     for record in cast("list[dict[str, object]]", manifest["kernels"]):
-        record.update(kernels[str(record["name"])])
+        record.update(kernels.get(str(record["name"]), {}))  # there is no code for what a library computes
     needed = set(weight_keys(module))
     return make_plan(manifest, code, {key: array for key, array in ctx.weights.items() if key in needed})
 

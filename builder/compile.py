@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -52,6 +52,7 @@ def compile(
     calibration: CalibrationLike | None = None,
     dynamic_ranges: Mapping[str, Range] | None = None,
     layer_precisions: Mapping[str, str] | None = None,
+    tactic_sources: Sequence[str] = (),
 ) -> EngineLike:
     """Build an engine for an ONNX model given as a path, bytes or a ModelProto.
 
@@ -75,6 +76,8 @@ def compile(
         with TensorRT's interface. A network that quantises itself needs none.
     dynamic_ranges: for "int8" the range (min, max) of tensors by name, in place of the calibration's.
     layer_precisions: what layers, by name, compute in: "fp32", "fp16" or "int8", as far as `precision` permits it.
+    tactic_sources: libraries whose products are measured beside mlirt's own kernels: "CUBLAS_LT". A plan in which one
+        was the fastest needs it where it runs. For "cuda".
 
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet,
     `InvalidInputError` for arguments that do not fit, `CompileError` where a pass or a back end fails.
@@ -109,7 +112,7 @@ def compile(
     from mlirt.builder.tactics.tuning import tuning
 
     iterations = {"calls": avg_timing_iterations, "rounds": min_timing_iterations}
-    with tuning(timing_cache, algorithm_selector, heuristic=heuristic, **iterations) as choice:
+    with tuning(timing_cache, algorithm_selector, heuristic=heuristic, sources=tactic_sources, **iterations) as choice:
         return build(module, ctx, chosen, precision, progress, folder, _name_of(model), choice)
 
 

@@ -50,10 +50,11 @@ def _special(bits: int, available: frozenset[str]) -> frozenset[str]:
     return found if found >= AMX else found - AMX
 
 
-def cuda_target(precision: str = "fp32") -> Target:
+def cuda_target(precision: str = "fp32", libraries: frozenset[str] = frozenset()) -> Target:
     """The GPU that kernels are chosen for: MLIRT_ARCH, or this machine's, or sm_90a where there is none.
 
-    With the precision "tf32" its matrix units may read float32 with 10 bits of mantissa.
+    With the precision "tf32" its matrix units may read float32 with 10 bits of mantissa. The features that stand for
+    `libraries` let tactics call them.
     Raises `InvalidInputError` for an architecture that no code is made for.
     """
     from mlirt.builder.numba_cuda import ARCHITECTURES
@@ -61,7 +62,7 @@ def cuda_target(precision: str = "fp32") -> Target:
     wish = os.environ.get("MLIRT_ARCH", "")
     if wish and wish not in ARCHITECTURES:
         raise InvalidInputError(f"code for {wish!r} is not made: expected one of {', '.join(ARCHITECTURES)}")
-    features = frozenset({"tf32"} if precision == "tf32" else ())
+    features = libraries | frozenset({"tf32"} if precision == "tf32" else ())
     return Target("cuda", 128, features, wish or _own_architecture() or ARCHITECTURES[-1], 1)
 
 

@@ -256,7 +256,7 @@ def specs_of(
         raise InvalidInputError(f"there is no pipeline for {target} {precision}: expected {TARGETS} and {PRECISIONS}")
     values = {"target": target, "vector_bits": vector_bits, "threads": threads, "arch": arch}
     values["lanes"] = vector_bits // FLOAT_BITS
-    given = ["tf32"] if precision == "tf32" else sorted(features)
+    given = sorted({*features, "tf32"} if precision == "tf32" else features)
     having = f" features={','.join(given)}" if given else ""
     values["machine"] = f" arch={arch}{having}" if target == "cuda" else having
     chosen = [

@@ -4,13 +4,14 @@ Refused with a PlanError of one line: unknown fields, wrong types, indices out o
 kernel's signature, views in a circle, buffers used outside of their lifetime, sections or weights that are not there.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from math import inf, nan, prod
 from typing import cast
 
 from mlirt.errors import PlanError
 from mlirt.runtime.data_types import SAFETENSORS_NAMES
 from mlirt.runtime.json_record import JsonRecord
+from mlirt.runtime.library_calls import LibraryProduct, parse_product
 from mlirt.runtime.manifest import (
     ARGUMENT_TYPES,
     FORMAT,
@@ -180,7 +181,12 @@ def _buffer(raw: object, where: str, count: int, launches: int, names: Collectio
 
 
 _LAUNCH_KINDS = ("cluster", "dependent_launch", "cooperative")
-_KERNEL_FIELDS = ("name", "symbol", "object", "block", "shared_bytes", "args", *_LAUNCH_KINDS, "written")
+_LIBRARY_FIELDS = ("library", "product")
+_KERNEL_FIELDS = (
+    *("name", "symbol", "object", "block", "shared_bytes", "args", "written"),
+    *_LAUNCH_KINDS,
+    *_LIBRARY_FIELDS,
+)
 
 
 def _kernel(raw: object, where: str, target: Target, sections: Collection[str]) -> Kernel:
@@ -211,7 +217,16 @@ def _kernel(raw: object, where: str, target: Target, sections: Collection[str]) 
         dependent_launch=record.flag("dependent_launch"),
         written=_written(record, len(args)),
         cooperative=record.flag("cooperative"),
+        product=_product(record, target, args),
     )
+
+
+def _product(record: JsonRecord, target: Target, args: Sequence[str]) -> LibraryProduct | None:
+    if record.optional_text("library") is None:
+        return None
+    if target.kind != "cuda":
+        raise record.error("library", "only a plan for CUDA calls libraries")
+    return parse_product(record, args)
 
 
 _LAUNCH_FIELDS = ("kernel", "layer", "args", "grid", "no_barrier", "serial")

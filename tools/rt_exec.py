@@ -108,6 +108,7 @@ def _load(arguments: Namespace) -> EngineLike:
 
 def _build(arguments: Namespace) -> EngineLike:
     from mlirt.builder.compile import compile as build
+    from mlirt.builder.tactics.tactic_sources import sources_of_flag
 
     if not Path(arguments.onnx).is_file():
         raise InvalidInputError(f"--onnx={arguments.onnx}: there is no such file")
@@ -127,6 +128,7 @@ def _build(arguments: Namespace) -> EngineLike:
             heuristic=arguments.heuristic,
             avg_timing_iterations=arguments.avgTiming,
             min_timing_iterations=arguments.minTiming,
+            tactic_sources=sources_of_flag(arguments.tacticSources) if arguments.tacticSources else (),
             **int8,
         )
         progress.close()

@@ -15,7 +15,7 @@ _NOT_YET = frozenset(
     uff deploy model output batch maxBatch plugins noTF32 sparsity workspace memPoolSize
     minShapesCalib optShapesCalib maxShapesCalib
     precisionConstraints layerPrecisions layerOutputTypes layerDeviceTypes inputIOFormats outputIOFormats directIO
-    tacticSources preview restricted safe consistency refit dumpRefit device useDLACore allowGPUFallback
+    preview restricted safe consistency refit dumpRefit device useDLACore allowGPUFallback
     idleTime streams exposeDMA useManagedMemory threads timeDeserialize timeRefit persistentCacheRatio
     """.split()
 )
@@ -42,7 +42,15 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InvalidInputError("give either --onnx=FILE or --loadEngine=FILE")
     building = [
         flag
-        for flag in ("saveEngine", "timingCacheFile", "heuristic", "minShapes", "optShapes", "maxShapes")
+        for flag in (
+            "saveEngine",
+            "timingCacheFile",
+            "heuristic",
+            "tacticSources",
+            "minShapes",
+            "optShapes",
+            "maxShapes",
+        )
         if getattr(arguments, flag)
     ]
     building += [flag for flag in ("fp16", "int8", "best", "calib", "calibData") if getattr(arguments, flag)]
@@ -122,6 +130,12 @@ def _parser() -> argparse.ArgumentParser:
         "--minTiming", type=int, default=7, metavar="N", help="measurements of a tactic; default: %(default)s"
     )
     build.add_argument("--heuristic", action="store_true", help="choose tactics by estimates, measure none (CUDA)")
+    build.add_argument(
+        "--tacticSources",
+        default="",
+        metavar="SPEC",
+        help="libraries whose kernels are measured beside our own: +CUBLAS_LT (CUDA); none by default",
+    )
     build.add_argument("--buildOnly", action="store_true", help="do not run")
     build.add_argument(
         "--profilingVerbosity",

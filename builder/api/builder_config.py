@@ -171,12 +171,15 @@ class IBuilderConfig:
         return self._calibration_profile
 
     def set_tactic_sources(self, tactic_sources: int) -> bool:
-        """Keep the choice: all kernels are this builder's own, from none of these libraries."""
+        """Let the builder measure kernels of libraries beside its own: cuBLASLt, for products (feature 15.13).
+
+        The other choices are kept and change nothing: their kernels are this builder's own.
+        """
         self._tactic_sources = int(tactic_sources)
         return True
 
     def get_tactic_sources(self) -> int:
-        """What was set; 0, as no library is used, before."""
+        """What was set; 0, as no library is used by itself, before."""
         return self._tactic_sources or 0
 
     def create_timing_cache(self, serialized_timing_cache: bytes) -> TimingCache:

@@ -12,6 +12,7 @@ from mlirt.builder.api.precision_constraints import constrain_precisions
 from mlirt.builder.calibration.ranges_for_build import Int8Choice, Range, prepare_int8
 from mlirt.builder.compile import gpu_is_here
 from mlirt.builder.profiles import Profile, pinned_shapes
+from mlirt.builder.tactics.tactic_sources import sources_of_mask
 from mlirt.builder.tactics.tuning import tuning
 from mlirt.builder.usual_sizes import name_usual_sizes
 from mlirt.dialects.context import RtContext
@@ -80,7 +81,8 @@ def _plan(module: ModuleOp, ctx: RtContext, target: str, name: str, config: IBui
     iterations = {"calls": config.avg_timing_iterations, "rounds": config.min_timing_iterations}
     heuristic = config.get_flag(BuilderFlag.ENABLE_TACTIC_HEURISTIC)
     cache = None if config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE) else config.get_timing_cache()
-    with tuning(cache, config.algorithm_selector, heuristic=heuristic, **iterations) as choice:
+    sources = sources_of_mask(config.get_tactic_sources())
+    with tuning(cache, config.algorithm_selector, heuristic=heuristic, sources=sources, **iterations) as choice:
         return build_plan(module, ctx, target, precision, progress, name=name, tuning=choice)
 
 

@@ -40,6 +40,8 @@ class Tuning:
     cache: TimingCache = field(default_factory=TimingCache)
     selector: AlgorithmSelector | None = None
     calls: int = CALLS
+    sources: frozenset[str] = frozenset()
+    """The features of a target that stand for libraries which may be used."""
 
 
 def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tuning, report: Report) -> None:
@@ -91,7 +93,7 @@ def _chosen(
 def _milliseconds(one: Candidate, times: Times) -> float:
     if one.name in times:
         return times[one.name] / 1e3
-    return -1.0 if one.cost is None else one.cost / 1e3
+    return -1.0 if one.cost in (None, _NEVER) else one.cost / 1e3
 
 
 def _allowed(selector: AlgorithmSelector, context: AlgorithmContext, offered: Sequence[Algorithm]) -> list[Algorithm]:

@@ -77,7 +77,7 @@ class Trial:
         size = sum(array.nbytes for array in weights.values())
         copies = min(calls, max(1, _MOST_WEIGHT_BYTES // max(size, 1))) if cold else 1
         buffers, launches = repeated(self.manifest, calls, copies)
-        kernels = [{**kernel, **records[kernel["name"]]} for kernel in self.manifest["kernels"]]
+        kernels = [{**kernel, **records.get(kernel["name"], {})} for kernel in self.manifest["kernels"]]
         changed = {"launches": launches, "buffers": buffers, "kernels": kernels, "layers": [], "target": target}
         copied = {copy_key(key, copy): array for key, array in weights.items() for copy in range(copies)}
         return make_plan({**self.manifest, **changed}, sections, copied)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mlirt.builder.tactics.selection import CALLS, Tuning
+from mlirt.builder.tactics.tactic_sources import features_of_sources, open_sources
 from mlirt.builder.tactics.timing_cache import TimingCache
 from mlirt.errors import InvalidInputError, MlirtError
 
@@ -26,17 +27,21 @@ def tuning(
     heuristic: bool = False,
     calls: int = CALLS,
     rounds: int = ROUNDS,
+    sources: Iterable[str] = (),
 ) -> Generator[Tuning]:
     """The choice of tactics for one build; a cache that is a file is written, with what is new, when the build is over.
 
     With `heuristic`, or without a device, nothing is measured. Else a time is the median of so many `rounds`, each over
-    so many `calls`.
+    so many `calls`. `sources` are the libraries beside our own kernels whose tactics are measured too.
     """
     if calls < 1 or rounds < 1:
         raise InvalidInputError(f"tactics are measured in {rounds} rounds of {calls} calls: expected at least one each")
+    timer, libraries = None if heuristic else device_timer(rounds), features_of_sources(sources)
+    if timer is not None:
+        open_sources(libraries)
     own = TimingCache() if cache is None else cache if isinstance(cache, TimingCache) else TimingCache.load(cache)
     before = own.serialize()
-    yield Tuning(None if heuristic else device_timer(rounds), own, selector, calls)
+    yield Tuning(timer, own, selector, calls, libraries)
     if isinstance(cache, str | os.PathLike) and own.serialize() != before:
         own.save(cache)
 

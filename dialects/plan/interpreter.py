@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FloatAttr, ModuleOp
+from xdsl.dialects.builtin import FloatAttr, MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.interpreter import entry_function, input_names, named_outputs
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
-from mlirt.dialects.kernel.core import element_of_buffer
+from mlirt.dialects.kernel.library_product import LibraryProductOp
 from mlirt.dialects.plan.control import Control, IfOp, RequireOp, SizeOp, WhileOp, ops_in
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
 from mlirt.dialects.plan.ops import BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
@@ -63,7 +63,7 @@ def _run_once(
 class _Run:
     def __init__(self, module: ModuleOp, ctx: Context, check: bool) -> None:
         self.ctx, self.check = ctx, check
-        self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
+        self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp | LibraryProductOp)}
         self.symbols: dict[str, int] = {}
         self.tensors: dict[SSAValue, Array] = {}
         self.memory: dict[SSAValue, Array] = {}
@@ -145,16 +145,20 @@ class _Run:
 
     def _launch(self, op: LaunchOp) -> None:
         from mlirt.dialects.kernel.interpreter import run_kernel
+        from mlirt.dialects.kernel.interpreter_library import run_product
 
         kernel = self.kernels[op.kernel_name()]
-        names = kernel.body.block.args
-        arguments = [self._argument(op, given, name) for given, name in zip(op.arguments(), names, strict=True)]
-        filled = [k for k, given in enumerate(arguments) if self._address_of(given) in self.written]
-        grid = None if op.grid is None else [evaluate(size.value(), self.symbols) for size in op.grid]
-        run_kernel(kernel, arguments, grid, check=self.check, updated=filled)
+        types = kernel.function_type.inputs
+        arguments = [self._argument(op, given, type_) for given, type_ in zip(op.arguments(), types, strict=True)]
+        if isinstance(kernel, LibraryProductOp):
+            run_product(kernel, arguments)
+        else:
+            filled = [k for k, given in enumerate(arguments) if self._address_of(given) in self.written]
+            grid = None if op.grid is None else [evaluate(size.value(), self.symbols) for size in op.grid]
+            run_kernel(kernel, arguments, grid, check=self.check, updated=filled)
         self.written.update(_address(self.memory[buffer]) for buffer in op.buffers)
 
-    def _argument(self, op: LaunchOp, given: Argument, name: SSAValue) -> KernelArgument:
+    def _argument(self, op: LaunchOp, given: Argument, type_: Attribute) -> KernelArgument:
         from mlirt.dialects.kernel.interpreter import OffsetBuffer
 
         if isinstance(given, ExpressionAttr):
@@ -163,7 +167,8 @@ class _Run:
             return given.value.data
         if isinstance(given, TensorMapAttr):
             return self._tensor_map(op, given)
-        element = element_of_buffer(name)
+        assert isinstance(type_, MemRefType)
+        element = cast("MemRefType[Attribute]", type_).get_element_type()
         data = self.memory[op.buffers[given.operand.data]]
         start = evaluate(given.value(), self.symbols)
         return OffsetBuffer(data.view(numpy_dtype(element)), start // byte_width(element))

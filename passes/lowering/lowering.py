@@ -29,6 +29,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from mlirt.dialects.context import RtContext, weights_of
 from mlirt.dialects.fused.slices import is_shown
 from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.kernel.library_product import LibraryProductOp
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.plan.expression import Argument
 from mlirt.dialects.plan.ops import LaunchOp
@@ -92,7 +93,7 @@ class Lowering:
 
     def launch(
         self,
-        function: FuncOp,
+        function: FuncOp | LibraryProductOp,
         buffers: Sequence[SSAValue],
         arguments: Sequence[Argument],
         layer: Operation,
@@ -110,7 +111,7 @@ class Lowering:
         block.insert_op_before(op, layer)
         return op
 
-    def _named(self, function: FuncOp) -> str:
+    def _named(self, function: FuncOp | LibraryProductOp) -> str:
         text = _text(function)
         if text not in self._kernels:
             digest = hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
@@ -120,7 +121,7 @@ class Lowering:
         return self._kernels[text]
 
 
-def _text(function: FuncOp) -> str:
+def _text(function: FuncOp | LibraryProductOp) -> str:
     from io import StringIO
 
     stream = StringIO()

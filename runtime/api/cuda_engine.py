@@ -14,7 +14,7 @@ from mlirt.runtime.api.host_memory import IHostMemory
 from mlirt.runtime.manifest import ShapeRange, Tensor
 from mlirt.runtime.plan_file import plan_bytes
 from mlirt.runtime.shape_binding import bind_shapes
-from mlirt.tensorrt.build_enums import EngineCapability, ProfilingVerbosity
+from mlirt.tensorrt.build_enums import EngineCapability, ProfilingVerbosity, TacticSource
 from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.dims import Dims
@@ -80,8 +80,9 @@ class ICudaEngine(EngineBindings, Reporting):
 
     @property
     def tactic_sources(self) -> int:
-        """0: no library is used."""
-        return 0
+        """One bit for each library that the engine calls."""
+        called = {kernel.product.library for kernel in self.manifest.kernels if kernel.product is not None}
+        return sum(1 << TacticSource[library.upper()] for library in called)
 
     @property
     def profiling_verbosity(self) -> ProfilingVerbosity:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from mlirt.runtime.cuda_driver import DeviceError
+from mlirt.runtime.library_calls import Call, LibraryProduct
 from mlirt.runtime.plan_file import Plan, make_plan
 from mlirt.runtime.tensor_maps import EncodedMap, MapLayout
 
@@ -33,6 +34,24 @@ KERNELS: dict[str, tuple[Callable[..., None], list[Any]]] = {
     "scale": (scale, [*[ctypes.c_uint64] * 2, ctypes.c_int64, ctypes.c_double, ctypes.c_float]),
     "reverse": (reverse, [*[ctypes.c_uint64] * 2, ctypes.c_int32]),
 }
+
+
+class FakeProducts:
+    """Multiplies with NumPy at host addresses: float32 matrices in row-major order."""
+
+    def __init__(self, driver: FakeDriver) -> None:
+        self.driver = driver
+        self.asked: list[LibraryProduct] = []
+
+    def product(self, what: LibraryProduct, addresses: Sequence[int], numbers: Sequence[int]) -> Call:
+        self.asked.append(what)
+        rows, columns, depth, *_ = numbers
+
+        def work() -> None:
+            left, right = floats(addresses[0], rows * depth), floats(addresses[1], depth * columns)
+            floats(addresses[2], rows * columns)[:] = (left.reshape(rows, -1) @ right.reshape(depth, -1)).reshape(-1)
+
+        return lambda stream: self.driver.queue(work)
 
 
 @dataclass
@@ -61,6 +80,10 @@ class FakeDriver:
 
     def conditional_graphs(self) -> None:
         """An old driver: the host decides."""
+
+    def product_library(self, name: str) -> FakeProducts:
+        self.products = FakeProducts(self)
+        return self.products
 
     def describe(self) -> str:
         return "fake device"
@@ -115,7 +138,7 @@ class FakeDriver:
     def free_event(self, event: int) -> None:
         self.events.remove(event)
 
-    def _queue(self, work: Callable[[], object]) -> None:
+    def queue(self, work: Callable[[], object]) -> None:
         if self.captured is None:
             self.time += 1
             work()
@@ -123,16 +146,16 @@ class FakeDriver:
             self.captured.append(work)
 
     def copy_to_device(self, device: int, host: int, size: int, stream: int) -> None:
-        self._queue(lambda: ctypes.memmove(device, host, size))
+        self.queue(lambda: ctypes.memmove(device, host, size))
 
     def copy_to_host(self, host: int, device: int, size: int, stream: int) -> None:
-        self._queue(lambda: ctypes.memmove(host, device, size))
+        self.queue(lambda: ctypes.memmove(host, device, size))
 
     def copy_on_device(self, to: int, source: int, size: int, stream: int) -> None:
-        self._queue(lambda: ctypes.memmove(to, source, size))
+        self.queue(lambda: ctypes.memmove(to, source, size))
 
     def fill(self, device: int, size: int, byte: int, stream: int) -> None:
-        self._queue(lambda: ctypes.memset(device, byte, size))
+        self.queue(lambda: ctypes.memset(device, byte, size))
 
     def encode_map(self, layout: MapLayout, address: int) -> EncodedMap:
         self.maps.append((layout, address))
@@ -155,7 +178,7 @@ class FakeDriver:
         work, types = KERNELS[name]
         values = [kind.from_address(args[i]).value for i, kind in enumerate(types)]
         self.launches.append((name, grid, block, shared_bytes))
-        self._queue(lambda: work(*values))
+        self.queue(lambda: work(*values))
 
     def begin_capture(self, stream: int) -> None:
         self.captured = []
@@ -169,7 +192,7 @@ class FakeDriver:
     def replay(self, graph: int, stream: int) -> None:
         self.replays[graph] += 1
         for work in self.graphs[graph]:
-            self._queue(work)
+            self.queue(work)
 
     def free_graph(self, graph: int) -> None:
         del self.graphs[graph]

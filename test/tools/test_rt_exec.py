@@ -229,12 +229,16 @@ def test_building(builder: Callable[[Builder], None], plan: str, tmp_path: Path)
     )
     assert run(f"--onnx={model}", "--shapes=x:2x4", "--buildOnly", "--verbose") == 0
     assert run(f"--onnx={model}", "--buildOnly", "--timingCacheFile=t", "--heuristic", "--minTiming=3") == 0
-    usual = {"timing_cache": None, "heuristic": False, "avg_timing_iterations": 10, "min_timing_iterations": 7}
+    assert run(f"--onnx={model}", "--buildOnly", "--tacticSources=-CUDNN,+CUBLAS_LT") == 0
+    counts = {"avg_timing_iterations": 10, "min_timing_iterations": 7}
+    usual = {"timing_cache": None, "heuristic": False, "tactic_sources": (), **counts}
     assert tactics[:2] == [usual, usual]
     assert tactics[2] == {**usual, "timing_cache": "t", "heuristic": True, "min_timing_iterations": 3}
+    assert tactics[3] == {**usual, "tactic_sources": ("CUBLAS_LT",)}
     assert asked == [
         (model, "cpu", "fp16", {"x": ((1, 4), (2, 4), (8, 4))}),
         (model, "auto", "fp32", {"x": ((2, 4), (2, 4), (2, 4))}),
+        (model, "auto", "fp32", None),
         (model, "auto", "fp32", None),
     ]
     assert saved.read_bytes() == Path(plan).read_bytes()

@@ -1,0 +1,53 @@
+"""What a call of a library does, on NumPy memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mlirt.dialects.kernel.library_product import SIZES, STEPS, LibraryProductOp
+from mlirt.dialects.tensor_types import numpy_dtype
+
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter import Argument
+    from mlirt.dialects.tensor_op import Array
+
+
+def run_product(op: LibraryProductOp, arguments: Sequence[Argument]) -> None:
+    """Write the product to the memory of the third argument."""
+    count = len(arguments) - len(SIZES) - len(STEPS)
+    rows, columns, depth, batch, *steps = (_number(one) for one in arguments[count:])
+    buffers = [_from_base(one) for one in arguments[:count]]
+    left, right, result = (
+        _matrices(memory, shape, batch, steps[2 * k : 2 * k + 2], turned)
+        for k, (memory, shape, turned) in enumerate(
+            zip(buffers, [(rows, depth), (depth, columns), (rows, columns)], _turned(op), strict=False)
+        )
+    )
+    bias = buffers[4][:columns] if op.is_biased else None
+    result[...] = op.reference(left, right, bias).astype(numpy_dtype(op.elements[2]))
+
+
+def _turned(op: LibraryProductOp) -> tuple[bool, bool, bool]:
+    return bool(op.transpose_left.value.data), bool(op.transpose_right.value.data), False
+
+
+def _matrices(memory: Array, shape: tuple[int, int], batch: int, steps: Sequence[int], turned: bool) -> Array:
+    """A batch of matrices in memory, as a view; `turned` ones lie column by column."""
+    from numpy.lib.stride_tricks import as_strided
+
+    line, matrix = (step * memory.itemsize for step in steps)
+    within = (memory.itemsize, line) if turned else (line, memory.itemsize)
+    return as_strided(memory, (batch, *shape), (matrix, *within))
+
+
+def _number(argument: Argument) -> int:
+    assert isinstance(argument, int)
+    return argument
+
+
+def _from_base(argument: Argument) -> Array:
+    from mlirt.dialects.kernel.interpreter import OffsetBuffer
+
+    assert isinstance(argument, OffsetBuffer)
+    return argument.array[argument.base :]

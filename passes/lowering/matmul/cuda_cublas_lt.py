@@ -1,0 +1,180 @@
+"""Matrix products by cuBLASLt, for builds that allow it; how long it takes is known only where it is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, i8, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirt.dialects.fused.contraction import MatmulOp
+from mlirt.dialects.kernel.library_product import LibraryProductOp
+from mlirt.dialects.plan.expression import ExpressionAttr, PointerAttr
+from mlirt.dialects.symbolic import Dim, minimum, product
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, numpy_dtype, rank
+from mlirt.passes.lowering.library_epilogue import LibraryEpilogue, library_epilogue
+from mlirt.passes.lowering.library_matrices import Matrices, joined, matrices
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.placement import Placement
+from mlirt.passes.lowering.warpgroups.kinds import TF32
+
+OPS = (MatmulOp,)
+TARGETS = frozenset({"cuda"})
+PRIORITY = 5
+
+CUBLAS_LT = "cublas_lt"
+"""The feature of a target whose builds may take this library."""
+
+_PROPOSALS = ("first", "second")
+_WORKSPACE_BYTES = 1 << 25
+_UNKNOWN = float("inf")
+_PIECE = 4  # bytes at once where elements are bytes
+_RESULTS: dict[Attribute, tuple[Attribute, ...]] = {
+    Float16Type(): (Float16Type(), Float32Type()),
+    BFloat16Type(): (BFloat16Type(), Float32Type()),
+    Float32Type(): (Float32Type(),),
+    i8: (i32,),
+}
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product that the library has: rows, columns, depth and batch, where the matrices lie, and the epilogue.
+
+    With `packs` the right matrices are known and are turned first.
+    """
+
+    sizes: tuple[Dim, Dim, Dim, Dim]
+    left: Matrices
+    right: Matrices
+    result: Matrices
+    epilogue: LibraryEpilogue
+    packs: bool = False
+
+
+def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
+    """The library's proposals that may be tried; it makes them when it sees the sizes of a run."""
+    return _PROPOSALS if _product(op, lowering) is not None else ()
+
+
+def cost(op: Operation, lowering: Lowering, choice: str) -> float:
+    """Nobody knows before it is measured."""
+    return _UNKNOWN
+
+
+def lower(op: Operation, lowering: Lowering) -> bool:
+    assert isinstance(op, MatmulOp)
+    found = _product(op, lowering)
+    if found is None or lowering.choice(op) not in _PROPOSALS:
+        return False
+    bias = found.epilogue.bias
+    elements = [element_of(value.type) for value in (op.lhs, op.rhs, op.output)]
+    kernel = LibraryProductOp(
+        f"{CUBLAS_LT}_product",
+        elements if bias is None else [*elements, elements[2]],
+        CUBLAS_LT,
+        _PROPOSALS.index(lowering.choice(op)),
+        _WORKSPACE_BYTES,
+        transposed=(found.left.turned, found.right.turned),
+        biased=bias is not None,
+        rounded=elements[0] == Float32Type() and TF32 in lowering.target.features,
+        activation=found.epilogue.activation,
+    )
+    right = _turned(op.rhs, lowering) if found.packs else found.right.place
+    workspace = Placement(lowering.placements.scratch(_WORKSPACE_BYTES), 0, ())
+    places = [found.left.place, right, found.result.place, workspace]
+    places += [] if bias is None else [_rounded(bias, elements[2], lowering)]
+    buffers = list(dict.fromkeys(place.buffer for place in places))
+    pointers = [PointerAttr.of(buffers.index(place.buffer), place.offset, place.part) for place in places]
+    steps = [step for one in (found.left, found.right, found.result) for step in (one.line, one.matrix)]
+    numbers = [ExpressionAttr.of(size) for size in (*found.sizes, *steps)]
+    rows, columns, _, batch = found.sizes
+    launches = product(minimum(size, 1) for size in (rows, columns, batch))
+    lowering.launch(kernel, buffers, [*pointers, *numbers], op, [launches, 1, 1])
+    return True
+
+
+def _product(op: Operation, lowering: Lowering) -> Product | None:
+    """What the library would be asked; None where it has no such product, or the build does not allow it."""
+    assert isinstance(op, MatmulOp)
+    if CUBLAS_LT not in lowering.target.features or not _has_elements(op):
+        return None
+    epilogue = library_epilogue(op, list(op.extras), list(op.access))
+    if epilogue is None or not _has_bias(op, epilogue, lowering):
+        return None
+    placed = _matrices(op, lowering)
+    *outer, rows, columns = dims(op.output.type)
+    depth = dims(op.lhs.type)[-2 if op.transpose_lhs.value.data else -1]
+    if placed is None or not isinstance(depth, int) or not depth or columns == 0:
+        return None
+    left, right, result = placed
+    if right.batch == 1:
+        left, result, rows = joined(left, rows), joined(result, rows), product([*outer, rows])
+    if left is None or result is None or not {left.batch, right.batch} <= {1, result.batch}:
+        return None
+    found = Product((rows, columns, depth, result.batch), left, right, result, epilogue)
+    return found if byte_width(element_of(op.lhs.type)) > 1 else _of_bytes(op, found, lowering)
+
+
+def _has_elements(op: MatmulOp) -> bool:
+    left, right, result = (element_of(value.type) for value in (op.lhs, op.rhs, op.output))
+    return left == right and result in _RESULTS.get(left, ())
+
+
+def _has_bias(op: MatmulOp, epilogue: LibraryEpilogue, lowering: Lowering) -> bool:
+    """Whether a bias, if there is one, lies along the columns, and is in the result's type or can be put into it."""
+    if epilogue.bias is None or epilogue.access is None:
+        return True
+    bias, last = epilogue.bias, rank(op.output.type) - 1
+    column = [axis for axis, index in enumerate(epilogue.access.indices()) if str(index) == f"d{last}"]
+    others = [index for index in epilogue.access.indices() if index != 0]
+    if len(column) != 1 or len(others) != 1 or lowering.placements[bias].strides[column[0]] != 1:
+        return False
+    return element_of(bias.type) == element_of(op.output.type) or lowering.constant_array(bias) is not None
+
+
+def _rounded(bias: SSAValue, element: Attribute, lowering: Lowering) -> Placement:
+    """A bias in memory, with elements of the result's type."""
+    array = lowering.constant_array(bias)
+    if array is None or element_of(bias.type) == element:
+        return lowering.placements[bias]
+    return Placement(lowering.placements.new_weight(array.astype(numpy_dtype(element)), "bias"), 0, ())
+
+
+def _matrices(op: MatmulOp, lowering: Lowering) -> tuple[Matrices, Matrices, Matrices] | None:
+    turned = bool(op.transpose_lhs.value.data), bool(op.transpose_rhs.value.data), False
+    found: list[Matrices] = []
+    for value, is_turned in zip((op.lhs, op.rhs, op.output), turned, strict=True):
+        last = rank(value.type) - 1
+        axes = (last, last - 1) if is_turned else (last - 1, last)
+        one = matrices(lowering.placements[value], dims(value.type), axes)
+        if one is None:
+            return None
+        found.append(one)
+    left, right, result = found
+    return None if result.turned else (left, right, result)
+
+
+def _of_bytes(op: MatmulOp, found: Product, lowering: Lowering) -> Product | None:
+    """Bytes are read along the depth, in pieces; known right matrices are turned so."""
+    _, columns, depth, _ = found.sizes
+    even = all(isinstance(size, int) and size % _PIECE == 0 for size in (columns, depth, found.left.line))
+    if found.left.turned or not even:
+        return None
+    if found.right.turned:
+        return found
+    if lowering.constant_array(op.rhs) is None:
+        return None
+    matrix = 0 if found.right.batch == 1 else columns * depth
+    return replace(found, right=replace(found.right, turned=True, line=depth, matrix=matrix), packs=True)
+
+
+def _turned(value: SSAValue, lowering: Lowering) -> Placement:
+    """Known matrices, rows and columns exchanged in memory."""
+    import numpy as np
+
+    array = lowering.constant_array(value)
+    assert array is not None
+    turned = np.ascontiguousarray(array.swapaxes(-1, -2))
+    return Placement(lowering.placements.new_weight(turned, "turned"), 0, ())

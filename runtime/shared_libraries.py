@@ -1,0 +1,23 @@
+"""Finds libraries that CUDA programs share: those already loaded, the system's, those of nvidia's Python packages."""
+
+import ctypes
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+
+def load_shared(names: Sequence[str]) -> ctypes.CDLL | None:
+    """The first library of these file names that loads, such as `libcublasLt.so.13`; None where there is none."""
+    for name in names:
+        for place in (name, *map(str, _in_packages(name))):
+            try:
+                return ctypes.CDLL(place)
+            except OSError:
+                continue
+    return None
+
+
+def _in_packages(name: str) -> Iterator[Path]:
+    """`nvidia/cu13/lib/..` and `nvidia/cublas/lib/..` of every folder that Python imports from."""
+    for folder in sys.path:
+        yield from sorted(Path(folder or ".").glob(f"nvidia/*/lib/{name}"))
