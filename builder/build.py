@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -42,12 +42,15 @@ def build(
     tuning: Tuning | None = None,
     spin_ms: float | None = None,
     first: str | None = None,
+    architectures: Sequence[str] = ARCHITECTURES,
 ) -> Engine:
     """The engine of a network for `cpu` or `cuda`, on a device of this machine; the module is rewritten in place.
 
-    `first` is the first phase to run, for a network that has been through those before it.
+    `first` is the first phase to run, for a network that has been through those before it. An engine for a GPU that is
+    not to be saved needs code for the `architectures` of this machine alone.
     """
-    return Engine(build_plan(module, ctx, target, precision, progress, dump_phases, name, tuning, first), spin_ms)
+    plan = build_plan(module, ctx, target, precision, progress, dump_phases, name, tuning, first, architectures)
+    return Engine(plan, spin_ms)
 
 
 def build_plan(
@@ -60,6 +63,7 @@ def build_plan(
     name: str = "network",
     tuning: Tuning | None = None,
     first: str | None = None,
+    architectures: Sequence[str] = ARCHITECTURES,
 ) -> Plan:
     """The plan of a network; needs no device of its target. `tuning` says how tactics are chosen for GPUs."""
     report, choice = progress or _silent, tuning or Tuning()
@@ -77,14 +81,17 @@ def build_plan(
     else:
         run_phases(module, ctx, first, options=options)
         machine = replace(machine, features=machine.features | features_of(module))
-    code, kernels = (_cpu_code if target == "cpu" else _cuda_code)(module, machine, report)
+    if target == "cpu":
+        code, kernels = _cpu_code(module, machine, report)
+    else:
+        code, kernels = _cuda_code(module, architectures, report)
     manifest = manifest_of(module, name)
     manifest.update(mlirt=__version__, target=_target_record(machine))
     if target == "cpu":
         manifest["main"] = _CPU_MAIN
         _take_inputs_where_they_lie(manifest)
     elif "program" in manifest:
-        setters = setter_cubins(ARCHITECTURES)
+        setters = setter_cubins(architectures)
         manifest["conditions"] = {arch: f"set_condition.{arch}.cubin" for arch in setters}
         code |= {f"set_condition.{arch}.cubin": cubin for arch, cubin in setters.items()}
     for record in cast("list[dict[str, object]]", manifest["kernels"]):
@@ -132,9 +139,9 @@ def _cpu_code(module: ModuleOp, machine: Target, report: Callable[[str, int, int
     return sections, {kernel: {"symbol": kernel, "object": f"{kernel}.o"} for kernel in objects}
 
 
-def _cuda_code(module: ModuleOp, machine: Target, report: Callable[[str, int, int], None]) -> Code:
+def _cuda_code(module: ModuleOp, architectures: Sequence[str], report: Callable[[str, int, int], None]) -> Code:
     from mlirt.builder.cubin import stored
     from mlirt.builder.numba_cuda import compile_kernels
     from mlirt.codegen.numba_cuda.kernel_source import sources_of
 
-    return stored(compile_kernels(sources_of(module), report))
+    return stored(compile_kernels(sources_of(module), report, architectures))

@@ -12,6 +12,7 @@ from mlirt.builder.build import build
 from mlirt.builder.calibration.device_histograms import DeviceHistograms
 from mlirt.builder.calibration.histogram import Array, Histogram
 from mlirt.builder.calibration.observed_network import element_counts, observed_names, with_outputs
+from mlirt.builder.host import cuda_target
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import entry_function, input_names
 from mlirt.runtime.engine import Engine
@@ -71,10 +72,10 @@ class Collection:
 
     def _group(self, names: Sequence[str]) -> _Group:
         module, outputs = with_outputs(self.module, names)
-        return _Group(
-            build(module, self.ctx, self.target, "fp32", self.progress, name="calibration", first="quantization"),
-            outputs,
-        )
+        own = [cuda_target().arch]  # nobody takes this engine to another machine
+        settings = (self.ctx, self.target, "fp32", self.progress)
+        engine = build(module, *settings, name="calibration", first="quantization", architectures=own)
+        return _Group(engine, outputs)
 
 
 @dataclass

@@ -31,6 +31,12 @@ def test_every_kernel_has_code_for_two_architectures(plan: Plan) -> None:
             assert kernel.symbol.encode() in bytes(plan.sections[section])
 
 
+def test_a_plan_for_one_machine_has_its_code_alone() -> None:
+    context = RtContext()
+    own = build_plan(import_model(network(), context, {}, None), context, "cuda", architectures=["sm_90a"])
+    assert {architecture for kernel in own.manifest.kernels for architecture in kernel.objects} == {"sm_90a"}
+
+
 def test_launches_have_grids_and_fit_a_block(plan: Plan) -> None:
     for launch in plan.manifest.launches:
         kernel = plan.manifest.kernels[launch.kernel]

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attending_network import attending_network
+from onnx_models import run_onnxruntime
 from small_network import network
 
 import mlirt
@@ -27,6 +29,16 @@ def test_a_network_is_right_and_deterministic(precision: str, tolerance: float) 
     found = engine.run({"x": image(1)})["y"]
     np.testing.assert_allclose(found.astype(np.float32), want, atol=tolerance)
     assert all(engine.run({"x": image(1)})["y"].tobytes() == found.tobytes() for _ in range(100))
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-5), ("fp16", 2e-3)])
+def test_a_network_of_many_kinds_of_layers(precision: str, tolerance: float) -> None:
+    model, inputs = attending_network()
+    engine = mlirt.compile(model, "cuda", precision, heuristic=True)
+    found = engine.run(inputs)
+    np.testing.assert_allclose(found["classes"], run_onnxruntime(model, inputs)[0], atol=tolerance)
+    for _ in range(100):
+        assert all(array.tobytes() == found[name].tobytes() for name, array in engine.run(inputs).items())
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("int8", 1e-5), ("int8+fp16", 2e-2)])

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attending_network import attending_network
 from attentions import SMALL
 from contractions import Problem, channels_last_text, product_text
 from device_engine import engine_of
@@ -58,6 +59,9 @@ def _cases() -> Iterator[tuple[Any, dict[str, Array]]]:
         attention = SMALL["tails"]
         yield engine_of(attention.text(), tactic), attention.inputs()
     yield mlirt.compile(network(), "cuda", "fp16", heuristic=True), {"x": _half(1, 3, 64, 64).astype(np.float32)}
+    model, inputs = attending_network()
+    for precision in ("fp32", "fp16"):
+        yield mlirt.compile(model, "cuda", precision, heuristic=True), inputs
 
 
 @pytest.fixture(scope="module")
