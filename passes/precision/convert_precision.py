@@ -19,6 +19,7 @@ from mlirt.dialects.tensor_types import element_of, element_type, with_element
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
+from mlirt.dialects.trt.suppress import SuppressOp
 from mlirt.passes.precision.float32_layers import POINTWISE, float32_layers
 from mlirt.passes.precision.half_constants import converted, in_range, is_exact
 
@@ -40,7 +41,8 @@ class ConvertPrecisionPass(ModulePass):
     - the signal of which a logarithm is taken, back to the first activation, as in a spectrogram;
     - products with weights that overflow in half precision, or that are so small that it holds them only coarsely;
     - biases, the constants of pointwise layers, positions in images, and scales of quantization;
-    - sums of products of bytes, while they are scaled.
+    - sums of products of bytes, while they are scaled;
+    - boxes of which the overlap is compared.
 
     A layer that the user asks for float32 or half precision (`trt.layer_precisions`, `trt.precision`) computes in it.
 
@@ -98,7 +100,7 @@ class _Conversion:
                 op.operands = [self._output(value, op) for value in op.operands]
             elif not isinstance(op, TensorOp) or isinstance(op, ConstantOp) or not self._concerns(op):
                 continue
-            elif op in kept:
+            elif op in kept or isinstance(op, SuppressOp):
                 op.operands = [self._in_float32(value, op) for value in op.operands]
             elif self.to_half and isinstance(op, POINTWISE) and self._has_fine_constants(op):
                 op.operands = [self._in_float32(value, op) for value in op.operands]

@@ -188,3 +188,17 @@ module attributes {trt.layer_precisions = {"wide" = "fp32", "narrow" = "fp16"}} 
     func.return %f : tensor<4xf32>
   }
 }
+
+// -----
+
+// Boxes whose overlap is compared keep float32, and so does the threshold.
+// CHECK-LABEL: @boxes
+// CHECK: [[H:%.*]] = trt.activation relu {{.*}} -> tensor<1x2x4xf16>
+// CHECK: [[B:%.*]] = trt.identity [[H]] : (tensor<1x2x4xf16>) -> tensor<1x2x4xf32>
+// CHECK: trt.suppress [[B]], %a, %limit, %t : (tensor<1x2x4xf32>, tensor<1x2xi1>, tensor<i64>, tensor<f32>)
+func.func @boxes(%x: tensor<1x2x4xf32>, %a: tensor<1x2xi1>, %limit: tensor<i64>, %t: tensor<f32>) -> tensor<1x2xi1> {
+  %b = trt.activation relu %x : (tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
+  %k = trt.suppress %b, %a, %limit, %t
+      : (tensor<1x2x4xf32>, tensor<1x2xi1>, tensor<i64>, tensor<f32>) -> tensor<1x2xi1>
+  func.return %k : tensor<1x2xi1>
+}
