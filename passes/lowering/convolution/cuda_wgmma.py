@@ -28,6 +28,7 @@ from mlirt.passes.lowering.warpgroups.packing import in_thread_order
 from mlirt.passes.lowering.warpgroups.row_epilogue import (
     ResultShape,
     RowEpilogue,
+    bytes_ahead,
     is_pointwise,
     large_extras,
     result_width,
@@ -93,6 +94,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
         extras=large_extras(op, op.extras),
         operations=scalar_operations(op),
         width=result_width(op),
+        ahead=bytes_ahead(op, op.extras),
         line=kind.line,
     )
 

@@ -38,6 +38,7 @@ from mlirt.passes.lowering.warpgroups.kinds import Kind
 from mlirt.passes.lowering.warpgroups.row_epilogue import (
     ResultShape,
     RowEpilogue,
+    bytes_ahead,
     is_pointwise,
     large_extras,
     result_width,
@@ -134,6 +135,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
         extras=large_extras(op, op.extras),
         operations=scalar_operations(op),
         width=result_width(op),
+        ahead=bytes_ahead(op, op.extras),
         line=rows.kind.line,
     )
 

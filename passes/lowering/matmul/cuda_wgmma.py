@@ -25,6 +25,7 @@ from mlirt.passes.lowering.warpgroups.row_epilogue import (
     WIDTH,
     ResultShape,
     RowEpilogue,
+    bytes_ahead,
     is_pointwise,
     large_extras,
     result_width,
@@ -122,7 +123,7 @@ def _work(op: MatmulOp, lowering: Lowering) -> GroupWork | None:
     piece = kind.depth if factors[1].by_depth else 1
     return GroupWork.of(
         *(rows, columns, batch, depth, kind, lowering, piece),
-        *(large_extras(op, op.extras), result_width(op), scalar_operations(op)),
+        *(large_extras(op, op.extras), result_width(op), scalar_operations(op), bytes_ahead(op, op.extras)),
     )
 
 

@@ -54,6 +54,8 @@ class GroupWork:
     """Bytes of a step along the depth."""
     operations: int = 6
     """Of the epilogue, for a result."""
+    ahead: int = 0
+    """Bytes of an element of the extra operand that tiles may be copied of ahead."""
 
     @staticmethod
     def of(
@@ -67,6 +69,7 @@ class GroupWork:
         extras: int = 0,
         width: int = 2,
         operations: int = 6,
+        ahead: int = 0,
     ) -> GroupWork:
         known = typical_values(lowering.block)
         entries = 1
@@ -75,7 +78,7 @@ class GroupWork:
         steps = -(-typical(depth, known) // kind.depth)
         fixed = isinstance(depth, int)
         sizes = typical(rows, known), typical(columns, known), entries, steps
-        return GroupWork(*sizes, fixed, piece, extras, width, operations=operations)
+        return GroupWork(*sizes, fixed, piece, extras, width, operations=operations, ahead=ahead)
 
     def allows(self, tile: GroupTile) -> bool:
         """Whether a tile can do the work."""
@@ -83,7 +86,11 @@ class GroupWork:
 
     def fits(self, tile: GroupTile) -> bool:
         """Whether a tile is of use: no block that shares a sum has nothing to add to it."""
-        if not self.allows(tile) or (tile.columns > 32 and tile.columns - 32 >= self.columns):
+        if (
+            not self.allows(tile)
+            or tile.extra not in (0, self.ahead)
+            or (tile.columns > 32 and tile.columns - 32 >= self.columns)
+        ):
             return False
         share = -(-self.steps // tile.split)
         alone = tile.split == 1
@@ -121,7 +128,7 @@ class GroupWork:
         groups = 1 if tile.turns else tile.consumers
         share = tile.rows * tile.columns / tile.split
         computed = share / (groups * WARPGROUP) * (_RESULT + _OPERATION * self.operations)
-        moved = share * side_by_side * self.width * (1 + self.extras)
+        moved = share * side_by_side * self.width * (1 + self.extras - (tile.extra > 0))
         # Warps of several blocks hide what each other waits for.
         return computed * sqrt(side_by_side) + moved * min(blocks, _PROCESSORS) / _MOVED_BYTES
 

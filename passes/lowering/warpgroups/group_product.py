@@ -29,7 +29,7 @@ from mlirt.passes.lowering.warpgroups.kinds import ARCHITECTURE, Kind
 from mlirt.passes.lowering.warpgroups.pipeline import Pipeline, Turn
 from mlirt.passes.lowering.warpgroups.row_epilogue import QUAD, RowEpilogue
 from mlirt.passes.lowering.warpgroups.sources import Source
-from mlirt.passes.lowering.warpgroups.tile_results import TileResults
+from mlirt.passes.lowering.warpgroups.tile_results import Results, TileResults
 
 PROCESSORS = 132
 _INDEX_LIMIT = 2**31
@@ -67,7 +67,7 @@ class GroupProduct:
     def build(self, layer: Operation) -> None:
         """Write the kernel and launch it before `layer`."""
         k = self.k
-        self.pipe.initialise(self.thread)
+        self.pipe.initialise(self.thread, self.results.initialise)
         k.insert(BarrierOp())
         if self.tile.stays:
             self._stay()
@@ -118,11 +118,17 @@ class GroupProduct:
             k.insert(SetRegistersOp(_PRODUCER_REGISTERS, grow=False))
 
             def next_one(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-                self._start_sources(self._work(number(k.add(i, 1))))
-                return self.pipe.fill(k.constant(0), steps, Turn(*carried)).values()
+                following = k.add(i, 1)
+                work = self._work(number(following))
+                self._start_sources(work)
+                turn = self.pipe.fill(k.constant(0), steps, Turn(*carried))
+                self.results.copy_ahead(following, work)
+                return turn.values()
 
             def all_() -> None:
-                turn = self._fill_ahead(self._work(block), k.constant(0), steps)
+                first = self._work(block)
+                turn = self._fill_ahead(first, k.constant(0), steps)
+                self.results.copy_ahead(k.constant(0), first)
                 k.loop(k.sub(count, 1), turn.values(), next_one)
 
             k.when(k.compare("eq", self.thread, tile.consumers * WARPGROUP), all_)
@@ -133,14 +139,14 @@ class GroupProduct:
 
             def each(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
                 work = self._work(number(i))
-                pieces = self.results.begin(self.thread, group, work)
+                pieces = self.results.begin(self.thread, group, work, i)
                 sums, turn = self.pipe.multiply(group, self.thread, steps, Turn(*carried))
                 self.results.write(sums, pieces)
                 return turn.values()
 
             def every_other(i: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
                 own = k.add(k.mul(i, tile.consumers), group)
-                pieces = self.results.begin(self.thread, k.constant(0), self._work(number(own)))
+                pieces = self.results.begin(self.thread, k.constant(0), self._work(number(own)), own)
                 self.results.write(self.pipe.multiply_in_turn(group, self.thread, steps, i), pieces)
                 return []
 
@@ -202,7 +208,7 @@ class GroupProduct:
 
         def consume() -> None:
             k.insert(WaitDependencyOp())
-            pieces = self.results.begin(self.thread, k.constant(0), work) if sums_memory is None else []
+            pieces = self.results.begin(self.thread, k.constant(0), work) if sums_memory is None else Results([])
             sums, _ = self.pipe.multiply(k.constant(0), self.thread, steps, self.pipe.start(0))
             if sums_memory is None:
                 self.results.write(sums, pieces)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
 
-_NAME = re.compile(r"(\d+)x(\d+)s(\d+)(?:c(\d+)|(t))?")
+_NAME = re.compile(r"(\d+)x(\d+)s(\d+)(?:c(\d+)|(t)?(?:e(\d))?)")
 SHARED_BYTES = 227 * 1024
 """Shared memory that a block may have."""
 _BARRIER_BYTES = 128  # of the barriers of one kind
 _SUM_BYTES = 4
+_QUAD_BYTES = 64  # of an extra operand that the four threads of a row read at once
+SLOTS = 3
+"""Tiles of an extra operand that are in shared memory at once."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,8 @@ class GroupTile:
 
     64 rows are one warpgroup's: such blocks compute one tile, and `split` of them (a cluster) may share its sum. With
     more rows blocks stay and take one tile after the other. So do those whose two warpgroups take `turns`: while one
-    writes the results of a tile, the other one multiplies the next.
+    writes the results of a tile, the other one multiplies the next. `extra` bytes of an operand that each result needs,
+    such as a residual, are copied to shared memory ahead of the products.
     """
 
     rows: int
@@ -28,20 +32,22 @@ class GroupTile:
     stages: int
     split: int = 1
     turns: bool = False
+    extra: int = 0
 
     @staticmethod
     def named(name: str) -> GroupTile | None:
-        """The configuration that a text such as `128x256s4`, `64x64s6c4` or `64x256s5t` names."""
+        """The configuration that a text such as `128x256s4`, `64x64s6c4`, `64x256s5t` or `64x256s4te1` names."""
         match = _NAME.fullmatch(name)
         if match is None:
             return None
         rows, columns, stages, split = (int(part or 1) for part in match.groups()[:4])
-        return GroupTile(rows, columns, stages, split, match[5] is not None)
+        return GroupTile(rows, columns, stages, split, match[5] is not None, int(match[6] or 0))
 
     @property
     def name(self) -> str:
         split = f"c{self.split}" if self.split > 1 else ""
-        return f"{self.rows}x{self.columns}s{self.stages}{split}{'t' * self.turns}"
+        extra = f"e{self.extra}" if self.extra else ""
+        return f"{self.rows}x{self.columns}s{self.stages}{split}{'t' * self.turns}{extra}"
 
     @property
     def consumers(self) -> int:
@@ -78,8 +84,14 @@ class GroupTile:
         return self.rows * self.pitch * _SUM_BYTES if self.split > 1 else 0
 
     @property
+    def slots_bytes(self) -> int:
+        """Of the tiles of an extra operand."""
+        return SLOTS * self.rows * self.columns * self.extra
+
+    @property
     def shared_bytes(self) -> int:
-        return self.stages * self.stage_bytes + self.sums_bytes + (2 + self.turns) * _BARRIER_BYTES
+        barriers = (2 + self.turns + 2 * (self.extra > 0)) * _BARRIER_BYTES
+        return self.stages * self.stage_bytes + self.sums_bytes + self.slots_bytes + barriers
 
     @property
     def fits(self) -> bool:
@@ -87,7 +99,8 @@ class GroupTile:
         whole = self.rows in (64, 128) and self.columns % 32 == 0 and 32 <= self.columns <= 256
         whole = whole and not (self.turns and self.rows > ROWS)
         may_split = self.split == 1 or (not self.stays and ROWS % self.split == 0 and self.split <= 8)
-        return whole and may_split and self.stages >= 2 and self.shared_bytes <= SHARED_BYTES
+        has_lines = self.extra == 0 or (self.stays and self.columns * self.extra % _QUAD_BYTES == 0)
+        return whole and may_split and has_lines and self.stages >= 2 and self.shared_bytes <= SHARED_BYTES
 
 
 STAYING = tuple(
@@ -104,4 +117,13 @@ SINGLE = (
     *(GroupTile(64, columns, stages) for columns, stages in (*_SHARED_BY_TWO, *_ALONE)),
     *(GroupTile(64, columns, stages, split) for columns, stages in _SPLIT for split in (2, 4, 8)),
 )
-TILES = (*STAYING, *TURNING, *SINGLE)
+
+
+def _ahead(tile: GroupTile, extra: int) -> GroupTile:
+    """The same tile with as many stages as leave room for an extra operand."""
+    given = replace(tile, extra=extra, stages=0)
+    return replace(given, stages=min(tile.stages, (SHARED_BYTES - given.shared_bytes) // tile.stage_bytes))
+
+
+AHEAD = tuple(tile for extra in (1, 2) for plain in (*STAYING, *TURNING) if (tile := _ahead(plain, extra)).fits)
+TILES = (*STAYING, *TURNING, *AHEAD, *SINGLE)

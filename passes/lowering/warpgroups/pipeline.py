@@ -53,8 +53,8 @@ class Pipeline:
             self.order = k.value(SharedOp(tile.consumers, i64))
             self.order.name_hint = "order"
 
-    def initialise(self, thread: SSAValue) -> None:
-        """One thread makes the barriers; others may use them after a barrier."""
+    def initialise(self, thread: SSAValue, others: Callable[[], None]) -> None:
+        """One thread makes the barriers, and `others`; they may be used after a barrier."""
         k = self.k
 
         def make(stage: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
@@ -66,6 +66,7 @@ class Pipeline:
             k.loop(self.tile.stages, [], make)
             for group in range(self.tile.consumers if self.tile.turns else 0):
                 k.insert(MbarrierInitOp(self.order, k.constant(group), 1))
+            others()
             k.insert(MbarrierFenceOp())
 
         k.when(k.compare("eq", thread, 0), all_)

@@ -21,8 +21,10 @@ from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loop_nest import Affine, Nest, affine, collapse, direct
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.problem import is_half
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.reciprocals import with_reciprocals
+from mlirt.passes.lowering.warpgroups.sources import MappedMemory
 
 WIDTH = 8
 """Neighbouring columns of a thread, if they are not bytes."""
@@ -52,7 +54,20 @@ def is_pointwise(op: EpilogueOp) -> bool:
 
 def large_extras(op: EpilogueOp, extras: Sequence[SSAValue]) -> int:
     """How many of the extra operands are as large as the result."""
-    return sum(element_count(value.type) == element_count(op.results[0].type) for value in extras)
+    return len(_large(op, extras))
+
+
+def bytes_ahead(op: EpilogueOp, extras: Sequence[SSAValue]) -> int:
+    """Of an element of the extra operand that tiles may be copied of ahead; 0 where there is none.
+
+    Where it does not lie as the result does, a tile that copies it ahead does without.
+    """
+    widths = {byte_width(element_of(value.type)) for value in _large(op, extras)}
+    return min(widths & {1, 2}, default=0)
+
+
+def _large(op: EpilogueOp, extras: Sequence[SSAValue]) -> list[SSAValue]:
+    return [value for value in extras if element_count(value.type) == element_count(op.results[0].type)]
 
 
 def result_width(op: EpilogueOp) -> int:
@@ -144,6 +159,16 @@ class RowEpilogue:
     def bytes_of(self, number: int) -> int:
         """Of an element of an extra operand."""
         return byte_width(element_of(self.operands[number].value.type))
+
+    def as_matrix(self, number: int) -> MappedMemory | None:
+        """An extra operand as a matrix of rows and columns that the device can copy; None where it is none."""
+        one, element = self.operands[number], element_of(self.operands[number].value.type)
+        size, place = byte_width(element), self.k.lowering.placements[one.value]
+        if len(self.extents) != 1 or self.batch_loops or self.is_fixed(number) or element != scalar_type(element):
+            return None
+        offset = place.offset + one.offset * size
+        memory = MappedMemory(place.buffer, element, offset, (*self.extents, self.columns), one.steps)
+        return memory if memory.fits() and self.width * size == _PIECE else None
 
     def read(
         self, number: int, count: int, at: Sequence[SSAValue], column: SSAValue, valid: SSAValue | None

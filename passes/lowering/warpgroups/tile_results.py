@@ -14,7 +14,9 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.kernel.fragment_map import FragmentPartOp
 from mlirt.dialects.kernel.warpgroup import ROWS, JoinColumnsOp
 from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import byte_width
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.warpgroups.extra_tiles import ExtraTiles, SlotUse
 from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes, Work
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.row_epilogue import QUAD, WIDTH, RowEpilogue
@@ -39,6 +41,15 @@ class Piece:
     extras: tuple[tuple[int, SSAValue], ...] = ()
 
 
+@dataclass(frozen=True)
+class Results:
+    """The pieces of a tile, and where its part of the operand is that was copied ahead."""
+
+    pieces: list[Piece]
+    use: SlotUse | None = None
+    place: SSAValue | None = None
+
+
 class TileResults:
     """Writes the results of tiles. `in_thread_order` tells of the columns that are multiplied by."""
 
@@ -49,25 +60,49 @@ class TileResults:
         self.width = epilogue.width
         self.joined = 2 if in_thread_order else self.width
         length, self.ahead = _PIECES[min(most for most in _PIECES if tile.columns <= most)]
+        self.ahead_of_time = self._copied_ahead()
         self.early = self._early()
-        if 0 < len(self.early) < len(epilogue.extras):
+        if self.ahead_of_time is not None or 0 < len(self.early) < len(epilogue.extras):
             length, self.ahead = _LATE
         self.length = max(length, self.width)
+
+    def _copied_ahead(self) -> ExtraTiles | None:
+        """The first extra operand that can be, if the tile is one that has it copied."""
+        for number in self.epilogue.extras if self.tile.extra else ():
+            memory = self.epilogue.as_matrix(number)
+            if memory is not None and byte_width(memory.element) == self.tile.extra:
+                return ExtraTiles(self.k, self.tile, memory, number, self.width)
+        return None
 
     def _early(self) -> Collection[int]:
         """The numbers of the extra operands that are read before the products."""
         epilogue, sums = self.epilogue, self.tile.columns // 2
-        moving = [number for number in epilogue.extras if not epilogue.is_fixed(number)]
+        copied = None if self.ahead_of_time is None else self.ahead_of_time.number
+        moving = [number for number in epilogue.extras if not epilogue.is_fixed(number) and number != copied]
         registers = sums + sum(sums * epilogue.bytes_of(number) // _WORD for number in moving)
         fixed = [number for number in epilogue.extras if epilogue.is_fixed(number)]
         shared = sum(sums // 2 * epilogue.bytes_of(number) // _WORD for number in fixed)
         if self.ahead is None and registers + shared <= _REGISTERS:
-            return epilogue.extras
+            return [number for number in epilogue.extras if number != copied]
         return moving if registers <= _REGISTERS else ()
 
-    def begin(self, thread: SSAValue, group: SSAValue, work: Work) -> list[Piece]:
-        """What a thread has to write of a tile, before the tile is multiplied."""
+    def initialise(self) -> None:
+        """Make the barriers of what is copied ahead, in one thread."""
+        if self.ahead_of_time is not None:
+            self.ahead_of_time.initialise()
+
+    def copy_ahead(self, tile: SSAValue, work: Work) -> None:
+        """One thread starts to copy what the results of the `tile`-th tile of a block need."""
+        if self.ahead_of_time is not None:
+            self.ahead_of_time.load(tile, work)
+
+    def begin(self, thread: SSAValue, group: SSAValue, work: Work, tile: SSAValue | None = None) -> Results:
+        """What a thread has to write of the `tile`-th tile of a block, before that is multiplied."""
         k, width = self.k, self.width
+        copied, use, place = self.ahead_of_time, None, None
+        if copied is not None and tile is not None:
+            use = copied.use(tile)
+            place = copied.place(use, group, thread)
         lane, warp = k.rem(thread, 32), k.rem(k.div(thread, 32), 4)
         row = k.add(k.add(work.row, k.mul(group, ROWS)), k.add(k.mul(warp, 16), k.div(lane, 4)))
         column = k.add(work.column, k.mul(k.rem(lane, 4), width))
@@ -80,18 +115,31 @@ class TileResults:
             pieces += [
                 Piece(half * per_row + first, count, *rows[half][:1], here, valid, rows[half][1]) for half in (0, 1)
             ]
-        return [self._read(piece, self.early) for piece in pieces]
+        return Results([self._read(piece, self.early) for piece in pieces], use, place)
 
-    def write(self, sums: SSAValue, pieces: list[Piece]) -> None:
+    def write(self, sums: SSAValue, results: Results) -> None:
         """The results, once the sums are there."""
+        pieces, copied, use = results.pieces, self.ahead_of_time, results.use
         joined = self.k.value(JoinColumnsOp(sums, self.joined))
         ahead = len(pieces) if self.ahead is None else self.ahead
-        late = self.epilogue.extras
-        ready = [self._read(piece, late) for piece in pieces[:ahead]]
+        if copied is not None and use is not None:
+            copied.wait(use)
+        ready = [self._read_rest(piece, results.place) for piece in pieces[:ahead]]
         for number, piece in enumerate(pieces):
-            ready += [self._read(one, late) for one in pieces[number + ahead : number + ahead + 1]]
+            ready += [self._read_rest(one, results.place) for one in pieces[number + ahead : number + ahead + 1]]
+            if copied is not None and use is not None and number == max(0, len(pieces) - 1 - ahead):
+                copied.give_back(use)
             part = self.k.value(FragmentPartOp(joined, piece.first, piece.count))
             self._write(part, ready[number])
+
+    def _read_rest(self, piece: Piece, place: SSAValue | None) -> Piece:
+        """With all extra operands, also the one that was copied ahead to a place."""
+        copied = self.ahead_of_time
+        if copied is not None and place is not None:
+            half, first = divmod(piece.first, self.tile.columns // 4)
+            value = copied.read(place, half, range(first, first + piece.count))
+            piece = replace(piece, extras=(*piece.extras, (copied.number, value)))
+        return self._read(piece, self.epilogue.extras)
 
     def write_row(self, sums: SSAValue, row: SSAValue, column: SSAValue, batch: SSAValue) -> None:
         """The results of neighbouring columns of a row."""

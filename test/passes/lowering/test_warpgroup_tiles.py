@@ -21,7 +21,19 @@ def test_tiles_fit_and_have_names(tile: GroupTile) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["64x64", "96x64s4", "64x40s4", "128x256s6", "128x64s4c2", "64x64s6c3", "64x64s1", "128x64s4t", "64x64s4c2t"],
+    [
+        "64x64",
+        "96x64s4",
+        "64x40s4",
+        "128x256s6",
+        "128x64s4c2",
+        "64x64s6c3",
+        "64x64s1",
+        "128x64s4t",
+        "64x64s4c2t",
+        "64x64s4e1",
+        "128x32s4e1",
+    ],
 )
 def test_others_do_not_fit(name: str) -> None:
     tile = GroupTile.named(name)
@@ -61,6 +73,12 @@ def test_no_block_of_a_cluster_is_without_work() -> None:
             assert tile is not None
             share = -(-depth // 64 // tile.split)
             assert tile.split == 1 or share * (tile.split - 1) < depth // 64
+
+
+def test_operands_are_copied_ahead_where_there_are_some() -> None:
+    with_residual = GroupWork(100352, 256, 1, 1, may_split=True, extras=1, ahead=1, width=1)
+    assert {tile.extra for name in names_of(with_residual) if (tile := GroupTile.named(name))} == {0, 1}
+    assert {tile.extra for name in names_of(work(100352, 256, 64)) if (tile := GroupTile.named(name))} == {0}
 
 
 def test_pieces_of_columns_are_whole() -> None:

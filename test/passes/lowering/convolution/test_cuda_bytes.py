@@ -13,7 +13,9 @@ from xdsl.dialects.builtin import ModuleOp, i8
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.fragment import StoreFragmentOp
+from mlirt.dialects.kernel.tensor_copy import LoadBoxOp
 from mlirt.dialects.plan.interpreter import run_plan
+from mlirt.passes.lowering.warpgroups import group_product
 from mlirt.passes.pipeline import run_passes
 
 UNEVEN = Problem((2, 80, 9, 7), (40, 80, 3, 3), stride=(2,), pre=(1,), post=(1,))
@@ -61,6 +63,20 @@ def test_a_thread_has_as_many_neighbouring_bytes_as_one_access_writes(choice: st
     module = check(problem, "i8", "i8", "i8", f"cuda_wgmma:{choice}")
     stores = [op for op in module.walk() if isinstance(op, StoreFragmentOp)]
     assert 16 in {op.group(op.buffer) for op in stores if memory(op.buffer).get_element_type() == i8}
+
+
+@pytest.mark.parametrize("choice", ["64x64s3te1", "64x128s2te1", "128x64s2e1", "64x256s2te1"])
+def test_residuals_are_copied_ahead(choice: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_product, "PROCESSORS", 2)
+    module = check(Problem((2, 80, 19, 17), (208, 80, 1, 1)), "i8", "i8", "i8", f"cuda_wgmma:{choice}")
+    boxes = {str(op.map.type) for op in module.walk() if isinstance(op, LoadBoxOp)}
+    assert f"!kernel.tensor_map<i8, [{choice.split('x')[0]}, 64]>" in boxes
+
+
+def test_residuals_that_lie_otherwise_are_read_by_threads() -> None:
+    problem = Problem((2, 80, 9, 7), (208, 80, 1, 1))
+    module = check(problem, "i8", "i8", "ui8", "cuda_wgmma:64x64s3te1")
+    assert not any(isinstance(op, LoadBoxOp) and "swizzle" not in str(op.map.type) for op in module.walk())
 
 
 @pytest.mark.parametrize("element", ["i8", "ui8"])

@@ -37,6 +37,11 @@ KINDS = {
         "128x64s3",
     ),
     "pixels as rows": (Problem((3, 64, 5, 7), (64, 64, 1, 1), residual=True), "64x64s3"),
+    "residuals ahead": (Problem((3, 64, 5, 7), (72, 64, 1, 1), residual=True), "64x64s3te2"),
+    "residuals ahead of 3 x 3": (
+        Problem((2, 64, 9, 7), (40, 64, 3, 3), pre=(1,), post=(1,), residual=True),
+        "128x64s3e2",
+    ),
     "some pixels": (Problem((3, 64, 5, 7), (64, 64, 1, 1), stride=(2,)), "64x64s3"),
     "one dimension": (Problem((1, 8, 30), (10, 8, 5), dilation=(2,), pre=(4,), post=(4,)), "64x32s3"),
     "three dimensions": (
@@ -52,7 +57,7 @@ def test_kinds_of_convolutions(kind: str, element: str) -> None:
     problem, choice = KINDS[kind]
     found = ops(check(problem, choice, element))
     assert "kernel.warpgroup_mma" in found
-    assert ("kernel.load_window" in found) == (kind != "pixels as rows")
+    assert ("kernel.load_window" in found) == (kind not in ("pixels as rows", "residuals ahead"))
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
