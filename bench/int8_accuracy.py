@@ -50,7 +50,7 @@ def engines(model: Any, samples: Sequence[Array], target: str) -> tuple[EngineLi
     best = recommended(errors)
     if best != "entropy":
         found = mlirt.calibrate(model, samples, best, target=target)
-    text = ", ".join(f"{one.method} {one.error:.2%}" for one in errors)
+    text = ", ".join(f"{one.method} {one.error:.2%}, at worst {one.worst:.2%}" for one in errors)
     return mlirt.compile(model, target), mlirt.compile(model, target, "int8", calibration=found), f"{best} ({text})"
 
 

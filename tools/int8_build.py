@@ -59,8 +59,9 @@ def _calibration(arguments: Namespace, profiles: Shapes, progress: Progress, log
         arguments.onnx,
         arguments.calibData,
         arguments.calibMethod,
-        batch_size=_batch_size(profiles),
+        batch_size=_batch_size(profiles, arguments.optShapesCalib),
         target=_target(arguments),
+        input_shapes=_calibration_shapes(arguments),
         progress=progress,
     )
     log("I", f"Calibrated {len(found.scales)} tensors with {arguments.calibData} ({found.algorithm})")
@@ -85,8 +86,9 @@ def _kept_in_float(
         calibration,
         arguments.calibData,
         accuracy_target=arguments.accuracyTarget,
-        batch_size=_batch_size(profiles),
+        batch_size=_batch_size(profiles, arguments.optShapesCalib),
         target=_target(arguments),
+        input_shapes=_calibration_shapes(arguments),
         progress=progress,
     )
     for line in found.lines():
@@ -98,6 +100,19 @@ def _target(arguments: Namespace) -> str:
     return "cpu" if arguments.target == "reference" else arguments.target
 
 
-def _batch_size(profiles: Shapes) -> int:
-    """The usual first dimension of the inputs; 1 where nobody says."""
-    return next((shapes[1][0] for shapes in profiles.values() if len(shapes[1])), 1)
+def _calibration_shapes(arguments: Namespace) -> dict[str, tuple[int, ...]]:
+    """The shapes of the inputs while the network is calibrated: the usual ones, as with TensorRT (feature 9.18)."""
+    least, usual, most = (getattr(arguments, f"{which}ShapesCalib") for which in ("min", "opt", "max"))
+    for name, shape in usual.items():
+        for flag, other in (("min", least.get(name)), ("max", most.get(name))):
+            if other is None or len(other) != len(shape):
+                raise InvalidInputError(
+                    f"--{flag}ShapesCalib: expected {len(shape)} dimensions for input {name!r}, as --optShapesCalib has"
+                )
+    return dict(usual)
+
+
+def _batch_size(profiles: Shapes, calibrated: Mapping[str, Sequence[int]]) -> int:
+    """The usual first dimension of the inputs, while calibrating where that is told; 1 where nobody says."""
+    usual = [*calibrated.values(), *(shapes[1] for shapes in profiles.values())]
+    return next((shape[0] for shape in usual if len(shape)), 1)

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mlirt.builder.progress_bar import ProgressBar
 from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.tools.int8_build import int8_options, precision_of
 from mlirt.tools.phase_times import PhaseTimes
-from mlirt.tools.progress import ProgressBar
 from mlirt.tools.rt_exec_arguments import Shape, parse_arguments
 from mlirt.version import __version__
 

@@ -13,7 +13,6 @@ Shape = tuple[int, ...]
 _NOT_YET = frozenset(
     """
     uff deploy model output batch maxBatch plugins noTF32 sparsity workspace memPoolSize
-    minShapesCalib optShapesCalib maxShapesCalib
     precisionConstraints layerPrecisions layerOutputTypes layerDeviceTypes inputIOFormats outputIOFormats directIO
     preview restricted safe consistency refit dumpRefit device useDLACore allowGPUFallback
     idleTime streams exposeDMA useManagedMemory threads timeDeserialize timeRefit persistentCacheRatio
@@ -64,6 +63,11 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InvalidInputError(
             "--minShapes and --maxShapes go together (--optShapes defaults to --shapes, then --maxShapes)"
         )
+    calibrated = [bool(getattr(arguments, f"{which}ShapesCalib")) for which in ("min", "opt", "max")]
+    if any(calibrated) and not all(calibrated):
+        raise InvalidInputError("--minShapesCalib, --optShapesCalib and --maxShapesCalib go together")
+    if any(calibrated) and not arguments.calibData:
+        raise InvalidInputError("--optShapesCalib is for calibrating: add --calibData=PATH")
     if arguments.target == "reference" and arguments.saveEngine:
         raise InvalidInputError("--target=reference has no plan to save; leave out --saveEngine or choose cpu or cuda")
     path = arguments.exportOutput
@@ -100,6 +104,14 @@ def _parser() -> argparse.ArgumentParser:
         default="entropy",
         help="how --calibData finds ranges; default: %(default)s",
     )
+    for flag, what in (("min", "smallest"), ("opt", "usual"), ("max", "largest")):
+        build.add_argument(
+            f"--{flag}ShapesCalib",
+            type=shapes,
+            default={},
+            metavar="SPEC",
+            help=f"{what} shapes while calibrating" + ("; the ones that are used" if flag == "opt" else ""),
+        )
     build.add_argument("--calibReport", metavar="FILE", help="write an HTML page about the calibration")
     build.add_argument(
         "--accuracyTarget",

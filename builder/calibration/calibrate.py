@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from mlirt.builder.calibration.batches import Batches, Data, batches_of
 from mlirt.builder.calibration.calibration import Calibration, Samples, as_scale
+from mlirt.builder.calibration.channel_collection import ChannelCollection
 from mlirt.builder.calibration.collection import Collection, Progress
 from mlirt.builder.calibration.histogram import Histogram
 from mlirt.builder.calibration.methods import Method, method_of
 from mlirt.builder.calibration.observed_network import cleaned, input_descriptions
 from mlirt.builder.calibration.pictures import PixelScaling
+from mlirt.builder.progress_bar import shown
 from mlirt.dialects.context import RtContext
 from mlirt.errors import InvalidInputError
 
@@ -34,8 +36,9 @@ def calibrate(
     limit: int | None = None,
     target: str = "auto",
     before_fusion: bool | None = None,
+    channels: bool = True,
     input_shapes: Shapes | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
     mean: float | Sequence[float] = 0.0,
     std: float | Sequence[float] = 1.0,
     scale: float = 1 / 255,
@@ -51,8 +54,11 @@ def calibrate(
     target: where the network runs meanwhile, "cpu", "cuda" or "auto".
     before_fusion: count every tensor, so that the scales fit every target; False leaves out those that exist only
         inside of a fused layer. None: as TensorRT's calibrator of this algorithm does.
+    channels: look at the channels of what products read too, so that each is rounded as finely as its numbers need, and
+        the mean of what is computed stays. False: one scale for each tensor and no more, as TensorRT has it.
     input_shapes: other dimensions for inputs, as for `compile`.
-    progress: called with a text, the batches done and all of them, 0 where nobody knows.
+    progress: called with a text, the batches done and all of them, 0 where nobody knows. True draws a bar on standard
+        error where that is a terminal, False does not.
     mean, std, scale: pictures become (pixel * scale - mean) / std.
 
     The result is the same to the bit for the same batches in the same order on the same machine; another order may
@@ -65,8 +71,10 @@ def calibrate(
     ctx, place = RtContext(), chosen_target(target)
     module = imported(model, ctx, None, input_shapes or {}, None)
     batches = batches_of(data, input_descriptions(module), batch_size, PixelScaling(mean, std, scale))
-    collection = Collection(cleaned(module, ctx, place), ctx, place, fusion, progress)
-    kept = collect(collection, batches, limit)
+    with shown(progress) as report:
+        collection = Collection(cleaned(module, ctx, place), ctx, place, fusion, report)
+        collection.of_channels = ChannelCollection(collection.module, ctx, place) if channels else None
+        kept = collect(collection, batches, limit)
     return calibration_of(chosen, collection, Samples(model, kept, input_shapes or {}, place))
 
 
@@ -95,7 +103,8 @@ def collect(collection: Collection, batches: Batches, limit: int | None = None) 
 def calibration_of(method: Method, collection: Collection, samples: Samples | None = None) -> Calibration:
     """The scales that a method finds in counted histograms."""
     found = {name: as_scale(method.threshold(one)) for name, one in _seen(collection).items()}
-    return Calibration(method.algorithm, found, dict(collection.histograms), samples)
+    known = {} if collection.of_channels is None else collection.of_channels.statistics()
+    return Calibration(method.algorithm, found, dict(collection.histograms), known, samples)
 
 
 def _seen(collection: Collection) -> dict[str, Histogram]:

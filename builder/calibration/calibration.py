@@ -12,6 +12,7 @@ import numpy as np
 from mlirt.builder.calibration.histogram import Histogram
 from mlirt.errors import InvalidInputError
 from mlirt.passes.quantization.calibration_cache import algorithm_of, read_cache, write_cache
+from mlirt.passes.quantization.channel_statistics import ChannelStatistics
 from mlirt.passes.quantization.tensor_ranges import LARGEST
 
 if TYPE_CHECKING:
@@ -34,12 +35,14 @@ class Samples:
 class Calibration:
     """Scales by the names of the network's tensors, found by `algorithm`; 0 for a tensor that is uniformly zero.
 
-    Saved and loaded as a calibration cache, which has no histograms: only the calibration itself can be reported.
+    `channels` tells how the channels of tensors differ that products read; it may be empty. Saved and loaded as a
+    calibration cache, which has no histograms: only the calibration itself can be reported.
     """
 
     algorithm: str
     scales: dict[str, float]
     histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram], repr=False)
+    channels: dict[str, ChannelStatistics] = field(default_factory=dict[str, ChannelStatistics], repr=False)
     samples: Samples | None = field(default=None, repr=False)
 
     @property
@@ -49,13 +52,13 @@ class Calibration:
 
     def to_bytes(self) -> bytes:
         """The calibration cache."""
-        return write_cache(self.algorithm, self.scales)
+        return write_cache(self.algorithm, self.scales, self.channels)
 
     @classmethod
     def from_bytes(cls, cache: bytes, algorithm: str | None = None) -> Calibration:
         """Read a cache; raises `InvalidInputError` for one that is damaged, or of another algorithm than asked for."""
-        scales = read_cache(cache, algorithm)
-        return cls(algorithm_of(cache), scales)
+        found = read_cache(cache, algorithm)
+        return cls(algorithm_of(cache), found.scales, channels=found.channels)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the calibration cache."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.builder.build import build
+from mlirt.builder.calibration.channel_collection import ChannelCollection
 from mlirt.builder.calibration.device_histograms import DeviceHistograms
 from mlirt.builder.calibration.histogram import Array, Histogram
 from mlirt.builder.calibration.observed_network import element_counts, observed_names, with_outputs
@@ -38,6 +39,7 @@ class Collection:
     progress: Progress | None = None
     histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
     outputs: dict[str, Array] = field(default_factory=dict[str, Array])
+    of_channels: ChannelCollection | None = None
     _groups: list[_Group] | None = None
 
     def __post_init__(self) -> None:
@@ -57,6 +59,8 @@ class Collection:
                 self.histograms[name].add(array)
         for group in self._groups:
             group.count(feeds, self.histograms)
+        if self.of_channels is not None:
+            self.of_channels.add(feeds)
 
     def warn(self) -> None:
         """Say which tensors were 0 in all samples (feature 9.22)."""

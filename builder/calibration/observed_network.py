@@ -20,7 +20,7 @@ from mlirt.dialects.trt.scale import ScaleOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.passes.pipeline import PipelineOptions, run_phases
-from mlirt.passes.quantization.tensor_ranges import RANGES
+from mlirt.passes.quantization.tensor_ranges import take_ranges
 from mlirt.runtime.engine import TensorDescription
 
 # Their results hold the numbers of their operands, so that they have the operands' range.
@@ -36,10 +36,9 @@ def cleaned(module: ModuleOp, ctx: RtContext, target: str) -> ModuleOp:
 
 def cleaned_with_ranges(module: ModuleOp, ctx: RtContext, target: str) -> ModuleOp:
     """The same for a network that carries ranges, and still does so afterwards."""
-    ranges = module.attributes.pop(RANGES, None)
+    ranges = take_ranges(module)
     run_phases(module, ctx, last="cleanup", options=PipelineOptions(target))
-    if ranges is not None:
-        module.attributes[RANGES] = ranges
+    module.attributes |= ranges
     return module
 
 
@@ -113,7 +112,7 @@ def with_outputs(module: ModuleOp, wanted: Sequence[str]) -> tuple[ModuleOp, dic
             own[names[name]] = _free(name, taken.__contains__)
             taken.add(own[names[name]])
             added[own[names[name]]] = names[name]
-    _return_also(function, last, added)
+    return_also(function, last, added)
     return copy, {name: own[names[name]] for name in wanted if name in names}
 
 
@@ -123,7 +122,8 @@ def _free(name: str, is_taken: Callable[[str], bool]) -> str:
     return name
 
 
-def _return_also(function: FuncOp, last: ReturnOp, added: Mapping[str, SSAValue]) -> None:
+def return_also(function: FuncOp, last: ReturnOp, added: Mapping[str, SSAValue]) -> None:
+    """Give a network further outputs, by their names."""
     last.operands = [*last.operands, *added.values()]
     types = [value.type for value in last.operands]
     old = list(function.res_attrs or [DictionaryAttr({})] * (len(types) - len(added)))

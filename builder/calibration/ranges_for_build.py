@@ -74,7 +74,8 @@ def give_ranges(module: ModuleOp, choice: Int8Choice, run: Callable[[CalibratorL
         if choice:
             warn_of_ranges()
         return
-    found = {} if choice.calibration is None else as_calibration(choice.calibration, run).ranges
+    calibration = None if choice.calibration is None else as_calibration(choice.calibration, run)
+    found = {} if calibration is None else calibration.ranges
     found |= {name: reach(name, range_) for name, range_ in choice.dynamic_ranges.items()}
     if not found:
         raise InvalidInputError(
@@ -82,7 +83,8 @@ def give_ranges(module: ModuleOp, choice: Int8Choice, run: Callable[[CalibratorL
             "neither calibration nor dynamic ranges were given; calibrate it with mlirt.calibrate, or build without "
             "int8"
         )
-    set_ranges(module, found)
+    channels = {} if calibration is None else calibration.channels
+    set_ranges(module, found, {name: one for name, one in channels.items() if name not in choice.dynamic_ranges})
 
 
 def as_calibration(given: CalibrationLike, run: Callable[[CalibratorLike], Calibration]) -> Calibration:

@@ -21,44 +21,45 @@ from mlirt.dialects.tensor_types import rank, tensor
 from mlirt.dialects.trt.select import SelectOp
 from mlirt.passes.quantization.integer_choice import IntegerChoice
 from mlirt.passes.quantization.integer_operands import weight_axis
-from mlirt.passes.quantization.scale_insertion import dequantized_weights, quantized_and_back
-from mlirt.passes.quantization.tensor_ranges import LARGEST, RANGES, TensorRanges, ranges_in
+from mlirt.passes.quantization.operand_steps import OperandSteps, Steps
+from mlirt.passes.quantization.scale_insertion import quantized_and_back, round_weights
+from mlirt.passes.quantization.tensor_ranges import TensorRanges, ranges_in, take_ranges
 
 
 def switched(module: ModuleOp, ctx: Context) -> tuple[ModuleOp, dict[str, str]]:
     """A copy of a cleaned network that carries ranges, and for each layer the boolean input that is its switch."""
     copy = module.clone()
     ranges = TensorRanges(copy, ranges_in(copy))
-    chosen = IntegerChoice(copy, ranges).operands()
-    copy.attributes.pop(RANGES, None)
+    layers = IntegerChoice(copy, ranges).operands()
+    steps = OperandSteps(ranges, layers)
+    take_ranges(copy)
+    products = {layer: steps.of(layer.operands[0]) for layer in layers if weight_axis(layer) is not None}
+    names = {layer: ranges.name(layer.operands[0]) for layer in products}
     rounded: dict[SSAValue, SSAValue] = {}
     switches: dict[str, str] = {}
-    for layer in chosen:
-        axis = weight_axis(layer)
-        if axis is None:
-            continue
+    for layer, found in products.items():
         value = layer.operands[0]
         if value not in rounded:
-            scale = (ranges.of(value) or 0.0) / LARGEST or 1.0
-            rounded[value] = quantized_and_back(value, ranges.name(value), scale, weights_of(ctx))
+            rounded[value] = quantized_and_back(value, names[layer], found, weights_of(ctx))
         name = name_of(layer)
         switches[name] = f"compute on bytes: {name}"
-        _switch(entry_function(copy), layer, rounded[value], axis, switches[name], ctx)
+        _switch(entry_function(copy), layer, rounded[value], found, switches[name], ctx)
     return copy, switches
 
 
-def _switch(function: FuncOp, layer: TensorOp, rounded: SSAValue, axis: int, name: str, ctx: Context) -> None:
+def _switch(function: FuncOp, layer: TensorOp, rounded: SSAValue, steps: Steps, name: str, ctx: Context) -> None:
     """Let the readers of a layer read its version on bytes where the input `name` is true."""
-    block = layer.parent
+    block, axis = layer.parent, weight_axis(layer)
     weights = array_of(layer.operands[1], ctx)
     assert block is not None
+    assert axis is not None
     assert weights is not None
     readers = list(layer.results[0].uses)
     other = layer.clone()
     other.location = layer.location
     block.insert_op_after(other, layer)
     other.operands[0] = rounded
-    other.operands[1] = dequantized_weights(other, weights, axis, weights_of(ctx), f"{name_of(layer)}.kernel")
+    round_weights(other, weights, axis, steps, weights_of(ctx))
     flag = _input(function, rank(layer.results[0].type), name)
     select = SelectOp.build_inferred([flag, other.results[0], layer.results[0]], {}, layer.location)
     select.results[0].name_hint = layer.results[0].name_hint

@@ -3,7 +3,12 @@
     TRT-8503-EntropyCalibration2
     input: 3c010a14
 
-The eight digits are the bits of a float32, the most significant byte first.
+The eight digits are the bits of a float32, the most significant byte first. What is known of channels follows in
+the end in the same form, so that programs that know tensors alone can read it too:
+
+    conv1: 3c010a14
+    conv1[0]: 3b010a14
+    conv1[0].mean: bd4ccccd
 """
 
 from __future__ import annotations
@@ -11,24 +16,51 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from mlirt.errors import InvalidInputError
+from mlirt.passes.quantization.channel_statistics import ChannelStatistics
 
 VERSION = "8503"
 _LARGEST = 1 << 28
 _ENTRY = re.compile(r"(?P<name>.*\S): (?P<scale>[0-9a-fA-F]{8})")
 
 
-def write_cache(algorithm: str, scales: Mapping[str, float]) -> bytes:
+_OF_CHANNEL = re.compile(r"(?P<name>.+)\[(?P<channel>\d+)\](?P<mean>\.mean)?")
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The scale of each tensor, and of some tensors what is known of their channels."""
+
+    scales: dict[str, float]
+    channels: dict[str, ChannelStatistics]
+
+
+def write_cache(
+    algorithm: str, scales: Mapping[str, float], channels: Mapping[str, ChannelStatistics] | None = None
+) -> bytes:
     """The file's contents."""
     lines = [f"TRT-{VERSION}-{algorithm}"]
-    lines += [f"{name}: {struct.pack('>f', scale).hex()}" for name, scale in scales.items()]
+    lines += [_line(name, scale) for name, scale in scales.items()]
+    known: Mapping[str, ChannelStatistics] = channels or {}
+    lines += [line for name, one in known.items() if name in scales for line in _channel_lines(name, one)]
     return ("\n".join(lines) + "\n").encode()
 
 
-def read_cache(content: bytes, algorithm: str | None = None) -> dict[str, float]:
-    """The scale of each tensor; raises `InvalidInputError` for a file that is damaged or of another algorithm.
+def _channel_lines(name: str, known: ChannelStatistics) -> Iterator[str]:
+    for channel, (scale, mean) in enumerate(zip(known.scales, known.means, strict=True)):
+        yield _line(f"{name}[{channel}]", float(scale))
+        yield _line(f"{name}[{channel}].mean", float(mean))
+
+
+def _line(name: str, number: float) -> str:
+    return f"{name}: {struct.pack('>f', number).hex()}"
+
+
+def read_cache(content: bytes, algorithm: str | None = None) -> Cache:
+    """What a file holds; raises `InvalidInputError` for one that is damaged or of another algorithm.
 
     Without an `algorithm` that of the file is as good as any.
     """
@@ -39,11 +71,36 @@ def read_cache(content: bytes, algorithm: str | None = None) -> dict[str, float]
             f"{algorithm or found} of version {VERSION}; delete it to calibrate again"
         )
     scales: dict[str, float] = {}
+    columns: dict[str, tuple[list[float], list[float]]] = {}
     for number, line in enumerate(lines, 2):
-        if line.strip():
-            name, scale = _entry(line.strip(), number)
-            scales[name] = scale
-    return scales
+        if not line.strip():
+            continue
+        name, value = _entry(line.strip(), number)
+        part = _OF_CHANNEL.fullmatch(name)
+        if part is not None and part["name"] in scales:
+            column = columns.setdefault(part["name"], ([], []))[part["mean"] is not None]
+            if int(part["channel"]) != len(column):
+                raise InvalidInputError(
+                    f"calibration cache, line {number}: tensor {part['name']!r} has channel {part['channel']}, "
+                    f"expected channel {len(column)}"
+                )
+            column.append(value)
+        elif value >= 0:
+            scales[name] = value
+        else:
+            raise InvalidInputError(f"calibration cache, line {number}: tensor {name!r} has the scale {value}")
+    return Cache(scales, {name: _statistics(name, *column) for name, column in columns.items()})
+
+
+def _statistics(name: str, scales: Sequence[float], means: Sequence[float]) -> ChannelStatistics:
+    import numpy as np
+
+    if len(scales) != len(means) or min(scales) < 0:
+        raise InvalidInputError(
+            f"calibration cache: tensor {name!r} has scales of {len(scales)} channels and means of {len(means)}, "
+            "expected as many, and no scale below 0"
+        )
+    return ChannelStatistics(np.asarray(scales, np.float32), np.asarray(means, np.float32))
 
 
 def algorithm_of(content: bytes) -> str:
@@ -73,6 +130,6 @@ def _entry(line: str, number: int) -> tuple[str, float]:
     if match is None:
         raise InvalidInputError(f"calibration cache, line {number}: expected 'tensor: 3c010a14', got {line[:80]!r}")
     scale: float = struct.unpack(">f", bytes.fromhex(match["scale"]))[0]
-    if not math.isfinite(scale) or scale < 0:
+    if not math.isfinite(scale):
         raise InvalidInputError(f"calibration cache, line {number}: tensor {match['name']!r} has the scale {scale}")
     return match["name"], scale

@@ -12,15 +12,14 @@ from xdsl.passes import ModulePass
 
 from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.context import weights_of
-from mlirt.dialects.locations import name_of
-from mlirt.dialects.tensor_op import TensorOp
 from mlirt.errors import InvalidInputError
-from mlirt.passes.quantization.calibration_cache import read_cache
+from mlirt.passes.quantization.calibration_cache import Cache, read_cache
 from mlirt.passes.quantization.explicit_networks import is_explicit, warn_of_ranges
 from mlirt.passes.quantization.integer_choice import IntegerChoice
 from mlirt.passes.quantization.integer_operands import weight_axis
-from mlirt.passes.quantization.scale_insertion import dequantized_weights, quantized_and_back
-from mlirt.passes.quantization.tensor_ranges import LARGEST, RANGES, TensorRanges, ranges_in, set_ranges
+from mlirt.passes.quantization.operand_steps import OperandSteps
+from mlirt.passes.quantization.scale_insertion import quantized_and_back, round_weights
+from mlirt.passes.quantization.tensor_ranges import LARGEST, TensorRanges, ranges_in, set_ranges, take_ranges
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,14 @@ class InsertScalesPass(ModulePass):
     The ranges are the module's `trt.ranges`, or those of a calibration cache, `cache=FILE`. Quantised are: the
     input of convolutions, fully connected layers and products whose weights are constant, and the weights, with one
     scale for each output channel; residual additions, as far as no product of the addition computes the operand in its
-    own epilogue; average poolings between quantised layers. Everything else follows from these pairs. Deconvolutions
-    and depthwise convolutions would not be faster, and stay float.
+    own epilogue; average poolings between quantised layers. Everything else follows from these pairs. Deconvolutions,
+    depthwise convolutions, and convolutions of a single pixel whose result multiplies images would not be faster, and
+    stay float.
+
+    Where `trt.channels` tells how the channels of a tensor differ, and only products read it, each channel has a scale
+    of its own: the quantisation divides by it, and the weights that the channel meets are multiplied with it before
+    they are rounded. The dequantisation behind has the tensor's own scale. What the rounding of weights changes in the
+    mean of a result is added to the bias.
 
     A layer stays float where the range of a tensor that it reads or makes is missing (with a warning), where
     `trt.precision` of the layer or `trt.layer_precisions` of the module say so, and where it is no product and lies
@@ -56,49 +61,39 @@ class InsertScalesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.cache:
-            set_ranges(op, {name: scale * LARGEST for name, scale in _read(self.cache).items()})
+            cache = _read(self.cache)
+            set_ranges(op, {name: scale * LARGEST for name, scale in cache.scales.items()}, cache.channels)
         ranges = ranges_in(op)
         if not ranges:
             return
-        del op.attributes[RANGES]
+        known = TensorRanges(op, ranges)
+        take_ranges(op)
         if is_explicit(op):
             warn_of_ranges()
             return
-        _Insertion(ctx, TensorRanges(op, ranges)).run(op)
+        _insert(op, known, ctx)
 
 
-def _read(path: str) -> dict[str, float]:
+def _read(path: str) -> Cache:
     try:
         return read_cache(Path(path).read_bytes())
     except OSError as error:
         raise InvalidInputError(f"calibration cache {path}: {error.strerror}") from error
 
 
-@dataclass
-class _Insertion:
-    ctx: Context
-    ranges: TensorRanges
-
-    def run(self, module: ModuleOp) -> None:
-        choice = IntegerChoice(module, self.ranges)
-        rounded: dict[SSAValue, SSAValue] = {}
-        for layer, positions in choice.operands().items():
-            for position in positions:
-                layer.operands[position] = self._rounded(layer.operands[position], rounded)
-            axis = weight_axis(layer)
-            if axis is not None:
-                self._round_weights(layer, axis)
-
-    def _rounded(self, value: SSAValue, known: dict[SSAValue, SSAValue]) -> SSAValue:
-        """The 8-bit version of a tensor, which all its readers share."""
-        if value not in known:
-            range_ = self.ranges.of(value)
-            assert range_ is not None
-            scale = range_ / LARGEST or 1.0  # of a tensor of zeros, which any scale fits
-            known[value] = quantized_and_back(value, self.ranges.name(value), scale, weights_of(self.ctx))
-        return known[value]
-
-    def _round_weights(self, layer: TensorOp, axis: int) -> None:
-        weights = array_of(layer.operands[1], self.ctx)
-        assert weights is not None
-        layer.operands[1] = dequantized_weights(layer, weights, axis, weights_of(self.ctx), f"{name_of(layer)}.kernel")
+def _insert(module: ModuleOp, ranges: TensorRanges, ctx: Context) -> None:
+    layers = IntegerChoice(module, ranges).operands()
+    steps = OperandSteps(ranges, layers)
+    of_layers = {layer: [steps.of(layer.operands[position]) for position in layers[layer]] for layer in layers}
+    rounded: dict[SSAValue, SSAValue] = {}
+    for layer, positions in layers.items():
+        for position, found in zip(positions, of_layers[layer], strict=True):
+            value = layer.operands[position]
+            if value not in rounded:  # all that read it share the bytes
+                rounded[value] = quantized_and_back(value, ranges.name(value), found, weights_of(ctx))
+            layer.operands[position] = rounded[value]
+        axis = weight_axis(layer)
+        if axis is not None:
+            weights = array_of(layer.operands[1], ctx)
+            assert weights is not None
+            round_weights(layer, weights, axis, of_layers[layer][0], weights_of(ctx))

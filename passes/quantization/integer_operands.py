@@ -13,6 +13,7 @@ from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
 from mlirt.dialects.trt.fully_connected import FullyConnectedOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
 from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
+from mlirt.passes.quantization.gates import computes_a_gate
 
 SMOOTHING = (ConvolutionOp, DeconvolutionOp, FullyConnectedOp, MatrixMultiplyOp)
 """What sums many products up, so that the rounding of its operands cancels out."""
@@ -23,7 +24,8 @@ def weight_axis(op: Operation) -> int | None:
 
     Deconvolutions have no integer kernels: with 8-bit operands they would only be less exact. Depthwise convolutions
     have nothing to gain, as machines multiply bytes of several channels at a time; and their sums are too short for the
-    errors of rounding to cancel out, in channels whose ranges differ most.
+    errors of rounding to cancel out, in channels whose ranges differ most. Neither have convolutions of a single pixel
+    that become factors of images: they read each weight once, and what they round goes into all pixels.
     """
     if not isinstance(op, ConvolutionOp | FullyConnectedOp | MatrixMultiplyOp):
         return None
@@ -31,7 +33,8 @@ def weight_axis(op: Operation) -> int | None:
     if not isinstance(weights.owner, ConstantOp) or element_of(weights.type) != f32:
         return None
     if isinstance(op, ConvolutionOp):
-        return None if op.groups > 1 and dims(weights.type)[1] == 1 else 0
+        is_depthwise = op.groups > 1 and dims(weights.type)[1] == 1
+        return None if is_depthwise or computes_a_gate(op) else 0
     if isinstance(op, FullyConnectedOp):
         return 0
     if MatrixOperation.VECTOR in (op.lhs_op.data, op.rhs_op.data) or any(dim != 1 for dim in dims(weights.type)[:-2]):

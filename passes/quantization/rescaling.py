@@ -34,17 +34,24 @@ class Ending:
     between: tuple[ActivationOp, ...]
 
 
-def ending_of(value: SSAValue, ctx: Context) -> Ending | None:
-    """The quantisation that reads `value`, directly or through rectifiers and clips."""
+def ending_of(value: SSAValue, ctx: Context, channel_axis: int | None = None) -> Ending | None:
+    """The quantisation that reads `value`, directly or through rectifiers and clips.
+
+    It has one scale for all, or one for each index of `channel_axis`, and then there is nothing but rectifiers.
+    """
     between: list[ActivationOp] = []
     while (use := value.get_user_of_unique_use()) is not None:
         if use.parent is not (value.owner.parent if isinstance(value.owner, Operation) else value.owner):
             return None
         if isinstance(use, QuantizeOp):
             scaling = scaling_of(use, ctx)
-            if isinstance(scaling, Refusal) or scaling.axis is not None or use.input is not value:
+            if isinstance(scaling, Refusal) or scaling.axis not in (None, channel_axis) or use.input is not value:
                 return None
             kept = tuple(one for one in between if not is_implied(one, scaling))
+            if scaling.axis is not None and (
+                scaling.zero.any() or any(one.kind.data is not ActivationKind.RELU for one in kept)
+            ):
+                return None
             return Ending(use, scaling, kept, tuple(between))
         if not isinstance(use, ActivationOp) or use.kind.data not in KINDS:
             return None
@@ -61,7 +68,7 @@ def rescale(layer: Operation, total: SSAValue, factor: Array, channel_axis: int,
     """
     import numpy as np
 
-    ending = ending_of(layer.results[0], ctx)
+    ending = ending_of(layer.results[0], ctx, channel_axis % rank(total.type))
     multiplier = factor.astype(np.float32)
     if ending is not None:
         multiplier = np.asarray(multiplier / ending.scaling.scale)
@@ -89,7 +96,9 @@ def rescale(layer: Operation, total: SSAValue, factor: Array, channel_axis: int,
             value = put(_in_units(op, value, ending.scaling), op)
         one, quantize = constant(np.array(1, np.float32)), ending.quantize
         rounded = QuantizeOp.build(
-            operands=[value, one, quantize.zero_point], result_types=[quantize.output.type], properties={}
+            operands=[value, one, None if ending.scaling.axis is not None else quantize.zero_point],
+            result_types=[quantize.output.type],
+            properties={},
         )
         value = put(rounded, *ending.between, quantize)
         last = quantize.output
@@ -104,8 +113,7 @@ def _in_units(op: ActivationOp, value: SSAValue, scaling: Scaling) -> Activation
     """The activation of numbers that are divided by the scale."""
     import numpy as np
 
+    if op.kind.data is ActivationKind.RELU:
+        return ActivationOp.build_inferred([value], {"kind": op.kind})
     low, high = (FloatAttr(float(np.float32(bound) / scaling.scale), f64) for bound in bounds_of(op))
-    properties = (
-        {"kind": op.kind} if op.kind.data is ActivationKind.RELU else {"kind": op.kind, "alpha": low, "beta": high}
-    )
-    return ActivationOp.build_inferred([value], properties)
+    return ActivationOp.build_inferred([value], {"kind": op.kind, "alpha": low, "beta": high})

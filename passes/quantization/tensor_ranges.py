@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, ModuleOp, f64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.tensor_names import aliases, tensor_names
 from mlirt.dialects.trt.activation import ActivationKind, ActivationOp
@@ -20,14 +20,23 @@ from mlirt.dialects.trt.resize import ResizeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.errors import InvalidInputError
+from mlirt.passes.quantization.channel_statistics import CHANNELS, ChannelStatistics, channels_in, set_channels
 
 RANGES = "trt.ranges"
 LARGEST = 127.0
 
 
-def set_ranges(module: ModuleOp, ranges: Mapping[str, float]) -> None:
-    """Let a module carry the ranges of its tensors by name."""
+def set_ranges(
+    module: ModuleOp, ranges: Mapping[str, float], channels: Mapping[str, ChannelStatistics] | None = None
+) -> None:
+    """Let a module carry the ranges of its tensors by name, and what is known of their channels."""
     module.attributes[RANGES] = DictionaryAttr({name: FloatAttr(value, f64) for name, value in ranges.items()})
+    set_channels(module, channels or {})
+
+
+def take_ranges(module: ModuleOp) -> dict[str, Attribute]:
+    """What a module carries of its tensors, which it does not do any more; `module.attributes` takes it back."""
+    return {name: module.attributes.pop(name) for name in (RANGES, CHANNELS) if name in module.attributes}
 
 
 def ranges_in(module: ModuleOp) -> dict[str, float]:
@@ -53,15 +62,28 @@ class TensorRanges:
     def __init__(self, module: ModuleOp, ranges: Mapping[str, float]) -> None:
         self.names = tensor_names(module)
         self._ranges = ranges
+        self._channels = channels_in(module)
         self._outputs: dict[SSAValue, str] = {value: name for name, value in aliases(module).items()}
 
     def name(self, value: SSAValue) -> str:
         return self.names.get(value) or "constant"
 
+    def scale(self, value: SSAValue) -> float:
+        """What one step of a byte stands for in a tensor that has a range; any number fits a tensor of zeros."""
+        return (self.of(value) or 0.0) / LARGEST or 1.0
+
+    def channels(self, value: SSAValue) -> ChannelStatistics | None:
+        """What is known of the channels of a tensor."""
+        known = [self._channels[name] for name in self._names(value) if name in self._channels]
+        return known[0] if known else None
+
+    def _names(self, value: SSAValue) -> list[str]:
+        return [name for name in (self.names.get(value), self._outputs.get(value)) if name is not None]
+
     def of(self, value: SSAValue) -> float | None:
         """The range of a tensor; None where nobody gave one, and it does not follow from its operands' either."""
-        for name in (self.names.get(value), self._outputs.get(value)):
-            if name is not None and name in self._ranges:
+        for name in self._names(value):
+            if name in self._ranges:
                 return self._ranges[name]
         sources = _sources(value.owner) if isinstance(value.owner, Operation) else ()
         found = [self.of(source) for source in sources]

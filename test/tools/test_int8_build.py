@@ -40,6 +40,20 @@ def test_data_make_a_cache_and_the_cache_is_used_again(
     assert run(*flags[:3]) == 0
 
 
+def test_shapes_while_calibrating(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows 9.18, 30.2: a network of any size is calibrated with pictures of one size."""
+    write_model(network(batch="n"), tmp_path / "any.onnx")
+    np.save(tmp_path / "samples.npy", samples())
+    shapes = [f"--{which}ShapesCalib=x:{count}x3x8x8" for which, count in (("min", 1), ("opt", 4), ("max", 8))]
+    flags = [f"--onnx={tmp_path / 'any.onnx'}", "--int8", f"--calibData={tmp_path / 'samples.npy'}"]
+    assert run(*flags, *shapes) == 0
+    assert "Calibrated 4 tensors" in capsys.readouterr().out
+    assert run(*flags, *shapes[:2]) == 1
+    assert "go together" in capsys.readouterr().err
+    assert run(*flags, *shapes[:2], "--maxShapesCalib=x:8x3") == 1
+    assert "--maxShapesCalib: expected 4 dimensions for input 'x'" in capsys.readouterr().err
+
+
 def test_a_target_keeps_layers_in_float(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cache = tmp_path / "rough.calib"
     cache.write_bytes(write_cache("MinMaxCalibration", {"x": 0.03, "/conv1/out_0": 0.2, "relu_1": 20.0, "y": 1.0}))

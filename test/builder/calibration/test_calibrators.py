@@ -80,7 +80,7 @@ def test_the_order_of_calls() -> None:
     build(calibrator)
     assert calibrator.calls == ["read", "size", ["x"], ["x"], ["x"], ["x"], "write"]
     assert calibrator.written is not None
-    assert list(read_cache(calibrator.written, "MinMaxCalibration")) == TENSORS
+    assert list(read_cache(calibrator.written, "MinMaxCalibration").scales) == TENSORS
 
 
 def test_a_cache_is_read_first_and_then_nothing_is_asked() -> None:
@@ -120,7 +120,7 @@ def test_the_four_classes(
     calibrator: Any = kind(batches())
     assert calibrator.get_algorithm() is algorithm
     build(calibrator)
-    assert list(read_cache(calibrator.written, name)) == list(tensors)
+    assert list(read_cache(calibrator.written, name).scales) == list(tensors)
 
 
 def test_legacy_cuts_at_the_quantile_but_keeps_its_part_of_the_range() -> None:
@@ -128,7 +128,7 @@ def test_legacy_cuts_at_the_quantile_but_keeps_its_part_of_the_range() -> None:
     calibrator = Legacy(batches())
     build(calibrator)
     assert calibrator.written is not None
-    scale = read_cache(calibrator.written)["x"]
+    scale = read_cache(calibrator.written).scales["x"]
     magnitudes = np.abs(np.concatenate(batches()))
     bin_width = 2 * np.abs(batches()[0]).max() / 2048  # the range that the first batch set has doubled once at most
     quantile = np.quantile(magnitudes, 0.99, method="inverted_cdf")

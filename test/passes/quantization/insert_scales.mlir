@@ -78,3 +78,24 @@ builtin.module attributes {trt.ranges = {x = 1.0 : f64, a = 1.0 : f64, b = 1.0 :
     func.return %c : tensor<4x2xf32>
   }
 }
+
+// -----
+
+// Where the channels of a tensor differ, each has its own scale, and the weights that it meets are multiplied with it.
+// CHECK-LABEL: @main
+// CHECK: %c = trt.convolution
+// CHECK-DAG: [[S:%.*]] = trt.constant {value = dense<1.000000e+00> : tensor<f32>}
+// CHECK-DAG: [[C:%.*]] = trt.constant {value = dense<[1.000000e+00, 2.500000e-01]> : tensor<2xf32>}
+// CHECK: [[Q:%.*]] = trt.quantize %c, [[C]] {axis = 1 : i64} : (tensor<1x2x4x4xf32>, tensor<2xf32>) -> tensor<1x2x4x4xi8>
+// CHECK: [[D:%.*]] = trt.dequantize [[Q]], [[S]] : (tensor<1x2x4x4xi8>, tensor<f32>)
+// CHECK: trt.constant {value = dense<{{.*}}[127]{{.*}}[32]{{.*}}> : tensor<1x2x1x1xi8>}
+// CHECK: trt.convolution [[D]]
+builtin.module attributes {trt.ranges = {"x" = 127.0 : f64, "c" = 127.0 : f64, "y" = 1.0 : f64}, trt.channels = {"c" = [dense<[1.0, 0.25]> : tensor<2xf32>, dense<[0.0, 0.0]> : tensor<2xf32>]}} {
+  func.func @main(%x: tensor<1x2x4x4xf32>) -> tensor<1x1x4x4xf32> {
+    %w = trt.constant {value = dense<1.0> : tensor<2x2x1x1xf32>} : tensor<2x2x1x1xf32>
+    %v = trt.constant {value = dense<1.0> : tensor<1x2x1x1xf32>} : tensor<1x2x1x1xf32>
+    %c = trt.convolution %x, %w : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x4x4xf32>
+    %y = trt.convolution %c, %v : (tensor<1x2x4x4xf32>, tensor<1x2x1x1xf32>) -> tensor<1x1x4x4xf32>
+    func.return %y : tensor<1x1x4x4xf32>
+  }
+}

@@ -1,9 +1,11 @@
-"""A progress bar on standard error for builds that take longer than a moment."""
+"""A progress bar on standard error for what takes longer than a moment."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import TextIO
 
 _WIDTH = 30
@@ -39,6 +41,20 @@ class ProgressBar:
             self._write("")
             self._stream.write("\r")
             self._stream.flush()
+
+
+@contextmanager
+def shown(progress: Callable[[str, int, int], None] | bool) -> Generator[Callable[[str, int, int], None] | None]:
+    """Whom to tell of progress: who was given, a bar that goes in the end for True, nobody for False."""
+    if not isinstance(progress, bool):
+        yield progress
+        return
+    bar = ProgressBar() if progress else None
+    try:
+        yield bar
+    finally:
+        if bar is not None:
+            bar.close()
 
 
 def line(text: str, done: int, total: int, seconds: float) -> str:

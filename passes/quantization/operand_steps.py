@@ -1,0 +1,53 @@
+"""How finely each tensor that products read is rounded to 8 bits: one step for all of it, or one for each channel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.tensor_types import dims
+from mlirt.passes.quantization.channel_statistics import input_channel_axis
+from mlirt.passes.quantization.commuting_layers import movement_of
+from mlirt.passes.quantization.tensor_ranges import TensorRanges
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array, TensorOp
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """A byte stands for `scale`, in channel c of `axis` for `scale * shares[c]`; `means` are those of the channels."""
+
+    scale: float
+    axis: int | None = None
+    shares: Array | None = None
+    means: Array | None = None
+
+
+class OperandSteps:
+    """`of(value)`: the steps of a tensor, for all the layers that read its bytes."""
+
+    def __init__(self, ranges: TensorRanges, layers: Mapping[TensorOp, tuple[int, ...]]) -> None:
+        self._ranges = ranges
+        self._readers: dict[SSAValue, list[TensorOp]] = {}
+        for layer, positions in layers.items():
+            for position in positions:
+                self._readers.setdefault(layer.operands[position], []).append(layer)
+
+    def of(self, value: SSAValue) -> Steps:
+        """One step for each channel where all readers are products that sum over the same channels.
+
+        Their weights take up what the channels differ by. An addition would have to multiply once more for it; and
+        where a layer only moves numbers, bytes with one step could be moved in their place.
+        """
+        scale = self._ranges.scale(value)
+        known = self._ranges.channels(value)
+        axes = {input_channel_axis(reader) for reader in self._readers.get(value, ())}
+        axis = axes.pop() if len(axes) == 1 else None
+        if known is None or axis is None or dims(value.type)[axis] != len(known.scales):
+            return Steps(scale)
+        moved = isinstance(value.owner, Operation) and movement_of(value.owner) is not None
+        return Steps(scale, axis, None if moved else known.shares(scale), known.means)
