@@ -124,9 +124,10 @@ def dims(of: Attribute) -> tuple[Dim, ...]:
     assert isinstance(of, TensorType)
     if isinstance(of.encoding, DimsAttr):
         return of.encoding.dims()
-    return tuple(
-        size if size != DYNAMIC_INDEX else sym(f"{UNKNOWN_PREFIX}{k}") for k, size in enumerate(of.get_shape())
-    )
+    sizes = of.get_shape()
+    if DYNAMIC_INDEX not in sizes:
+        return sizes
+    return tuple(size if size != DYNAMIC_INDEX else sym(f"{UNKNOWN_PREFIX}{k}") for k, size in enumerate(sizes))
 
 
 def is_tensor(of: Attribute) -> bool:
@@ -238,6 +239,8 @@ def is_unknown(dim: Dim) -> bool:
 
 def compatible(left: Attribute, right: Attribute) -> bool:
     """Whether two tensor types may stand for the same value: dimensions equal where both are known."""
+    if left is right:
+        return True
     if element_of(left) != element_of(right) or rank(left) != rank(right):
         return False
     return all(a == b or is_unknown(a) or is_unknown(b) for a, b in zip(dims(left), dims(right), strict=True))

@@ -150,25 +150,25 @@ def check_region(op: Operation, region: Region, arguments: Sequence[Attribute], 
     label = op.name
     require(len(region.blocks) == 1, f"{label}: a scalar region has one block, this one has {len(region.blocks)}")
     found = [arg.type for arg in region.block.args]
-    require(
-        found == list(arguments),
-        f"{label}: the region takes ({', '.join(map(str, found))}), expected ({', '.join(map(str, arguments))})",
-    )
+    if found != list(arguments):
+        raise VerifyException(
+            f"{label}: the region takes ({', '.join(map(str, found))}), expected ({', '.join(map(str, arguments))})"
+        )
     require(isinstance(region.block.last_op, YieldOp), f"{label}: the region does not end with fused.yield")
     given = [value.type for value in yielded(region)]
-    require(
-        given == list(results),
-        f"{label}: the region yields ({', '.join(map(str, given))}), expected ({', '.join(map(str, results))})",
-    )
+    if given != list(results):
+        raise VerifyException(
+            f"{label}: the region yields ({', '.join(map(str, given))}), expected ({', '.join(map(str, results))})"
+        )
 
 
 def check_access(op: Operation, access: AccessAttr, operand: Attribute, space_rank: int) -> None:
     """Raise `VerifyException` unless an access fits its operand and is linear in the iteration dimensions."""
     indices = access.indices()
-    require(
-        len(indices) == rank(operand),
-        f"{op.name}: access {access} has {len(indices)} indices, its operand {operand} has rank {rank(operand)}",
-    )
+    if len(indices) != rank(operand):
+        raise VerifyException(
+            f"{op.name}: access {access} has {len(indices)} indices, its operand {operand} has rank {rank(operand)}"
+        )
     for index in indices:
         for axis in range(space_rank):
             try:

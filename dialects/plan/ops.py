@@ -31,6 +31,7 @@ from xdsl.irdl import (
     var_operand_def,
 )
 from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from mlirt.dialects.plan.expression import Argument, BufferType, ExpressionAttr, PointerAttr
@@ -228,6 +229,6 @@ class LaunchOp(IRDLOperation):
         legal = all(isinstance(arg, PointerAttr | TensorMapAttr | ExpressionAttr | FloatAttr) for arg in self.args)
         require(legal, f"{self.name}: an argument is a pointer, a tensor map, an expression or a float")
         for arg in self.arguments():
-            known = not isinstance(arg, PointerAttr | TensorMapAttr) or arg.operand.data < len(self.buffers)
-            require(known, f"C1: {self.name} has {len(self.buffers)} buffers, but an argument names {arg}")
+            if isinstance(arg, PointerAttr | TensorMapAttr) and arg.operand.data >= len(self.buffers):
+                raise VerifyException(f"C1: {self.name} has {len(self.buffers)} buffers, but an argument names {arg}")
         require(self.grid is None or len(self.grid) == 3, f"C2: the grid of {self.name} has three entries")

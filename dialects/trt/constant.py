@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, LocationAttr, TensorType
 from xdsl.irdl import AnyAttr, ParsePropInAttrDict, irdl_op_definition, prop_def, result_def, traits_def
 from xdsl.traits import ConstantLike, Pure
+from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, byte_width, dims, element_count, element_of, numpy_dtype, tensor
@@ -54,15 +55,17 @@ class ConstantOp(TensorOp):
     def infer(self) -> Sequence[Tensor]:
         own = self.output.type
         assert isinstance(own, TensorType)
-        require(all(isinstance(dim, int) for dim in dims(own)), f"C1: {self.name} needs constant dimensions, not {own}")
-        require(len(dims(own)) <= 8, f"C3: {self.name} has rank {len(dims(own))}, the largest is 8")
+        shape = dims(own)
+        if not all(isinstance(dim, int) for dim in shape):
+            raise VerifyException(f"C1: {self.name} needs constant dimensions, not {own}")
+        require(len(shape) <= 8, f"C3: {self.name} has rank {len(shape)}, the largest is 8")
         value = self.value
         if isinstance(value, DenseIntOrFPElementsAttr):
             stored = len(value.data.data) // byte_width(element_of(own))
-            require(
-                stored in (1, element_count(own)),
-                f"C2: {self.name} holds {stored} elements, its type {own} needs {element_count(own)}",
-            )
+            if stored not in (1, element_count(own)):
+                raise VerifyException(
+                    f"C2: {self.name} holds {stored} elements, its type {own} needs {element_count(own)}"
+                )
         return [own]
 
     def reference(self, *arrays: Array) -> Sequence[Array]:

@@ -7,6 +7,7 @@ from typing import cast
 
 from xdsl.dialects.builtin import NoneType, TensorType, bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
@@ -40,7 +41,8 @@ def numbers(op: TensorOp, constraint: str, of: Attribute) -> None:
 def constant_dims(op: TensorOp, constraint: str, of: Attribute, label: str) -> tuple[int, ...]:
     """The dimensions of a tensor type that must be numbers."""
     fixed = tuple(dim for dim in dims(of) if isinstance(dim, int))
-    require(len(fixed) == rank(of), f"{constraint}: {label} of {op.name} needs constant dimensions, not {of}")
+    if len(fixed) != rank(of):
+        raise VerifyException(f"{constraint}: {label} of {op.name} needs constant dimensions, not {of}")
     return fixed
 
 

@@ -20,7 +20,7 @@ names, or else the one of all the family's tactics that costs least.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
@@ -40,6 +40,7 @@ from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.xdsl_compat import IrPrinter
 from mlirt.errors import CompileError
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.kernel_identity import identity_of
 from mlirt.passes.lowering.placement import Placements
 from mlirt.passes.lowering.tactics import TACTIC, candidates
 
@@ -60,6 +61,7 @@ class Lowering:
         self.only = only
         self.placements = Placements(ctx, block)
         self._kernels: dict[str, str] = {}
+        self._names: dict[Hashable, str] = {}
         self._choice = ""
 
     def kernel(self, family: str) -> KernelBuilder:
@@ -112,6 +114,12 @@ class Lowering:
         return op
 
     def _named(self, function: FuncOp | LibraryProductOp) -> str:
+        identity = identity_of(function)
+        if identity not in self._names:
+            self._names[identity] = self._named_by_text(function)
+        return self._names[identity]
+
+    def _named_by_text(self, function: FuncOp | LibraryProductOp) -> str:
         text = _text(function)
         if text not in self._kernels:
             digest = hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
