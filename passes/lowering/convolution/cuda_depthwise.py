@@ -1,10 +1,13 @@
-"""Depthwise convolution with channels last: vectors along the channels, several neighbouring results per thread.
+"""Depthwise convolution on a GPU: several neighbouring results per thread, which share what they read.
 
 parallel (n, h, block of columns, c) {
   for each row of the window { for each column that the block reads { load x; multiply it with each weight that
   meets it } }
   epilogue, store for each column of the block
 }
+
+That is so where channels are innermost, and the loop over them becomes vectors. In planes, rows and columns change
+their parts: neighbouring threads have neighbouring columns, and each a block of rows.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import dims, element_of, is_float, rank
+from mlirt.passes.lowering.kernel_builder import Stride
 from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, affine, collapse
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.rows import whole
@@ -31,80 +35,89 @@ TARGETS = frozenset({"cuda"})
 PRIORITY = 20
 
 _CHANNEL, _ROW = 1, 2
-_LONGEST = 7  # columns of a window
+_LONGEST = 7  # of a window, along the results of a thread
 _THREADS = 32 * 1024  # that a launch should have, with eight channels each
 _LANES = 8
 
 
 @dataclass(frozen=True)
 class Window:
-    """The window of a convolution of images; signals are images of one row."""
+    """The window of a convolution of images or signals; `along` is the axis of the results of a thread."""
 
     op: ConvolutionOp
-    columns: int
+    along: int
+    results: int
     """Neighbouring results of a thread."""
 
     @property
-    def last(self) -> int:
-        return rank(self.op.output.type) - 1
+    def across(self) -> int | None:
+        """The other axis; signals have none."""
+        last = rank(self.op.output.type) - 1
+        return None if last == _ROW else _ROW + last - self.along
 
-    @property
-    def has_rows(self) -> bool:
-        return self.last > _ROW
-
-    @property
-    def taps(self) -> int:
-        size = dims(self.op.kernel.type)[-1]
+    def taps(self, axis: int) -> int:
+        size = dims(self.op.kernel.type)[axis]
         assert isinstance(size, int)
         return size
 
     def meets(self, offset: int) -> list[tuple[int, int]]:
-        """(result, tap) of the products with the input column `offset` columns after the first one."""
-        stride, dilation, _, _ = self.op.spatial()[-1]
+        """(result, tap) of the products with the input cell `offset` cells after the first one."""
+        stride, dilation, _, _ = self.op.spatial()[self.along - _ROW]
         return [
             (result, tap)
-            for result in range(self.columns)
-            for tap in range(self.taps)
+            for result in range(self.results)
+            for tap in range(self.taps(self.along))
             if result * stride + tap * dilation == offset
         ]
 
     def offsets(self) -> list[int]:
-        """The input columns that a thread reads, from the first one on."""
-        stride, dilation, _, _ = self.op.spatial()[-1]
-        reach = (self.columns - 1) * stride + (self.taps - 1) * dilation
+        """The input cells that a thread reads along its results, from the first one on."""
+        stride, dilation, _, _ = self.op.spatial()[self.along - _ROW]
+        reach = (self.results - 1) * stride + (self.taps(self.along) - 1) * dilation
         return [offset for offset in range(reach + 1) if self.meets(offset)]
 
 
 def lower(op: Operation, lowering: Lowering) -> bool:
     assert isinstance(op, ConvolutionOp)
-    if not _applies(op, lowering):
+    along = _along(op, lowering)
+    if along is None or not _applies(op, along, lowering):
         return False
-    window = Window(op, _columns(op, lowering))
+    window = Window(op, along, _results(op, along, lowering))
     _Depthwise(window, lowering).write()
     return True
 
 
-def _applies(op: ConvolutionOp, lowering: Lowering) -> bool:
-    weights, places = dims(op.kernel.type), lowering.placements
+def _along(op: ConvolutionOp, lowering: Lowering) -> int | None:
+    """The axis along which a thread has results: never that of neighbours in memory."""
+    places, last = lowering.placements, rank(op.output.type) - 1
+    for inner, along in ((_CHANNEL, last), (last, _ROW)):
+        if inner != along and all(places[value].strides[inner] == 1 for value in (op.input, op.output)):
+            return along
+    return None
+
+
+def _applies(op: ConvolutionOp, along: int, lowering: Lowering) -> bool:
+    weights = dims(op.kernel.type)
     groups, channels = op.groups.value.data, dims(op.input.type)[_CHANNEL]
     if op.transposed.value.data or not groups == channels == weights[0] or weights[1] != 1 or groups == 1:
         return False
-    if rank(op.output.type) not in (3, 4) or not isinstance(weights[-1], int) or weights[-1] > _LONGEST:
+    longest = weights[along]
+    if rank(op.output.type) not in (3, 4) or not isinstance(longest, int) or longest > _LONGEST:
         return False
     if accumulator_type(op.epilogue) != (f32 if is_float(element_of(op.input.type)) else i32):
         return False
-    known = lowering.constant_array(op.kernel) is not None
-    return known and all(places[value].strides[_CHANNEL] == 1 for value in (op.input, op.output))
+    return lowering.constant_array(op.kernel) is not None
 
 
-def _columns(op: ConvolutionOp, lowering: Lowering) -> int:
+def _results(op: ConvolutionOp, along: int, lowering: Lowering) -> int:
     """Results per thread: more of them share what they read, fewer keep more threads busy."""
-    results = typical(product(dims(op.output.type)), typical_values(lowering.block)) // _LANES
-    stride = op.spatial()[-1][0]
-    columns = 4 if stride == 1 else 2
-    while columns > 1 and (results < columns * _THREADS or dims(op.output.type)[-1] == 1):
-        columns //= 2
-    return columns
+    lanes = _LANES if lowering.placements[op.output].strides[_CHANNEL] == 1 else 1
+    elements = typical(product(dims(op.output.type)), typical_values(lowering.block)) // lanes
+    stride = op.spatial()[along - _ROW][0]
+    results = 4 if stride == 1 else 2
+    while results > 1 and (elements < results * _THREADS or dims(op.output.type)[along] == 1):
+        results //= 2
+    return results
 
 
 class _Depthwise:
@@ -125,26 +138,27 @@ class _Depthwise:
         self.code = NestCode(k, collapse(nest, frozenset({_CHANNEL, *spatial})))
         array = lowering.constant_array(op.kernel)
         assert array is not None
-        taps = array.reshape(array.shape[0], -1).T.copy()
-        self.weights = k.weights(taps, "taps")
-        self.channels = int(array.shape[0])
+        # Neighbouring threads read neighbouring weights, or the same one.
+        taps = array.reshape(array.shape[0], -1)
+        self.weights = k.weights(taps.T.copy() if places[op.output].strides[_CHANNEL] == 1 else taps, "taps")
+        self.weight_steps = (int(taps.shape[0]), 1) if places[op.output].strides[_CHANNEL] == 1 else (1, taps.shape[1])
         self.sizes = {axis: k.size(dims(op.input.type)[axis]) for axis in spatial}
         self.steps = {axis: k.strides(op.input)[axis] for axis in spatial}
-        self.width = k.size(space[window.last])
-        self.place = self.code.nest.groups.index((window.last,))
+        self.width = k.size(space[window.along])
+        self.place = self.code.nest.groups.index((window.along,))
 
     def write(self) -> None:
         k, window = self.k, self.window
         extents = self.code.extents()
         whole_blocks = extents[self.place]
-        extents[self.place] = ceil_div(whole_blocks, window.columns)
+        extents[self.place] = ceil_div(whole_blocks, window.results)
         with k.parallel(extents) as loops:
-            first = k.mul(loops[self.place], window.columns)
-            totals = self._rows(loops, first)
+            first = k.mul(loops[self.place], window.results)
+            totals = self._sums(loops, first)
             for result, total in enumerate(totals):
                 at = [*loops]
                 at[self.place] = k.add(first, result)
-                fits = isinstance(whole_blocks, int) and whole_blocks % window.columns == 0
+                fits = isinstance(whole_blocks, int) and whole_blocks % window.results == 0
                 if fits or result == 0:
                     self._finish(at, total)
                 else:
@@ -152,49 +166,61 @@ class _Depthwise:
                     k.when(inside, lambda at=at, total=total: self._finish(at, total))
         k.finish(self.op)
 
-    def _rows(self, loops: Sequence[SSAValue], first: SSAValue) -> list[SSAValue]:
-        """The sums of a block of columns."""
-        k, op = self.k, self.op
-        zeros = [k.constant(0, self.sums)] * self.window.columns
-        if not self.window.has_rows:
-            return self._row(loops, first, k.constant(0), None, zeros)
-        stride, dilation, pre, _ = op.spatial()[0]
-        start = k.sub(k.mul(self.code.original(_ROW, loops), stride), pre)
+    def _sums(self, loops: Sequence[SSAValue], first: SSAValue) -> list[SSAValue]:
+        """The sums of a block of results."""
+        k, op, across = self.k, self.op, self.window.across
+        zeros = [k.constant(0, self.sums)] * self.window.results
+        if across is None:
+            return self._line(loops, first, None, None, zeros)
+        stride, dilation, pre, _ = op.spatial()[across - _ROW]
+        start = k.sub(k.mul(self.code.original(across, loops), stride), pre)
 
         def step(tap: SSAValue, totals: list[SSAValue]) -> list[SSAValue]:
-            return self._row(loops, first, tap, k.add(start, k.mul(tap, dilation)), totals)
+            return self._line(loops, first, tap, k.add(start, k.mul(tap, dilation)), totals)
 
-        return k.loop(dims(op.kernel.type)[2], zeros, step)
+        return k.loop(dims(op.kernel.type)[across], zeros, step)
 
-    def _row(
-        self, loops: Sequence[SSAValue], first: SSAValue, tap: SSAValue, row: SSAValue | None, totals: list[SSAValue]
+    def _line(
+        self,
+        loops: Sequence[SSAValue],
+        first: SSAValue,
+        tap: SSAValue | None,
+        line: SSAValue | None,
+        totals: list[SSAValue],
     ) -> list[SSAValue]:
-        """Add the products with one row of the input."""
-        k, op, window = self.k, self.op, self.window
-        stride, _, pre, _ = op.spatial()[-1]
+        """Add the products with one line of the input, that of a tap across it."""
+        k, op, window, across = self.k, self.op, self.window, self.window.across
+        stride, _, pre, _ = op.spatial()[window.along - _ROW]
         start = k.sub(k.mul(first, stride), pre)
-        inside = None if row is None else k.compare("ult", row, self.sizes[_ROW])
+        inside, more = None, list[tuple[SSAValue, Stride]]()
+        if across is not None and line is not None:
+            inside, more = k.compare("ult", line, self.sizes[across]), [(line, self.steps[across])]
         totals = list(totals)
-        weights = [self._weight(loops, tap, number) for number in range(window.taps)]
+        weights = [self._weight(loops, tap, number) for number in range(window.taps(window.along))]
         for offset in window.offsets():
-            column = k.add(start, offset)
-            more = [] if row is None else [(row, self.steps[_ROW])]
-            more = [*more, (column, self.steps[window.last])]
-            valid = k.both(inside, k.compare("ult", column, self.sizes[window.last]))
+            cell = k.add(start, offset)
+            valid = k.both(inside, k.compare("ult", cell, self.sizes[window.along]))
+            at = [*more, (cell, self.steps[window.along])]
             element = element_of(op.input.type)
             outside = k.constant(op.padding_value.value.data, scalar_type(element))
-            pixel = k.guarded(valid, lambda more=more: k.ready(self.code.load(0, loops, more)), outside)
+            pixel = k.guarded(valid, lambda at=at: k.ready(self.code.load(0, loops, at)), outside)
             wide = k.scalars(self.sums).cast(pixel, element)
             for result, number in window.meets(offset):
                 s = k.scalars(self.sums)
                 totals[result] = s.add(totals[result], s.mul(wide, weights[number]))
         return totals
 
-    def _weight(self, loops: Sequence[SSAValue], tap: SSAValue, number: int) -> SSAValue:
-        k = self.k
-        line = k.add(k.mul(tap, self.window.taps), number)
+    def _weight(self, loops: Sequence[SSAValue], across: SSAValue | None, along: int) -> SSAValue:
+        """The weight of a tap."""
+        k, last = self.k, rank(self.op.output.type) - 1
+        if across is None:
+            tap = k.constant(along)
+        elif self.window.along == last:
+            tap = k.add(k.mul(across, self.window.taps(last)), along)
+        else:
+            tap = k.add(across, along * self.window.taps(last))
         channel = self.code.original(_CHANNEL, loops)
-        loaded = k.value(LoadOp(self.weights, [line, channel], [self.channels, 1]))
+        loaded = k.value(LoadOp(self.weights, [tap, channel], self.weight_steps))
         return k.scalars(self.sums).cast(k.ready(loaded), element_of(self.op.kernel.type))
 
     def _finish(self, at: Sequence[SSAValue], total: SSAValue) -> None:
