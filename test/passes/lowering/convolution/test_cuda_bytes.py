@@ -82,8 +82,26 @@ def test_residuals_that_lie_otherwise_are_read_by_threads() -> None:
 @pytest.mark.parametrize("element", ["i8", "ui8"])
 @pytest.mark.parametrize("last", [False, True])
 def test_pictures_by_warpgroups(element: str, last: bool) -> None:
+    # Of 2 x 2 cells, 12 of 16 channels; windows of 7 x 7 cells have 4 x 4 of them.
     module = check(PICTURE, element, "i8", "", "cuda_wgmma_rows:64x32s3", last=last)
+    assert "spatial = 2" in str(module)
+    assert "kernel.tensor_map<i8, [64, 64]" in str(module)
     assert kernel_names(module)[-2 - last :][:2] == ["rows", "convolution"]
+
+
+STRIDES = {
+    "of one dimension": Problem((1, 3, 14, 17), (16, 3, 3, 5), stride=(1, 2), post=(2, 3)),
+    "of three cells": Problem((2, 1, 20, 31), (24, 1, 5, 7), stride=(3,), pre=(2, 1), post=(0, 4)),
+    "of windows that leave cells out": Problem((2, 4, 16, 24), (16, 4, 1, 2), stride=(2, 4)),
+    "of a film": Problem((1, 3, 5, 16, 17), (16, 3, 3, 3, 3), stride=(1, 2, 2), pre=(1,), post=(1,)),
+    "and dilation": Problem((1, 3, 24, 24), (16, 3, 3, 3), stride=(2,), dilation=(2, 1), pre=(2, 1), post=(2, 1)),
+}
+
+
+@pytest.mark.parametrize("kind", STRIDES)
+def test_strides_of_pictures(kind: str) -> None:
+    module = check(STRIDES[kind], "i8", "i8", "", "cuda_wgmma_rows:64x32s3")
+    assert "rows" in kernel_names(module)
 
 
 @pytest.mark.parametrize(
