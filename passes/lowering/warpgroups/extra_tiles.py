@@ -25,7 +25,7 @@ from mlirt.dialects.kernel.warpgroup import ROWS, WARPGROUP
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.warpgroups.group_sizes import Work
-from mlirt.passes.lowering.warpgroups.group_tile import SLOTS, GroupTile
+from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory
 
 QUAD = 4
@@ -51,22 +51,22 @@ class ExtraTiles:
         self.bytes = self.size * byte_width(memory.element)
         place = (memory.buffer, memory.element, memory.offset, memory.sizes, memory.steps)
         self.map = k.tensor_map(*place, [tile.rows, QUAD * width], 0)
-        self.memory = k.value(SharedOp(SLOTS * self.size, memory.element, BOX_ALIGNMENT))
-        self.full, self.empty = (k.value(SharedOp(SLOTS, i64)) for _ in range(2))
+        self.memory = k.value(SharedOp(tile.slots * self.size, memory.element, BOX_ALIGNMENT))
+        self.full, self.empty = (k.value(SharedOp(tile.slots, i64)) for _ in range(2))
         names = ((self.map, "extra"), (self.memory, "slots"), (self.full, "slot_full"), (self.empty, "slot_empty"))
         for value, name in names:
             value.name_hint = name
 
     def initialise(self) -> None:
         """Make the barriers, in one thread."""
-        for slot in map(self.k.constant, range(SLOTS)):
+        for slot in map(self.k.constant, range(self.tile.slots)):
             self.k.insert(MbarrierInitOp(self.full, slot, 1))
             self.k.insert(MbarrierInitOp(self.empty, slot, WARPGROUP * self.tile.readers))
 
     def use(self, tile: SSAValue) -> SlotUse:
         """What the `tile`-th tile of a block has."""
-        k = self.k
-        return SlotUse(k.rem(tile, SLOTS), k.rem(k.div(tile, SLOTS), 2))
+        k, slots = self.k, self.tile.slots
+        return SlotUse(k.rem(tile, slots), k.rem(k.div(tile, slots), 2))
 
     def load(self, tile: SSAValue, work: Work) -> None:
         """Start to copy what the `tile`-th tile needs, when its slot is empty."""

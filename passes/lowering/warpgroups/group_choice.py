@@ -106,7 +106,8 @@ class GroupWork:
         products = self._products(tile, side_by_side)
         results = self._results(tile, side_by_side, tiles * tile.split)
         if tile.turns:
-            # A warpgroup has the time of two tiles for the products and the results of one.
+            # A warpgroup has the time of two tiles for the products and the results of one; what more of them bring
+            # is not estimated.
             each = max(products, (products + results) / 2)
             return _START + _STAYING + _TILE + rounds * each + results
         if tile.stays:

@@ -34,7 +34,8 @@ from mlirt.passes.lowering.warpgroups.tile_results import Results, TileResults
 PROCESSORS = 132
 _INDEX_LIMIT = 2**31
 _GROUP = 8  # rows of tiles that are worked on together, so that they share columns in the cache
-_PRODUCER_REGISTERS, _CONSUMER_REGISTERS = 40, 232
+# For each thread, by the warpgroups that multiply: of the one that starts copies, and of these.
+_REGISTERS = {1: (40, 232), 2: (40, 232), 3: (32, 160), 4: (24, 120)}
 
 
 class GroupProduct:
@@ -115,7 +116,7 @@ class GroupProduct:
             return k.add(block, k.mul(i, blocks))
 
         def produce() -> None:
-            k.insert(SetRegistersOp(_PRODUCER_REGISTERS, grow=False))
+            k.insert(SetRegistersOp(_REGISTERS[tile.consumers][0], grow=False))
 
             def next_one(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
                 following = k.add(i, 1)
@@ -134,7 +135,7 @@ class GroupProduct:
             k.when(k.compare("eq", self.thread, tile.consumers * WARPGROUP), all_)
 
         def consume() -> None:
-            k.insert(SetRegistersOp(_CONSUMER_REGISTERS, grow=True))
+            k.insert(SetRegistersOp(_REGISTERS[tile.consumers][1], grow=True))
             k.insert(WaitDependencyOp())
 
             def each(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:

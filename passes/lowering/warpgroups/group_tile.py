@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
 
-_NAME = re.compile(r"(\d+)x(\d+)s(\d+)(?:c(\d+)|(t)?(?:e(\d))?)")
+_NAME = re.compile(r"(\d+)x(\d+)s(\d+)(?:c(\d+)|(t\d?)?(?:e(\d))?)")
 SHARED_BYTES = 227 * 1024
 """Shared memory that a block may have."""
 _BARRIER_BYTES = 128  # of the barriers of one kind
 _SUM_BYTES = 4
 _QUAD_BYTES = 64  # of an extra operand that the four threads of a row read at once
-SLOTS = 3
-"""Tiles of an extra operand that are in shared memory at once."""
+_FEWEST_SLOTS = 3
+_MOST_COLUMNS = {2: 256, 3: 96, 4: 64}  # by the warpgroups that take turns, as they share the registers
 
 
 @dataclass(frozen=True)
@@ -22,37 +22,39 @@ class GroupTile:
     """`rows` x `columns` results per block; `stages` tiles of the operands are in shared memory at once.
 
     64 rows are one warpgroup's: such blocks compute one tile, and `split` of them (a cluster) may share its sum. With
-    more rows blocks stay and take one tile after the other. So do those whose two warpgroups take `turns`: while one
-    writes the results of a tile, the other one multiplies the next. `extra` bytes of an operand that each result needs,
-    such as a residual, are copied to shared memory ahead of the products.
+    more rows blocks stay and take one tile after the other. So do those whose warpgroups, so many, take `turns`: while
+    one writes the results of a tile, another one multiplies the next. `extra` bytes of an operand that each result
+    needs, such as a residual, are copied to shared memory ahead of the products.
     """
 
     rows: int
     columns: int
     stages: int
     split: int = 1
-    turns: bool = False
+    turns: int = 0
     extra: int = 0
 
     @staticmethod
     def named(name: str) -> GroupTile | None:
-        """The configuration that a text such as `128x256s4`, `64x64s6c4`, `64x256s5t` or `64x256s4te1` names."""
+        """The configuration that a text such as `128x256s4`, `64x64s6c4`, `64x64s12t4` or `64x256s4te1` names."""
         match = _NAME.fullmatch(name)
         if match is None:
             return None
         rows, columns, stages, split = (int(part or 1) for part in match.groups()[:4])
-        return GroupTile(rows, columns, stages, split, match[5] is not None, int(match[6] or 0))
+        turns = 0 if match[5] is None else int(match[5][1:] or 2)
+        return GroupTile(rows, columns, stages, split, turns, int(match[6] or 0))
 
     @property
     def name(self) -> str:
         split = f"c{self.split}" if self.split > 1 else ""
         extra = f"e{self.extra}" if self.extra else ""
-        return f"{self.rows}x{self.columns}s{self.stages}{split}{'t' * self.turns}{extra}"
+        turns = f"t{self.turns}".replace("2", "") if self.turns else ""
+        return f"{self.rows}x{self.columns}s{self.stages}{split}{turns}{extra}"
 
     @property
     def consumers(self) -> int:
         """Warpgroups that multiply."""
-        return 2 if self.turns else self.rows // ROWS
+        return self.turns or self.rows // ROWS
 
     @property
     def readers(self) -> int:
@@ -62,7 +64,7 @@ class GroupTile:
     @property
     def stays(self) -> bool:
         """Whether a block takes several tiles."""
-        return self.rows > ROWS or self.turns
+        return self.rows > ROWS or self.turns > 0
 
     @property
     def threads(self) -> int:
@@ -84,20 +86,25 @@ class GroupTile:
         return self.rows * self.pitch * _SUM_BYTES if self.split > 1 else 0
 
     @property
+    def slots(self) -> int:
+        """Tiles of an extra operand that are in shared memory at once."""
+        return max(_FEWEST_SLOTS, self.turns + 1)
+
+    @property
     def slots_bytes(self) -> int:
         """Of the tiles of an extra operand."""
-        return SLOTS * self.rows * self.columns * self.extra
+        return self.slots * self.rows * self.columns * self.extra
 
     @property
     def shared_bytes(self) -> int:
-        barriers = (2 + self.turns + 2 * (self.extra > 0)) * _BARRIER_BYTES
+        barriers = (2 + (self.turns > 0) + 2 * (self.extra > 0)) * _BARRIER_BYTES
         return self.stages * self.stage_bytes + self.sums_bytes + self.slots_bytes + barriers
 
     @property
     def fits(self) -> bool:
         """Whether a block has enough shared memory and registers, and its parts whole places."""
         whole = self.rows in (64, 128) and self.columns % 32 == 0 and 32 <= self.columns <= 256
-        whole = whole and not (self.turns and self.rows > ROWS)
+        whole = whole and (self.turns == 0 or (self.rows == ROWS and self.columns <= _MOST_COLUMNS.get(self.turns, 0)))
         may_split = self.split == 1 or (not self.stays and ROWS % self.split == 0 and self.split <= 8)
         has_lines = self.extra == 0 or (self.stays and self.columns * self.extra % _QUAD_BYTES == 0)
         return whole and may_split and has_lines and self.stages >= 2 and self.shared_bytes <= SHARED_BYTES
@@ -107,7 +114,11 @@ STAYING = tuple(
     GroupTile(128, columns, stages) for columns, stages in ((256, 4), (224, 5), (192, 5), (160, 6), (128, 6), (64, 8))
 )
 TURNING = tuple(
-    GroupTile(64, columns, stages, turns=True) for columns, stages in ((256, 5), (224, 6), (192, 7), (160, 8), (128, 9))
+    GroupTile(64, columns, stages, turns=turns)
+    for columns, stages, turns in (
+        *((256, 5, 2), (224, 6, 2), (192, 7, 2), (160, 8, 2), (128, 9, 2)),
+        *((96, 11, 3), (64, 13, 3), (64, 13, 4)),
+    )
 )
 # Two blocks on a processor, or one with more tiles on their way.
 _SHARED_BY_TWO = ((32, 8), (64, 6), (96, 5), (128, 4), (160, 4), (192, 3))

@@ -82,21 +82,21 @@ class Pipeline:
         return Turn(k.select(wraps, 0, following), k.select(wraps, k.sub(k.constant(1), turn.parity), turn.parity))
 
     def multiply_in_turn(self, group: SSAValue, thread: SSAValue, steps: SSAValue, tile: SSAValue) -> SSAValue:
-        """The sums of the `tile`-th tile of one of two warpgroups, which have every other tile.
+        """The sums of the `tile`-th tile of one of the warpgroups that take turns.
 
-        A warpgroup begins when the other one has seen all stages of the tile before: barriers tell phases apart by
+        A warpgroup begins when the one before has seen all stages of the tile before: barriers tell phases apart by
         parity, so that nobody may wait for the phase after the next one.
         """
-        k, stages = self.k, self.tile.stages
-        used = k.mul(k.add(k.mul(tile, 2), group), steps)
+        k, stages, groups = self.k, self.tile.stages, self.tile.consumers
+        used = k.mul(k.add(k.mul(tile, groups), group), steps)
         start = Turn(k.rem(used, stages), k.rem(k.div(used, stages), 2))
-        k.insert(MbarrierWaitOp(self.order, group, k.rem(k.add(k.add(tile, 1), group), 2)))
-        other = k.sub(k.constant(1), group)
+        k.insert(MbarrierWaitOp(self.order, group, k.rem(k.add(k.add(tile, 1), k.min(group, 1)), 2)))
+        following = k.rem(k.add(group, 1), groups)
 
-        def let_other_begin() -> None:
-            self._give_back(self.order, k.compare("eq", k.rem(thread, WARPGROUP), 0), other)
+        def let_next_begin() -> None:
+            self._give_back(self.order, k.compare("eq", k.rem(thread, WARPGROUP), 0), following)
 
-        return self.multiply(k.constant(0), thread, steps, start, let_other_begin)[0]
+        return self.multiply(k.constant(0), thread, steps, start, let_next_begin)[0]
 
     def slot(self, stage: SSAValue, operand: Source) -> Slot:
         start = 0 if operand is self.left else self.right_start

@@ -33,6 +33,8 @@ def test_tiles_fit_and_have_names(tile: GroupTile) -> None:
         "64x64s4c2t",
         "64x64s4e1",
         "128x32s4e1",
+        "64x128s4t3",
+        "64x64s4t5",
     ],
 )
 def test_others_do_not_fit(name: str) -> None:
@@ -44,7 +46,7 @@ def test_others_do_not_fit(name: str) -> None:
     ("sizes", "tile"),
     [
         ((4096, 4096, 4096), "128x256s4"),
-        ((100352, 64, 576), "128x64s8"),
+        ((100352, 64, 576), "64x64s13t3"),
         ((49, 512, 4608), "64x64s11c8"),
         ((3136, 64, 64), "64x32s16"),
     ],

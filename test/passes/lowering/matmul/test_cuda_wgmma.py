@@ -78,9 +78,12 @@ def test_warpgroups_take_turns(sizes: tuple[int, int, int], choice: str) -> None
 
 @pytest.mark.parametrize("depth", [64, 200, 448])
 @pytest.mark.parametrize("rows", [64, 300, 600])
-def test_stages_go_round_while_warpgroups_take_turns(depth: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("turns", ["t", "t3", "t4"])
+def test_stages_go_round_while_warpgroups_take_turns(
+    turns: str, depth: int, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(group_product, "PROCESSORS", 2)
-    check((rows, 72, depth), "64x64s3t")
+    check((rows, 72, depth), f"64x64s3{turns}")
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
