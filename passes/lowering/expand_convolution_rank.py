@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseArrayBase, Float32Type, IntegerType, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, Float32Type, IntegerType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -24,7 +24,8 @@ from mlirt.dialects.weights import WeightStore
 
 @dataclass(frozen=True)
 class ExpandConvolutionRankPass(ModulePass):
-    """Give rank-3 float32 convolutions with constant kernels a height of 1, by views that move nothing.
+    """Give rank-3 float32 convolutions with constant kernels a height of 1, by views that move nothing. The same height
+    is given to signals that the epilogues of images of height 1 read.
 
     Before: `%y = fused.convolution %x, %k {stride = array<i64: 2>, ..} : (1x8x50, 16x8x3) -> 1x16x24`
     After:
@@ -42,6 +43,27 @@ class ExpandConvolutionRankPass(ModulePass):
             for inner in list(block.ops):
                 if isinstance(inner, ConvolutionOp) and _fits(inner):
                     _expand(inner, store)
+                elif isinstance(inner, ConvolutionOp) and rank(inner.output.type) == len(_FLAT_IMAGE) + 1:
+                    _expand_extras(inner)
+
+
+# How an image's epilogue reads a signal of its own batch, channels and width.
+_FLAT_IMAGE = (iteration(0), iteration(1), iteration(3))
+
+
+def _expand_extras(op: ConvolutionOp) -> None:
+    """Signals that lie as the result does are read as images of height 1."""
+    block, like = op.parent, dims(op.output.type)
+    assert block is not None
+    accesses = list(op.access)
+    for position, (value, access) in enumerate(zip(op.extras, op.access, strict=True)):
+        if access.indices() == _FLAT_IMAGE and like == (*(of := dims(value.type))[:2], 1, of[2]):
+            view = ViewOp(value, tensor(element_of(value.type), like))
+            view.location = op.location
+            block.insert_op_before(view, op)
+            op.operands[len(op.operands) - len(accesses) + position] = view.output
+            accesses[position] = AccessAttr.of([iteration(axis) for axis in range(len(like))])
+    op.properties["access"] = ArrayAttr(accesses)
 
 
 def _fits(op: ConvolutionOp) -> bool:

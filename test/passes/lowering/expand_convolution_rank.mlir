@@ -27,3 +27,21 @@ func.func @computed(%x: tensor<1x8x50xf32>, %k: tensor<16x8x3xf32>) -> tensor<1x
   }
   func.return %y : tensor<1x16x48xf32>
 }
+
+// -----
+
+// An image of height 1 reads a signal as it lies; what is read in another order stays.
+// CHECK-LABEL: @image_with_signals
+func.func @image_with_signals(%x: tensor<1x8x1x50xf32>, %r: tensor<1x16x48xf32>, %t: tensor<1x48x16xf32>) -> tensor<1x16x1x48xf32> {
+  // CHECK: [[R:%.*]] = fused.view %r : (tensor<1x16x48xf32>) -> tensor<1x16x1x48xf32>
+  // CHECK-NEXT: fused.convolution %x, %k, [[R]], %t
+  // CHECK-SAME: access = [#fused.access<["d0", "d1", "d2", "d3"]>, #fused.access<["d0", "d3", "d1"]>]
+  %k = trt.constant {value = dense<0.5> : tensor<16x8x1x3xf32>} : tensor<16x8x1x3xf32>
+  %y = fused.convolution %x, %k, %r, %t {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, access = [#fused.access<["d0", "d1", "d3"]>, #fused.access<["d0", "d3", "d1"]>]} : (tensor<1x8x1x50xf32>, tensor<16x8x1x3xf32>, tensor<1x16x48xf32>, tensor<1x48x16xf32>) -> tensor<1x16x1x48xf32> {
+  ^bb0(%acc: f32, %a: f32, %b: f32):
+    %s = arith.addf %acc, %a : f32
+    %u = arith.addf %s, %b : f32
+    fused.yield %u : f32
+  }
+  func.return %y : tensor<1x16x1x48xf32>
+}
