@@ -162,6 +162,7 @@ PHASES = (
         (
             Step("expand-deconvolution", "convolutions have fast kernels, and layouts that fit them"),
             Step("expand-convolution-rank", "blocks are for images: signals become images of height 1", "cpu"),
+            Step("merge-convolution-groups{lanes={lanes}}", "a block of channels must not have several groups", "cpu"),
             Step(
                 "assign-layouts{target=cpu lanes={lanes}}",
                 "blocked channels and halos suit vectors; last, as fusion must not see them",

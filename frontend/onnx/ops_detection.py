@@ -18,10 +18,9 @@ def non_max_suppression(net: Network, node: Node) -> Value:
     if boxes.rank != 3 or scores.rank != 3 or boxes.dims[2] != 4:
         raise node.invalid(f"expected boxes B x N x 4 and scores B x C x N, got {boxes.type} and {scores.type}")
     batch, classes, count = scores.dims
-    if not isinstance(count, int):
-        raise node.unsupported(f"it sorts {count} boxes; their number must be known when the engine is built")
     groups = batch * classes
-    ranked, order = net.emit_many("topk", [scores], 2, kind="max", k=count, axis=2, sorted=True)
+    all_of_them = {"k": count} if isinstance(count, int) else {"size": [count]}
+    ranked, order = net.emit_many("topk", [scores], 2, kind="max", axis=2, sorted=True, **all_of_them)
     order = layers.cast(net, order, "int64")
     corners = layers.unsqueeze(net, _corners(net, node, layers.cast(net, boxes, "float32")), [1])
     everywhere = layers.reshape(net, layers.expand(net, corners, [batch, classes, count, 4]), [groups, count, 4])

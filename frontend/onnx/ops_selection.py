@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.frontend.onnx import layers
@@ -85,16 +83,23 @@ def one_hot(net: Network, node: Node) -> Value:
 def triangle(net: Network, node: Node) -> Value:
     """The upper (or lower) triangle from diagonal `k` on; zeros elsewhere."""
     x = node.input(0)
-    diagonal = (node.known_integers(1, "k") or [0])[0]
     if x.rank < 2:
         raise node.invalid(f"expected an input of at least 2 dimensions, but it has {x.rank}")
-    diagonal = max(min(diagonal, 1 << 40), -(1 << 40))
-    rows = layers.reshape(net, layers.counting(net, "int64", x.dims[-2]), [x.dims[-2], 1])
+    rows = layers.counting(net, "int64", x.dims[-2])
     columns = layers.reshape(net, layers.counting(net, "int64", x.dims[-1]), [1, x.dims[-1]])
-    edge = layers.binary(net, "sum", rows, net.constant(np.full((1, 1), diagonal, np.int64)))
+    edge = layers.reshape(net, layers.binary(net, "sum", rows, _diagonal(net, node)), [x.dims[-2], 1])
     upper = bool(node.integer("upper", 1))
     kept = layers.binary(net, "greater_equal" if upper else "less_equal", columns, edge)
     return layers.select(net, kept, x, layers.scalar_like(net, 0, x))
+
+
+def _diagonal(net: Network, node: Node) -> Value:
+    """The number of the diagonal, limited to what sums do not overflow with."""
+    given = node.optional(1)
+    if given is None:
+        return number(net, 0)
+    limit = 1 << 40
+    return clamped(net, layers.reshape(net, given, []), number(net, -limit), number(net, limit))
 
 
 @onnx_op("CumSum", "CumProd")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx_models import check_node, imported_text, numbers, one_node, small_integers
+from onnx import helper
+from onnx_models import assert_agrees, check_node, imported_text, model_of, numbers, one_node, small_integers
 
 from mlirt.errors import InvalidModelError
 
@@ -36,9 +37,17 @@ def test_one_hot(axis: int) -> None:
 
 @pytest.mark.parametrize("upper", [0, 1])
 @pytest.mark.parametrize("k", [None, -1, 2])
-def test_triangles(upper: int, k: int | None) -> None:
+@pytest.mark.parametrize("constants", [[1], []])
+def test_triangles(upper: int, k: int | None, constants: list[int]) -> None:
     arrays = [numbers(2, 4, 5)] + ([] if k is None else [np.array(k)])
-    check_node("Trilu", arrays, opset=14, constants=[1], upper=upper)
+    check_node("Trilu", arrays, opset=14, constants=constants, upper=upper)
+
+
+def test_a_triangle_from_a_diagonal_that_is_a_length() -> None:
+    """What a decoder may see: the tokens before it, and all of the cache."""
+    nodes = [helper.make_node("Shape", ["cache"], ["k"]), helper.make_node("Trilu", ["x", "k"], ["y"], upper=0)]
+    model = model_of(nodes, {"x": ("bool", ["t", "u"]), "cache": ("float32", ["p"])}, ["y"])
+    assert_agrees(model, {"x": np.ones((3, 5), bool), "cache": numbers(2)})
 
 
 @pytest.mark.parametrize("exclusive", [0, 1])

@@ -1,4 +1,4 @@
-"""Expanded deconvolutions and signals compute what they did, for every stride, window, padding and group."""
+"""Expanded deconvolutions, signals and merged groups compute what they did, for every stride, window and padding."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
@@ -14,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import interpret
 from mlirt.frontend.onnx.importer import import_model
+from mlirt.passes.lowering.merge_convolution_groups import merged
 from mlirt.passes.pipeline import PipelineOptions, run_passes
 
 
@@ -69,3 +71,22 @@ def test_signal(stride: int, window: int, dilation: int, groups: int) -> None:
         "Conv", [6, 6 // groups, window], 3, strides=[stride], pads=[1, 2], dilations=[dilation], group=groups
     )
     assert "fused.view" in check(network, [2, 6, 12], "expand-convolution-rank")
+
+
+@settings(max_examples=20, deadline=None)
+@given(groups=st.sampled_from([2, 3, 4, 6]), inputs=st.integers(1, 4), outputs=st.integers(1, 4))
+def test_merged_groups(groups: int, inputs: int, outputs: int) -> None:
+    network = model("Conv", [groups * outputs, inputs, 3, 2], 4, pads=[1, 0, 1, 1], group=groups)
+    text = check(network, [2, groups * inputs, 4, 5], "merge-convolution-groups{lanes=4}")
+    is_depthwise = inputs == outputs == 1
+    is_whole = inputs % 4 == outputs % 4 == 0
+    assert (f"groups = {groups}" in text) == (is_depthwise or is_whole)
+
+
+@pytest.mark.parametrize(
+    ("groups", "inputs", "outputs", "expected"),
+    [(32, 4, 4, 4), (4, 28, 28, 4), (4, 136, 136, 2), (32, 16, 16, 1), (100, 3, 3, 1), (3, 5, 5, 3)],
+)
+def test_how_many_groups_are_merged(groups: int, inputs: int, outputs: int, expected: int) -> None:
+    """As few as fill vectors of 16 channels; not too many zeros."""
+    assert merged(groups, inputs, outputs, 16) == expected
