@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 Dim: TypeAlias = "int | Expr"
@@ -48,6 +48,10 @@ class Call:
     right: Dim
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         if self.function in ("max", "min"):
             return f"{self.function}({self.left}, {self.right})"
         return f"{_atom_text(self.left)} {self.function} {_atom_text(self.right)}"
@@ -91,6 +95,11 @@ class Expr:
         return modulo(other, self)
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
+        """Computed once, as expressions are sorted by it and nest."""
         text = ""
         for monomial, coefficient in sorted(self.terms, key=_print_order):
             sign = "-" if coefficient < 0 else "+"
