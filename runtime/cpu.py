@@ -15,12 +15,13 @@ from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, OutputMemory, addres
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.object_linker import LinkedCode
 from mlirt.runtime.plan_file import Plan
-from mlirt.runtime.shape_binding import Address, BoundArgument, ShapeBinding, TensorMap
+from mlirt.runtime.shape_binding import Address, BoundArgument, BoundLaunch, ShapeBinding, TensorMap
 from mlirt.runtime.worker_pool import SYMBOLS, WorkerPool, shared_pool
 
 _ROW_WORDS = 3
 _PARAMETER_LINE = 8
 _NO_BARRIER, _SERIAL, _JUMP, _SIZE, _REQUIRE = 1, 2, 4, 8, 16
+_TINY_BYTES = 4096
 
 
 class CpuDevice:
@@ -128,6 +129,7 @@ class CpuProgram:
         self._rows = rows_of(manifest.program, binding)
         self._stopped = 0
         self._table, self._parameters = self._fill()
+        self._table_address = address_of(self._table)
         self._input_patches = [self._patch_of(tensor.buffer) for tensor in manifest.inputs]
         self._output_patches = {i: self._patch_of(root) for root, i in self._bound_outputs.items()}
         self._inputs: list[np.ndarray] = []
@@ -168,7 +170,7 @@ class CpuProgram:
         """The kernel, the flags and the parameters of a row; `zero` is the address of a word that is 0."""
         if isinstance(row, KernelRow):
             entry = self._device.manifest.launches[row.launch.index]
-            flags = _NO_BARRIER * entry.no_barrier + _SERIAL * entry.serial
+            flags = _NO_BARRIER * entry.no_barrier + _SERIAL * (entry.serial or self._is_tiny(row.launch))
             words = [self._word(argument, start + k) for k, argument in enumerate(row.launch.args)]
             return self._device.kernel_addresses[entry.kernel], flags, words
         looked_at = zero if row.place is None else self._word(row.place, start)
@@ -177,6 +179,11 @@ class CpuProgram:
         if isinstance(row, SizeRow):
             return 0, _SIZE, [looked_at, row.expected if row.place is not None else -1]
         return 0, _REQUIRE, [looked_at, 0]
+
+    def _is_tiny(self, launch: BoundLaunch) -> bool:
+        """Whether one worker is done before others could have taken their parts."""
+        places = [argument for argument in launch.args if isinstance(argument, Address)]
+        return sum(self._binding.sizes[place.root] for place in places) <= _TINY_BYTES
 
     def _word(self, argument: BoundArgument, at: int) -> int:
         """The parameter word of one argument; those in the caller's arrays are noted to be patched."""
@@ -224,7 +231,7 @@ class CpuProgram:
     def execute(self) -> None:
         """Run all rows; returns when they are done, or when one stopped the run."""
         self._enter()
-        self._stopped = self._device.run(address_of(self._table), len(self._rows))
+        self._stopped = self._device.run(self._table_address, len(self._rows))
 
     def run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: int) -> bool:
         """Nothing: a CPU has no streams."""
@@ -282,7 +289,7 @@ class CpuProgram:
             row = self._rows[number]
             start = time.perf_counter()
             if isinstance(row, KernelRow):
-                self._device.run(address_of(self._table) + number * _ROW_WORDS * 8, 1)
+                self._device.run(self._table_address + number * _ROW_WORDS * 8, 1)
                 times[row.launch.index] += (time.perf_counter() - start) * 1e3
             number = self._after(row, number)
         return times

@@ -128,3 +128,30 @@ def test_launches_without_a_barrier_run_at_the_same_time(monkeypatch: pytest.Mon
         assert y.view(np.int32)[0, :2].tolist() == [1, 1]
     for pool in pools.values():
         pool.stop()
+
+
+# params: y; the integer y[0] = how many parts the kernel has
+_COUNT = """
+define void @count(ptr %p, i64 %tid, i64 %nt) {
+  %y = load ptr, ptr %p
+  %parts = trunc i64 %nt to i32
+  store i32 %parts, ptr %y, align 4
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize(("rows", "parts_wanted"), [(1, 1), (100, 1), (1000, 4)])
+def test_a_launch_on_little_memory_is_one_part(rows: int, parts_wanted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = tiny_parts()
+    parts.sections = {**parts.sections, "count.o": compile_ir(_COUNT)}
+    parts.manifest["kernels"].append({"name": "count", "symbol": "count", "object": "count.o", "args": ["ptr"]})
+    parts.manifest["launches"][1] = {"kernel": 2, "layer": "count", "args": [{"buffer": 2}]}
+    pools: dict[int, WorkerPool] = {}
+    monkeypatch.setattr(cpu, "thread_count", lambda: 2)
+    monkeypatch.setattr(worker_pool, "_pools", pools)
+    engine: Any = load(plan_bytes(parts.manifest, parts.sections, parts.weights))
+    y = engine.run({"x": np.ones((rows, 4), np.float32)})["y"]
+    assert y.view(np.int32)[0, 0] == parts_wanted
+    for pool in pools.values():
+        pool.stop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -24,7 +24,11 @@ class Site:
     op: Operation
 
     def make(
-        self, kind: type[TensorOp], operands: list[SSAValue], properties: Mapping[str, Attribute], *absorbed: Operation
+        self,
+        kind: type[TensorOp],
+        operands: Sequence[SSAValue | None],
+        properties: Mapping[str, Attribute],
+        *absorbed: Operation,
     ) -> SSAValue:
         """A new layer in front of this one, named after this one and those that it absorbs."""
         return insert_before(self.op, kind.build_inferred(operands, properties), fuse(*absorbed, self.op))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.integer_list import integers
-from mlirt.dialects.tensor_types import dims, is_unknown
+from mlirt.dialects.tensor_types import dims, element_of, is_bool, is_unknown
 from mlirt.dialects.trt.concatenation import ConcatenationOp
+from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseKindAttr, ElementwiseOp
 from mlirt.dialects.trt.padding import PaddingOp
-from mlirt.dialects.trt.reduce import ReduceOp
+from mlirt.dialects.trt.reduce import ReduceKind, ReduceOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.passes.cleanup.laws.law import Laws, Site
@@ -65,10 +68,33 @@ def drop_empty_reduction(at: Site) -> SSAValue | None:
     return None if integers(op.axes) else op.input
 
 
+def combine_stacked(at: Site) -> SSAValue | None:
+    """The largest or smallest of a few tensors that are stacked for this reduction alone."""
+    op = at.op
+    assert isinstance(op, ReduceOp)
+    stack, kind = op.input.owner, _EXTREMES.get(op.kind.data)
+    if kind is None or not isinstance(stack, ConcatenationOp) or is_bool(element_of(op.input.type)):
+        return None
+    axis = stack.axis.value.data
+    thin = all(dims(value.type)[axis] == 1 for value in stack.inputs)
+    if not thin or len(stack.inputs) > _FEW or list(integers(op.axes)) != [axis] or not op.input.has_one_use():
+        return None
+    found = stack.inputs[0]
+    for value in stack.inputs[1:]:
+        found = at.make(ElementwiseOp, [found, value], {"kind": ElementwiseKindAttr(kind)}, stack)
+    if op.keep_dims.value.data:
+        return found
+    shape = {"reshape_dims": DimsAttr.of(dims(op.output.type)), "zero_is_placeholder": BoolAttr.from_bool(False)}
+    return at.make(ShuffleOp, [found, None], shape, stack)
+
+
+_FEW = 8
+_EXTREMES = {ReduceKind.MAX: ElementwiseKind.MAX, ReduceKind.MIN: ElementwiseKind.MIN}
+
 LAWS: Laws = {
     ShuffleOp: (drop_plain_shuffle,),
     SliceOp: (drop_whole_slice,),
     PaddingOp: (drop_empty_padding,),
     ConcatenationOp: (join_nonempty_parts,),
-    ReduceOp: (drop_empty_reduction,),
+    ReduceOp: (drop_empty_reduction, combine_stacked),
 }

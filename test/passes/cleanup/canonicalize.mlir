@@ -165,3 +165,34 @@ func.func @stays_wide(%x: tensor<1x1x4x4xf16>) -> (tensor<1x1x8x8xf16>, tensor<1
   %z = trt.identity %e : (tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf16>
   func.return %y, %r, %z : tensor<1x1x8x8xf16>, tensor<1x1x8x8xf32>, tensor<1x1x4x4xf16>
 }
+
+// -----
+
+// The largest of three tensors needs no tensor that holds all of them.
+// CHECK-LABEL: @stacked
+// CHECK-NEXT: [[AB:%.*]] = trt.elementwise max %a, %b : (tensor<2x1x3xf32>, tensor<2x1x3xf32>) -> tensor<2x1x3xf32>
+// CHECK-NEXT: [[ABC:%.*]] = trt.elementwise max [[AB]], %c
+// CHECK-NEXT: [[Y:%.*]] = trt.shuffle [[ABC]] {{.*}} -> tensor<2x3xf32>
+// CHECK-NEXT: func.return [[Y]]
+func.func @stacked(%a: tensor<2x1x3xf32>, %b: tensor<2x1x3xf32>, %c: tensor<2x1x3xf32>) -> tensor<2x3xf32> {
+  %s = trt.concatenation %a, %b, %c {axis = 1 : i64} : (tensor<2x1x3xf32>, tensor<2x1x3xf32>, tensor<2x1x3xf32>) -> tensor<2x3x3xf32>
+  %y = trt.reduce max %s {axes = array<i64: 1>, keep_dims = false} : (tensor<2x3x3xf32>) -> tensor<2x3xf32>
+  func.return %y : tensor<2x3xf32>
+}
+
+// -----
+
+// Another part has two rows, another axis is reduced, or the stack is also read by somebody else.
+// CHECK-LABEL: @no_stacks
+// CHECK: trt.reduce max
+// CHECK: trt.reduce max
+// CHECK: trt.reduce max
+func.func @no_stacks(%a: tensor<2x1x3xf32>, %b: tensor<2x2x3xf32>) -> (tensor<2x1x3xf32>, tensor<2x2x1xf32>, tensor<2x1x3xf32>, tensor<2x2x3xf32>) {
+  %s = trt.concatenation %a, %b {axis = 1 : i64} : (tensor<2x1x3xf32>, tensor<2x2x3xf32>) -> tensor<2x3x3xf32>
+  %x = trt.reduce max %s {axes = array<i64: 1>} : (tensor<2x3x3xf32>) -> tensor<2x1x3xf32>
+  %t = trt.concatenation %a, %a {axis = 1 : i64} : (tensor<2x1x3xf32>, tensor<2x1x3xf32>) -> tensor<2x2x3xf32>
+  %y = trt.reduce max %t {axes = array<i64: 2>} : (tensor<2x2x3xf32>) -> tensor<2x2x1xf32>
+  %u = trt.concatenation %x, %a {axis = 1 : i64} : (tensor<2x1x3xf32>, tensor<2x1x3xf32>) -> tensor<2x2x3xf32>
+  %z = trt.reduce max %u {axes = array<i64: 1>} : (tensor<2x2x3xf32>) -> tensor<2x1x3xf32>
+  func.return %x, %y, %z, %u : tensor<2x1x3xf32>, tensor<2x2x1xf32>, tensor<2x1x3xf32>, tensor<2x2x3xf32>
+}
