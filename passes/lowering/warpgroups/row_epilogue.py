@@ -27,7 +27,7 @@ from mlirt.passes.lowering.warpgroups.reciprocals import with_reciprocals
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory
 
 WIDTH = 8
-"""Neighbouring columns of a thread, if they are not bytes."""
+"""Neighbouring columns of a thread, if they are halves or have an order of their own."""
 QUAD = 4
 """Threads that share a row."""
 _PIECE = 16  # bytes of the widest access
@@ -81,10 +81,13 @@ def scalar_operations(op: EpilogueOp) -> int:
 
 
 def width_of_results(op: EpilogueOp, tile: GroupTile, columns: Dim) -> int:
-    """Neighbouring columns of a thread where the tile's columns may have any order: what one access writes of bytes."""
+    """Neighbouring columns of a thread where the tile's columns may have any order: what one access writes.
+
+    With more of them each access of a warp would write halves of sectors.
+    """
     wide = _PIECE // byte_width(element_of(op.results[0].type))
     fits = tile.columns % (QUAD * wide) == 0 and isinstance(columns, int) and columns % wide == 0
-    return max(WIDTH, wide) if fits else WIDTH
+    return wide if fits else WIDTH
 
 
 class RowEpilogue:

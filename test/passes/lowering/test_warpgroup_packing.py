@@ -8,7 +8,7 @@ import pytest
 from mlirt.passes.lowering.warpgroups.packing import in_thread_order, packed_rows
 
 
-@pytest.mark.parametrize("width", [8, 16])
+@pytest.mark.parametrize("width", [4, 8, 16])
 @pytest.mark.parametrize("count", [5, 32, 70])
 def test_a_thread_gets_neighbouring_columns(count: int, width: int) -> None:
     columns = np.arange(1, count + 1)[:, None] * np.ones((1, 3), int)

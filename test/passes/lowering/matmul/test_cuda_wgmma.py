@@ -16,6 +16,7 @@ from lowered_network import parse_module
 from mlirt.builder.numba_cuda import compile_kernels
 from mlirt.codegen.numba_cuda.kernel_source import sources_of
 from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.kernel.fragment import StoreFragmentOp
 from mlirt.passes.lowering.warpgroups import group_product
 from mlirt.passes.pipeline import run_passes
 
@@ -122,6 +123,34 @@ def test_known_operands_are_packed(flip: bool, choice: str) -> None:
     )
     inputs = {"x": rng.standard_normal((70, 72)).astype(np.float16), "b": np.ones(50, np.float16)}
     check_on_threads(text, inputs, tolerance=TOLERANCE["f16"])
+
+
+@pytest.mark.parametrize("choice", ["64x64s2", "128x192s2", "64x32s2t", "64x64s2c2"])
+@pytest.mark.parametrize("columns", [52, 50])
+def test_wide_results_are_written_in_whole_sectors(columns: int, choice: str) -> None:
+    """A thread has four neighbouring float32 columns, 16 bytes, unless there are no whole pieces of them."""
+    rng = np.random.default_rng(1)
+    weights = constant((rng.standard_normal((72, columns)) / 8).astype(np.float16), "f16")
+    text = forced(
+        f"""
+    func.func @main(%x: tensor<70x72xf16> {{trt.name = "x"}}, %r: tensor<70x{columns}xf16> {{trt.name = "r"}})
+        -> (tensor<70x{columns}xf32> {{trt.name = "y"}}) {{
+      %w = {weights} : tensor<72x{columns}xf16>
+      %y = fused.matmul %x, %w, %r {{transpose_lhs = false, access = [#fused.access<["d0", "d1"]>]}}
+          : (tensor<70x72xf16>, tensor<72x{columns}xf16>, tensor<70x{columns}xf16>) -> tensor<70x{columns}xf32> {{
+      ^bb0(%acc: f32, %0: f16):
+        %wide = arith.extf %0 : f16 to f32
+        %sum = arith.addf %acc, %wide : f32
+        fused.yield %sum : f32
+      }}
+      func.return %y : tensor<70x{columns}xf32>
+    }}""",
+        choice,
+    )
+    inputs = {name: rng.standard_normal((70, size)).astype(np.float16) for name, size in (("x", 72), ("r", columns))}
+    module = check_on_threads(text, inputs, tolerance=TOLERANCE["f16"])
+    stores = [op for op in module.walk() if isinstance(op, StoreFragmentOp) and op.valid is not None]
+    assert {bool(op.wide.value.data) for op in stores} == {columns == 52}
 
 
 @pytest.mark.parametrize(
