@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr
@@ -32,6 +33,7 @@ QUAD = 4
 """Threads that share a row."""
 _PIECE = 16  # bytes of the widest access
 _LONG = 13  # operations of a function such as the error function
+_SHIFTS = 1e7
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,25 @@ def result_width(op: EpilogueOp) -> int:
 
 
 def scalar_operations(op: EpilogueOp) -> int:
-    """How many operations the epilogue takes for an element, about."""
-    return sum(1 if inner.name.startswith("arith") else _LONG for inner in op.regions[-1].block.ops)
+    """How many operations the epilogue takes for an element, about.
+
+    Bits that are read as another type take none. Constants of floats are counted, as the estimates were fitted so.
+    """
+    counts = (_operations(inner) for inner in op.regions[-1].block.ops)
+    return sum(counts)
+
+
+def _operations(op: Operation) -> int:
+    if isinstance(op, math.FmaOp):
+        return 1
+    if isinstance(op, arith.BitcastOp | arith.TruncIOp) or (isinstance(op, arith.ConstantOp) and _is_shift(op)):
+        return 0
+    return 1 if op.name.startswith("arith") else _LONG
+
+
+def _is_shift(op: arith.ConstantOp) -> bool:
+    """Whether a constant is one of those by which integers become floats, and back: they stay in registers."""
+    return isinstance(op.value, IntegerAttr) or (isinstance(op.value, FloatAttr) and op.value.value.data > _SHIFTS)
 
 
 def width_of_results(op: EpilogueOp, tile: GroupTile, columns: Dim) -> int:
