@@ -12,7 +12,7 @@ from typing import Protocol
 from mlirt.runtime.cuda_driver import DeviceError, Driver, Handle
 from mlirt.runtime.launch_order import lanes
 
-MOST_LANES = 4
+MOST_LANES = 8
 
 
 class Queued(Protocol):

@@ -6,7 +6,7 @@ class, and then exactly cell for cell; so a class is a set of equal slots that n
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -66,6 +66,18 @@ def plan(requests: Sequence[Request]) -> MemoryPlan:
         insort(placed, _Placed(offsets[i], size, request.first, request.last), key=lambda p: p.offset)
         top = max(top, offsets[i] + size)
     return MemoryPlan(tuple(offsets), top)
+
+
+def place_apart(sizes: Sequence[int], order: Sequence[int], together: Callable[[int, int], bool]) -> MemoryPlan:
+    """Place buffers in this order, each clear of those placed before it that are alive `together` with it."""
+    offsets = [0] * len(sizes)
+    placed: list[tuple[int, int]] = []
+    for i in order:
+        if sizes[i]:
+            alive = [_Placed(at, aligned(sizes[other]), 0, 0) for at, other in placed if together(i, other)]
+            offsets[i] = _best_gap(alive, aligned(sizes[i]), 0)
+            insort(placed, (offsets[i], i))
+    return MemoryPlan(tuple(offsets), max((at + aligned(sizes[i]) for at, i in placed), default=0))
 
 
 def verify(requests: Sequence[Request], offsets: Sequence[int], total: int) -> None:

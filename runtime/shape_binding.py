@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mlirt.errors import InvalidInputError, PlanError
+from mlirt.runtime.concurrent_memory import Use, plan_side_by_side
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.expressions import Expression, ExpressionError, evaluate, to_text
 from mlirt.runtime.manifest import (
@@ -20,12 +21,15 @@ from mlirt.runtime.manifest import (
     ShapeRange,
     Tensor,
 )
-from mlirt.runtime.memory_planning import MemoryPlanError, Request, plan, verify
+from mlirt.runtime.memory_planning import MemoryPlan, MemoryPlanError, Request, plan, verify
 from mlirt.runtime.program import Place, SizeCheck, place_of, steps
 from mlirt.runtime.tensor_maps import MapLayout
 
 Shape = tuple[int, ...]
 _MAX_BYTES = 1 << 46
+# What launches that run side by side may take between them; more would not stay in a cache, and big launches fill a
+# device alone.
+_SIDE_BY_SIDE_BYTES = 64 << 20
 
 NO_SIZES: Mapping[str, int] = {}
 # What a size that only the run tells is taken for at first.
@@ -233,7 +237,31 @@ class _Binder:
             verify(requests, given, total)
             return dict(zip(owners, given, strict=True)), total
         chosen = plan(requests)
+        if self._runs_side_by_side and all(request.halo is None for request in requests):
+            apart = self._side_by_side(owners)
+            if apart.total <= max(chosen.total, _SIDE_BY_SIDE_BYTES):
+                chosen = apart
         return dict(zip(owners, chosen.offsets, strict=True)), chosen.total
+
+    @property
+    def _runs_side_by_side(self) -> bool:
+        """Whether launches may overtake each other: those of a GPU may, where no decision stands between them."""
+        manifest = self.manifest
+        return manifest.target.kind == "cuda" and list(manifest.program) == list(range(len(manifest.launches)))
+
+    def _side_by_side(self, owners: Sequence[int]) -> MemoryPlan:
+        """Offsets for the `owners` of memory by which no launch waits for one that it has no data of."""
+        manifest = self.manifest
+        kept = {manifest.roots[tensor.buffer] for tensor in manifest.outputs}
+        return plan_side_by_side(self.sizes, [self._uses(launch) for launch in manifest.launches], owners, kept)
+
+    def _uses(self, launch: Launch) -> list[Use]:
+        written = self.manifest.kernels[launch.kernel].written
+        return [
+            (self.manifest.roots[one.buffer], place in written, one.part if isinstance(one, BufferArgument) else ())
+            for place, one in enumerate(launch.args)
+            if isinstance(one, BufferArgument | MapArgument)
+        ]
 
     def _launch(self, step: int, launch: Launch) -> BoundLaunch:
         kinds = self.manifest.kernels[launch.kernel].args

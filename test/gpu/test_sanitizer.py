@@ -30,6 +30,7 @@ import mlirt
 for path in sys.argv[1:]:
     with np.load(path + ".npz") as inputs:
         mlirt.load(path).run(dict(inputs))
+    print("ran", path)
 """
 _FOUND = 9  # what the sanitizer exits with
 _RNG = np.random.default_rng(0)
@@ -80,11 +81,16 @@ def _sanitizer() -> str | None:
     return shutil.which("compute-sanitizer") or (toolkits[-1] if toolkits else None)
 
 
-@pytest.mark.parametrize("tool", ["memcheck", "racecheck"])
-def test_kernels_are_clean(tool: str, plans: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("tool", "summary"),
+    [("memcheck", "ERROR SUMMARY: 0 errors"), ("racecheck", "RACECHECK SUMMARY: 0 hazards displayed")],
+)
+def test_kernels_are_clean(tool: str, summary: str, plans: list[str]) -> None:
     sanitizer = _sanitizer()
     if sanitizer is None:
         pytest.skip("compute-sanitizer is not installed")
     command = [sanitizer, "--tool", tool, "--error-exitcode", str(_FOUND), sys.executable, "-c", _RUN, *plans]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    assert done.stdout.count("ran ") == len(plans)
+    assert summary in done.stdout
