@@ -63,9 +63,12 @@ PHASES = (
             Step(
                 "simplify-carried-values", "weights that exporters carry through loops are constants of the trips again"
             ),
-            Step("unroll-loops", "slices at a constant counter are plain, and trips fuse with each other"),
             Step("hoist-loop-invariants", "what each trip computes alike is computed once"),
+            Step("recognize-recurrent-loops", "weights are those of the trips no more, and cells are still whole"),
+            Step("unroll-loops", "slices at a constant counter are plain, and trips fuse with each other"),
             Step("hoist-input-products", "one product of a whole sequence is faster than one for each step"),
+            Step("forward-collected-slices", "products in front of the loop leave nothing to collect in it"),
+            Step("simplify-carried-values", "states that are results of layers in front of the loop go"),
             Step("fuse-loops", "what goes round equally often is counted once"),
             Step("convert-if-to-select", "tiny branches fuse with what is around them"),
             Step("simplify-shuffles", "transposes and reshapes meet and cancel once their shapes are known"),

@@ -88,6 +88,10 @@ class LayerBuilder:
     def reshaped(self, value: SSAValue, shape: Sequence[Dim]) -> SSAValue:
         return self.layer(ShuffleOp, [value, None], {"reshape_dims": DimsAttr.of(shape)})
 
+    def shaped(self, value: SSAValue, shape: Sequence[Dim]) -> SSAValue:
+        """The value itself where it has the shape already."""
+        return value if dims(value.type) == tuple(shape) else self.reshaped(value, shape)
+
     def transposed(self, value: SSAValue, order: Sequence[int]) -> SSAValue:
         if list(order) == list(range(len(order))):
             return value
