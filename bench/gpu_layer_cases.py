@@ -38,6 +38,7 @@ KINDS = {
     "tf32": Kind(_FLOAT, _FLOAT, "tf32", "float32"),
     "fp32": Kind(_FLOAT, _FLOAT, "fp32", "float32"),
     "int8": Kind(onnx.TensorProto.INT8, onnx.TensorProto.INT32, "fp32", "int8"),
+    "fp8": Kind(onnx.TensorProto.FLOAT8E4M3FN, _BFLOAT, "fp32", "float8_e4m3fn"),
 }
 
 
@@ -63,7 +64,14 @@ def product(rows: int, columns: int, depth: int, prototype: float | None = None,
         some = np.random.default_rng(0).standard_normal(min(depth * columns, 1 << 20), np.float32)
         weights = np.resize(some * np.float32(16 if kind == "int8" else 0.02), (depth, columns)).astype(dtype)
         known = write.constant("w", weights)
-        write.node("MatMulInteger" if kind == "int8" else "MatMul", ["x", known], "y")
+        if kind == "fp8":
+            factors = [
+                write.node("DequantizeLinear", [one, write.constant("one", np.ones((), np.float32))], f"{one}_")
+                for one in ("x", known)
+            ]
+            write.node("Cast", [write.node("MatMul", factors, "product")], "y", to=about.result)
+        else:
+            write.node("MatMulInteger" if kind == "int8" else "MatMul", ["x", known], "y")
         given, made = ("x", about.factor, (rows, depth)), ("y", about.result, (rows, columns))
         inputs, outputs = ([onnx.helper.make_tensor_value_info(*one)] for one in (given, made))
         return write.model("product", inputs, outputs)
@@ -74,6 +82,10 @@ def product(rows: int, columns: int, depth: int, prototype: float | None = None,
         torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
         shapes = (rows, depth), (columns, depth)
         left, right = (_random(shape, about.torch_type) for shape in shapes)
+        if kind == "fp8":
+            scale = torch.ones((), device="cuda")
+            settings = {"scale_a": scale, "scale_b": scale, "out_dtype": torch.bfloat16, "use_fast_accum": True}
+            return lambda: torch._scaled_mm(left, right.T, **settings)
         multiply = torch._int_mm if kind == "int8" else torch.mm
         return lambda: multiply(left, right.T)
 
@@ -109,6 +121,8 @@ def _random(shape: tuple[int, ...], torch_type: str) -> Any:
 
     if torch_type == "int8":
         return torch.randint(-50, 50, shape, device="cuda", dtype=torch.int8)
+    if torch_type == "float8_e4m3fn":
+        return torch.randn(shape, device="cuda").to(torch.float8_e4m3fn)
     return torch.randn(shape, device="cuda", dtype=getattr(torch, torch_type))
 
 
@@ -142,6 +156,9 @@ LAYERS = (
     product(4096, 4096, 4096, 1.69, "int8"),
     product(512, 3072, 768, 1.25, "int8"),
     product(512, 768, 3072, 0.81, "int8"),
+    product(4096, 4096, 4096, kind="fp8"),
+    product(512, 3072, 768, kind="fp8"),
+    product(512, 768, 3072, kind="fp8"),
     product(4096, 4096, 4096, 0.92, "tf32"),
     product(512, 3072, 768, 1.17, "tf32"),
     product(512, 768, 3072, 0.44, "tf32"),

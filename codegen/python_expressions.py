@@ -15,7 +15,7 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
-from mlirt.dialects.tensor_types import element_name
+from mlirt.dialects.tensor_types import element_name, is_float8
 from mlirt.errors import CompileError
 
 # How tightly Python binds, loosest first.
@@ -38,9 +38,14 @@ Rule: TypeAlias = Callable[[Operation, Sequence[Expression]], Expression]
 
 
 def type_name(type_: Attribute) -> str:
-    """The name of a scalar type's conversion function: `float32`, `uint8`, `bool_`; `index` is `int64`."""
+    """The name of a scalar type's conversion function: `float32`, `uint8`, `bool_`; `index` is `int64`.
+
+    An 8-bit float is held as its bits.
+    """
     if isinstance(type_, IndexType):
         return "int64"
+    if is_float8(type_):
+        return "int8"
     try:
         name = element_name(type_)
     except KeyError:

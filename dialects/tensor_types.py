@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     BFloat16Type,
+    Float8E4M3FNType,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -29,6 +30,7 @@ Tensor: TypeAlias = TensorType[Attribute]
 _ELEMENTS: dict[str, Attribute] = {
     "float16": Float16Type(),
     "bfloat16": BFloat16Type(),
+    "float8_e4m3fn": Float8E4M3FNType(),
     "float32": Float32Type(),
     "float64": Float64Type(),
     "bool": IntegerType(1),
@@ -37,7 +39,7 @@ _ELEMENTS: dict[str, Attribute] = {
 }
 _UNSIGNED = frozenset(element for name, element in _ELEMENTS.items() if name.startswith("uint"))
 _NAMES = {element: name for name, element in _ELEMENTS.items()}
-_WIDTHS = {"bool": 1, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
+_WIDTHS = {"bool": 1, "float8_e4m3fn": 1, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
 # An unnamed `?` equals nothing but itself, and unifies with everything.
 UNKNOWN_PREFIX = "?"
@@ -54,14 +56,14 @@ def element_name(element: Attribute) -> str:
 
 
 def numpy_dtype(element: Attribute) -> np.dtype[Any]:
-    """The NumPy dtype of an element type (bfloat16 by ml_dtypes)."""
+    """The NumPy dtype of an element type (bfloat16 and float8 by ml_dtypes)."""
     import numpy as np
 
     name = _NAMES[element]
-    if name == "bfloat16":
+    if name in ("bfloat16", "float8_e4m3fn"):
         import ml_dtypes
 
-        return np.dtype(ml_dtypes.bfloat16)
+        return np.dtype(getattr(ml_dtypes, name))
     return np.dtype(name)
 
 
@@ -72,7 +74,13 @@ def byte_width(element: Attribute) -> int:
 
 
 def is_float(element: Attribute) -> bool:
+    """Whether elements are floating-point numbers that layers compute with; 8-bit ones are only stored."""
     return isinstance(element, Float16Type | BFloat16Type | Float32Type | Float64Type)
+
+
+def is_float8(element: Attribute) -> bool:
+    """Whether elements are 8-bit floats: they are converted, moved, and multiplied as matrices."""
+    return isinstance(element, Float8E4M3FNType)
 
 
 def is_bool(element: Attribute) -> bool:

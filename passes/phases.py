@@ -100,6 +100,7 @@ PHASES = (
             Step("quantize-lone-weights", "layers between bytes can be layers of bytes once their weights are"),
             Step("fuse-quantized-convolution", "convolutions take the scales around them as one factor"),
             Step("fuse-quantized-products", "products do as convolutions do"),
+            Step("fuse-float8-products", "8-bit floats are multiplied as they are, where a machine does so", "cuda"),
             Step("fuse-quantized-pointwise", "sums and products round as integer kernels do, while scales are known"),
             Step("fuse-quantized-pooling", "sums of bytes are exact, while scales are known"),
             Step("explain-quantization", "what takes integers has them by now, and the rest can be asked"),

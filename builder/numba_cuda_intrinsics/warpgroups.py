@@ -26,6 +26,7 @@ _KINDS = {
     "tf32": ("k8.f32.tf32.tf32", "float32"),
     "s8": ("k32.s32.s8.s8", "int8"),
     "u8": ("k32.s32.u8.s8", "int8"),
+    "e4m3": ("k32.f32.e4m3.e4m3", "int8"),
 }
 _LETTERS = {I32: "r", I64: "l"}
 _DEPTH = 32  # bytes along the depth that an instruction multiplies

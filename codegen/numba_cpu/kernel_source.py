@@ -33,7 +33,7 @@ from mlirt.dialects.kernel.tile import (
 )
 from mlirt.dialects.kernel.tile_bytes import TileDotAddOp
 from mlirt.dialects.kernel.varying import varying_values
-from mlirt.dialects.tensor_types import element_name, is_float
+from mlirt.dialects.tensor_types import element_name, is_float, is_float8
 
 _LIBRARY = "mlirt.builder.numba_cpu_intrinsics"
 _PARAMETERS = ("params", "worker", "workers")
@@ -250,10 +250,15 @@ def _argument_hint(type_: Attribute, is_written: bool) -> str:
     return "n" if isinstance(type_, IndexType) else "a"
 
 
+def _held_name(element: Attribute) -> str:
+    """The elements of memory as pointers to it are called."""
+    return "int8" if is_float8(element) else element_name(element)
+
+
 def _parameter(word: str, type_: Attribute, is_written: bool) -> str:
     """A word of the parameter table as a value: an address, a whole number, or the bits of a float64."""
     if isa(type_, Memory):
-        return f"{'' if is_written else 'const_'}{element_name(type_.element_type)}_pointer({word})"
+        return f"{'' if is_written else 'const_'}{_held_name(type_.element_type)}_pointer({word})"
     if is_float(type_):
         bits = f"bits_as_float64({word})"
         return bits if type_name(type_) == "float64" else f"{type_name(type_)}({bits})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from xdsl.dialects.builtin import VectorType, i32
+from xdsl.dialects.builtin import Float8E4M3FNType, VectorType, i32
 from xdsl.ir import Operation
 
 from mlirt.dialects.kernel.buffers import length
@@ -29,6 +29,7 @@ from mlirt.dialects.kernel.warpgroup import (
 )
 from mlirt.dialects.kernel.warpgroup_registers import WarpgroupMmaRegistersOp
 from mlirt.dialects.kernel.warpgroup_turns import EachWarpgroupOp
+from mlirt.dialects.tensor_types import numpy_dtype
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,6 +122,8 @@ def _widened(values: Array, kind: MmaKind) -> Array:
     """What the matrix unit reads, in a type that holds sums of products exactly enough."""
     import numpy as np
 
+    if kind == MmaKind.E4M3:
+        values = values.view(numpy_dtype(Float8E4M3FNType()))
     if kind == MmaKind.TF32:
         values = (values.view(np.int32) & np.int32(~0x1FFF)).view(np.float32)  # it reads 10 bits of mantissa
     return values.astype(np.int64 if kind.sums == i32 else np.float64)

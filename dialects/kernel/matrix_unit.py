@@ -43,6 +43,8 @@ class MmaKind(StrEnum):
     S8 = auto()
     U8 = auto()
     """Unsigned bytes on the left, signed ones on the right."""
+    E4M3 = auto()
+    """8-bit floats, held as bytes; only warpgroups multiply them."""
 
     @property
     def sums(self) -> Attribute:
@@ -51,7 +53,7 @@ class MmaKind(StrEnum):
 
 
 # Elements of the multiplied matrices in one 32-bit register.
-PACKED = {MmaKind.F16: 2, MmaKind.BF16: 2, MmaKind.TF32: 1, MmaKind.S8: 4, MmaKind.U8: 4}
+PACKED = {MmaKind.F16: 2, MmaKind.BF16: 2, MmaKind.TF32: 1, MmaKind.S8: 4, MmaKind.U8: 4, MmaKind.E4M3: 4}
 
 
 @irdl_attr_definition
@@ -149,6 +151,7 @@ class MmaOp(IRDLOperation):
 
     def verify_(self) -> None:
         rows, columns = self.rows.value.data, self.columns.value.data
+        require(self.kind.data is not MmaKind.E4M3, f"{self.name}: only warpgroups multiply {self.kind.data}")
         element = self.kind.data.sums
         expected: list[Attribute] = [
             VectorType(element, [4 * rows * columns]),

@@ -10,8 +10,9 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from mlirt.dialects.float8 import rounded
 from mlirt.dialects.tensor_op import TensorOp
-from mlirt.dialects.tensor_types import Tensor, element_of, numpy_dtype, with_element
+from mlirt.dialects.tensor_types import Tensor, element_of, is_float8, numpy_dtype, with_element
 from mlirt.dialects.trt.operand_checks import element_or
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class IdentityOp(TensorOp):
     """The same values in the element type of the result (feature 1.14).
 
     Floating-point numbers become integers by truncation toward zero, out of range ones by wrapping; everything but
-    zero is true; true is 1.
+    zero is true; true is 1. Numbers beyond the largest 8-bit float become it.
 
     Example: `%y = trt.identity %x : (tensor<4xf32>) -> tensor<4xi32>`
     """
@@ -47,6 +48,8 @@ class IdentityOp(TensorOp):
         if x.dtype.kind in "fV" and target.kind in "iu":
             with np.errstate(invalid="ignore"):
                 return [x.astype(np.float64).astype(np.int64).astype(target)]
+        if is_float8(element_of(self.output.type)):
+            return [rounded(x.astype(np.float32))]
         with np.errstate(over="ignore"):
             return [x.astype(target)]
 

@@ -49,7 +49,7 @@ class MatrixMultiplyOp(TensorOp):
 
     `transpose` swaps the last two axes of an operand; `vector` says that its last axis is a row vector on the left, a
     column vector on the right, and the result has no axis in its place. A sum over an empty axis is 0.
-    Bytes (i8 or ui8) times i8 give the exact sum as i32.
+    Bytes (i8 or ui8) times i8 give the exact sum as i32, 8-bit floats the sum as f32.
 
     C1: both operands have one element type, not boolean; bytes have i8 on the right. C2: an operand has rank 2 or more,
     a vector rank 1 or more. C3: both have the same number of batch axes. C4: the columns of op(lhs) are the rows of
@@ -72,7 +72,7 @@ class MatrixMultiplyOp(TensorOp):
     assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
 
     def check(self) -> None:
-        check_products(self, "C1")
+        check_products(self, "C1", float8=True)
         for operand, operation, label in ((self.lhs, self.lhs_op, "lhs"), (self.rhs, self.rhs_op, "rhs")):
             least = 1 if operation.data is MatrixOperation.VECTOR else 2
             found = len(dims(operand.type))

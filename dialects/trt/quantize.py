@@ -1,4 +1,4 @@
-"""Rounding of real numbers to scaled integers, and back."""
+"""Rounding of real numbers to scaled integers or 8-bit floats, and back."""
 
 from __future__ import annotations
 
@@ -19,8 +19,19 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from mlirt.dialects.float8 import rounded
 from mlirt.dialects.tensor_op import TensorOp, require
-from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_bool, is_float, numpy_dtype, rank, with_element
+from mlirt.dialects.tensor_types import (
+    Tensor,
+    dims,
+    element_of,
+    is_bool,
+    is_float,
+    is_float8,
+    numpy_dtype,
+    rank,
+    with_element,
+)
 from mlirt.dialects.trt.operand_checks import check_axis, element_or, lengths_agree, shape_text
 
 if TYPE_CHECKING:
@@ -73,9 +84,11 @@ def _is_integer(element: Attribute) -> bool:
 class QuantizeOp(QuantizationOp):
     """y = saturate(round(x / scale) + zero_point), half rounded to even; a missing zero point is 0 (feature 1.27).
 
-    The result has the zero point's element type, without one any integer type.
+    The result has the zero point's element type, without one any integer type or an 8-bit float. An 8-bit float is the
+    one nearest to x / scale, the largest for what is beyond it.
 
-    C1: input and scale are floating-point. C2: the result is integer, of the zero point's type. C3: the scale is 0-D,
+    C1: input and scale are floating-point. C2: the result is integer, of the zero point's type, or an 8-bit float
+    without a zero point. C3: the scale is 0-D,
     or 1-D with `axis` and the length of that axis. C4: the zero point has the scale's shape.
 
     Example: `%q = trt.quantize %x, %s : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xi8>`
@@ -95,6 +108,8 @@ class QuantizeOp(QuantizationOp):
             require(is_float(element), f"C1: the {label} of {self.name} needs floating-point numbers, not {element}")
         target = self._target()
         require(_is_integer(target), f"C2: {self.name} gives integers, not {target}")
+        none = not is_float8(target) or self.zero_point is None
+        require(none, f"C2: {self.name} to {target} has no zero point")
         if self.zero_point is not None:
             found = element_of(self.zero_point.type)
             require(found == target, f"C2: the zero point of {self.name} has type {found}, its result {target}")
@@ -111,13 +126,14 @@ class QuantizeOp(QuantizationOp):
 
         x, scale, *zero = arrays
         target = numpy_dtype(self._target())
-        limits = np.iinfo(target)
         # In single precision, as every target divides: a tie must stay a tie.
         precision = np.float64 if scale.dtype == np.float64 else np.float32
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = x.astype(precision) / self.along_axis(scale).astype(precision)
-        rounded = np.rint(ratio.astype(np.float64))
-        shifted = rounded + (self.along_axis(zero[0]) if zero else 0)
+        if is_float8(self._target()):
+            return [rounded(ratio)]
+        limits, whole = np.iinfo(target), np.rint(ratio.astype(np.float64))
+        shifted = whole + (self.along_axis(zero[0]) if zero else 0)
         return [np.asarray(np.clip(np.nan_to_num(shifted), limits.min, limits.max).astype(target))]
 
 
@@ -125,8 +141,9 @@ class QuantizeOp(QuantizationOp):
 class DequantizeOp(QuantizationOp):
     """y = (x - zero_point) * scale, in the scale's element type; a missing zero point is 0 (feature 1.8).
 
-    C1: the input is integer. C2: the scale is floating-point, the zero point of the input's type. C3: the scale is
-    0-D, or 1-D with `axis` and the length of that axis. C4: the zero point has the scale's shape.
+    C1: the input is integer, or an 8-bit float without a zero point. C2: the scale is floating-point, the zero point of
+    the input's type. C3: the scale is 0-D, or 1-D with `axis` and the length of that axis. C4: the zero point has the
+    scale's shape.
 
     Example: `%x = trt.dequantize %q, %s {axis = 0 : i64} : (tensor<2x3xi8>, tensor<2xf32>) -> tensor<2x3xf32>`
     """
@@ -146,6 +163,7 @@ class DequantizeOp(QuantizationOp):
         if self.zero_point is not None:
             found = element_of(self.zero_point.type)
             require(found == element, f"C2: the zero point of {self.name} has type {found}, its input {element}")
+            require(not is_float8(element), f"C1: {self.name} of {element} has no zero point")
         self.check_scale()
 
     def infer(self) -> Sequence[Tensor]:

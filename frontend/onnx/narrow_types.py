@@ -1,7 +1,8 @@
 """Element types of less than a byte and 8-bit floats: how a network without them stores their numbers.
 
 Integers of 2 and 4 bits are kept as 8-bit integers of the same value; floats of 4 and 8 bits as the `uint8` code that
-they are. Tables, made by ml_dtypes, say which number a code stands for and which code a number gets.
+they are, but for the one kind that networks have (e4m3fn). Tables, made by ml_dtypes, say which number a code stands
+for and which code a number gets.
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ class NarrowType:
         return self.name.lstrip("u").startswith("int")
 
     @property
+    def is_kept(self) -> bool:
+        """Whether a network has the type itself."""
+        return self.storage == self.name
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         import ml_dtypes
 
@@ -45,11 +51,17 @@ class NarrowType:
 
     def stored(self, numbers: Array) -> Array:
         """Numbers of this type as they are stored."""
+        if self.is_kept:
+            return numbers
         return numbers.astype(self.storage) if self.is_integer else numbers.view(np.uint8)
 
     def numbers(self, stored: Array) -> Array:
         """Stored numbers in this type again."""
-        return stored.astype(self.dtype) if self.is_integer else np.ascontiguousarray(stored).view(self.dtype)
+        return (
+            stored.astype(self.dtype)
+            if self.is_integer or self.is_kept
+            else np.ascontiguousarray(stored).view(self.dtype)
+        )
 
 
 NARROW_TYPES: dict[int, NarrowType] = {
@@ -57,7 +69,7 @@ NARROW_TYPES: dict[int, NarrowType] = {
     TensorProto.UINT4: NarrowType("uint4", "uint8", 4),
     TensorProto.INT2: NarrowType("int2", "int8", 2),
     TensorProto.UINT2: NarrowType("uint2", "uint8", 2),
-    TensorProto.FLOAT8E4M3FN: NarrowType("float8_e4m3fn", "uint8", 8),
+    TensorProto.FLOAT8E4M3FN: NarrowType("float8_e4m3fn", "float8_e4m3fn", 8),
     TensorProto.FLOAT8E4M3FNUZ: NarrowType("float8_e4m3fnuz", "uint8", 8),
     TensorProto.FLOAT8E5M2: NarrowType("float8_e5m2", "uint8", 8),
     TensorProto.FLOAT8E5M2FNUZ: NarrowType("float8_e5m2fnuz", "uint8", 8),

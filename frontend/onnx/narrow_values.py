@@ -66,7 +66,7 @@ def widened(net: Network, x: Value, element: Attribute | str) -> Value:
     """The numbers of a narrow tensor in another element type."""
     assert x.narrow is not None
     plain = replace(x, narrow=None)
-    if not x.narrow.is_integer:
+    if not x.narrow.is_integer and not x.narrow.is_kept:
         plain = net.emit("gather", [net.constant(values_of_codes(x.narrow)), plain], mode="default", axis=0)
     return layers.cast(net, plain, element)
 
@@ -75,6 +75,8 @@ def narrowed(net: Network, x: Value, kind: NarrowType, saturate: bool = True) ->
     """Numbers rounded to a narrow type; integers drop the digits behind the point and wrap, as all casts do."""
     if x.narrow is not None:
         x = widened(net, x, "float32")
+    if kind.is_kept:
+        return as_narrow(layers.cast(net, x if saturate else _unless_too_large(net, x, kind), kind.storage), kind)
     return as_narrow(_wrapped(net, x, kind) if kind.is_integer else _coded(net, x, kind, saturate), kind)
 
 
@@ -90,6 +92,14 @@ def _wrapped(net: Network, x: Value, kind: NarrowType) -> Value:
     from_low = layers.binary(net, "sub", whole, layers.scalar_like(net, low, whole))
     rest = layers.binary(net, "mod", from_low, layers.scalar_like(net, high - low + 1, whole))
     return layers.cast(net, layers.binary(net, "sum", rest, layers.scalar_like(net, low, whole)), kind.storage)
+
+
+def _unless_too_large(net: Network, x: Value, kind: NarrowType) -> Value:
+    """Not-a-number in place of what rounding brings beyond the largest number, which conversions would give."""
+    x = layers.cast(net, x, "float32") if is_float(x.element) else layers.in_float(net, x)
+    limit = float(rounding_table(kind, saturate=False).thresholds[-1])
+    beyond = layers.binary(net, "greater", layers.unary(net, "abs", x), layers.scalar_like(net, limit, x))
+    return layers.select(net, beyond, layers.scalar_like(net, float("nan"), x), x)
 
 
 def _coded(net: Network, x: Value, kind: NarrowType, saturate: bool) -> Value:

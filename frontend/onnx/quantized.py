@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import element_type, is_float, tensor
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.narrow_types import NarrowType
-from mlirt.frontend.onnx.narrow_values import clipped, narrowed, widened
+from mlirt.frontend.onnx.narrow_values import as_narrow, clipped, narrowed, widened
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 
@@ -82,6 +83,9 @@ def _by_blocks(net: Network, node: Node, x: Value, scale: Value, zero: Value | N
 def quantized_narrowly(net: Network, node: Node, kind: NarrowType) -> Value:
     """x / scale (+ zero) as integers of less than 8 bits, or rounded to a float of at most 8 bits."""
     x, zero, axis = layers.in_float(net, node.input(0)), node.optional(2), node.integer("axis", 1)
+    if kind.is_kept and _is_plain(node.input(1)) and node.integer("saturate", 1):
+        # ONNX leaves the zero point of 8-bit floats out.
+        return as_narrow(quantized(net, node, x, node.input(1), None, axis, kind.storage), kind)
     ratio = layers.binary(net, "div", x, layers.cast(net, _spread(net, node, x, node.input(1), axis), x.element))
     if zero is not None and kind.bits == 4 and not kind.is_integer:
         # The sum with zero makes a positive zero of a negative one; for 8-bit floats ONNX leaves it out.
@@ -97,10 +101,22 @@ def quantized_narrowly(net: Network, node: Node, kind: NarrowType) -> Value:
 def dequantized_floats(net: Network, node: Node) -> Value:
     """(x - zero) * scale for floats of at most 8 bits."""
     scale, zero, axis = node.input(1), node.optional(2), node.integer("axis", 1)
+    x = node.input(0)
+    if x.narrow is not None and x.narrow.is_kept and _is_plain(scale) and (zero is None or _is_known_zero(zero)):
+        return dequantized(net, node, replace(x, narrow=None), scale, None, axis)
     x = widened(net, node.input(0), scale.element)
     if zero is not None:
         x = layers.binary(net, "sub", x, _spread(net, node, x, _wide(net, zero, x), axis))
     return layers.binary(net, "prod", x, _spread(net, node, x, scale, axis))
+
+
+def _is_plain(scale: Value) -> bool:
+    """Whether there is one scale for all, or one for each slice of an axis."""
+    return scale.rank <= 1 or _is_single(scale)
+
+
+def _is_known_zero(value: Value) -> bool:
+    return value.array is not None and not value.array.astype(np.float32).any()
 
 
 def _wide(net: Network, value: Value, like: Value) -> Value:

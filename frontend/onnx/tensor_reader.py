@@ -76,10 +76,10 @@ def storage_name(data_type: int, what: str) -> str:
 
 def dtype(name: str) -> np.dtype[Any]:
     """The NumPy dtype called `name`."""
-    if name == "bfloat16":
+    if name in ("bfloat16", "float8_e4m3fn"):
         import ml_dtypes
 
-        return np.dtype(ml_dtypes.bfloat16)
+        return np.dtype(getattr(ml_dtypes, name))
     return np.dtype(name)
 
 

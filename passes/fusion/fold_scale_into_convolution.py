@@ -61,7 +61,8 @@ def _fold(op: ScaleOp | ElementwiseOp, ctx: Context) -> None:
         layer = value.owner
         if not isinstance(layer, Weighted) or layer.parent is not op.parent:
             continue
-        if {use.operation for use in value.uses} != {op} or not is_float(element_of(value.type)):
+        elements = element_of(value.type), element_of(layer.operands[1].type)
+        if {use.operation for use in value.uses} != {op} or not all(map(is_float, elements)):
             continue
         affine = affine_of(op, value, _channel_axis(layer), ctx)
         weights = None if affine is None else _scaled(layer, affine, ctx)

@@ -25,7 +25,7 @@ from xdsl.rewriter import InsertPoint
 from mlirt.dialects.fused.fused_op import IndexOp, SizeOp, copy_region
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, ReturnOp, StoreOp, YieldOp
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import element_of, is_float, is_unsigned
+from mlirt.dialects.tensor_types import element_of, is_float, is_float8, is_unsigned
 from mlirt.passes.lowering.kernel_arguments import KernelArguments, Stride
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars, integer_type, scalar_type
 
@@ -94,8 +94,8 @@ class KernelBuilder(KernelArguments):
         return Scalars(self.block, element)
 
     def ready(self, value: SSAValue) -> SSAValue:
-        """A number as `arith` takes it: unsigned integers reinterpreted as signless ones."""
-        if is_unsigned(value.type):
+        """A number as `arith` takes it: unsigned integers as signless ones, 8-bit floats as their bits."""
+        if is_unsigned(value.type) or is_float8(value.type):
             return self.value(arith.BitcastOp(value, scalar_type(value.type)))
         return value
 

@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_types import element_of
-from mlirt.dialects.trt.byte_products import multiplies_bytes
+from mlirt.dialects.trt.byte_products import multiplies_bytes, multiplies_float8
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.dialects.trt.deconvolution import DeconvolutionOp
@@ -40,6 +40,8 @@ def _of_product(op: Product, ctx: Context) -> Iterator[tuple[str, str]]:
     left, right = op.operands[0], op.operands[1]
     if multiplies_bytes(left.type, right.type):
         yield name_of(op), f"multiplies bytes ({_element(left)} with {_element(right)})"
+    elif multiplies_float8(left.type, right.type):
+        yield name_of(op), "multiplies 8-bit floats"
     elif any(isinstance(value.owner, DequantizeOp) for value in (left, right)):
         yield name_of(op), f"stays {_element(left)}: {_why_not(op, ctx)}"
 

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.constant_values import array_of
-from mlirt.dialects.tensor_types import element_of
+from mlirt.dialects.tensor_types import element_of, is_float8
 from mlirt.dialects.trt.byte_products import BYTES
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
 
@@ -46,10 +46,16 @@ class Scaling:
         return same_place and np.array_equal(self.scale, other.scale) and np.array_equal(self.zero, other.zero)
 
 
-def scaling_of(op: QuantizeOp | DequantizeOp, ctx: Context) -> Scaling | Refusal:
-    """The numbers of a layer in float32; a scale per slice of an axis of length 1 is one for all."""
+def scaling_of(op: QuantizeOp | DequantizeOp, ctx: Context, *, float8: bool = False) -> Scaling | Refusal:
+    """The numbers of a layer in float32; a scale per slice of an axis of length 1 is one for all.
+
+    Only those of integers, or with `float8` only those of 8-bit floats: these neither move nor compare as integers do.
+    """
     import numpy as np
 
+    integers = op.input if isinstance(op, DequantizeOp) else op.output
+    if is_float8(element_of(integers.type)) != float8:
+        return Refusal(f"its input is quantised to {element_of(integers.type)}")
     scale = array_of(op.scale, ctx)
     zero = None if op.zero_point is None else array_of(op.zero_point, ctx)
     if scale is None or (op.zero_point is not None and zero is None):
@@ -59,7 +65,6 @@ def scaling_of(op: QuantizeOp | DequantizeOp, ctx: Context) -> Scaling | Refusal
     if not (np.isfinite(scale).all() and (scale > 0).all()):
         return Refusal("a scale is not a positive number")
     offset = np.zeros(scale.shape, np.int64) if zero is None else zero.astype(np.int64)
-    integers = op.input if isinstance(op, DequantizeOp) else op.output
     if scale.size == 1:
         return Scaling(scale.reshape(()), offset.reshape(()), None, element_of(integers.type))
     axis = None if op.axis is None else op.axis.value.data

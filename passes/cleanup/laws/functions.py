@@ -7,7 +7,7 @@ import math
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
-from mlirt.dialects.tensor_types import byte_width, element_of, is_bool, is_float, is_unsigned
+from mlirt.dialects.tensor_types import byte_width, element_of, is_bool, is_float, is_float8, is_unsigned
 from mlirt.dialects.trt.activation import ActivationKind, ActivationOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.lrn import LrnOp
@@ -60,6 +60,8 @@ def holds(wide: Attribute, narrow: Attribute) -> bool:
     """Whether every number of one element type is one of another."""
     if wide == narrow or is_bool(narrow):
         return True
+    if is_float8(wide) or is_float8(narrow):
+        return is_float(wide) and is_float8(narrow)
     if is_bool(wide) or (is_float(narrow) and not is_float(wide)):
         return False
     digits = {2: 8, 4: 24, 8: 53}[byte_width(wide)] if is_float(wide) else 0

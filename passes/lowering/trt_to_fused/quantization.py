@@ -9,17 +9,23 @@ from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, broadcast_access, iteration
-from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_unsigned, rank
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float8, is_unsigned, rank
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
 from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Conversions
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import Formula, Scalars, compute_type
 
 
 def convert_quantize(at: Conversion) -> None:
-    """`trt.quantize` becomes round(x / scale) + zero point, half to even, clamped to the range of the result."""
+    """`trt.quantize` becomes round(x / scale) + zero point, half to even, clamped to the range of the result.
+
+    To 8-bit floats it is x / scale, rounded as they are.
+    """
     op = at.op
     assert isinstance(op, QuantizeOp)
     target = element_of(op.output.type)
+    if is_float8(target):
+        _replace(at, op, compute_type(element_of(op.scale.type)), lambda s, x: s.div(x[0], x[1]))
+        return
     bits = 8 * byte_width(target)
     low, high = (0, 2**bits - 1) if is_unsigned(target) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     # Single precision holds every 16-bit integer, and a tie must stay a tie; longer integers need double.

@@ -23,17 +23,18 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirt.dialects.fused.fused_op import IndexOp, SizeOp, YieldOp
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import is_bool, is_float, is_unsigned
+from mlirt.dialects.tensor_types import is_bool, is_float, is_float8, is_unsigned
+from mlirt.passes.lowering.trt_to_fused import float8
 
 
 def compute_type(element: Attribute) -> Attribute:
-    """The element type in which arithmetic on `element` is carried out: float32 for half precision, else itself."""
-    return f32 if isinstance(element, Float16Type | BFloat16Type) else element
+    """The element type in which arithmetic on `element` is carried out: float32 for shorter floats, else itself."""
+    return f32 if isinstance(element, Float16Type | BFloat16Type) or is_float8(element) else element
 
 
 def accumulator_type(element: Attribute) -> Attribute:
     """The type in which many elements are summed: float32, float64, or integers of 32 bits (for 8-bit ones) or 64."""
-    if is_float(element):
+    if is_float(element) or is_float8(element):
         return compute_type(element)
     return IntegerType(32 if integer_type(element).width.data <= 8 else 64)
 
@@ -47,9 +48,14 @@ def extreme_type(element: Attribute) -> Attribute:
 
 
 def scalar_type(element: Attribute) -> Attribute:
-    """The type of one element inside a region once it is ready for `arith`: signless for integers."""
+    """The type of one element inside a region once it is ready for `arith`: signless for integers.
+
+    An 8-bit float is its bits there.
+    """
     if is_float(element):
         return element
+    if is_float8(element):
+        return IntegerType(8)
     return IntegerType(integer_type(element).width.data)
 
 
@@ -94,6 +100,8 @@ class Scalars:
 
     def constant(self, value: float | bool) -> SSAValue:
         """A number of this type; integers outside of the range are clamped to it."""
+        if is_float8(self.element):
+            return self.on(self.type).constant(float8.code_of(value))
         if self.floating:
             return self.add_op(arith.ConstantOp(FloatAttr(float(value), self.type)))  # pyright: ignore[reportCallIssue, reportArgumentType]
         width = self.integer.width.data
@@ -184,6 +192,12 @@ class Scalars:
 
 def _cast(to: Scalars, value: SSAValue, source: Attribute) -> SSAValue:
     target = to.element
+    if source == target:
+        return value
+    if is_float8(source):
+        return to.cast(float8.decoded(to.on(f32), value), f32)
+    if is_float8(target):
+        return float8.encoded(to.on(f32), to.on(f32).cast(value, source))
     if scalar_type(source) == to.type:
         return value
     if is_bool(target):

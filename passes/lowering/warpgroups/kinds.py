@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerType, Signedness, i8
+from xdsl.dialects.builtin import BFloat16Type, Float8E4M3FNType, Float16Type, Float32Type, IntegerType, Signedness, i8
 from xdsl.ir import Attribute
 
 from mlirt.dialects.kernel.matrix_unit import MmaKind
@@ -24,6 +24,7 @@ _KINDS: dict[tuple[Attribute, Attribute], MmaKind] = {
     (Float32Type(), Float32Type()): MmaKind.TF32,
     (i8, i8): MmaKind.S8,
     (_UI8, i8): MmaKind.U8,
+    (Float8E4M3FNType(), Float8E4M3FNType()): MmaKind.E4M3,
 }
 
 
@@ -47,7 +48,7 @@ class Kind:
         mma = _KINDS.get((left, right))
         if target.arch != ARCHITECTURE or mma is None or (mma == MmaKind.TF32 and TF32 not in target.features):
             return None
-        return Kind(right, mma)
+        return Kind(i8 if mma == MmaKind.E4M3 else right, mma)
 
     @property
     def depth(self) -> int:
