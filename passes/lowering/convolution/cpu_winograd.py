@@ -1,6 +1,7 @@
 """Winograd's 3 x 3 convolutions of blocked tensors: transform patches, multiply them by channel, transform back.
 
-It takes the convolutions for which a model of cycles says that fewer products make up for the transforms.
+A dilated convolution is one of every second (third, ..) row and pixel, for each of the first ones of them. It takes the
+convolutions for which a model of cycles says that fewer products make up for the transforms.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     transformed = transform_kernel(weights, cut.scheme)
     packed = pack_transformed(transformed, cut.panels_per_group, cut.shape.blocks, geometry.lanes)
     batch, _, rows, length, _ = dims(op.output.type)
-    plan = Plan(image, cut, batch, rows, length)
+    plan = Plan(image, cut, batch, rows, length, geometry.dilation)
     memory = lowering.placements.scratch(plan.memory_size * 4)
     if cut.is_shared:
         _kernel("winograd_input", op, geometry, plan, memory, lowering).write_transform()
@@ -61,10 +62,12 @@ def _image(op: ConvolutionOp, geometry: Geometry, lowering: Lowering) -> Image |
     """The sizes, or guesses of them, of a convolution that can be computed in this way."""
     is_plain = geometry.groups == 1 and not geometry.is_depthwise and geometry.depth == geometry.lanes
     is_plain = is_plain and geometry.word == 1
-    fits = geometry.window == (WINDOW, WINDOW) and geometry.stride == geometry.dilation == (1, 1)
+    fits = geometry.window == (WINDOW, WINDOW) and geometry.stride == (1, 1)
     least = _LEAST_CHANNELS // geometry.lanes
     if not is_plain or not fits or min(geometry.blocks_in, geometry.blocks_out) < least:
         return None
     guesses = typical_values(lowering.block)
     batch, _, rows, length, _ = (typical(size, guesses) for size in dims(op.output.type))
-    return Image(batch, rows, length, geometry.blocks_in, geometry.blocks_out, geometry.lanes)
+    down, across = geometry.dilation
+    phases, rows, length = down * across, -(-rows // down), -(-length // across)
+    return Image(batch, rows, length, geometry.blocks_in, geometry.blocks_out, geometry.lanes, phases)

@@ -30,7 +30,7 @@ LEAST_GAIN = 1.15
 
 @dataclass(frozen=True)
 class Image:
-    """`batch` results of `rows` x `length` pixels, in blocks of `lanes` channels."""
+    """`batch` results of `phases` times `rows` x `length` pixels, in blocks of `lanes` channels."""
 
     batch: int
     rows: int
@@ -38,10 +38,11 @@ class Image:
     blocks_in: int
     blocks_out: int
     lanes: int
+    phases: int = 1
 
     def patches(self, scheme: Scheme) -> int:
         """How many patches there are in one result."""
-        return -(-self.rows // scheme.result) * -(-self.length // scheme.result)
+        return self.phases * -(-self.rows // scheme.result) * -(-self.length // scheme.result)
 
 
 @dataclass(frozen=True)

@@ -104,20 +104,32 @@ class WinogradKernel:
 
     def _place(self, start: SSAValue, patch: SSAValue) -> tuple[SSAValue, SSAValue]:
         """The first row and pixel of the result of a patch."""
-        code, k, size = self.code, self.k, self.scheme.result
-        number = code.named(k.add(start, patch), "number")
+        code, k, size, (rows, pixels) = self.code, self.k, self.scheme.result, self.plan.dilation
+        number, phase = code.named(k.add(start, patch), "number"), None
+        if self.plan.phases > 1:
+            per_phase = code.size("per_phase", self.plan.per_phase)
+            phase, number = code.named(k.div(number, per_phase), "phase"), k.rem(number, per_phase)
         down = code.named(k.div(number, self.across), "down")
-        row = code.named(k.mul(down, size), "row")
-        return row, code.named(k.mul(k.sub(number, k.mul(down, self.across)), size), "pixel")
+        row = code.named(k.mul(down, size * rows), "row")
+        pixel = code.named(k.mul(k.sub(number, k.mul(down, self.across)), size * pixels), "pixel")
+        if phase is None:
+            return row, pixel
+        return k.add(row, k.div(phase, pixels)), k.add(pixel, k.rem(phase, pixels))
 
     def _left(self, row: SSAValue, pixel: SSAValue, more: int) -> tuple[SSAValue, SSAValue] | None:
-        """The rows and pixels from a place to the end of the result, and `more`; None where there are enough."""
+        """The rows and pixels of its phase from a place to the end of the result, and `more`; None where there are
+        enough.
+        """
         if self.plan.is_exact:
             return None
         code, k = self.code, self.k
         _, _, rows, length, _ = dims(code.op.output.type)
-        down = k.add(k.sub(code.size("rows", rows), row), more)
-        return down, k.add(k.sub(code.size("pixels", length), pixel), more)
+        left = k.sub(code.size("rows", rows), row), k.sub(code.size("pixels", length), pixel)
+        down, across = (
+            count if step == 1 else k.div(k.add(count, step - 1), step)
+            for count, step in zip(left, self.plan.dilation, strict=True)
+        )
+        return k.add(down, more), k.add(across, more)
 
     # --- there
 
@@ -131,7 +143,7 @@ class WinogradKernel:
         self, batch: SSAValue, block: SSAValue, start: SSAValue, count: SSAValue, slot: SSAValue
     ) -> None:
         code, k, steps, lanes = self.code, self.k, self.geometry.steps, self.plan.image.lanes
-        size = self.scheme.patch
+        size, (down, across) = self.scheme.patch, self.plan.dilation
         source = code.named(k.buffer(code.op.input, self.geometry.start), "x")
         image = k.mul(batch, code.size("x_batch", steps[0]))
         plane = code.named(k.add(image, k.mul(block, code.size("x_block", steps[1]))), "plane_at")
@@ -142,7 +154,8 @@ class WinogradKernel:
             row, pixel = self._place(start, patch)
             at = code.named(k.add(k.add(plane, k.mul(row, row_step)), k.mul(pixel, lanes)), "x_at")
             limits = self._left(row, pixel, WINDOW - 1)
-            load = TileLoadPatchOp(source, at, (row_step, k.constant(lanes)), (size, size, lanes), limits)
+            apart = k.mul(row_step, down), k.constant(lanes * across)
+            load = TileLoadPatchOp(source, at, apart, (size, size, lanes), limits)
             patch_tile = code.named(k.value(load), "patch")
             points = code.named(k.value(TileTransformOp(patch_tile, self.scheme.input_matrix)), "points")
             to = code.named(k.add(target, k.mul(patch, lanes)), "to")
@@ -227,7 +240,8 @@ class WinogradKernel:
             sums = code.named(k.value(load), "sums")
             result = code.named(k.value(TileTransformOp(sums, self.scheme.output_matrix)), "result")
             to = Span(k.add(first, block))
-            spans = [Span(batch), to, Span(row, row=1), Span(pixel, column=1), Span(k.constant(0), lane=1)]
+            rows, pixels = self.plan.dilation
+            spans = [Span(batch), to, Span(row, row=rows), Span(pixel, column=pixels), Span(k.constant(0), lane=1)]
             left = self._left(row, pixel, 0)
             down, across = (None, None) if left is None else left
             valid = None if across is None else code.named(k.mul(across, lanes), "valid")

@@ -12,7 +12,9 @@ from mlirt.passes.lowering.convolution.cpu_winograd_choice import Cut, Image
 class Plan:
     """The sizes that follow from a result of `batch` x `rows` x `length` pixels and how it is cut, in elements.
 
-    `image` is that result as it was when the cut was chosen: where its sizes are known only at run time, a guess.
+    `image` is that result as it was when the cut was chosen: where its sizes are known only at run time, a guess. With
+    a `dilation` the patches of its first phase (every so many rows and pixels, from the first on) come first, then
+    those of the phase one pixel further on, and so on. All phases have as many patches as the first one.
     """
 
     image: Image
@@ -20,16 +22,26 @@ class Plan:
     batch: Dim
     rows: Dim
     length: Dim
+    dilation: tuple[int, int] = (1, 1)
+
+    @property
+    def phases(self) -> int:
+        return self.dilation[0] * self.dilation[1]
 
     @property
     def across(self) -> Dim:
         """Patches in a row."""
-        return ceil_div(self.length, self.cut.scheme.result)
+        return ceil_div(ceil_div(self.length, self.dilation[1]), self.cut.scheme.result)
+
+    @property
+    def per_phase(self) -> Dim:
+        """Patches in a phase of an image."""
+        return self.across * ceil_div(ceil_div(self.rows, self.dilation[0]), self.cut.scheme.result)
 
     @property
     def patches(self) -> Dim:
         """Patches in an image."""
-        return self.across * ceil_div(self.rows, self.cut.scheme.result)
+        return self.per_phase * self.phases
 
     @property
     def pieces(self) -> Dim:
@@ -92,4 +104,5 @@ class Plan:
     @property
     def is_exact(self) -> bool:
         """Whether no patch reaches beyond the result."""
-        return self.rows % self.cut.scheme.result == 0 == self.length % self.cut.scheme.result
+        down, across = (step * self.cut.scheme.result for step in self.dilation)
+        return self.rows % down == 0 == self.length % across

@@ -26,6 +26,10 @@ CASES = {
     "channels left over": Case(40, 37, 9, 6, has_scale=True),
     "sizes known at run time": Case(32, 48, 11, 19, is_symbolic=True, has_residual=True, batch=2),
     "no pads": Case(32, 32, 10, 11, pre=(0, 0), post=(0, 0)),
+    "every second row": Case(32, 32, 13, 11, dilation=(2, 1), has_residual=True),
+    "dilated": Case(32, 48, 17, 20, dilation=(2, 3), pre=(2, 3), post=(2, 3), is_symbolic=True, batch=2),
+    "dilated whole patches": Case(32, 32, 16, 24, dilation=(2, 3), pre=(2, 3), post=(2, 3), has_residual=True),
+    "fewer rows than phases": Case(32, 32, 3, 9, dilation=(4, 2), pre=(4, 2), post=(4, 2)),
 }
 SMALL, LARGE = SCHEMES
 
