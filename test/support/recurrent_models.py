@@ -50,6 +50,14 @@ def recurrent_model(
     return one_node(op_type, typed, 14, kept, outputs=3 if is_lstm else 2, **attributes)
 
 
+def with_any_batch(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The same layer for a number of sequences that the run tells."""
+    axes = {"in0": 1, "in4": 0, "in5": 1, "in6": 1}
+    for value in model.graph.input:
+        value.type.tensor_type.shape.dim[axes[value.name]].dim_param = "n"
+    return model
+
+
 def quantized_recurrent_model(
     element: str = "int8",
     direction: str = "bidirectional",

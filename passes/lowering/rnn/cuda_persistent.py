@@ -4,11 +4,14 @@ Each block has eight hidden units. In a step it waits for the hidden state of al
 of its units, and sends their hidden state to the others:
 
     for step { x <- input; hidden <- words; barrier; sums <- weights * hidden; barrier; cell; words <- new hidden }
+
+Where there are more sequences than the blocks have threads and registers for, or nobody knows how many, all of this is
+done for some of them after the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import Float32Type, IntegerAttr, UnitAttr, f32, i64
 from xdsl.ir import Operation, SSAValue
@@ -16,6 +19,7 @@ from xdsl.ir import Operation, SSAValue
 from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.kernel.core import StoreOp
 from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, ThreadIdOp
+from mlirt.dialects.symbolic import ceil_div
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
@@ -34,24 +38,25 @@ PRIORITY = 10
 
 _MOST_BLOCKS = 128  # that surely run at the same time, one on each multiprocessor
 _MOST_GATES = 4
-_MOST_SEQUENCES = 32
+_MOST_SEQUENCES = 32  # at once
+_ANY = 1 << 31  # more sequences than there are
 
 
 def choices(op: Operation, lowering: Lowering) -> list[str]:
     assert isinstance(op, RnnOp)
-    return [shape.name for shape in _shapes(op)]
+    return [shape.name for shape in _shapes(op, lowering)]
 
 
 def cost(op: Operation, lowering: Lowering, choice: str) -> float:
     assert isinstance(op, RnnOp)
-    steps = typical(dims(op.input.type)[0], typical_values(lowering.block))
-    (shape,) = (shape for shape in _shapes(op) if shape.name == choice)
-    return shape.microseconds(steps)
+    steps, batch = (typical(dim, typical_values(lowering.block)) for dim in dims(op.input.type)[:2])
+    (shape,) = (shape for shape in _shapes(op, lowering) if shape.name == choice)
+    return shape.microseconds(steps) * -(-batch // shape.batch)
 
 
 def lower(op: Operation, lowering: Lowering) -> bool:
     assert isinstance(op, RnnOp)
-    shape = next((shape for shape in _shapes(op) if shape.name == lowering.choice(op)), None)
+    shape = next((shape for shape in _shapes(op, lowering) if shape.name == lowering.choice(op)), None)
     recurrent = lowering.constant_array(op.recurrent)
     if shape is None or recurrent is None:
         return False
@@ -75,18 +80,19 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     return True
 
 
-def _shapes(op: RnnOp) -> list[PersistentShape]:
-    """The shapes that apply: none where sizes or weights are not known, or the layer is too large for the device."""
+def _shapes(op: RnnOp, lowering: Lowering) -> list[PersistentShape]:
+    """The shapes that apply: none where size or weights are not known, or the layer is too large for the device."""
     _, batch, gates, size = dims(op.input.type)
     element = element_of(op.input.type)
     if not (is_half(element) or isinstance(element, Float32Type)) or op.number_type != f32:
         return []
-    if not isinstance(batch, int) or not isinstance(size, int) or not isinstance(gates, int):
+    if not isinstance(size, int) or not isinstance(gates, int):
         return []
-    is_small = gates <= _MOST_GATES and size <= UNITS * _MOST_BLOCKS and 0 < batch <= _MOST_SEQUENCES
+    is_small = gates <= _MOST_GATES and size <= UNITS * _MOST_BLOCKS
     if not is_small or not isinstance(op.recurrent.owner, ConstantOp) or op.scale is not None:
         return []
-    return shapes_for(gates, size, batch, is_half(element))
+    at_once = min(_MOST_SEQUENCES, typical(batch, typical_values(lowering.block)))
+    return shapes_for(gates, size, at_once, is_half(element))
 
 
 class _Steps:
@@ -105,46 +111,78 @@ class _Steps:
         self.op, self.k, self.shape, self.products, self.exchanges = op, k, shape, products, exchanges
         self.thread = thread
         self.local = k.rem(thread, UNITS)
-        unit = k.add(k.mul(block, UNITS), self.local)
+        self.unit = k.add(k.mul(block, UNITS), self.local)
         self.has_cell = k.compare("slt", thread, UNITS * shape.batch)
-        self.cell = CellInRegisters(op, k, unit, k.div(thread, UNITS), shape.units, shape.threads // UNITS)
+        is_even = shape.threads <= UNITS * shape.batch
+        sequence = k.div(thread, UNITS)
+        self.sequence = sequence if is_even else k.min(sequence, k.constant(shape.batch - 1))
+        self.steps, self.batch = dims(op.input.type)[:2]
+        self.is_whole = self.batch == shape.batch
 
     def write(self) -> None:
-        op, k, cell = self.op, self.k, self.cell
+        k, shape = self.k, self.shape
         hidden = [self.products.hidden_memory() for _ in self.exchanges]
         for one in hidden:
             self._clear(one)
         k.insert(BarrierOp())
+        if self.is_whole:
+            self._sequences(k.constant(0), k.constant(0), hidden)
+            return
+        stamps = k.add(k.extent(self.steps), 1)  # that one round of sequences takes
+
+        def some(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
+            used = k.mul(number, stamps)
+            self._sequences(k.mul(number, shape.batch), used, hidden)
+            # Nobody may post what comes next before all threads have what was posted last.
+            self.exchanges[0].receive(k.add(used, stamps), hidden[0])
+            k.insert(BarrierOp())
+            return []
+
+        k.loop(ceil_div(self.batch, shape.batch), [], some)
+
+    def _sequences(self, first: SSAValue, used: SSAValue, hidden: Sequence[SSAValue]) -> None:
+        """All steps of the sequences from `first` on; `used` is the largest stamp so far."""
+        op, k, shape = self.op, self.k, self.shape
+        n, most = k.add(first, self.sequence), shape.batch if self.is_whole else _ANY
+        cell = CellInRegisters(op, k, self.unit, n, shape.units, most)
+        exists = None if self.is_whole else k.compare("slt", n, k.extent(self.batch))
         states = cell.begin()
-        k.when(self.has_cell, lambda: self._post(0, states[0], k.constant(1)))
-        steps = dims(op.input.type)[0]
+        k.when(self.has_cell, lambda: self._post(0, cell, states[0], k.add(used, 1)))
 
         def step(number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
             x, states = carried[: op.gates], carried[op.gates :]
             # What the next step reads is on its way while this one waits for the other blocks.
-            ahead = cell.inputs(k.min(k.add(number, 1), k.sub(k.extent(steps), 1)))
-            return [*ahead, *self._step(cell.place(number), x, states, hidden)]
+            ahead = cell.inputs(k.min(k.add(number, 1), k.sub(k.extent(self.steps), 1)))
+            stamp = k.add(k.add(used, number), 1)
+            return [*ahead, *self._step(cell, exists, cell.place(number), stamp, x, states, hidden)]
 
-        last = k.loop(steps, [*cell.inputs(k.constant(0)), *states], step)[op.gates :]
-        k.when(self.has_cell, lambda: cell.put_states(last))
+        last = k.loop(self.steps, [*cell.inputs(k.constant(0)), *states], step)[op.gates :]
+        k.when(self.has_cell, lambda: self._where(exists, lambda: cell.put_states(last)))
 
     def _step(
-        self, place: Place, loaded: Sequence[SSAValue], states: list[SSAValue], hidden: Sequence[SSAValue]
+        self,
+        cell: CellInRegisters,
+        exists: SSAValue | None,
+        place: Place,
+        stamp: SSAValue,
+        loaded: Sequence[SSAValue],
+        states: list[SSAValue],
+        hidden: Sequence[SSAValue],
     ) -> list[SSAValue]:
-        """The states after a step; a stamp is the number of the state before it, counted from 1."""
-        op, k, cell = self.op, self.k, self.cell
-        stamp = k.add(place.number, 1)
+        """The states after a step; the state before it has the stamp."""
+        op, k = self.op, self.k
         self._products(0, stamp, hidden)
 
         def reset() -> list[SSAValue]:
-            sums = self._sums(range(op.gates - 1))
-            self._post(1, cell.reset(loaded, sums, states), stamp)
+            sums = self._sums(cell, range(op.gates - 1))
+            self._post(1, cell, cell.reset(loaded, sums, states), stamp)
             return sums
 
         def new(first: Sequence[SSAValue]) -> list[SSAValue]:
-            kept, out = cell.step(place, loaded, [*first, *self._sums(range(len(first), op.gates))], states)
-            self._post(0, kept[0], k.add(stamp, 1))
-            cell.put_out(place, out)
+            sums = [*first, *self._sums(cell, range(len(first), op.gates))]
+            kept, out = cell.step(place, loaded, sums, states)
+            self._post(0, cell, kept[0], k.add(stamp, 1))
+            self._where(exists, lambda: cell.put_out(place, out))
             return kept
 
         first: list[SSAValue] = []
@@ -160,12 +198,17 @@ class _Steps:
         self.products.multiply(hidden[which])
         self.k.insert(BarrierOp())
 
-    def _sums(self, gates: range) -> list[SSAValue]:
-        totals = [self.products.total(gate, self.local, self.cell.sequence) for gate in gates]
-        return self.cell.with_bias(totals, gates.start)
+    def _sums(self, cell: CellInRegisters, gates: range) -> list[SSAValue]:
+        return cell.with_bias([self.products.total(gate, self.local, self.sequence) for gate in gates], gates.start)
 
-    def _post(self, which: int, value: SSAValue, stamp: SSAValue) -> None:
-        self.exchanges[which].post(self.cell.sent(value), stamp, self.cell.sequence, self.cell.unit)
+    def _post(self, which: int, cell: CellInRegisters, value: SSAValue, stamp: SSAValue) -> None:
+        self.exchanges[which].post(cell.sent(value), stamp, self.sequence, self.unit)
+
+    def _where(self, exists: SSAValue | None, then: Callable[[], None]) -> None:
+        if exists is None:
+            then()
+        else:
+            self.k.when(exists, then)
 
     def _clear(self, hidden: SSAValue) -> None:
         k = self.k

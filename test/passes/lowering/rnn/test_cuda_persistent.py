@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from recurrent_models import lower_recurrent, recurrent_model
+from recurrent_models import lower_recurrent, recurrent_model, with_any_batch
 
 from mlirt.builder.numba_cuda import compile_kernels
 from mlirt.codegen.numba_cuda.kernel_source import sources_of
@@ -16,6 +16,7 @@ from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.plan.interpreter import run_plan
 from mlirt.frontend.onnx.importer import import_model
+from mlirt.passes.lowering.rnn import cuda_persistent
 from mlirt.passes.lowering.rnn.persistent_shape import shapes_for
 
 ERRORS = {"float32": 1e-5, "float16": 2e-3}
@@ -48,6 +49,30 @@ LAYERS: list[tuple[str, str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("op_type", "direction", "options"), LAYERS)
 def test_in_the_simt_interpreter(op_type: str, direction: str, options: dict[str, Any], element: str) -> None:
     check(*recurrent_model(op_type, direction, element=element, **options), element)
+
+
+@pytest.mark.parametrize("element", ["float16", "float32"])
+@pytest.mark.parametrize(
+    ("op_type", "direction", "options"),
+    [
+        ("LSTM", "bidirectional", {"hidden": 20, "lengths": True, "batch": 3}),
+        ("GRU", "forward", {"hidden": 24, "batch": 5}),
+        ("GRU", "reverse", {"hidden": 16, "batch": 1, "linear_before_reset": 1}),
+    ],
+)
+@pytest.mark.parametrize("at_once", [1, 2, 8])
+def test_sequences_in_turns(
+    at_once: int, op_type: str, direction: str, options: dict[str, Any], element: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows how many there are: some are computed after the others, the last ones perhaps fewer."""
+    monkeypatch.setattr(cuda_persistent, "_MOST_SEQUENCES", at_once)
+    model, feeds = recurrent_model(op_type, direction, element=element, **options)
+    check(with_any_batch(model), feeds, element)
+
+
+def test_more_sequences_than_fit_are_computed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_persistent, "_MOST_SEQUENCES", 4)
+    check(*recurrent_model("LSTM", hidden=16, batch=9, lengths=True), "float32")
 
 
 @pytest.mark.parametrize("choice", [shape.name for shape in shapes_for(4, 136, 2, half=True)])

@@ -1,0 +1,42 @@
+"""Recurrent layers on a GPU, whose blocks wait for each other's numbers: right for any number of sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx_models import Array, run_onnxruntime
+from recurrent_models import recurrent_model, with_any_batch
+
+from mlirt.builder.compile import compile
+
+pytestmark = pytest.mark.gpu
+
+_RUNS = 20
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize("hidden", [24, 100, 400])
+@pytest.mark.parametrize("op_type", ["LSTM", "GRU"])
+def test_any_number_of_sequences(op_type: str, hidden: int, precision: str) -> None:
+    engine = compile(with_any_batch(recurrent_model(op_type, hidden=hidden)[0]), "cuda", precision, heuristic=True)
+    for batch in (1, 3, 40):
+        check(*recurrent_model(op_type, hidden=hidden, batch=batch), engine, precision)
+
+
+@pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
+def test_sequences_of_their_own_lengths(direction: str) -> None:
+    options: dict[str, Any] = {"direction": direction, "hidden": 48, "lengths": True}
+    engine = compile(with_any_batch(recurrent_model("LSTM", **options)[0]), "cuda", heuristic=True)
+    for batch in (2, 33):
+        check(*recurrent_model("LSTM", batch=batch, **options), engine, "fp32")
+
+
+def check(model: Any, feeds: dict[str, Array], engine: Any, precision: str) -> None:
+    """Assert onnxruntime's numbers, and the same bits in every run."""
+    found = list(engine.run(feeds).values())
+    for got, want in zip(found, run_onnxruntime(model, feeds), strict=True):
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 if precision == "fp32" else 1e-2)
+    for _ in range(_RUNS):
+        assert [array.tobytes() for array in engine.run(feeds).values()] == [array.tobytes() for array in found]
