@@ -91,6 +91,16 @@ CASES = (
     *_both("transpose to last", (64, 256, 56, 56), lambda _: _one("Transpose", perm=[0, 2, 3, 1])),
     *_both("transpose heads", (256, 512, 12, 64), lambda _: _one("Transpose", perm=[0, 2, 1, 3])),
     *_both("slice", (64, 256, 56, 56), lambda _: _one("Slice", starts=_array(0), ends=_array(128), axes=_array(1))),
+    *_both(
+        "pad", (64, 256, 56, 56), lambda dtype: _one("Pad", pads=_array(0, 0, 1, 1, 0, 0, 1, 1), v=np.zeros((), dtype))
+    ),
+    *_both("pad channels", (64, 256, 56, 56), lambda dtype: _one("Pad", pads=_array(0, 8, 0, 0, 0, 8, 0, 0))),
+    *_both("join", (64, 128, 56, 56), lambda _: lambda writer, x: writer.node("Concat", [x, x], LAYER, axis=1)),
+    *_both("gather rows", (131072, 768), lambda _: _one("Gather", indices=np.arange(65536)[::-1] * 2, axis=0)),
+    *_both("depth to space", (64, 256, 56, 56), lambda _: _one("DepthToSpace", blocksize=2)),
+    *_both("space to depth", (64, 256, 56, 56), lambda _: _one("SpaceToDepth", blocksize=2)),
+    *_both("cumulative sum", (131072, 1024), lambda _: _one("CumSum", axis=_array(1))),
+    *_both("layer norm 768", (131072, 768), lambda dtype: _one("LayerNormalization", scale=np.ones(768, dtype))),
     *_both("softmax 512", (131072, 512), lambda _: _one("Softmax", axis=-1)),
     *_both("row sum 1024", (131072, 1024), lambda _: _one("ReduceSum", axes=_array(1), keepdims=0)),
     *_both("row sum 64", (2097152, 64), lambda _: _one("ReduceSum", axes=_array(1), keepdims=0)),
