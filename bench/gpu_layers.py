@@ -1,12 +1,13 @@
 """Single products and convolutions on a GPU against PyTorch: through the compiler, each with its fastest tactic.
 
-    python bench/gpu_layers.py [--only 512x3072x768,conv] [--json FILE]
+    python bench/gpu_layers.py [--only 512x3072x768,conv] [--libraries CUBLAS_LT] [--json FILE]
 
 Products are those of inference and large ones, [rows, depth] times a known [depth, columns]; convolutions are those of
 ResNet-50 at batch 1 and 32. Half precision where nothing else is said, inputs and weights in the cache where they fit.
 Our time is that of ten calls in one plan, as tactics are measured while building; the peers' is that of ten calls in a
 CUDA graph of PyTorch, of `mm`, and of `conv2d` on channels-last tensors with cuDNN's benchmark on. Prints the ratio:
-above 1 we are faster; and beside it the ratio that a kernel reached that was written by hand.
+above 1 we are faster; and beside it the ratio that a kernel reached that was written by hand. With `--libraries` their
+tactics are measured in the same way, and stand in a column of their own.
 """
 
 # PyTorch is not among the packages that are checked here: what comes from it has no type.
@@ -34,6 +35,7 @@ from mlirt.builder.tactics.device_timer import Timer  # noqa: E402
 from mlirt.builder.tactics.measurement import times_of  # noqa: E402
 from mlirt.builder.tactics.selection import CALLS  # noqa: E402
 from mlirt.builder.tactics.sites import Site, find_sites  # noqa: E402
+from mlirt.builder.tactics.tactic_sources import features_of_sources  # noqa: E402
 from mlirt.builder.tactics.timing_cache import TimingCache  # noqa: E402
 from mlirt.builder.tactics.tuning import device_timer  # noqa: E402
 from mlirt.dialects.context import RtContext  # noqa: E402
@@ -47,10 +49,10 @@ _CLOSE = 0.95  # of the prototype's ratio
 Row = dict[str, Any]
 
 
-def our_times(layers: Sequence[Layer], timer: Timer) -> list[dict[str, float]]:
+def our_times(layers: Sequence[Layer], timer: Timer, libraries: frozenset[str]) -> list[dict[str, float]]:
     """The microseconds of each layer by tactic; the layers have the same precision."""
     precision = layers[0].precision
-    context, target, sites = RtContext(), cuda_target(precision), list[Site]()
+    context, target, sites = RtContext(), cuda_target(precision, libraries), list[Site]()
     for layer in layers:
         module = import_model(layer.model(), context, {}, None)
         run_phases(module, context, last="layout", options=PipelineOptions("cuda", precision))
@@ -75,14 +77,16 @@ def peer_time(layer: Layer) -> float:
         return 1e3 * watch.in_turns({"graph": graph.replay}, 7)["graph"] / CALLS
 
 
-def measured(layers: Sequence[Layer], timer: Timer) -> Iterator[Row]:
-    """A row for each layer."""
+def measured(layers: Sequence[Layer], timer: Timer, libraries: frozenset[str]) -> Iterator[Row]:
+    """A row for each layer; what libraries take stands apart."""
     for _, alike in groupby(layers, lambda layer: layer.precision):
         rest = list(alike)
         while rest:
             now, rest = rest[:_TOGETHER], rest[_TOGETHER:]
-            for layer, times in zip(now, our_times(now, timer), strict=True):
-                yield {"layer": layer, "times": times, "peer": peer_time(layer)}
+            for layer, times in zip(now, our_times(now, timer, libraries), strict=True):
+                theirs = {name: time for name, time in times.items() if any(one in name for one in libraries)}
+                own = {name: time for name, time in times.items() if name not in theirs}
+                yield {"layer": layer, "times": own, "libraries": theirs, "peer": peer_time(layer)}
 
 
 def line(row: Row) -> str:
@@ -90,9 +94,11 @@ def line(row: Row) -> str:
     layer: Layer = row["layer"]
     tactic, ours = min(row["times"].items(), key=lambda item: item[1])
     ratio, rate = row["peer"] / ours, layer.operations / ours / 1e6
+    library = f"{min(row['libraries'].values()):.2f}" if row["libraries"] else ""
     by_hand = "" if layer.prototype is None else f"{layer.prototype:.2f} | {ratio / layer.prototype:.2f}"
     return (
-        f"| {layer.name} | {tactic} | {ours:.2f} | {rate:.0f} | {row['peer']:.2f} | {ratio:.2f} | {by_hand or ' | '} |"
+        f"| {layer.name} | {tactic} | {ours:.2f} | {rate:.0f} | {row['peer']:.2f} | {ratio:.2f} | "
+        f"{library} | {by_hand or ' | '} |"
     )
 
 
@@ -100,6 +106,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="names of layers, or what they start with")
+    parser.add_argument("--libraries", default="", help="tactic sources, such as CUBLAS_LT")
     parser.add_argument("--json", default="", metavar="FILE")
     options = parser.parse_args()
     wanted = tuple(name for name in options.only.split(",") if name)
@@ -107,9 +114,11 @@ def main() -> None:
     timer = device_timer()
     if timer is None:
         raise SystemExit("this machine has no CUDA device")
-    print("| layer | tactic | us | TOP/s | PyTorch us | ratio | by hand | ours / by hand |" + "\n" + "|---" * 8 + "|")
+    columns = "layer | tactic | us | TOP/s | PyTorch us | ratio | libraries us | by hand | ours / by hand"
+    print(f"| {columns} |\n{'|---' * 9}|")
+    libraries = features_of_sources(name for name in options.libraries.split(",") if name)
     rows: list[Row] = []
-    for row in measured(layers, timer):
+    for row in measured(layers, timer, libraries):
         rows.append(row)
         print(line(row), flush=True)
         if options.json:

@@ -32,7 +32,6 @@ from xdsl.traits import SymbolOpInterface
 from xdsl.utils.str_enum import StrEnum
 
 from mlirt.dialects.tensor_op import require
-from mlirt.dialects.tensor_types import is_float
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -145,7 +144,7 @@ class LibraryProductOp(IRDLOperation):
         """The result for batches of matrices `[b, m, k]` and `[b, k, n]`, in the type of the sums."""
         import numpy as np
 
-        wide = np.float64 if is_float(self.elements[0]) else np.int64
+        wide = np.int64 if self.elements[0] == i8 else np.float64
         total = left.astype(wide) @ right.astype(wide)
         total = total if bias is None else total + bias.astype(wide)
         if self.activation.data is LibraryActivation.RELU:

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from mlirt.dialects.context import weights_of
-from mlirt.dialects.locations import name_of
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import rank
-from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseKindAttr, ElementwiseOp
+from mlirt.dialects.trt.elementwise import ElementwiseKind
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
 from mlirt.dialects.trt.quantize import DequantizeOp
+from mlirt.passes.quantization.layer_writer import LayerWriter
 from mlirt.passes.quantization.scalings import Scaling, scaling_of
 
 if TYPE_CHECKING:
@@ -61,23 +59,16 @@ def _fuse(op: MatrixMultiplyOp, ctx: Context) -> None:
     column = None if op.rhs_op.data is MatrixOperation.VECTOR else rank(right.type) - (2 if transposed else 1)
     if first.axis is not None or second.axis not in (None, column):
         return
-    block = op.parent
-    assert block is not None
-
-    def put(made: Operation) -> SSAValue:
-        made.location = op.location
-        block.insert_op_before(made, op)
-        return made.results[0]
-
-    total = put(MatrixMultiplyOp.build_inferred([left, right], op.properties))
+    write = LayerWriter(ctx, op, op)
+    total = write.layer(MatrixMultiplyOp, [left, right], op.properties)
     axes = rank(total.type)
     multiplier: Array = first.scale * second.scale
     shape = [-1 if axis == axes - 1 and multiplier.ndim else 1 for axis in range(axes)]
-    scale = put(ConstantOp.from_array(multiplier.reshape(shape), weights_of(ctx), f"{name_of(op)}.multiplier"))
-    scaled = put(ElementwiseOp.build_inferred([total, scale], {"kind": ElementwiseKindAttr(ElementwiseKind.PROD)}))
+    scaled = write.binary(ElementwiseKind.PROD, total, write.constant(multiplier.reshape(shape)))
     scaled.name_hint = op.output.name_hint
     op.output.replace_all_uses_with(scaled)
-    block.erase_op(op)
+    op.detach()
+    op.erase()
 
 
 def _factor(value: SSAValue, ctx: Context) -> tuple[SSAValue, Scaling] | None:

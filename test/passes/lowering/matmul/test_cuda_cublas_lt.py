@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contractions import DTYPES, TOLERANCE, product_text, tensor
+from contractions import DTYPES, TOLERANCE, constant, product_text, tensor
 from lowered_network import parse_module
 
+from mlirt.dialects.float8 import rounded
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.library_product import LibraryProductOp
 from mlirt.dialects.plan.interpreter import run_plan
@@ -101,22 +102,33 @@ def test_halves_may_give_single_precision() -> None:
     agree(text_of("fused.yield %acc : f32", element="f16"), inputs, 1e-5)
 
 
-BYTES = """
-    func.func @main(%x: tensor<4x8xi8> {trt.name = "x"}) -> (tensor<4x4xi32> {trt.name = "y"}) {
-      %w = trt.constant {value = dense<[[1, 2, 3, 4], [5, 6, 7, 8], [9, 8, 7, 6], [5, 4, 3, 2],
-          [-1, 2, 3, 4], [5, -6, 7, 8], [9, 8, -7, 6], [5, 4, 3, -2]]> : tensor<8x4xi8>} : tensor<8x4xi8>
-      %y = fused.matmul %x, %w : (tensor<4x8xi8>, tensor<8x4xi8>) -> tensor<4x4xi32> {
-      ^bb0(%acc: i32):
-        fused.yield %acc : i32
-      }
-      func.return %y : tensor<4x4xi32>
-    }"""
+def known(element: str, weights: str, sums: str) -> str:
+    """A product of 4 x 32 with known 32 x 16 elements."""
+    x, w, y = f"tensor<4x32x{element}>", f"tensor<32x16x{element}>", f"tensor<4x16x{sums}>"
+    return f"""
+    func.func @main(%x: {x} {{trt.name = "x"}}) -> ({y} {{trt.name = "y"}}) {{
+      %w = {weights} : {w}
+      %y = fused.matmul %x, %w : ({x}, {w}) -> {y} {{
+      ^bb0(%acc: {sums}):
+        fused.yield %acc : {sums}
+      }}
+      func.return %y : {y}
+    }}"""
 
 
 def test_known_bytes_are_turned_because_the_library_reads_along_the_depth() -> None:
-    x = np.random.default_rng(4).integers(-128, 128, (4, 8), np.int8)
-    call = agree(BYTES, {"x": x}, 0)
+    noise = np.random.default_rng(4)
+    text = known("i8", constant(noise.integers(-128, 128, (32, 16), np.int8), "i8"), "i32")
+    call = agree(text, {"x": noise.integers(-128, 128, (4, 32), np.int8)}, 0)
     assert bool(call.transpose_right.value.data)
+
+
+def test_8_bit_floats_are_read_along_the_depth() -> None:
+    x, w = (rounded(np.random.default_rng(seed).standard_normal((16, 32))) for seed in (5, 6))
+    text = text_of("fused.yield %acc : f32", element="f8E4M3FN", rows="16").replace("16x8x", "16x32x")
+    text = text.replace("tensor<8x8x", "tensor<16x32x").replace("16x32xf32", "16x16xf32")
+    text = text.replace("fused.matmul %x, %w", "fused.matmul %x, %w {transpose_rhs = true}")
+    agree(text, {"x": x, "w": w}, 1e-5)
 
 
 @pytest.mark.parametrize(
