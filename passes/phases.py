@@ -165,6 +165,7 @@ PHASES = (
         "how each tensor lies in memory",
         (
             Step("expand-deconvolution", "convolutions have fast kernels, and layouts that fit them"),
+            Step("expand-volume-convolution", "blocks are for images: slices of volumes become images", "cpu"),
             Step("expand-convolution-rank", "blocks are for images: signals become images of height 1", "cpu"),
             Step("merge-convolution-groups{lanes={lanes}}", "a block of channels must not have several groups", "cpu"),
             Step(

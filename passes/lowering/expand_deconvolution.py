@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExpandDeconvolutionPass(ModulePass):
-    """Rewrite float32 deconvolutions with constant kernels and dilation 1 as convolutions, which have fast kernels.
+    """Rewrite float32 deconvolutions with constant kernels as convolutions, which have fast kernels.
 
     Output position `y` has `y + pre = s * a + r`; all positions with remainder `r` are a convolution of the input with
-    every `s`-th tap of the kernel. One convolution computes all remainders as channels; a transpose interleaves them,
-    and the epilogue runs on the cropped result.
+    every `s`-th tap of the kernel, which gets zeros where it is dilated. One convolution computes all remainders as
+    channels; a transpose interleaves them, and the epilogue runs on the cropped result.
 
     Before:
 
@@ -86,9 +86,8 @@ def _expand(op: ConvolutionOp, store: WeightStore) -> None:
     owner = op.kernel.owner
     if not isinstance(owner, ConstantOp) or not isinstance(element_of(op.input.type), Float32Type):
         return
-    if any(dilation != 1 for _, dilation, _, _ in op.spatial()):
-        return
-    windows = [int(size) for size in dims(op.kernel.type)[2:] if isinstance(size, int)]
+    kernel = _undilated(owner.array(store), [dilation for _, dilation, _, _ in op.spatial()])
+    windows = kernel.shape[2:]
     lengths, outputs = dims(op.input.type)[2:], dims(op.output.type)[2:]
     axes = [
         _Axis(length, output, stride, window, pre)
@@ -97,9 +96,19 @@ def _expand(op: ConvolutionOp, store: WeightStore) -> None:
     padding = [axis.post_padding for axis in axes if isinstance(axis.post_padding, int)]
     if len(padding) != len(axes) or any(pad < 0 for pad in padding) or any(axis.pre < 0 for axis in axes):
         return
-    packed = _remainder_kernels(owner.array(store), axes, op.groups.value.data)
-    kernel = ConstantOp.from_array(packed, store, f"{op.kernel.name_hint or 'kernel'} by remainder", owner.location)
-    _rewrite(op, kernel, axes, padding)
+    packed = _remainder_kernels(kernel, axes, op.groups.value.data)
+    made = ConstantOp.from_array(packed, store, f"{op.kernel.name_hint or 'kernel'} by remainder", owner.location)
+    _rewrite(op, made, axes, padding)
+
+
+def _undilated(kernel: Array, dilations: Sequence[int]) -> Array:
+    """The kernel of dilation 1 that has zeros between the taps."""
+    import numpy as np
+
+    windows = [(size - 1) * dilation + 1 for size, dilation in zip(kernel.shape[2:], dilations, strict=True)]
+    result = np.zeros((*kernel.shape[:2], *windows), kernel.dtype)
+    result[(..., *(slice(None, None, dilation) for dilation in dilations))] = kernel
+    return result
 
 
 def _remainder_kernels(kernel: Array, axes: Sequence[_Axis], groups: int) -> Array:

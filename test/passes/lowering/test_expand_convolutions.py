@@ -1,4 +1,4 @@
-"""Expanded deconvolutions, signals and merged groups compute what they did, for every stride, window and padding."""
+"""Expanded deconvolutions, volumes, signals and merged groups compute what they did, for all strides and windows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mlirt.passes.pipeline import PipelineOptions, run_passes
 def model(op: str, kernel: Sequence[int], rank: int, **attributes: Any) -> onnx.ModelProto:
     values = np.random.default_rng(0).standard_normal(kernel).astype(np.float32)
     channels = kernel[0] if op == "ConvTranspose" else kernel[1] * attributes.get("group", 1)
-    sizes = ["n", channels, "h", "w"][:rank]
+    sizes = ["n", channels, "h", "w", "z"][:rank]
     graph = helper.make_graph(
         [helper.make_node(op, ["x", "k"], ["y"], **attributes)],
         "network",
@@ -49,15 +49,19 @@ def check(network: onnx.ModelProto, shape: Sequence[int], expansion: str) -> str
     window=st.integers(1, 4),
     pads=st.tuples(st.integers(0, 2), st.integers(0, 2)),
     groups=st.sampled_from([1, 2, 4]),
+    dilation=st.integers(1, 3),
     length=st.integers(3, 6),
 )
-def test_deconvolution(stride: int, window: int, pads: tuple[int, int], groups: int, length: int) -> None:
-    pre, post = (min(pad, window - 1) for pad in pads)
+def test_deconvolution(
+    stride: int, window: int, pads: tuple[int, int], groups: int, dilation: int, length: int
+) -> None:
+    pre, post = (min(pad, (window - 1) * dilation) for pad in pads)
     network = model(
         "ConvTranspose",
         [4, 2, window, 2],
         4,
         strides=[stride, 2],
+        dilations=[dilation, 1],
         pads=[pre, 0, post, 1],
         group=groups,
     )
@@ -71,6 +75,21 @@ def test_signal(stride: int, window: int, dilation: int, groups: int) -> None:
         "Conv", [6, 6 // groups, window], 3, strides=[stride], pads=[1, 2], dilations=[dilation], group=groups
     )
     assert "fused.view" in check(network, [2, 6, 12], "expand-convolution-rank")
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    stride=st.integers(1, 2),
+    window=st.integers(1, 3),
+    dilation=st.integers(1, 2),
+    pads=st.tuples(st.integers(-1, 2), st.integers(0, 2)),
+    groups=st.sampled_from([1, 2]),
+)
+def test_volume(stride: int, window: int, dilation: int, pads: tuple[int, int], groups: int) -> None:
+    attributes = {"strides": [stride, 1, 2], "dilations": [dilation, 2, 1], "pads": [pads[0], 0, 1, pads[1], 1, 0]}
+    network = model("Conv", [6, 4, window, 2, 3], 5, group=groups, **attributes)
+    text = check(network, [2, 4 * groups, 7, 5, 6], "expand-volume-convolution")
+    assert text.count("fused.pointwise") == 2
 
 
 @settings(max_examples=20, deadline=None)

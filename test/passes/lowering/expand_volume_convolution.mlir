@@ -1,0 +1,34 @@
+// RUN: rt-opt %s -p 'expand-volume-convolution' --split-input-file | filecheck %s
+
+// The three slices below each window are channels; the bias and a residual join at the end.
+// CHECK-LABEL: @volume
+func.func @volume(%x: tensor<2x8x6x5x5xf32>, %r: tensor<2x16x6x3x3xf32>) -> tensor<2x16x6x3x3xf32> {
+  // CHECK: [[K:%.*]] = trt.constant {{.*}} : tensor<16x24x3x3xf32>
+  // CHECK: [[P:%.*]] = fused.pad %x {{.*}} -> tensor<2x8x8x5x5xf32>
+  // CHECK: [[A:%.*]] = fused.pointwise [[P]] {access = [#fused.access<["d0", "d2", "d1 + d3", "d4", "d5"]>]} {{.*}} -> tensor<2x6x8x3x5x5xf32>
+  // CHECK: [[B:%.*]] = fused.view [[A]] {{.*}} -> tensor<12x24x5x5xf32>
+  // CHECK: [[C:%.*]] = fused.convolution [[B]], [[K]] {stride = array<i64: 1, 1>{{.*}} -> tensor<12x16x3x3xf32>
+  // CHECK: [[D:%.*]] = fused.view [[C]] {{.*}} -> tensor<2x6x16x3x3xf32>
+  // CHECK: fused.pointwise [[D]], %r {access = [#fused.access<["d0", "d2", "d1", "d3", "d4"]>, #fused.access<["d0", "d1", "d2", "d3", "d4"]>]}
+  // CHECK: arith.addf
+  %k = trt.constant {value = dense<0.5> : tensor<16x8x3x3x3xf32>} : tensor<16x8x3x3x3xf32>
+  %y = fused.convolution %x, %k, %r {stride = array<i64: 1, 1, 1>, dilation = array<i64: 1, 1, 1>, pre_padding = array<i64: 1, 0, 0>, post_padding = array<i64: 1, 0, 0>, access = [#fused.access<["d0", "d1", "d2", "d3", "d4"]>]} : (tensor<2x8x6x5x5xf32>, tensor<16x8x3x3x3xf32>, tensor<2x16x6x3x3xf32>) -> tensor<2x16x6x3x3xf32> {
+  ^bb0(%acc: f32, %e: f32):
+    %s = arith.addf %acc, %e : f32
+    fused.yield %s : f32
+  }
+  func.return %y : tensor<2x16x6x3x3xf32>
+}
+
+// -----
+
+// A kernel that is computed cannot be packed: nothing is gained.
+// CHECK-LABEL: @computed
+// CHECK-NOT: fused.view
+func.func @computed(%x: tensor<1x8x6x5x5xf32>, %k: tensor<16x8x3x3x3xf32>) -> tensor<1x16x4x3x3xf32> {
+  %y = fused.convolution %x, %k {stride = array<i64: 1, 1, 1>, dilation = array<i64: 1, 1, 1>, pre_padding = array<i64: 0, 0, 0>, post_padding = array<i64: 0, 0, 0>} : (tensor<1x8x6x5x5xf32>, tensor<16x8x3x3x3xf32>) -> tensor<1x16x4x3x3xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  func.return %y : tensor<1x16x4x3x3xf32>
+}
