@@ -33,7 +33,12 @@ _MAKERS: dict[str, Any] = {
         *(accumulators.reduce_rows, accumulators.scale_rows, accumulators.exponential_rows),
         *(accumulators.limit_columns, accumulators.pack_accumulators),
         *(async_copy.copy_async, async_copy.wait_async, threads.shuffle, threads.shared),
-        *(fragment_maps.fragment_part, fragment_maps.map_fragment, clusters.remote_shared),
+        *(
+            fragment_maps.fragment_part,
+            fragment_maps.map_fragment,
+            fragment_maps.saturate_fragment,
+            clusters.remote_shared,
+        ),
         *(transaction_barriers.mbarrier_init, transaction_barriers.mbarrier_expect),
         *(tensor_copies.load_box, tensor_copies.load_window),
         *(

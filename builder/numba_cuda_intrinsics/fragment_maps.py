@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mlirt.builder.numba_cuda_intrinsics.instructions import SCALARS, llvm_type, pack, unpack, word
+from mlirt.builder.numba_cuda_intrinsics.instructions import I8, I32, SCALARS, ir, llvm_type, pack, ptx, unpack, word
 from mlirt.builder.numba_cuda_intrinsics.untyped import intrinsic, types
 
 
@@ -36,3 +36,24 @@ def map_fragment(function: Any, result: str, count: int, arguments: Sequence[tup
     namespace: dict[str, Any] = {"signature": types.UniTuple(SCALARS[result], count)(*given), "codegen": codegen}
     exec(f"def made(context, {names}):\n    return signature, codegen\n", namespace)
     return intrinsic(namespace["made"])
+
+
+def saturate_fragment(type_name: str, count: int) -> Any:
+    """`word(integers)`: the nearest byte to each, four in two instructions."""
+    sign = "u" if type_name.startswith("u") else "s"
+    # The upper two of four first; of two operands the first one becomes the higher byte.
+    text = f"cvt.pack.sat.{sign}8.s32.b32 $0, $1, $2, $3;"
+
+    def emit(builder: Any, values: Any) -> Any:
+        given = unpack(builder, values, count)
+        given += [I32(0)] * (-count % 4)
+        made: list[Any] = []
+        for first in range(0, count, 4):
+            a, b, c, d = given[first : first + 4]
+            (upper,) = ptx(builder, text, [I32], [d, c, I32(0)], pure=True)
+            (whole,) = ptx(builder, text, [I32], [b, a, upper], pure=True)
+            quad = builder.bitcast(whole, ir.VectorType(I8, 4))
+            made += [builder.extract_element(quad, I32(k)) for k in range(4)]
+        return pack(builder, I8, made[:count])
+
+    return word(types.UniTuple(SCALARS[type_name], count), [types.UniTuple(types.int32, count)], emit)

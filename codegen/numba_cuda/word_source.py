@@ -19,7 +19,7 @@ from mlirt.codegen.python_expressions import Rule, call
 from mlirt.codegen.python_source import PythonSource
 from mlirt.dialects.kernel.buffers import fragment, length
 from mlirt.dialects.kernel.core import YieldOp
-from mlirt.dialects.kernel.fragment_map import FragmentPartOp, MapFragmentOp, element_type
+from mlirt.dialects.kernel.fragment_map import FragmentPartOp, MapFragmentOp, SaturateFragmentOp, element_type
 
 
 class ScalarFunction(PythonSource):
@@ -81,6 +81,11 @@ class WordSource(PythonSource):
         element = stored_name(fragment(op.result).get_element_type())
         parameters = f'"{element}", {length(op.fragment)}, {op.position.value.data}, {length(op.result)}'
         make = self.word("part", f"fragment_part({parameters})")
+        self.define(op.result, f"{make}({self.text(op.fragment)})")
+
+    def kernel_saturate_fragment(self, op: SaturateFragmentOp) -> None:
+        element = stored_name(fragment(op.result).get_element_type())
+        make = self.word("saturate", f'saturate_fragment("{element}", {length(op.result)})')
         self.define(op.result, f"{make}({self.text(op.fragment)})")
 
     def kernel_map_fragment(self, op: MapFragmentOp) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IntegerAttr, VectorType, i64
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, i32, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -19,10 +19,12 @@ from xdsl.irdl import (
     var_operand_def,
 )
 from xdsl.traits import IsolatedFromAbove, Pure
+from xdsl.utils.hints import isa
 
 from mlirt.dialects.kernel.buffers import fragment, length
 from mlirt.dialects.kernel.core import YieldOp
 from mlirt.dialects.tensor_op import require
+from mlirt.dialects.tensor_types import byte_width
 
 
 @irdl_op_definition
@@ -89,6 +91,30 @@ class MapFragmentOp(IRDLOperation):
             fragment(self.result).get_element_type()
         ]
         require(yields, f"{self.name}: the region yields one element of {self.result.type}")
+
+
+@irdl_op_definition
+class SaturateFragmentOp(IRDLOperation):
+    """Integers as bytes: each becomes the nearest one that a byte, signed or unsigned, can hold.
+
+    Example: `%y = kernel.saturate_fragment %x : vector<16xi32> -> vector<16xi8>`
+    """
+
+    name = "kernel.saturate_fragment"
+
+    fragment = operand_def(VectorType)
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+    assembly_format = "$fragment attr-dict `:` type($fragment) `->` type($result)"
+
+    def __init__(self, value: SSAValue, element: Attribute) -> None:
+        super().__init__(operands=[value], result_types=[VectorType(element, [length(value)])])
+
+    def verify_(self) -> None:
+        given, made = fragment(self.fragment).get_element_type(), fragment(self.result).get_element_type()
+        fits = given == i32 and byte_width(made) == 1 and isa(made, IntegerType)
+        require(fits, f"{self.name}: i32 become bytes, not {given} {made}")
+        require(length(self.fragment) == length(self.result), f"{self.name}: the fragments have different lengths")
 
 
 def element_type(value: SSAValue) -> Attribute:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from xdsl.dialects.builtin import Float8E4M3FNType, VectorType, i32
 from xdsl.ir import Operation
 
-from mlirt.dialects.kernel.buffers import length
-from mlirt.dialects.kernel.fragment_map import FragmentPartOp, MapFragmentOp
+from mlirt.dialects.kernel.buffers import fragment, length
+from mlirt.dialects.kernel.fragment_map import FragmentPartOp, MapFragmentOp, SaturateFragmentOp
 from mlirt.dialects.kernel.interpreter_lanes import Lanes
 from mlirt.dialects.kernel.interpreter_memory import DivergenceError, OutOfBoundsError, SharedBuffer
 from mlirt.dialects.kernel.interpreter_simt import whole_warps
@@ -197,6 +197,14 @@ def _part(machine: Machine, lanes: Lanes, op: FragmentPartOp) -> None:
     lanes[op.result] = lanes.array(op.fragment)[:, first : first + length(op.result)]
 
 
+def _saturate(machine: Machine, lanes: Lanes, op: SaturateFragmentOp) -> None:
+    import numpy as np
+
+    dtype = numpy_dtype(fragment(op.result).get_element_type())
+    limits = np.iinfo(dtype)
+    lanes[op.result] = np.clip(lanes.array(op.fragment), limits.min, limits.max).astype(dtype)
+
+
 def _map(machine: Machine, lanes: Lanes, op: MapFragmentOp) -> None:
     import numpy as np
 
@@ -222,4 +230,5 @@ RULES = {
     "kernel.join_columns": _join_columns,
     "kernel.fragment_part": _part,
     "kernel.map_fragment": _map,
+    "kernel.saturate_fragment": _saturate,
 }

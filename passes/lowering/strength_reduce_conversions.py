@@ -55,11 +55,11 @@ class StrengthReduceConversionsPass(ModulePass):
 
     After:
 
-        %0 = arith.maximumf %x, %low : f32
-        %1 = arith.minimumf %0, %high : f32
-        %2 = arith.addf %1, %shift : f32
-        %3 = arith.bitcast %2 : f32 to i32
-        %4 = arith.subi %3, %bits : i32
+        %0 = arith.addf %x, %shift : f32
+        %1 = arith.bitcast %0 : f32 to i32
+        %2 = arith.subi %1, %bits : i32
+        %3 = arith.maxsi %2, %low : i32
+        %4 = arith.minsi %3, %high : i32
     """
 
     name = "strength-reduce-conversions"
@@ -159,7 +159,10 @@ class _Region:
         self._replace(op, [*wide, bits, shift, moved, as_float, arith.SubfOp(as_float.result, shift.result)])
 
     def _round(self, op: arith.FPToSIOp) -> None:
-        """`fptosi(clamp(roundeven(x) + zero))` as the lower bits of `clamp(x) + shift`, plus zero."""
+        """`fptosi(clamp(roundeven(x) + zero))` as `clamp` of the lower bits of `x + shift` plus zero.
+
+        Where x itself may be too large for that, the float is clamped.
+        """
         found = _Rounding.of(op)
         if found is None or op.input.type != f32 or _width(op.result) > 32:
             return
@@ -167,13 +170,11 @@ class _Region:
         low, high = found.low - found.zero, found.high - found.zero
         if x is None or max(low, x.low) < -_LIMIT or min(high, x.high) > _LIMIT:
             return
+        below, above, is_small = x.low < low, x.high > high, x.within(-_LIMIT, _LIMIT)
         new: list[Operation] = []
         value = found.input
-        for bound, needed, clamp in (
-            (low, x.low < low, arith.MaximumfOp),
-            (high, x.high > high, arith.MinimumfOp),
-        ):
-            if needed:
+        for bound, needed, clamp in ((low, below, arith.MaximumfOp), (high, above, arith.MinimumfOp)):
+            if needed and not is_small:
                 limit = _float(bound)
                 new += [limit, clamp(value, limit.result)]
                 value = new[-1].results[0]
@@ -182,6 +183,10 @@ class _Region:
         bits = arith.BitcastOp(moved.result, i32)
         back = arith.ConstantOp(IntegerAttr(_SHIFT_BITS - int(found.zero), i32))
         new += [shift, moved, bits, back, arith.SubiOp(bits.result, back.result)]
+        for bound, needed, clamp in ((found.low, below, arith.MaxSIOp), (found.high, above, arith.MinSIOp)):
+            if needed and is_small:
+                limit = arith.ConstantOp(IntegerAttr(int(bound), i32))
+                new += [limit, clamp(new[-1].results[0], limit.result)]
         if _width(op.result) < 32:
             new.append(arith.TruncIOp(new[-1].results[0], op.result.type))  # pyright: ignore[reportArgumentType]
         self._replace(op, new)
@@ -247,6 +252,20 @@ class _Rounding:
     low: float
     high: float
 
+    def without_bounds(self) -> _Rounding:
+        """The same with whole bounds of the input, such as a rectifier's, as bounds of the result."""
+        owner = self.input.owner
+        bound = _number(owner.rhs) if isinstance(owner, arith.MaximumfOp | arith.MinimumfOp) else None
+        if bound is None or not float(bound).is_integer() or abs(bound) > _LIMIT / 2:
+            return self
+        assert isinstance(owner, arith.MaximumfOp | arith.MinimumfOp)
+        limit, low, high = bound + self.zero, self.low, self.high
+        if isinstance(owner, arith.MaximumfOp):
+            low = min(max(low, limit), high)
+        else:
+            high = max(min(high, limit), low)
+        return _Rounding(owner.lhs, self.zero, low, high).without_bounds()
+
     @staticmethod
     def of(op: arith.FPToSIOp) -> _Rounding | None:
         """What is rounded before it becomes an integer; None where it is not rounded half to even."""
@@ -268,7 +287,7 @@ class _Rounding:
             value, zero = value.owner.lhs, float(shift)
         owner = value.owner
         if isinstance(owner, math.RoundEvenOp):
-            return _Rounding(owner.operand, zero, low, high)
+            return _Rounding(owner.operand, zero, low, high).without_bounds()
         return _Rounding(value, zero, low, high) if _is_whole(value) else None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i32
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr
@@ -15,7 +15,7 @@ from mlirt.dialects.fused.fused_op import IndexOp, SizeOp, copy_region
 from mlirt.dialects.kernel.buffers import length
 from mlirt.dialects.kernel.core import LoadOp, YieldOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
-from mlirt.dialects.kernel.fragment_map import MapFragmentOp
+from mlirt.dialects.kernel.fragment_map import MapFragmentOp, SaturateFragmentOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
@@ -25,6 +25,7 @@ from mlirt.passes.lowering.tiles.problem import is_half
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.reciprocals import with_reciprocals
+from mlirt.passes.lowering.warpgroups.saturation import without_limits
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory
 
 WIDTH = 8
@@ -123,7 +124,10 @@ class RowEpilogue:
     ) -> None:
         """`operands` are the extra operands and their accesses; `width` columns of a thread are neighbours."""
         region = op.regions[-1]
-        self.k, self.region = k, with_reciprocals(region) if is_half(element_of(op.results[0].type)) else region
+        self.k, self.element = k, element_of(op.results[0].type)
+        wider = without_limits(region)
+        self.is_limited = wider is not None
+        self.region = wider or (with_reciprocals(region) if is_half(self.element) else region)
         output, space, places = op.results[0], dims(op.results[0].type), lowering.placements
         self.columns, self.width = space[shape.column], width
         accesses = [affine(value, places[value], one, len(space)) for value, one in zip(*operands, strict=True)]
@@ -265,8 +269,7 @@ class RowEpilogue:
         for op in self.region.block.ops:
             if isinstance(op, arith.ConstantOp) and (value := k.number_argument(op)) is not None:
                 numbers[op] = value
-        element = element_of(self.operands[-1].value.type)
-        made = MapFragmentOp([*values, *numbers.values()], element, count)
+        made = MapFragmentOp([*values, *numbers.values()], i32 if self.is_limited else self.element, count)
         arguments = dict(zip(numbers, made.body.block.args[len(values) :], strict=True))
 
         def constant(op: Operation) -> SSAValue:
@@ -276,7 +279,8 @@ class RowEpilogue:
             special = {arith.ConstantOp.name: constant}
             yielded = copy_region(self.region, made.body.block.args[: len(values)], k.insert, special)
             k.insert(YieldOp(operands=[yielded]))
-        return k.value(made)
+        result = k.value(made)
+        return k.value(SaturateFragmentOp(result, self.element)) if self.is_limited else result
 
     def _offsets(self, count: int) -> list[int]:
         """Where a thread's results are, from its first column on."""

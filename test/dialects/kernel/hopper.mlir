@@ -41,6 +41,7 @@ kernel.func @copies(%m: !kernel.tensor_map<f16, [64, 64], swizzle = 128>, %w: !k
 // CHECK-NEXT:     %e = arith.addf %a, %b : f32
 // CHECK-NEXT:     %h = arith.truncf %e : f32 to f16
 // CHECK-NEXT:     kernel.yield %h : f16
+// CHECK:        %n = kernel.saturate_fragment %q : vector<16xi32> -> vector<16xui8>
 kernel.func @warpgroups(%x: memref<?xf16>) attributes {block_size = 128 : i64} {
   %i = arith.constant 0 : index
   %z = arith.constant 0.0 : f32
@@ -60,6 +61,9 @@ kernel.func @warpgroups(%x: memref<?xf16>) attributes {block_size = 128 : i64} {
     %h = arith.truncf %e : f32 to f16
     kernel.yield %h : f16
   }
+  %one = arith.constant 1 : i32
+  %q = kernel.fill_fragment %one : i32 -> vector<16xi32>
+  %n = kernel.saturate_fragment %q : vector<16xi32> -> vector<16xui8>
   kernel.return
 }
 

@@ -108,3 +108,13 @@ kernel.func @short_lines() attributes {block_size = 128 : i64} {
   %d = kernel.warpgroup_mma f16 %c, %tiles[%i], %tiles[%i] {columns = 32 : i64, line = 32 : i64} : vector<16xf32>, memref<12288xf16, "shared">, memref<12288xf16, "shared"> -> vector<16xf32>
   kernel.return
 }
+
+// -----
+
+kernel.func @wide_limits() attributes {block_size = 128 : i64} {
+  %one = arith.constant 1 : i32
+  %q = kernel.fill_fragment %one : i32 -> vector<16xi32>
+  // expected-error@+1 {{i32 become bytes, not i32 i16}}
+  %n = kernel.saturate_fragment %q : vector<16xi32> -> vector<16xi16>
+  kernel.return
+}

@@ -11,14 +11,14 @@
 // CHECK:           arith.subf [[FLOAT]], [[SHIFT]] : f32
 // CHECK:           arith.extui {{.*}} : i8 to i32
 // CHECK:           [[SUM:%.*]] = arith.addf
-// CHECK:           [[LOW:%.*]] = arith.constant -1.280000e+02 : f32
-// CHECK:           [[ABOVE:%.*]] = arith.maximumf [[SUM]], [[LOW]] : f32
-// CHECK:           [[HIGH:%.*]] = arith.constant 1.270000e+02 : f32
-// CHECK:           [[INSIDE:%.*]] = arith.minimumf [[ABOVE]], [[HIGH]] : f32
-// CHECK:           [[ROUNDED:%.*]] = arith.addf [[INSIDE]], {{.*}} : f32
+// CHECK:           [[ROUNDED:%.*]] = arith.addf [[SUM]], {{.*}} : f32
 // CHECK:           [[WHOLE:%.*]] = arith.bitcast [[ROUNDED]] : f32 to i32
 // CHECK:           [[BACK:%.*]] = arith.subi [[WHOLE]], {{.*}} : i32
-// CHECK-NEXT:      [[BYTE:%.*]] = arith.trunci [[BACK]] : i32 to i8
+// CHECK:           [[LOW:%.*]] = arith.constant -128 : i32
+// CHECK:           [[ABOVE:%.*]] = arith.maxsi [[BACK]], [[LOW]] : i32
+// CHECK:           [[HIGH:%.*]] = arith.constant 127 : i32
+// CHECK:           [[INSIDE:%.*]] = arith.minsi [[ABOVE]], [[HIGH]] : i32
+// CHECK-NEXT:      [[BYTE:%.*]] = arith.trunci [[INSIDE]] : i32 to i8
 // CHECK-NEXT:      fused.yield [[BYTE]] : i8
 func.func @bytes(%x: tensor<16xi8>, %y: tensor<16xui8>) -> tensor<16xi8> {
   %r = fused.pointwise %x, %y {access = [#fused.access<["d0"]>, #fused.access<["d0"]>]} : (tensor<16xi8>, tensor<16xui8>) -> tensor<16xi8> {
@@ -89,10 +89,13 @@ func.func @sums(%x: tensor<8x4xi8>) -> tensor<8x2xf32> {
 // A rectifier between two roundings to the same bytes is a bound of one clamp.
 // CHECK-LABEL: @rectified
 // CHECK:         [[SCALED:%.*]] = arith.mulf
-// CHECK:         [[ABOVE:%.*]] = arith.maximumf [[SCALED]], {{%.*}} : f32
-// CHECK:         [[INSIDE:%.*]] = arith.minimumf [[ABOVE]], {{%.*}} : f32
 // CHECK-NOT:     arith.maximumf
-// CHECK:         arith.addf [[INSIDE]], {{%.*}} : f32
+// CHECK:         arith.addf [[SCALED]], {{%.*}} : f32
+// CHECK:         [[WHOLE:%.*]] = arith.subi
+// CHECK:         [[ZERO:%.*]] = arith.constant 0 : i32
+// CHECK:         [[ABOVE:%.*]] = arith.maxsi [[WHOLE]], [[ZERO]] : i32
+// CHECK:         arith.minsi [[ABOVE]], {{%.*}} : i32
+// CHECK-NOT:     arith.minsi
 // CHECK-NOT:     arith.addf
 func.func @rectified(%x: tensor<16xi16>) -> tensor<16xi8> {
   %r = fused.pointwise %x {access = [#fused.access<["d0"]>]} : (tensor<16xi16>) -> tensor<16xi8> {

@@ -79,6 +79,22 @@ def test_residuals_that_lie_otherwise_are_read_by_threads() -> None:
     assert not any(isinstance(op, LoadBoxOp) and "swizzle" not in str(op.map.type) for op in module.walk())
 
 
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize(("residual", "result"), [("", "i8"), ("i8", "i8"), ("ui8", "ui8")])
+def test_limits_of_bytes_are_the_last_step(residual: str, result: str, relu: bool) -> None:
+    problem = Problem((2, 32, 9, 7), (48, 32, 3, 3), pre=(1,), post=(1,))
+    tactic = "cuda_wgmma:64x64s3"
+    text = quantized_convolution_text(problem, "i8", result, residual=residual, relu=relu, tactic=tactic)
+    inputs = {"x": random_bytes(problem.input, "i8"), "r": random_bytes(problem.output, residual or "i8", 1)}
+    module, context = parse_module(text)
+    want = interpret(module, context, inputs)["y"]
+    lowering = "convert-fused-to-kernel{target=cuda},map-parallel-to-threads"
+    run_passes(module, context, f"strength-reduce-conversions,{lowering}")
+    assert "kernel.saturate_fragment" in str(module)
+    np.testing.assert_array_equal(run_plan(module, context, inputs)["y"], want)
+    assert {want.min(), want.max()} >= {np.iinfo(want.dtype).max}
+
+
 @pytest.mark.parametrize("element", ["i8", "ui8"])
 @pytest.mark.parametrize("last", [False, True])
 def test_pictures_by_warpgroups(element: str, last: bool) -> None:
