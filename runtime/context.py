@@ -14,7 +14,7 @@ from mlirt.runtime.device import DeviceTensor, Program, RunTimes, Session
 from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.program import Requirement, SizeCheck, steps
-from mlirt.runtime.shape_binding import GUESS, Shape, bind_shapes
+from mlirt.runtime.shape_binding import GUESS, Shape, bind_shapes, settled_sizes
 
 _SHAPES_KEPT = 4
 # How often a run is made again before a size counts as one that changes while the network runs.
@@ -130,6 +130,7 @@ class ExecutionContext:
             if size < 0:
                 raise InvalidInputError(f"the inputs give the size {symbol} the value {size}; a size is at least 0")
             self._sizes[symbol] = size
+            self._sizes = settled_sizes(self._manifest, _shapes_of(arrays), self._sizes, symbol)
         raise InvalidInputError(f"the sizes {', '.join(self._sizes)} do not settle: one changes while the network runs")
 
     def _settled(self, arrays: Sequence[np.ndarray]) -> Program:
@@ -154,12 +155,14 @@ class ExecutionContext:
                 raise InvalidInputError(f"the engine has no input {name!r}; its inputs are {known}")
 
     def _program(self, arrays: Sequence[np.ndarray], timed: bool = True) -> Program:
-        shapes = cast("tuple[Shape, ...]", tuple([array.shape for array in arrays]))
-        return self._program_of(shapes, timed)
+        return self._program_of(_shapes_of(arrays), timed)
 
     def _program_of(self, shapes: tuple[Shape, ...], timed: bool) -> Program:
         key = (shapes, tuple(self._sizes.values()))
         program = self._programs.get(key)
+        if program is None and self._sizes:
+            self._sizes = settled_sizes(self._manifest, shapes, self._sizes)
+            program = self._programs.get(key := (shapes, tuple(self._sizes.values())))
         if program is None:
             program = self._prepare(shapes)
         elif len(self._programs) > 1:
@@ -193,6 +196,10 @@ class ResidentRun:
             device = self._program.device_times()
         last = end if device is None else start + device[3] - device[2]
         return RunTimes(start, start if device is None else queued, start, start, start, last, last, last)
+
+
+def _shapes_of(arrays: Sequence[np.ndarray]) -> tuple[Shape, ...]:
+    return cast("tuple[Shape, ...]", tuple([array.shape for array in arrays]))
 
 
 def _checked_array(name: str, value: np.ndarray, dtype: np.dtype[np.generic]) -> np.ndarray:

@@ -1,10 +1,10 @@
 """What a run does in which order: launches, branches, loops, and checks of what only the run itself can tell."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from mlirt.runtime.expressions import Expression
+from mlirt.runtime.expressions import Expression, evaluate
 
 
 @dataclass(frozen=True)
@@ -84,3 +84,25 @@ def place_of(step: Step) -> Place | None:
     if isinstance(step, int):
         return None
     return step.word if isinstance(step, SizeCheck) else step.condition
+
+
+def never_run(program: Sequence[Step], values: Mapping[str, int]) -> tuple[set[int], bool]:
+    """The launches that no run with these values of the symbols comes to, and whether it never comes to the end.
+
+    A run stops where a formula says that a symbol has been taken for something else than it is.
+    """
+    found: set[int] = set()
+    stops = False
+    for step in program:
+        if stops:
+            found.update(launches([step]))
+        elif isinstance(step, SizeCheck):
+            stops = step.word is None and evaluate(step.value, values) != values[step.symbol]
+        elif isinstance(step, Branch):
+            sides = [never_run(part, values) for part in parts(step)]
+            found.update(*(launches for launches, _ in sides))
+            stops = all(ends for _, ends in sides)
+        elif isinstance(step, Loop):
+            first, stops = never_run(step.before, values)
+            found.update(first, launches(step.body) if stops else never_run(step.body, values)[0])
+    return found, stops

@@ -22,7 +22,8 @@ from mlirt.runtime.manifest import (
     Tensor,
 )
 from mlirt.runtime.memory_planning import MemoryPlan, MemoryPlanError, Request, plan, verify
-from mlirt.runtime.program import Place, SizeCheck, place_of, steps
+from mlirt.runtime.program import Place, SizeCheck, never_run, place_of, steps
+from mlirt.runtime.size_guesses import settled
 from mlirt.runtime.tensor_maps import MapLayout
 
 Shape = tuple[int, ...]
@@ -105,6 +106,14 @@ def bind_symbols(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str
     return values
 
 
+def settled_sizes(
+    manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str, int], known: str | None = None
+) -> dict[str, int]:
+    """What the run's own sizes are best taken for, where the run has told what the symbol `known` is."""
+    values = settled(manifest.program, bind_symbols(manifest, shapes, sizes), known)
+    return {name: values[name] for name in manifest.sizes}
+
+
 def _wrong_shape(tensor: Tensor, shape: Shape, fault: str) -> InvalidInputError:
     expected = ", ".join(to_text(dim) for dim in tensor.shape)
     return InvalidInputError(
@@ -159,8 +168,27 @@ class _Binder:
     def __init__(self, manifest: Manifest, values: Mapping[str, int]) -> None:
         self.manifest = manifest
         self.values = values
-        self.sizes = [self._natural(buffer.size, f"size of buffer {i}") for i, buffer in enumerate(manifest.buffers)]
+        # What no run with these values comes to need not make sense for them.
+        self.never_run, _ = never_run(manifest.program, values)
+        self.unused = self._unused() if self.never_run else frozenset[int]()
+        self.sizes = [self._size(i) for i in range(len(manifest.buffers))]
         self.starts = [self._start(i) for i in range(len(manifest.buffers))]
+
+    def _unused(self) -> frozenset[int]:
+        """The buffers that only such launches touch as never run."""
+        manifest = self.manifest
+        used = {tensor.buffer for tensor in (*manifest.inputs, *manifest.outputs)}
+        used |= {place.buffer for step in steps(manifest.program) if (place := place_of(step)) is not None}
+        for number, launch in enumerate(manifest.launches):
+            if number not in self.never_run:
+                used |= {one.buffer for one in launch.args if isinstance(one, BufferArgument | MapArgument)}
+        return frozenset(range(len(manifest.buffers))) - used - {manifest.roots[i] for i in used}
+
+    def _size(self, i: int) -> int:
+        size = self.manifest.buffers[i].size
+        if i in self.unused and evaluate(size, self.values) < 0:
+            return 0
+        return self._natural(size, f"size of buffer {i}")
 
     def _natural(self, expression: Expression, what: str) -> int:
         value = evaluate(expression, self.values)
@@ -171,6 +199,8 @@ class _Binder:
     def _start(self, i: int) -> int:
         """Where buffer `i` starts in the buffer that owns its bytes."""
         buffers, root = self.manifest.buffers, self.manifest.roots[i]
+        if i in self.unused:
+            return 0
         start, at = 0, i
         while (source := buffers[at].view_of) is not None:
             start += self._natural(buffers[at].view_offset, f"view offset of buffer {at}")
@@ -265,11 +295,22 @@ class _Binder:
 
     def _launch(self, step: int, launch: Launch) -> BoundLaunch:
         kinds = self.manifest.kernels[launch.kernel].args
+        if step in self.never_run:
+            return BoundLaunch(step, tuple(map(self._placeholder, launch.args)), (1, 1, 1))
         args = tuple(
             self._argument(argument, kind, f"launch {step} ({launch.layer[:80]}), argument {i}")
             for i, (argument, kind) in enumerate(zip(launch.args, kinds, strict=True))
         )
         return BoundLaunch(step, args, self._grid(launch))
+
+    def _placeholder(self, argument: Argument) -> BoundArgument:
+        """Something of the argument's kind, which nothing reads."""
+        if isinstance(argument, BufferArgument):
+            return Address(self.manifest.roots[argument.buffer], 0)
+        if isinstance(argument, MapArgument):
+            layout = replace(argument.fixed, sizes=(1,) * len(argument.sizes), steps=(16,) * len(argument.steps))
+            return TensorMap(Address(self.manifest.roots[argument.buffer], 0), layout)
+        return 0 if isinstance(argument, IntArgument) else argument.value
 
     def _argument(self, argument: Argument, kind: str, where: str) -> BoundArgument:
         if isinstance(argument, BufferArgument):

@@ -14,6 +14,7 @@ from mlirt.dialects.regions import condition_of, index_constant, index_of, tenso
 from mlirt.dialects.symbolic import Dim, Expr, maximum, sym, symbols
 from mlirt.dialects.tensor_types import Tensor, tensor
 from mlirt.dialects.trt.define_size import DefineSizeOp
+from mlirt.errors import UnsupportedError
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.branches import scalar_of
 from mlirt.frontend.onnx.dim_numbers import not_negative
@@ -44,6 +45,10 @@ class LoopBody:
 
 
 Body = Callable[[Value, "list[Value]"], Trip]
+
+
+class ChangingShapeError(UnsupportedError):
+    """What a loop carries has another shape after each trip."""
 
 
 @dataclass
@@ -85,10 +90,12 @@ class LoopMaker:
         """Read the body; a carried value whose lengths change from trip to trip gets names for them, and again."""
         for _ in range(_MOST_READINGS):
             made = self._read_once()
-            wider = [
-                self._widened(k, before, after, made)
-                for k, (before, after) in enumerate(zip(self.types, made.trip.carried, strict=True))
-            ]
+            pairs = enumerate(zip(self.types, made.trip.carried, strict=True))
+            try:
+                wider = [self._widened(k, before, after, made) for k, (before, after) in pairs]
+            except ChangingShapeError:
+                made.block.drop_all_references()  # what has been read of it must not count as a use
+                raise
             if wider == self.types:
                 return made
             self.types = wider
@@ -124,9 +131,9 @@ class LoopMaker:
                 "a tensor's number of dimensions must not depend on the data"
             )
         if any(old != new for old, new in zip(dims(before), after.dims, strict=True)):
-            raise self.node.unsupported(
+            raise ChangingShapeError(
                 f"state {k} is {[str(dim) for dim in dims(before)]} before a trip and "
-                f"{[str(dim) for dim in after.dims]} after it; shapes that change from trip to trip are not compiled"
+                f"{[str(dim) for dim in after.dims]} after it"
             )
         return before
 

@@ -12,7 +12,7 @@ from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.branches import assume, branch
 from mlirt.frontend.onnx.growing_states import growing_states, grown, with_parts
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.loops import Body, LoopMaker, Trip
+from mlirt.frontend.onnx.loops import Body, ChangingShapeError, LoopMaker, Trip
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node, scalar
 from mlirt.frontend.onnx.sequences import flattened, form, formed, is_tensor_value
@@ -62,11 +62,16 @@ def loop(net: Network, node: Node) -> Sequence[Value]:
     places = {one.place for one in growing}
     sequences = {k for k, state in enumerate(states) if not is_tensor_value(state)}
     if sequences and (_are_known(limit, start) or not sequences <= places):
-        return written_out(net, node, limit, start, states, _trip(net, node, body, len(states)))
+        why = "the loop carries a sequence or an optional"
+        return written_out(net, node, limit, start, states, _trip(net, node, body, len(states)), why)
     kept = [state for k, state in enumerate(states) if k not in places]
     trip = _trip(net, node, with_parts(body, growing), len(kept))
     try:
         finals, collected = LoopMaker(net, node, limit, start, kept, trip).make()
+    except ChangingShapeError as error:
+        if limit is None:
+            raise node.unsupported(f"{error}, and it has no number of trips (input 0)") from error
+        return written_out(net, node, limit, start, states, _trip(net, node, body, len(states)), str(error))
     except UnsupportedError as error:
         open_ends = [value for value in (limit, start) if value is not None and value.array is None]
         if not sequences or not open_ends:
