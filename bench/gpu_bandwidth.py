@@ -37,9 +37,10 @@ from mlirt.builder.tactics.sites import Site, find_sites  # noqa: E402
 from mlirt.builder.tactics.timing_cache import TimingCache  # noqa: E402
 from mlirt.builder.tactics.tuning import device_timer  # noqa: E402
 from mlirt.dialects.context import RtContext  # noqa: E402
+from mlirt.dialects.fused.pointwise import PointwiseOp  # noqa: E402
 from mlirt.dialects.interpreter import entry_function  # noqa: E402
 from mlirt.dialects.locations import names  # noqa: E402
-from mlirt.dialects.tensor_types import stored_bytes  # noqa: E402
+from mlirt.dialects.tensor_types import byte_width, element_count, element_of, stored_bytes  # noqa: E402
 from mlirt.dialects.trt.constant import ConstantOp  # noqa: E402
 from mlirt.frontend.onnx.importer import import_model  # noqa: E402
 from mlirt.passes.pipeline import PipelineOptions, run_phases  # noqa: E402
@@ -75,11 +76,25 @@ def _layer(module: ModuleOp) -> list[Operation]:
 
 def _moved(own: Sequence[Operation]) -> int:
     """Bytes of what comes from elsewhere and of what goes there."""
-    read: set[SSAValue] = {value for op in own for value in op.operands if value.owner not in own}
+    read = {(value, _read_by(op, value)) for op in own for value in op.operands if value.owner not in own}
     written = {value for op in own for value in op.results if any(use.operation not in own for use in value.uses)}
-    sizes = [stored_bytes(value.type) for value in read | written]
-    assert all(isinstance(size, int) for size in sizes)
-    return sum(size for size in sizes if isinstance(size, int))
+    return sum(size for _, size in read) + sum(_bytes(value) for value in written)
+
+
+def _read_by(op: Operation, value: SSAValue) -> int:
+    """Bytes of an operand that an op reads: of a slice no more than the result has elements."""
+    size = _bytes(value)
+    if not isinstance(op, PointwiseOp):
+        return size
+    elements = element_count(op.results[0].type)
+    assert isinstance(elements, int)
+    return min(size, elements * byte_width(element_of(value.type)))
+
+
+def _bytes(value: SSAValue) -> int:
+    size = stored_bytes(value.type)
+    assert isinstance(size, int)
+    return size
 
 
 @cache
