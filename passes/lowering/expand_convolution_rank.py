@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, Float32Type, IntegerType, ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerType, ModuleOp
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.context import weights_of
@@ -20,6 +20,7 @@ from mlirt.dialects.symbolic import Dim, substitute, symbols
 from mlirt.dialects.tensor_types import dims, element_of, rank, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
+from mlirt.passes.lowering.convolution_rewriting import in_front_of, is_direct, replace
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class ExpandConvolutionRankPass(ModulePass):
         store = weights_of(ctx)
         for block in tensor_blocks(op):
             for inner in list(block.ops):
-                if isinstance(inner, ConvolutionOp) and _fits(inner):
+                if isinstance(inner, ConvolutionOp) and is_direct(inner, 3):
                     _expand(inner, store)
                 elif isinstance(inner, ConvolutionOp) and rank(inner.output.type) == len(_FLAT_IMAGE) + 1:
                     _expand_extras(inner)
@@ -53,34 +54,19 @@ _FLAT_IMAGE = (iteration(0), iteration(1), iteration(3))
 
 def _expand_extras(op: ConvolutionOp) -> None:
     """Signals that lie as the result does are read as images of height 1."""
-    block, like = op.parent, dims(op.output.type)
-    assert block is not None
+    insert, like = in_front_of(op), dims(op.output.type)
     accesses = list(op.access)
     for position, (value, access) in enumerate(zip(op.extras, op.access, strict=True)):
         if access.indices() == _FLAT_IMAGE and like == (*(of := dims(value.type))[:2], 1, of[2]):
-            view = ViewOp(value, tensor(element_of(value.type), like))
-            view.location = op.location
-            block.insert_op_before(view, op)
-            op.operands[len(op.operands) - len(accesses) + position] = view.output
+            image = insert(ViewOp(value, tensor(element_of(value.type), like)))
+            op.operands[len(op.operands) - len(accesses) + position] = image
             accesses[position] = AccessAttr.of([iteration(axis) for axis in range(len(like))])
     op.properties["access"] = ArrayAttr(accesses)
 
 
-def _fits(op: ConvolutionOp) -> bool:
-    flat = rank(op.output.type) == 3 and not op.transposed.value.data
-    return flat and isinstance(element_of(op.input.type), Float32Type) and isinstance(op.kernel.owner, ConstantOp)
-
-
 def _expand(op: ConvolutionOp, store: WeightStore) -> None:
-    block, owner = op.parent, op.kernel.owner
-    assert block is not None
+    insert, owner = in_front_of(op), op.kernel.owner
     assert isinstance(owner, ConstantOp)
-
-    def insert(new: Operation) -> SSAValue:
-        new.location = op.location
-        block.insert_op_before(new, op)
-        return new.results[0]
-
     array = owner.array(store)
     hint = f"{op.kernel.name_hint or 'kernel'} of height 1"
     kernel = insert(ConstantOp.from_array(array.reshape(*array.shape[:2], 1, array.shape[2]), store, hint))
@@ -109,11 +95,7 @@ def _expand(op: ConvolutionOp, store: WeightStore) -> None:
         extras=extras,
         access=accesses,
     )
-    result = insert(ViewOp(insert(image), op.output.type))
-    result.name_hint = op.output.name_hint
-    op.output.replace_all_uses_with(result)
-    op.detach()
-    op.erase()
+    replace(op, insert(ViewOp(insert(image), op.output.type)))
 
 
 def _with_height(shape: Sequence[Dim]) -> list[Dim]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import Float32Type, ModuleOp
-from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.context import weights_of
@@ -22,6 +21,7 @@ from mlirt.dialects.symbolic import Dim, floor_div, product
 from mlirt.dialects.tensor_types import dims, element_of, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
+from mlirt.passes.lowering.convolution_rewriting import in_front_of, replace
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -135,19 +135,12 @@ def _rewrite(op: ConvolutionOp, kernel: ConstantOp, axes: Sequence[_Axis], paddi
     accumulator = op.epilogue.block.args[0].type
     positions = [axis.positions for axis in axes]
     strides = [axis.stride for axis in axes]
-    block = op.parent
-    assert block is not None
-
-    def insert(new: Operation) -> SSAValue:
-        new.location = op.location
-        block.insert_op_before(new, op)
-        return new.results[0]
-
-    block.insert_op_before(kernel, op)
+    insert = in_front_of(op)
+    kernel_value = insert(kernel)
     joined = insert(
         ConvolutionOp(
             op.input,
-            kernel.output,
+            kernel_value,
             tensor(accumulator, [batch, channels * product(strides), *positions]),
             identity_region(accumulator),
             stride=[1] * count,
@@ -175,8 +168,4 @@ def _rewrite(op: ConvolutionOp, kernel: ConstantOp, axes: Sequence[_Axis], paddi
         [tensor(element, dims(op.output.type))],
         op.detach_region(op.epilogue),
     )
-    result = insert(cropped)
-    result.name_hint = op.output.name_hint
-    op.output.replace_all_uses_with(result)
-    op.detach()
-    op.erase()
+    replace(op, insert(cropped))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import Float32Type, ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.context import weights_of
@@ -19,9 +19,10 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import dims, element_of, rank, tensor
+from mlirt.dialects.tensor_types import dims, element_of, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
+from mlirt.passes.lowering.convolution_rewriting import in_front_of, is_direct, replace
 
 
 @dataclass(frozen=True)
@@ -47,25 +48,13 @@ class ExpandVolumeConvolutionPass(ModulePass):
         store = weights_of(ctx)
         for block in tensor_blocks(op):
             for inner in list(block.ops):
-                if isinstance(inner, ConvolutionOp) and _fits(inner):
+                if isinstance(inner, ConvolutionOp) and is_direct(inner, 5):
                     _expand(inner, store)
 
 
-def _fits(op: ConvolutionOp) -> bool:
-    is_volume = rank(op.output.type) == 5 and not op.transposed.value.data
-    return is_volume and isinstance(element_of(op.input.type), Float32Type) and isinstance(op.kernel.owner, ConstantOp)
-
-
 def _expand(op: ConvolutionOp, store: WeightStore) -> None:
-    block, owner = op.parent, op.kernel.owner
-    assert block is not None
+    insert, owner = in_front_of(op), op.kernel.owner
     assert isinstance(owner, ConstantOp)
-
-    def insert(new: Operation) -> SSAValue:
-        new.location = op.location
-        block.insert_op_before(new, op)
-        return new.results[0]
-
     array = owner.array(store)
     outputs, inputs, depth, *window = array.shape
     element, accumulator = element_of(op.input.type), op.epilogue.block.args[0].type
@@ -94,11 +83,7 @@ def _expand(op: ConvolutionOp, store: WeightStore) -> None:
     stacked = insert(ViewOp(convolved, tensor(accumulator, [batch, slices, outputs, *positions])))
     behind = AccessAttr.of([iteration(axis) for axis in (0, 2, 1, 3, 4)])
     epilogue = op.detach_region(op.epilogue)
-    result = insert(PointwiseOp([stacked, *op.extras], [behind, *op.access], [op.output.type], epilogue))
-    result.name_hint = op.output.name_hint
-    op.output.replace_all_uses_with(result)
-    op.detach()
-    op.erase()
+    replace(op, insert(PointwiseOp([stacked, *op.extras], [behind, *op.access], [op.output.type], epilogue)))
 
 
 def _copy(source: SSAValue, access: Sequence[Dim], shape: Sequence[Dim]) -> PointwiseOp:
