@@ -150,6 +150,13 @@ def _separate_product(op: Operation, operands: Sequence[Expression]) -> Expressi
 # What replaces other rules where numbers are rounded to integers.
 SEPARATE_PRODUCTS: Mapping[str, Rule] = {"arith.mulf": _separate_product}
 
+# What replaces other rules where the time of each function counts, and the last bits of its result do not.
+CLOSE_FUNCTIONS: Mapping[str, Rule] = {
+    "arith.divf": call("divide_closely"),
+    "math.exp": call("exp_closely"),
+    "math.tanh": call("tanh_closely"),
+}
+
 CUDA_EXPRESSIONS: Mapping[str, Rule] = {
     **EXPRESSIONS,
     "arith.divf": call("divide"),

@@ -61,7 +61,7 @@ class CudaSource(HopperSource, StampedSource):
     """The lines of one kernel. With `narrow`, indices are 32 bits wide."""
 
     def __init__(self, func: FuncOp, narrow: bool) -> None:
-        super().__init__(narrow, is_rounded_to_integers(func))
+        super().__init__(narrow, is_rounded_to_integers(func), "close_functions" in func.attributes)
         self.shared, self.shared_bytes = shared_offsets(func)
 
     # --- addresses and loops

@@ -7,8 +7,8 @@ VOCABULARY = frozenset(
     bits_as_uint8 bits_as_uint16 bits_as_uint32 bits_as_uint64 float32_of_bfloat16
     maximum minimum maxnum minnum select absolute logical_not fma copysign divide divide_closely rounded_product
     truncated_div truncated_rem floor_div ceil_div power integer_power power_of_integer
-    exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt erf erf_closely
-    sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh
+    exp exp_closely exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt erf erf_closely
+    sin cos tan asin acos atan atan2 sinh cosh tanh tanh_closely asinh acosh atanh
     ceil floor trunc round roundeven
     thread_id block_id_0 block_id_1 block_id_2 grid_size_0 grid_size_1 grid_size_2 barrier shared shuffle
     reduce_rows scale_rows exponential_rows limit_columns pack_accumulators

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, VectorType
 
 from mlirt.codegen.numba_cuda.cuda_expressions import (
+    CLOSE_FUNCTIONS,
     CUDA_EXPRESSIONS,
     NARROW_EXPRESSIONS,
     SEPARATE_PRODUCTS,
@@ -47,17 +48,19 @@ class ScalarFunction(PythonSource):
 
 class WordSource(PythonSource):
     """The lines of one kernel. With `narrow`, indices are 32 bits wide; with `separate`, sums of products are never
-    rounded once only.
+    rounded once only; with `close`, functions have no branches and may be off by some of their last bits.
     """
 
     vocabulary = VOCABULARY
 
-    def __init__(self, narrow: bool, separate: bool) -> None:
+    def __init__(self, narrow: bool, separate: bool, close: bool) -> None:
         super().__init__()
         self.narrow = narrow
         self.rules = NARROW_EXPRESSIONS if narrow else CUDA_EXPRESSIONS
         if separate:
             self.rules = {**self.rules, **SEPARATE_PRODUCTS}
+        if close:
+            self.rules = {**self.rules, **CLOSE_FUNCTIONS}
         self.definitions: dict[str, str] = {}
         """The names of words with parameters, by the text that makes them."""
         self.bodies: dict[str, str] = {}

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from mlirt.builder.numba_cuda_intrinsics.functions import ERF_ABOVE, ERF_BELOW, ERF_LIMIT
+from mlirt.builder.numba_cuda_intrinsics.functions import ERF_ABOVE, ERF_BELOW, ERF_LIMIT, LOG2_OF_E
 
 
 def test_the_short_error_function_is_close() -> None:
@@ -24,3 +24,12 @@ def test_the_short_error_function_is_close() -> None:
     exact = np.array([math.erf(one) for one in x.astype(np.float64)])
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, exact, rtol=4e-7, atol=0)
+
+
+def test_the_short_hyperbolic_tangent_is_close() -> None:
+    x = np.concatenate([np.linspace(-60, 60, 40001), np.geomspace(1e-7, 1, 4001), [np.inf, -np.inf]]).astype(np.float32)
+    with np.errstate(over="ignore"):
+        power = np.exp2(x * np.float32(2 * LOG2_OF_E))
+    found = 1 - np.float32(2) / (power + np.float32(1))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, np.tanh(x.astype(np.float64)), rtol=0, atol=3e-7)

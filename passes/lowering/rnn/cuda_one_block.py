@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import Float32Type, IntegerAttr, f32, i64
+from xdsl.dialects.builtin import Float32Type, IntegerAttr, UnitAttr, f32, i64
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.rnn import RnnOp
@@ -65,6 +65,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
         packed = k.weights(for_lanes(recurrent, shape), "recurrent")
         sums = LaneSums(k, shape, LaneRows(k, shape, lane, warp, packed), warp, lane)
     _Steps(op, k, shape, sums, thread).write()
+    k.function.attributes["close_functions"] = UnitAttr()
     if fits_narrow(op, lowering):
         k.function.attributes["index_bits"] = IntegerAttr(32, i64)
     k.finish(op, grid=[1, 1, 1], block=[shape.blocks * WARP])
