@@ -86,8 +86,8 @@ class RunLoopsInOneBlockPass(ModulePass):
         return 0 < len(launches) <= _MOST_LAUNCHES and self._are_small(launches, kernels)
 
     def _are_small(self, launches: list[LaunchOp], kernels: dict[str, FuncOp]) -> bool:
-        used = [kernels[launch.kernel_name()] for launch in launches]
-        if not all(map(is_mergeable, used)):
+        used = [kernels[name] for launch in launches if (name := launch.kernel_name()) in kernels]
+        if len(used) < len(launches) or not all(map(is_mergeable, used)):  # a library's code is not ours to merge
             return False
         largest = max(block_size(func) or 1 for func in used)
         in_step = all(block_size(func) == largest for func in used if meets(func))

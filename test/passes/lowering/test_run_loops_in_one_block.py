@@ -7,14 +7,17 @@ import pytest
 from onnx_control_flow import NESTED, SUM_EVEN, UNTIL_LARGE
 from onnx_control_flow import model as from_text
 from onnx_models import Array, numbers, run_onnxruntime
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from mlirt.codegen.numba_cuda.kernel_source import emit_kernel
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.kernel.library_product import LibraryProductOp
 from mlirt.dialects.plan.control import WhileOp
 from mlirt.dialects.plan.interpreter import run_plan
 from mlirt.frontend.onnx.importer import import_model
+from mlirt.passes.lowering.tactics import TACTIC
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 
 SHRINKING = """
@@ -40,6 +43,19 @@ def lowered(text: str) -> tuple[ModuleOp, RtContext]:
 
 def loops(module: ModuleOp) -> list[FuncOp]:
     return [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data.startswith("loop_")]
+
+
+POWERS = """
+<ir_version: 8, opset_import: ["" : 17]>
+powers (float[3, 3] x, float limit) => (float[3, 3] y) {
+   go = Constant <value = bool {1}> ()
+   y = Loop (, go, x) <body: graph = body (int64 i, bool go_in, float[3, 3] a) => (bool go_out, float[3, 3] b) {
+      b = MatMul (a, x)
+      largest = ReduceMax <keepdims: int = 0> (b)
+      go_out = Less (largest, limit)
+   }>
+}
+"""
 
 
 CASES: list[tuple[str, dict[str, Array]]] = [
@@ -75,3 +91,20 @@ def test_the_text_of_a_loop_reads_its_condition_behind_a_barrier() -> None:
     assert lines[start + 2] == "barrier()"
     assert lines[start + 3].startswith("if not ")
     assert lines[start + 4] == "break"
+
+
+def test_a_loop_that_calls_a_library_stays_one() -> None:
+    context = RtContext()
+    module = import_model(from_text(POWERS), context)
+    options = PipelineOptions("cuda", features=["cublas_lt"])
+    run_phases(module, context, last="layout", options=options)
+    for op in module.walk():
+        if isinstance(op, MatmulOp):
+            op.attributes[TACTIC] = StringAttr("cuda_cublas_lt:first")
+    run_phases(module, context, first="lowering", options=options)
+    assert loops(module) == []
+    assert any(isinstance(op, LibraryProductOp) for op in module.ops)
+    feeds = {"x": np.array([[1, 2, 0], [0, 1, 1], [2, 0, 1]], np.float32), "limit": np.array(50, np.float32)}
+    (found,) = run_plan(module, context, feeds).values()
+    (want,) = run_onnxruntime(from_text(POWERS), feeds)
+    np.testing.assert_allclose(found, want, rtol=1e-6)
