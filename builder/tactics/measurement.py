@@ -72,13 +72,14 @@ def times_of(
 def _worth_measuring(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The best by estimate, and some of each tactic, as estimates of different ones may differ more than the times.
 
-    Those without an estimate may be very slow: they are measured only where there is little to do.
+    Those without an estimate may be very slow: they are measured only where there is little to do, or where the others
+    are those of libraries, of which nothing is known either.
     """
     estimated: list[Candidate] = []
     for place, one in enumerate(one for one in candidates if one.cost is not None):
         if place < _MOST_TRIALS or sum(other.file == one.file for other in estimated) < _FEWEST_TRIALS:
             estimated.append(one)
-    if estimated and (estimated[0].cost or 0) > _LITTLE:
+    if estimated and _LITTLE < (estimated[0].cost or 0) < _NEVER:
         return estimated
     return [*estimated, *[one for one in candidates if one.cost is None]]
 
@@ -118,5 +119,5 @@ def _compiler() -> str:
     rooms = [Path(str(import_module(name).__file__)).parent for name in ("mlirt.passes.lowering", "mlirt.codegen")]
     rooms.append(Path(__file__).parent.parent / "numba_cuda_intrinsics")
     sources = sorted(file for room in rooms for file in room.rglob("*.py"))
-    packages = versions("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvcc")
+    packages = versions("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvcc", "nvidia-cublas")
     return f"mlirt {__version__} {sources_digest(*sources)}, {packages}"

@@ -69,6 +69,36 @@ def test_without_a_device_lowering_follows_the_estimates() -> None:
     assert choose(Tuning()) == [best.name]
 
 
+def allowing_the_library(tuning: Tuning, text: str) -> list[str]:
+    """As `choose`, where cuBLASLt may be used."""
+    module, context = parse_module(text)
+    target = Target("cuda", features=frozenset({"cublas_lt"}))
+    select_tactics(module, context, target, tuning, _silent)
+    return [_tactic(op) for op in _products(module)]
+
+
+def test_a_library_is_measured_beside_our_kernels_and_taken_where_it_is_fastest() -> None:
+    text = product_text(*_SIZES, "f32", (False, False))
+    timer = FakeTimer(lambda place: 1000.0 - 100 * place)
+    assert allowing_the_library(Tuning(timer), text) == ["cuda_cublas_lt:second"]
+    assert any(kernel.product is not None for plan in timer.plans for kernel in plan.manifest.kernels)
+    assert allowing_the_library(Tuning(FakeTimer()), text) == [""]
+
+
+def test_a_library_that_nobody_has_measured_is_not_taken() -> None:
+    few_rows = product_text((2, 256), (512, 256), (2, 512), "f32", (False, True))
+    module, context = parse_module(few_rows)
+    target = Target("cuda", features=frozenset({"cublas_lt"}))
+    (site,) = find_sites(module, context, target)
+    assert [one.name for one in site.candidates] == ["generic", "cuda_cublas_lt:first", "cuda_cublas_lt:second"]
+    selector = Selector([])
+    allowing_the_library(Tuning(selector=selector), few_rows)
+    assert {one.timing_msec for one in selector.offered} == {-1.0}
+    timer = FakeTimer()
+    allowing_the_library(Tuning(timer), few_rows)
+    assert len(timer.plans) == 3
+
+
 def last_is_best(place: int) -> float:
     return 1000.0 - 100 * place
 
