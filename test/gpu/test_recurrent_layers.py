@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx_models import Array, run_onnxruntime
-from recurrent_models import recurrent_model, with_any_batch
+from recurrent_models import quantized_recurrent_model, recurrent_model, with_any_batch
 
 from mlirt.builder.compile import compile
 
@@ -31,6 +31,14 @@ def test_sequences_of_their_own_lengths(direction: str) -> None:
     engine = compile(with_any_batch(recurrent_model("LSTM", **options)[0]), "cuda", heuristic=True)
     for batch in (2, 33):
         check(*recurrent_model("LSTM", batch=batch, **options), engine, "fp32")
+
+
+@pytest.mark.parametrize("hidden", [20, 256, 512])
+@pytest.mark.parametrize("element", ["int8", "uint8"])
+def test_weights_of_integers(element: str, hidden: int) -> None:
+    for batch in (1, 3):
+        model, feeds = quantized_recurrent_model(element, hidden=hidden, batch=batch)
+        check(model, feeds, compile(model, "cuda", heuristic=True), "fp32")
 
 
 def check(model: Any, feeds: dict[str, Array], engine: Any, precision: str) -> None:

@@ -42,6 +42,7 @@ class CellInRegisters:
         self.sequence = n if isinstance(batch, int) and most <= batch else k.min(n, k.sub(k.extent(batch), 1))
         self.length: SSAValue | None = None
         self.bias: list[SSAValue] = []
+        self.scale: list[SSAValue] = []
         self.extras: list[SSAValue] = []
 
     def begin(self) -> list[SSAValue]:
@@ -52,6 +53,8 @@ class CellInRegisters:
             self.length = k.from_integer(k.load(op.lengths, [self.sequence]))
         if op.bias is not None:
             self.bias = [self.load(op.bias, [k.constant(gate), self.known]) for gate in range(op.gates)]
+        if op.scale is not None:
+            self.scale = [self.load(op.scale, [k.constant(gate), self.known]) for gate in range(op.gates)]
         self.extras = [self.load(extra, [self.known]) for extra in op.extras]
         return states
 
@@ -85,6 +88,11 @@ class CellInRegisters:
             return new, new[0]
         kept = [k.value(SelectOp(active, one, old)) for one, old in zip(new, states, strict=True)]
         return kept, k.value(SelectOp(active, new[0], k.constant(0, f32)))
+
+    def scaled(self, sums: Sequence[SSAValue], size: SSAValue) -> list[SSAValue]:
+        """The products that sums of all gates, of integers and steps of a size, stand for."""
+        s = self.k.scalars(f32)
+        return [s.mul(total, s.mul(size, scale)) for total, scale in zip(sums, self.scale, strict=True)]
 
     def with_bias(self, sums: Sequence[SSAValue], first: int = 0) -> list[SSAValue]:
         """Sums of the gates from `first` on, with their biases."""

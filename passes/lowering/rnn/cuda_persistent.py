@@ -28,6 +28,7 @@ from mlirt.passes.lowering.rnn.cell_in_registers import CellInRegisters, Place, 
 from mlirt.passes.lowering.rnn.persistent_exchange import Exchange, new_words
 from mlirt.passes.lowering.rnn.persistent_products import LaneProducts, MatrixUnitProducts
 from mlirt.passes.lowering.rnn.persistent_shape import UNITS, PersistentShape, shapes_for
+from mlirt.passes.lowering.rnn.persistent_steps import put_in_steps
 from mlirt.passes.lowering.rnn.persistent_weights import for_lanes, for_matrix_unit
 from mlirt.passes.lowering.tiles.problem import is_half
 from mlirt.passes.lowering.typical_sizes import typical, typical_values
@@ -69,7 +70,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
         packed = k.weights(for_matrix_unit(recurrent, shape), "recurrent")
         products = MatrixUnitProducts(k, shape, element, thread, block, packed)
     else:
-        packed = k.weights(for_lanes(recurrent, shape), "recurrent")
+        packed = k.weights(for_lanes(recurrent.astype("float32"), shape), "recurrent")
         products = LaneProducts(k, shape, element, thread, block, packed)
     exchanges = [Exchange(k, shape, element, buffer, thread) for buffer in buffers]
     _Steps(op, k, shape, products, exchanges, thread, block).write()
@@ -90,9 +91,10 @@ def _shapes(op: RnnOp, lowering: Lowering) -> list[PersistentShape]:
     if not isinstance(size, int) or not isinstance(gates, int):
         return []
     is_small = gates <= _MOST_GATES and size <= UNITS * _MOST_BLOCKS
-    if not is_small or not isinstance(op.recurrent.owner, ConstantOp) or op.scale is not None:
+    if not is_small or not isinstance(op.recurrent.owner, ConstantOp) or (op.scale is not None and is_half(element)):
         return []
-    at_once = min(_MOST_SEQUENCES, typical(batch, typical_values(lowering.block)))
+    # Each sequence has steps of its own size.
+    at_once = 1 if op.scale is not None else min(_MOST_SEQUENCES, typical(batch, typical_values(lowering.block)))
     return shapes_for(gates, size, at_once, is_half(element))
 
 
@@ -119,12 +121,15 @@ class _Steps:
         self.sequence = sequence if is_even else k.min(sequence, k.constant(shape.batch - 1))
         self.steps, self.batch = dims(op.input.type)[:2]
         self.is_whole = self.batch == shape.batch
+        self.in_steps: SSAValue | None = None
 
     def write(self) -> None:
         k, shape = self.k, self.shape
         hidden = [self.products.hidden_memory() for _ in self.exchanges]
         for one in hidden:
             self._clear(one)
+        if self.op.scale is not None:
+            self.in_steps = self.products.hidden_memory()
         k.insert(BarrierOp())
         if self.is_whole:
             self._sequences(k.constant(0), k.constant(0), hidden)
@@ -172,7 +177,7 @@ class _Steps:
     ) -> list[SSAValue]:
         """The states after a step; the state before it has the stamp."""
         op, k = self.op, self.k
-        self._products(0, stamp, hidden)
+        size = self._products(0, stamp, hidden)
 
         def reset() -> list[SSAValue]:
             sums = self._sums(cell, range(op.gates - 1))
@@ -180,7 +185,7 @@ class _Steps:
             return sums
 
         def new(first: Sequence[SSAValue]) -> list[SSAValue]:
-            sums = [*first, *self._sums(cell, range(len(first), op.gates))]
+            sums = [*first, *self._sums(cell, range(len(first), op.gates), size)]
             kept, out = cell.step(place, loaded, sums, states)
             self._post(0, cell, kept[0], k.add(stamp, 1))
             self._where(exists, lambda: cell.put_out(place, out))
@@ -192,15 +197,22 @@ class _Steps:
             self._products(1, stamp, hidden)
         return values_where(k, self.has_cell, lambda: new(first), states)
 
-    def _products(self, which: int, stamp: SSAValue, hidden: Sequence[SSAValue]) -> None:
-        """The sums of products with what the exchange `which` brings, ready for all threads."""
+    def _products(self, which: int, stamp: SSAValue, hidden: Sequence[SSAValue]) -> SSAValue | None:
+        """The sums of products with what the exchange `which` brings, ready for all threads; the size of its steps."""
+        k, size, factor = self.k, None, hidden[which]
         self.exchanges[which].receive(stamp, hidden[which])
-        self.k.insert(BarrierOp())
-        self.products.multiply(hidden[which])
-        self.k.insert(BarrierOp())
+        k.insert(BarrierOp())
+        if self.in_steps is not None:
+            size = put_in_steps(k, self.shape, hidden[which], self.in_steps, self.products.size, self.thread)
+            k.insert(BarrierOp())
+            factor = self.in_steps
+        self.products.multiply(factor)
+        k.insert(BarrierOp())
+        return size
 
-    def _sums(self, cell: CellInRegisters, gates: range) -> list[SSAValue]:
-        return cell.with_bias([self.products.total(gate, self.local, self.sequence) for gate in gates], gates.start)
+    def _sums(self, cell: CellInRegisters, gates: range, size: SSAValue | None = None) -> list[SSAValue]:
+        totals = [self.products.total(gate, self.local, self.sequence) for gate in gates]
+        return cell.with_bias(totals if size is None else cell.scaled(totals, size), gates.start)
 
     def _post(self, which: int, cell: CellInRegisters, value: SSAValue, stamp: SSAValue) -> None:
         self.exchanges[which].post(cell.sent(value), stamp, self.sequence, self.unit)

@@ -26,8 +26,14 @@ class HiddenSteps:
     @staticmethod
     def of(k: KernelBuilder, units: Extent, load: Load, lanes: int | None = None) -> HiddenSteps:
         """The steps for what `load` gives for each hidden unit; with a number of `lanes`, for so many at once."""
+        return HiddenSteps.between(
+            k, *(_extreme(k, kind, units, load, lanes) for kind in (ReduceKind.MIN, ReduceKind.MAX))
+        )
+
+    @staticmethod
+    def between(k: KernelBuilder, low: SSAValue, high: SSAValue) -> HiddenSteps:
+        """The steps from the least to the largest number, of which one is zero or they lie on either side of it."""
         s, nothing = k.scalars(f32), k.constant(0, f32)
-        low, high = (_extreme(k, kind, units, load, lanes) for kind in (ReduceKind.MIN, ReduceKind.MAX))
         size = s.select(s.compare("eq", low, high), s.constant(1), s.div(s.sub(high, low), s.constant(255)))
         lowest = s.min(s.max(s.div(s.neg(low), size), nothing), s.constant(255))
         return HiddenSteps(k, size, s.function(math.RoundEvenOp, lowest))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from recurrent_models import lower_recurrent, recurrent_model, with_any_batch
+from recurrent_models import lower_recurrent, quantized_recurrent_model, recurrent_model, with_any_batch
 
 from mlirt.builder.numba_cuda import compile_kernels
 from mlirt.codegen.numba_cuda.kernel_source import sources_of
@@ -73,6 +73,13 @@ def test_sequences_in_turns(
 def test_more_sequences_than_fit_are_computed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_persistent, "_MOST_SEQUENCES", 4)
     check(*recurrent_model("LSTM", hidden=16, batch=9, lengths=True), "float32")
+
+
+@pytest.mark.parametrize("element", ["int8", "uint8"])
+@pytest.mark.parametrize("options", [{"hidden": 20}, {"hidden": 72, "each": True, "direction": "forward", "batch": 3}])
+def test_weights_of_integers(element: str, options: dict[str, Any]) -> None:
+    """Hidden states are in steps that are made anew in each step of the layer."""
+    check(*quantized_recurrent_model(element, **options), "float32")
 
 
 @pytest.mark.parametrize("choice", [shape.name for shape in shapes_for(4, 136, 2, half=True)])
