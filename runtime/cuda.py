@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import DeviceTensor, WrongSize
 from mlirt.runtime.host_memory import address_of
 from mlirt.runtime.launch_accesses import accesses_of
-from mlirt.runtime.launch_order import predecessors
+from mlirt.runtime.launch_order import predecessors, seats
 from mlirt.runtime.library_calls import LibraryProduct
 from mlirt.runtime.manifest import Kernel, Manifest
 from mlirt.runtime.memory_planning import aligned
@@ -307,7 +308,11 @@ class CudaProgram:
             return self._deciding_graph(stretch)
         wanted = set(stretch)
         chosen = [(launch, queue) for launch, queue in self._launches if launch.index in wanted]
-        accesses = [accesses_of(launch, self._manifest, self._binding, self._bases) for launch, _ in chosen]
+        blocks = [prod(launch.grid) if self._kernel(launch).cooperative else 0 for launch, _ in chosen]
+        accesses = [
+            [*accesses_of(launch, self._manifest, self._binding, self._bases), *seat]
+            for (launch, _), seat in zip(chosen, seats(blocks, self._driver.processors()), strict=True)
+        ]
         waits = predecessors(accesses)
         return capture([queue for _, queue in chosen], waits, self._session.lanes)
 

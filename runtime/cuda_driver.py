@@ -54,6 +54,7 @@ class Driver(Protocol):
 
     def compute_capability(self) -> tuple[int, int]: ...
     def cache_bytes(self) -> int: ...
+    def processors(self) -> int: ...
     def allocate(self, size: int) -> int: ...
     def free(self, address: int) -> None: ...
     def allocate_pinned(self, size: int) -> int: ...
@@ -145,7 +146,7 @@ class CudaDriver:
         name, version = ctypes.create_string_buffer(256), c_int()
         self._check("cuDeviceGetName", self._cuda.cuDeviceGetName(name, len(name), self._device))
         self._check("cuDriverGetVersion", self._cuda.cuDriverGetVersion(byref(version)))
-        return f"{name.value.decode()}, {self._attribute(_PROCESSORS)} processors, driver {version.value}"
+        return f"{name.value.decode()}, {self.processors()} processors, driver {version.value}"
 
     def compute_capability(self) -> tuple[int, int]:
         """(major, minor), such as (9, 0)."""
@@ -154,6 +155,10 @@ class CudaDriver:
     def cache_bytes(self) -> int:
         """The size of the cache that all processors share."""
         return self._attribute(_L2_BYTES)
+
+    def processors(self) -> int:
+        """How many multiprocessors the device has."""
+        return self._attribute(_PROCESSORS)
 
     def _attribute(self, number: int) -> int:
         value = c_int()

@@ -77,6 +77,25 @@ class _History:
         self._pieces += [(access, number) for access in accesses]
 
 
+def seats(blocks: Sequence[int], most: int) -> list[list[Access]]:
+    """For launches whose blocks wait for each other what keeps so many of them apart that `most` blocks have room.
+
+    `blocks` is 0 for other launches. One that needs more than half of the room runs without another such launch; of
+    smaller ones two run side by side. The bytes that stand for the room lie in front of all memory.
+    """
+    found: list[list[Access]] = []
+    next_half = 0
+    for count in blocks:
+        if not count:
+            found.append([])
+        elif 2 * count > most:
+            found.append([Access(-2, 0, writes=True)])
+        else:
+            found.append([Access(-1 - next_half, -next_half, writes=True)])
+            next_half = 1 - next_half
+    return found
+
+
 def lanes(waits: Sequence[Sequence[int]], most: int) -> list[int]:
     """A lane of at most `most` for each launch; launches of one lane follow each other, so that few waits cross lanes.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlirt.runtime.launch_order import Access, lanes, predecessors
+from mlirt.runtime.launch_order import Access, lanes, predecessors, seats
 
 
 def access(start: int, size: int, writes: bool, part: tuple[int, ...]) -> Access:
@@ -82,3 +84,19 @@ def test_lanes_are_few_and_numbered_from_zero(runs: list[list[Access]], most: in
     found = lanes(predecessors(runs), most)
     assert set(found) == set(range(len(set(found))))
     assert len(set(found)) <= most
+
+
+@given(st.lists(st.integers(0, 9), max_size=9), st.integers(9, 12))
+def test_launches_whose_blocks_wait_for_each_other_have_room_together(blocks: list[int], most: int) -> None:
+    before = closure(predecessors(seats(blocks, most)))
+    waiting = [number for number, count in enumerate(blocks) if count]
+    for count in (2, 3):
+        for some in combinations(waiting, count):
+            if not any(one in before[other] for one, other in combinations(some, 2)):
+                assert count == 2
+                assert sum(blocks[number] for number in some) <= most
+    assert all(not after for after, count in zip(before, blocks, strict=True) if not count)
+
+
+def test_two_small_chains_run_side_by_side() -> None:
+    assert predecessors(seats([3, 3, 3, 3], 8)) == [(), (), (0,), (1,)]

@@ -91,6 +91,9 @@ class FakeDriver:
     def cache_bytes(self) -> int:
         return 1 << 25
 
+    def processors(self) -> int:
+        return 132
+
     def compute_capability(self) -> tuple[int, int]:
         return self.capability
 
