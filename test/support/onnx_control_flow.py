@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import onnx
 from onnx import helper, parser
-from onnx_models import Array, run_onnxruntime
+from onnx_models import Array, numbers, run_onnxruntime
 
 from mlirt.builder.compile import compile
 
@@ -106,6 +106,27 @@ convolutions (bool c, float[1, 16, 8, 8] x, float[16, 16, 3, 3] w) => (y) {
       }>
 }
 """
+
+
+DECODER = """<ir_version: 8, opset_import: ["": 17]>
+decoder (float[7,4] table, float[4,7] head, int64[n] start, int64 stop) => (int64[m] tokens, float[k,4] rows) {
+  most = Constant<value = int64 {5}>() go = Constant<value = bool {1}>()
+  tokens, rows = Loop(most, go, start)<
+    body = b (int64 i, bool c, int64[l] t) => (bool d, int64[u] s, float[4] row) {
+      x = Gather(table, t) turned = Transpose<perm = [1, 0]>(x) scores = MatMul(x, turned)
+      weights = Softmax<axis = -1>(scores) mixed = MatMul(weights, x)
+      zero = Constant<value = int64[1] {0}>() one = Constant<value = int64[1] {1}>()
+      shape = Shape(t) last = Sub(shape, one) final = Gather<axis = 0>(mixed, last) row = Squeeze(final, zero)
+      logits = MatMul(final, head) new = ArgMax<axis = -1, keepdims = 0>(logits) s = Concat<axis = 0>(t, new)
+      same = Equal(new, stop) flat = Squeeze(same, zero) d = Not(flat)
+    }>
+}"""
+
+
+def decoder_feeds(length: int, stop: int) -> dict[str, Array]:
+    """Weights of the decoder, its first tokens, and the one that ends it."""
+    tokens = {"start": np.arange(length, dtype=np.int64), "stop": np.array(stop)}
+    return {"table": numbers(7, 4), "head": numbers(4, 7, seed=1), **tokens}
 
 
 def model(text: str) -> onnx.ModelProto:
