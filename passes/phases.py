@@ -155,7 +155,14 @@ PHASES = (
             Step("fuse-row-reductions", "a normalisation is one launch, once its parts have settled", "cuda"),
             Step("cse", "equal launches and constants are shared"),
             Step(
-                "eliminate-concatenation", "producers write into the joined buffer, once it is settled who reads them"
+                "eliminate-concatenation{views=true}",
+                "producers write into the joined buffer, once it is settled who reads them",
+                "cpu",
+            ),
+            Step(
+                "eliminate-concatenation",
+                "producers write into the joined buffer, once it is settled who reads them",
+                "cuda",
             ),
         ),
         FUSED,

@@ -26,7 +26,8 @@ class EliminateConcatenationPass(ModulePass):
 
     Such an input is computed by a fused op and read by the concatenation alone. A concatenation of concatenations along
     the same axis becomes one, and a pointwise op behind a view that adds or drops axes of length 1 computes the view.
-    Inputs of the network, constants, other views and tensors with other readers are copied.
+    With `views` any other op may write through such a view. Inputs of the network, constants, other views and tensors
+    with other readers are copied.
 
     Before:
 
@@ -40,6 +41,8 @@ class EliminateConcatenationPass(ModulePass):
 
     name = "eliminate-concatenation"
 
+    views: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for inner in list(op.walk()):
             if isinstance(inner, ConcatOp):
@@ -47,13 +50,17 @@ class EliminateConcatenationPass(ModulePass):
                 for view in list(dict.fromkeys(value.owner for value in inner.inputs)):
                     if isinstance(view, ViewOp):
                         _compute_in_view(view)
-                flags = [_writes_in_place(value) for value in inner.inputs]
+                flags = [_writes_in_place(value, self.views) for value in inner.inputs]
                 if any(flags):
                     inner.in_place = flags
 
 
-def _writes_in_place(value: SSAValue) -> bool:
-    return isinstance(value.owner, FusedOp) and not isinstance(value.owner, ViewOp) and value.has_one_use()
+def _writes_in_place(value: SSAValue, views: bool) -> bool:
+    view = value.owner
+    if views and isinstance(view, ViewOp) and value.has_one_use():
+        adds_units = unit_view(dims(value.type), dims(view.input.type)) is not None
+        return adds_units and not isinstance(view.input.owner, PointwiseOp) and _writes_in_place(view.input, False)
+    return isinstance(view, FusedOp) and not isinstance(view, ViewOp) and value.has_one_use()
 
 
 def _compute_in_view(view: ViewOp) -> None:

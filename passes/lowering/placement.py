@@ -61,6 +61,7 @@ class Placements:
         self._known: dict[SSAValue, Placement] = {}
         self._weights: dict[WeightsAttr, SSAValue] = {}
         self._concat_of: dict[SSAValue, tuple[ConcatOp, int]] = {}
+        self._view_of: dict[SSAValue, SSAValue] = {}  # of what is written through a view, which is in a concatenation
         self._head: Operation | None = None
         self.anchor: Operation | None = block.first_op
         """New buffers stand before this op, or before the branch or loop that it is in."""
@@ -74,14 +75,20 @@ class Placements:
 
     def _plan_in_place(self, op: ConcatOp) -> None:
         for position, (value, allowed) in enumerate(zip(op.inputs, op.in_place, strict=True)):
-            computed = isinstance(value.owner, FusedOp) and not isinstance(value.owner, ViewOp)
-            shown = value.has_one_use() or not (is_blocked(value.type) or halo(value.type))
-            if allowed and computed and shown and value.owner.parent is op.parent and value not in self._concat_of:
+            view = value.owner
+            made = view.input if isinstance(view, ViewOp) else value
+            computed = isinstance(made.owner, FusedOp) and not isinstance(made.owner, ViewOp)
+            here = value.owner.parent is made.owner.parent is op.parent
+            if allowed and computed and here and _is_shown_to_all(value) and value not in self._concat_of:
+                if made is not value:
+                    if not made.has_one_use() or not _is_shown_to_all(made) or _units_apart(made, value):
+                        continue
+                    self._view_of[made] = value
                 self._concat_of[value] = (op, position)
 
     def is_in_place(self, value: SSAValue) -> bool:
         """Whether a value lies in the result of a concatenation."""
-        return value in self._concat_of
+        return value in self._concat_of or value in self._view_of
 
     def writes_into(self, op: ConcatOp, position: int) -> bool:
         """Whether the producer of a concatenation's input writes it straight into the result."""
@@ -106,6 +113,8 @@ class Placements:
         if value in self._concat_of:
             op, position = self._concat_of[value]
             return self.part(op, position)
+        if value in self._view_of:
+            return self._behind(value, self._view_of[value])
         if isinstance(owner, ViewOp):
             shown = self.shown(owner)
             if shown is not None:
@@ -118,9 +127,18 @@ class Placements:
         """Where a view's result lies in its input; None where only a copy has the result's order."""
         if halo(op.input.type):
             return None
+        if op.input in self._view_of:
+            return self[op.output]
         source = self[op.input]
         steps = reshaped_strides(dims(op.input.type), source.strides, dims(op.output.type))
         return None if steps is None else Placement(source.buffer, source.offset, steps, source.part)
+
+    def _behind(self, value: SSAValue, view: SSAValue) -> Placement:
+        """Where a tensor lies that is written through a view which adds or drops axes of length 1."""
+        place = self[view]
+        steps = iter([step for size, step in zip(dims(view.type), place.strides, strict=True) if size != 1])
+        found = tuple(1 if size == 1 else next(steps) for size in dims(value.type))
+        return Placement(place.buffer, place.offset, found, place.part)
 
     def _slice(self, op: PointwiseOp) -> Placement:
         """Where a slice lies in its operand."""
@@ -204,6 +222,17 @@ class Placements:
             self._block.add_op(op)
         self._head = op
         return op.buffer
+
+
+def _is_shown_to_all(value: SSAValue) -> bool:
+    """Whether every reader finds a tensor wherever it lies."""
+    return value.has_one_use() or not (is_blocked(value.type) or halo(value.type))
+
+
+def _units_apart(one: SSAValue, other: SSAValue) -> bool:
+    """Whether the dimensions of two tensors differ in more than axes of length 1."""
+    sizes = [[size for size in dims(value.type) if size != 1] for value in (one, other)]
+    return sizes[0] != sizes[1] or any(is_blocked(value.type) or halo(value.type) for value in (one, other))
 
 
 def _row_major(value: SSAValue) -> tuple[Dim, ...]:

@@ -1,4 +1,5 @@
 // RUN: rt-opt %s --split-input-file -p convert-trt-to-fused,eliminate-concatenation | filecheck %s
+// RUN: rt-opt %s --split-input-file -p convert-trt-to-fused,eliminate-concatenation{views=true} | filecheck %s --check-prefix=VIEWS
 
 // CHECK-LABEL: @joined
 // CHECK: [[A:%.*]] = fused.pointwise %x
@@ -49,4 +50,23 @@ func.func @stacked(%x: tensor<2x3xf32>, %z: tensor<2x1x3xf32>) -> tensor<2x2x3xf
   %a = trt.shuffle %e {reshape_dims = #trt.dims<["2", "1", "3"]>} : (tensor<2x3xf32>) -> tensor<2x1x3xf32>
   %y = trt.concatenation %a, %z {axis = 1 : i64} : (tensor<2x1x3xf32>, tensor<2x1x3xf32>) -> tensor<2x2x3xf32>
   func.return %y : tensor<2x2x3xf32>
+}
+
+// -----
+
+// Where that is asked for, other producers write through such views: the second one's rows lie otherwise, the third
+// one has another reader.
+// CHECK-LABEL: @through_views
+// CHECK: fused.concat {{%.*}}, {{%.*}}, {{%.*}} {axis = 1 : i64}
+// VIEWS-LABEL: @through_views
+// VIEWS: fused.concat {{%.*}}, {{%.*}}, {{%.*}} {fused.in_place = [true, false, false], axis = 1 : i64}
+func.func @through_views(%x: tensor<2x6xf32>, %z: tensor<2x2x3xf32>) -> (tensor<2x3x6xf32>, tensor<2x6xf32>) {
+  %e = trt.softmax %x {axis = 1 : i64} : (tensor<2x6xf32>) -> tensor<2x6xf32>
+  %f = trt.softmax %z {axis = 1 : i64} : (tensor<2x2x3xf32>) -> tensor<2x2x3xf32>
+  %g = trt.softmax %x {axis = 0 : i64} : (tensor<2x6xf32>) -> tensor<2x6xf32>
+  %a = trt.shuffle %e {reshape_dims = #trt.dims<["2", "1", "6"]>} : (tensor<2x6xf32>) -> tensor<2x1x6xf32>
+  %b = trt.shuffle %f {reshape_dims = #trt.dims<["2", "1", "6"]>} : (tensor<2x2x3xf32>) -> tensor<2x1x6xf32>
+  %c = trt.shuffle %g {reshape_dims = #trt.dims<["2", "1", "6"]>} : (tensor<2x6xf32>) -> tensor<2x1x6xf32>
+  %y = trt.concatenation %a, %b, %c {axis = 1 : i64} : (tensor<2x1x6xf32>, tensor<2x1x6xf32>, tensor<2x1x6xf32>) -> tensor<2x3x6xf32>
+  func.return %y, %g : tensor<2x3x6xf32>, tensor<2x6xf32>
 }
