@@ -59,7 +59,7 @@ def _wanted(source: KernelSource, architectures: Sequence[str]) -> Sequence[str]
 def _key(name: str, source: KernelSource, architecture: str) -> str:
     library = sources_digest(_HERE / "numba_cuda_intrinsics", _HERE / "numba_cuda_compiler.py")
     packages = versions("numba", "numba-cuda", "llvmlite", "nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-nvjitlink")
-    shape = f"{source.threads} {source.cluster}"
+    shape = f"{source.threads} {source.cluster} {source.resident}"
     return key_of("cuda", name, source.text, shape, architecture, library, packages)
 
 

@@ -51,7 +51,7 @@ def ptx_text(source: KernelSource, architecture: str) -> str:
             cc=_capability(architecture),
             device=False,
             abi="numba",
-            launch_bounds=(source.threads, 1),
+            launch_bounds=(source.threads, source.resident),
         )
     except Exception as error:
         reason = " ".join(str(error).split())

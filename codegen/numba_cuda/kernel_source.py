@@ -56,7 +56,9 @@ def emit_kernel(func: FuncOp) -> KernelSource:
     about += f", {cluster} blocks per cluster" if cluster > 1 else ""
     lines = [_IMPORT, "", *source.functions(), *made, "", about, *source.lines]
     text = "\n".join(lines) + "\n"
-    return KernelSource(name, text, arguments, threads, source.shared_bytes, cluster, architecture(func))
+    return KernelSource(
+        name, text, arguments, threads, source.shared_bytes, cluster, architecture(func), resident_blocks(func)
+    )
 
 
 def argument_type(type_: Attribute) -> str:
@@ -85,6 +87,12 @@ def architecture(func: FuncOp) -> str:
     """The one architecture that a kernel can run on; empty for any."""
     name = func.attributes.get("architecture")
     return name.data if isinstance(name, StringAttr) else ""
+
+
+def resident_blocks(func: FuncOp) -> int:
+    """How many blocks a processor has registers for at once, at least."""
+    count = func.attributes.get("resident")
+    return count.value.data if isinstance(count, IntegerAttr) else 1
 
 
 def index_bits(func: FuncOp) -> int:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class KernelSource:
     """A kernel as Python source; `arguments` are its types as the text names them: `float32*`, `tensor_map`, `int64`.
 
-    Blocks form clusters of `cluster`; a kernel that needs one `architecture` is compiled for no other.
+    Blocks form clusters of `cluster`, and a processor has registers for `resident` of them at once, at least; a kernel
+    that needs one `architecture` is compiled for no other.
     """
 
     name: str
@@ -19,3 +20,4 @@ class KernelSource:
     shared_bytes: int
     cluster: int = 1
     architecture: str = ""
+    resident: int = 1

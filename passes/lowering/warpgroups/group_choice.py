@@ -27,6 +27,7 @@ _RESULT, _OPERATION = 18, 2  # of a thread for a result, and for each operation 
 _START = 555  # of a launch
 _STAYING = 890  # more, of one whose blocks stay
 _TILE = 600  # before the first product of a tile, and after its last result
+_TURN_STEP, _PAIR = 400, 2  # of a step at least, where more than two warpgroups take turns
 _NO_OVERLAP = 1.23  # of the shorter one of products and results where blocks stay
 _EXCHANGE, _PARTNER = 4900, 205  # of sums in a cluster, and for each of its blocks
 _FAR, _MOST = 1.6, 12  # from the cheapest, and tiles that are worth a measurement
@@ -99,7 +100,7 @@ class GroupWork:
     def cycles(self, tile: GroupTile) -> float:
         """About how long it takes."""
         tiles = -(-self.rows // tile.rows) * -(-self.columns // tile.columns) * self.batch
-        resident = 1 if tile.stays else max(1, min(4, SHARED_BYTES // tile.shared_bytes))
+        resident = 1 + tile.double if tile.stays else max(1, min(4, SHARED_BYTES // tile.shared_bytes))
         per_processor = -(-tiles // _CLUSTERS[tile.split])
         side_by_side = min(resident, per_processor)
         rounds = -(-per_processor // side_by_side)
@@ -111,7 +112,8 @@ class GroupWork:
             each = max(products, (products + results) / 2)
             return _START + _STAYING + _TILE + rounds * each + results
         if tile.stays:
-            each = max(products, results) + _NO_OVERLAP * min(products, results)
+            overlap = _NO_OVERLAP / 2 if tile.double else _NO_OVERLAP
+            each = max(products, results) + overlap * min(products, results)
             return _START + _STAYING + _TILE + rounds * each
         exchange = _EXCHANGE + _PARTNER * tile.split if tile.split > 1 else 0
         return _START + rounds * (_TILE + products + results + exchange)
@@ -121,7 +123,7 @@ class GroupWork:
         busy = max(tile.rows * tile.columns / _PRODUCTS, tile.stage_bytes / _READ_BYTES) * side_by_side
         if tile.rows > ROWS and tile.columns <= ROWS:
             busy *= _NARROW
-        step = max(busy * self.line / LINE, _LATENCY / tile.stages)
+        step = max(busy * self.line / LINE, _LATENCY / tile.stages, _TURN_STEP if tile.turns > _PAIR else 0)
         return -(-self.steps // tile.split) * step
 
     def _results(self, tile: GroupTile, side_by_side: int, blocks: int) -> float:

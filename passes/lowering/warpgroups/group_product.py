@@ -72,7 +72,10 @@ class GroupProduct:
         k.insert(BarrierOp())
         if self.tile.stays:
             self._stay()
-            blocks: Dim = minimum(self.tiles, PROCESSORS)
+            resident = 1 + self.tile.double
+            blocks: Dim = minimum(self.tiles, PROCESSORS * resident)
+            if self.tile.double:
+                k.function.attributes["resident"] = IntegerAttr(resident, i64)
         else:
             self._single()
             blocks = self.tiles * self.tile.split
@@ -116,7 +119,7 @@ class GroupProduct:
             return k.add(block, k.mul(i, blocks))
 
         def produce() -> None:
-            k.insert(SetRegistersOp(_REGISTERS[tile.consumers][0], grow=False))
+            self._set_registers(0)
 
             def next_one(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
                 following = k.add(i, 1)
@@ -135,7 +138,7 @@ class GroupProduct:
             k.when(k.compare("eq", self.thread, tile.consumers * WARPGROUP), all_)
 
         def consume() -> None:
-            k.insert(SetRegistersOp(_REGISTERS[tile.consumers][1], grow=True))
+            self._set_registers(1)
             k.insert(WaitDependencyOp())
 
             def each(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
@@ -161,6 +164,11 @@ class GroupProduct:
                 k.loop(count, self.pipe.start(0).values(), each)
 
         self._split_roles(k.compare("eq", group, tile.consumers), produce, consume)
+
+    def _set_registers(self, role: int) -> None:
+        """Where a block has all registers, those that start copies leave some to those that multiply."""
+        if not self.tile.double:
+            self.k.insert(SetRegistersOp(_REGISTERS[self.tile.consumers][role], grow=bool(role)))
 
     def _work(self, number: SSAValue) -> Work:
         """The tile of a number: groups of rows of tiles, in these column by column."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
 
-_NAME = re.compile(r"(\d+)x(\d+)s(\d+)(?:c(\d+)|(t\d?)?(?:e(\d))?)")
+_NAME = re.compile(r"(\d+)x(\d+)s(\d+)(?:c(\d+)|(t\d?)?(?:e(\d))?(d)?)")
 SHARED_BYTES = 227 * 1024
 """Shared memory that a block may have."""
 _BARRIER_BYTES = 128  # of the barriers of one kind
 _SUM_BYTES = 4
+_MOST_OF_TWO = 128  # columns of all warpgroups of a block where a processor has two, as they share the registers
 _QUAD_BYTES = 64  # of an extra operand that the four threads of a row read at once
 _FEWEST_SLOTS = 3
 _MOST_COLUMNS = {2: 256, 3: 96, 4: 64}  # by the warpgroups that take turns, as they share the registers
@@ -24,7 +25,8 @@ class GroupTile:
     64 rows are one warpgroup's: such blocks compute one tile, and `split` of them (a cluster) may share its sum. With
     more rows blocks stay and take one tile after the other. So do those whose warpgroups, so many, take `turns`: while
     one writes the results of a tile, another one multiplies the next. `extra` bytes of an operand that each result
-    needs, such as a residual, are copied to shared memory ahead of the products.
+    needs, such as a residual, are copied to shared memory ahead of the products. With `double` a processor has two
+    blocks that stay: one writes results while the other one multiplies.
     """
 
     rows: int
@@ -33,6 +35,7 @@ class GroupTile:
     split: int = 1
     turns: int = 0
     extra: int = 0
+    double: bool = False
 
     @staticmethod
     def named(name: str) -> GroupTile | None:
@@ -42,14 +45,14 @@ class GroupTile:
             return None
         rows, columns, stages, split = (int(part or 1) for part in match.groups()[:4])
         turns = 0 if match[5] is None else int(match[5][1:] or 2)
-        return GroupTile(rows, columns, stages, split, turns, int(match[6] or 0))
+        return GroupTile(rows, columns, stages, split, turns, int(match[6] or 0), match[7] is not None)
 
     @property
     def name(self) -> str:
         split = f"c{self.split}" if self.split > 1 else ""
         extra = f"e{self.extra}" if self.extra else ""
         turns = f"t{self.turns}".replace("2", "") if self.turns else ""
-        return f"{self.rows}x{self.columns}s{self.stages}{split}{turns}{extra}"
+        return f"{self.rows}x{self.columns}s{self.stages}{split}{turns}{extra}{'d' * self.double}"
 
     @property
     def consumers(self) -> int:
@@ -106,8 +109,15 @@ class GroupTile:
         whole = self.rows in (64, 128) and self.columns % 32 == 0 and 32 <= self.columns <= 256
         whole = whole and (self.turns == 0 or (self.rows == ROWS and self.columns <= _MOST_COLUMNS.get(self.turns, 0)))
         may_split = self.split == 1 or (not self.stays and ROWS % self.split == 0 and self.split <= 8)
+        may_split = may_split and (not self.double or (self.stays and self.consumers * self.columns <= _MOST_OF_TWO))
         has_lines = self.extra == 0 or (self.stays and self.columns * self.extra % _QUAD_BYTES == 0)
-        return whole and may_split and has_lines and self.stages >= 2 and self.shared_bytes <= SHARED_BYTES
+        return (
+            whole
+            and may_split
+            and has_lines
+            and self.stages >= 2
+            and self.shared_bytes <= SHARED_BYTES // (1 + self.double)
+        )
 
 
 STAYING = tuple(
@@ -137,4 +147,5 @@ def _ahead(tile: GroupTile, extra: int) -> GroupTile:
 
 
 AHEAD = tuple(tile for extra in (1, 2) for plain in (*STAYING, *TURNING) if (tile := _ahead(plain, extra)).fits)
-TILES = (*STAYING, *TURNING, *AHEAD, *SINGLE)
+DOUBLE = tuple(GroupTile(128, 64, stages, extra=extra, double=True) for stages, extra in ((4, 0), (3, 1), (2, 2)))
+TILES = (*STAYING, *TURNING, *AHEAD, *DOUBLE, *SINGLE)

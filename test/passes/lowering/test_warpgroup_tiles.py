@@ -35,6 +35,8 @@ def test_tiles_fit_and_have_names(tile: GroupTile) -> None:
         "128x32s4e1",
         "64x128s4t3",
         "64x64s4t5",
+        "128x64s8d",
+        "128x128s2d",
     ],
 )
 def test_others_do_not_fit(name: str) -> None:
@@ -46,7 +48,7 @@ def test_others_do_not_fit(name: str) -> None:
     ("sizes", "tile"),
     [
         ((4096, 4096, 4096), "128x256s4"),
-        ((100352, 64, 576), "64x64s13t3"),
+        ((100352, 64, 576), "128x64s4d"),
         ((49, 512, 4608), "64x64s11c8"),
         ((3136, 64, 64), "64x32s16"),
     ],

@@ -65,7 +65,9 @@ def test_a_thread_has_as_many_neighbouring_bytes_as_one_access_writes(choice: st
     assert 16 in {op.group(op.buffer) for op in stores if memory(op.buffer).get_element_type() == i8}
 
 
-@pytest.mark.parametrize("choice", ["64x64s3te1", "64x128s2te1", "128x64s2e1", "64x256s2te1", "64x64s3t4e1"])
+@pytest.mark.parametrize(
+    "choice", ["64x64s3te1", "64x128s2te1", "128x64s2e1", "64x256s2te1", "64x64s3t4e1", "128x64s2e1d"]
+)
 def test_residuals_are_copied_ahead(choice: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_product, "PROCESSORS", 2)
     module = check(Problem((2, 80, 19, 17), (208, 80, 1, 1)), "i8", "i8", "i8", f"cuda_wgmma:{choice}")
