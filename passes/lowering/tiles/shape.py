@@ -12,7 +12,7 @@ _BYTES_PER_CYCLE = 2500
 _CYCLES_PER_MICROSECOND = 1755
 # Cycles of a block before and after its loop, of a launch, and of a second launch.
 _BLOCK_OVERHEAD = 2000
-_LAUNCH = 5000
+_LAUNCH, _MATRIX_LAUNCH = 5000, 2500
 _LAUNCH_OVERHEAD = 4000
 # Parts of a sum pass the cache faster than what others read at the same time.
 _PARTS_PER_CYCLE = 10000
@@ -109,7 +109,7 @@ class Work:
         side_by_side = min(shape.resident, -(-blocks // _PROCESSORS))
         rounds = -(-blocks // (_PROCESSORS * side_by_side))
         total = rounds * (steps * self._step(shape, side_by_side) + shape.start)
-        return total + (_LAUNCH_OVERHEAD + moved / _BYTES_PER_CYCLE if parts > 1 else 0)
+        return _MATRIX_LAUNCH + total + (_LAUNCH_OVERHEAD + moved / _BYTES_PER_CYCLE if parts > 1 else 0)
 
     def _measured_step(self, shape: TileShape, side_by_side: int) -> float:
         """Cycles of a step of blocks that share a processor: they wait, work, and both where they do as much of it."""
