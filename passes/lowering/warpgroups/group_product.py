@@ -33,6 +33,7 @@ from mlirt.passes.lowering.warpgroups.tile_results import Results, TileResults
 
 PROCESSORS = 132
 _INDEX_LIMIT = 2**31
+_LONG = 64  # steps of a tile
 _GROUP = 8  # rows of tiles that are worked on together, so that they share columns in the cache
 # For each thread, by the warpgroups that multiply: of the one that starts copies, and of these.
 _REGISTERS = {1: (40, 232), 2: (40, 232), 3: (32, 160), 4: (24, 120)}
@@ -103,7 +104,19 @@ class GroupProduct:
     def _start_early(self) -> None:
         """Begin while the launch before this one ends, and let the next one do the same."""
         self.k.function.attributes["dependent_launch"] = UnitAttr()
-        self.k.insert(LaunchDependentsOp())
+        if not self._is_in_step:
+            self.k.insert(LaunchDependentsOp())
+
+    @property
+    def _is_in_step(self) -> bool:
+        """Whether blocks that read the same tiles should stay in step, so that the cache answers them together.
+
+        Where one long tile each is all they do, the next launch begins when the products are done: measured on an H200,
+        convolutions with 72 steps take 14 us that way, else 25 us.
+        """
+        steps = self.sizes.steps
+        alone = not self.tile.stays and self.tile.split == 1
+        return alone and isinstance(steps, int) and steps >= _LONG
 
     # Blocks that stay.
 
@@ -219,6 +232,8 @@ class GroupProduct:
             k.insert(WaitDependencyOp())
             pieces = self.results.begin(self.thread, k.constant(0), work) if sums_memory is None else Results([])
             sums, _ = self.pipe.multiply(k.constant(0), self.thread, steps, self.pipe.start(0))
+            if self._is_in_step:
+                k.insert(LaunchDependentsOp())
             if sums_memory is None:
                 self.results.write(sums, pieces)
             else:

@@ -125,6 +125,17 @@ def test_known_operands_are_packed(flip: bool, choice: str) -> None:
     check_on_threads(text, inputs, tolerance=TOLERANCE["f16"])
 
 
+def test_blocks_of_one_long_tile_let_the_next_launch_begin_after_the_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_product, "_LONG", 2)
+    check((70, 40, 264), "64x64s2")
+    module, context = parse_module(
+        forced(product_text((64, 264), (264, 64), (64, 64), "f16", (False, False)), "64x64s2")
+    )
+    run_passes(module, context, "convert-fused-to-kernel{target=cuda}")
+    names = [op.name for op in module.walk()]
+    assert names.index("kernel.warpgroup_mma") < names.index("kernel.launch_dependents")
+
+
 @pytest.mark.parametrize("choice", ["64x64s2", "128x192s2", "64x32s2t", "64x64s2c2"])
 @pytest.mark.parametrize("columns", [52, 50])
 def test_wide_results_are_written_in_whole_sectors(columns: int, choice: str) -> None:
