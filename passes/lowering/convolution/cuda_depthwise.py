@@ -22,7 +22,7 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.symbolic import ceil_div, product
-from mlirt.dialects.tensor_types import dims, element_of, is_float, numpy_dtype, rank
+from mlirt.dialects.tensor_types import dims, element_of, is_float, rank
 from mlirt.passes.lowering.kernel_builder import Stride
 from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, affine, collapse
 from mlirt.passes.lowering.lowering import Lowering
@@ -138,9 +138,8 @@ class _Depthwise:
         self.code = NestCode(k, collapse(nest, frozenset({_CHANNEL, *spatial})))
         array = lowering.constant_array(op.kernel)
         assert array is not None
-        # Neighbouring threads read neighbouring weights, or the same one, each as it is multiplied.
-        wide = numpy_dtype(self.sums) if is_float(self.sums) else array.dtype
-        taps = array.reshape(array.shape[0], -1).astype(wide)
+        # Neighbouring threads read neighbouring weights, or the same one.
+        taps = array.reshape(array.shape[0], -1)
         self.weights = k.weights(taps.T.copy() if places[op.output].strides[_CHANNEL] == 1 else taps, "taps")
         self.weight_steps = (int(taps.shape[0]), 1) if places[op.output].strides[_CHANNEL] == 1 else (1, taps.shape[1])
         self.sizes = {axis: k.size(dims(op.input.type)[axis]) for axis in spatial}
@@ -222,8 +221,7 @@ class _Depthwise:
             tap = k.add(across, along * self.window.taps(last))
         channel = self.code.original(_CHANNEL, loops)
         loaded = k.value(LoadOp(self.weights, [tap, channel], self.weight_steps))
-        stored = self.sums if is_float(self.sums) else element_of(self.op.kernel.type)
-        return k.scalars(self.sums).cast(k.ready(loaded), stored)
+        return k.scalars(self.sums).cast(k.ready(loaded), element_of(self.op.kernel.type))
 
     def _finish(self, at: Sequence[SSAValue], total: SSAValue) -> None:
         """The epilogue of one result."""
