@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from xdsl.dialects.builtin import f16, i64
+from xdsl.dialects.builtin import IntegerType, Signedness, f16, i8, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.fused.reduction import ReductionKind, neutral
@@ -36,9 +36,10 @@ OPS = (WindowOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
+_UI8 = IntegerType(8, Signedness.UNSIGNED)
 _CHANNEL = 1
 _WIDE = 16  # bytes of a vector of channels
-_MOST_LINES = 16  # that a thread holds
+_MOST_LINES, _MOST_VALUES = 16, 64  # that a thread holds
 _THREADS = 32 * 1024  # that a launch should have
 
 
@@ -60,7 +61,8 @@ def _rows(op: WindowOp, lowering: Lowering) -> int | None:
     vector = _WIDE // byte_width(element_of(op.output.type)) if steps[_CHANNEL] == 1 else 1
     results = typical(product(dims(op.output.type)), typical_values(lowering.block)) // vector
     rows = 4 if first.stride == 1 else 2
-    while rows > 1 and (results < rows * _THREADS or len(_lines(first, rows)) > _MOST_LINES):
+    most = min(_MOST_LINES, _MOST_VALUES // vector)
+    while rows > 1 and (results < rows * _THREADS or len(_lines(first, rows)) > most):
         rows //= 2
     return rows if len(_lines(first, rows)) <= _MOST_LINES else None
 
@@ -79,9 +81,10 @@ class _Strips:
         self.k = k = lowering.kernel("window")
         self.axes = window_axes(op)
         self.accumulator, element = accumulator_of(op.epilogue), element_of(op.input.type)
-        # The largest of some halves is one of them.
+        # The largest of some halves is one of them; bytes are compared in whole registers, where they need no care.
         is_max = op.kind.data is WindowKind.MAX
-        self.sums: Attribute = f16 if is_max and element == f16 else self.accumulator
+        compared: dict[Attribute, Attribute] = {f16: f16, i8: i32, _UI8: i32}
+        self.sums: Attribute = compared.get(element, self.accumulator) if is_max else self.accumulator
         kind = ReductionKind.MAX if is_max else ReductionKind.ADD
         self.start = number(k, neutral(kind, element_name(self.sums)), self.sums)
         self.outside = number(k, neutral(kind, element_name(element)), element)
