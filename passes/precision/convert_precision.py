@@ -22,6 +22,7 @@ from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
 from mlirt.dialects.trt.suppress import SuppressOp
 from mlirt.passes.precision.float32_layers import POINTWISE, float32_layers
 from mlirt.passes.precision.half_constants import converted, in_range, is_exact
+from mlirt.passes.precision.weight_issues import WeightIssues
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -67,11 +68,12 @@ class ConvertPrecisionPass(ModulePass):
     to: Literal["f16", "bf16", "f32"] = "f16"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        asked = LayerPrecisions(op)
+        asked, issues = LayerPrecisions(op), WeightIssues()
         for function in op.ops:
             if isinstance(function, FuncOp):
                 for block in function.body.blocks:
-                    _Conversion(ctx, block, element_type(_NAMES[self.to]), asked).run()
+                    _Conversion(ctx, block, element_type(_NAMES[self.to]), asked, issues).run()
+        issues.warn()
 
 
 class _Conversion:
@@ -81,7 +83,10 @@ class _Conversion:
     Ops in `replaced` have new ones; those in `rounded` compute in float32, but their readers see half precision.
     """
 
-    def __init__(self, ctx: Context, block: Block, element: Attribute, asked: LayerPrecisions) -> None:
+    def __init__(
+        self, ctx: Context, block: Block, element: Attribute, asked: LayerPrecisions, issues: WeightIssues
+    ) -> None:
+        self.issues = issues
         self.ctx = ctx
         self.block = block
         self.element = element
@@ -167,6 +172,7 @@ class _Conversion:
     def _converted(self, value: SSAValue, reader: Operation) -> SSAValue:
         owner = value.owner
         if isinstance(owner, ConstantOp):
+            self.issues.look(self._weight(owner), self.element)
             array = converted(self._weight(owner), self.element, name_of(reader))
             new: TensorOp = ConstantOp.from_array(array, weights_of(self.ctx), name_of(reader))
         else:

@@ -30,8 +30,8 @@ class InsertScalesPass(ModulePass):
     input of convolutions, fully connected layers and products whose weights are constant, and the weights, with one
     scale for each output channel; residual additions, as far as no product of the addition computes the operand in its
     own epilogue; average poolings between quantised layers. Everything else follows from these pairs. Deconvolutions,
-    depthwise convolutions, and convolutions of a single pixel whose result multiplies images would not be faster, and
-    stay float.
+    depthwise convolutions, convolutions of a single pixel whose result multiplies images, and small products (sums of
+    fewer than 32, less than a 32nd of the network's work) would not be faster, and stay float.
 
     Where `trt.channels` tells how the channels of a tensor differ, and only products read it, each channel has a scale
     of its own: the quantisation divides by it, and the weights that the channel meets are multiplied with it before

@@ -13,6 +13,7 @@ from mlirt.dialects.layer_precisions import LayerPrecisions, Precision
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.errors import InvalidInputError
 from mlirt.passes.quantization.integer_operands import SMOOTHING, is_average, is_residual, only_reader, weight_axis
+from mlirt.passes.quantization.small_products import small_products
 from mlirt.passes.quantization.smoothing import unsmoothed_layers
 from mlirt.passes.quantization.tensor_ranges import TensorRanges
 
@@ -32,7 +33,8 @@ class IntegerChoice:
         """Raises `InvalidInputError` where no tensor has a range; warns of each that lacks one."""
         self._check_names()
         layers = [op for op in self._block.ops if isinstance(op, TensorOp) and not self._stays_float(op)]
-        products = [op for op in layers if weight_axis(op) is not None]
+        small = small_products(self._block)
+        products = [op for op in layers if weight_axis(op) is not None and (op not in small or self._is_asked(op))]
         self._chosen = {op: (0,) for op in products if self._is_covered(op)}
         additions = {op: self._residuals(op) for op in layers if is_residual(op) and op not in self._unsmoothed}
         self._chosen |= {op: positions for op, positions in additions.items() if positions}
@@ -52,6 +54,9 @@ class IntegerChoice:
 
     def _stays_float(self, op: Operation) -> bool:
         return self._asked.of(op) not in (None, Precision.INT8)
+
+    def _is_asked(self, op: Operation) -> bool:
+        return self._asked.of(op) is Precision.INT8
 
     def _is_covered(self, op: TensorOp) -> bool:
         """Whether the ranges of what a product reads and makes are known (feature 9.21)."""

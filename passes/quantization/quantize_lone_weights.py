@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.constant_values import array_of
+from mlirt.dialects.layer_precisions import LayerPrecisions, Precision
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.dialects.trt.convolution import ConvolutionOp
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 class QuantizeLoneWeightsPass(ModulePass):
     """Round constant float32 weights of convolutions, deconvolutions and biased products between bytes.
 
-    A network that has been quantised around such a layer means it to be one of bytes, and onnxruntime takes it so. The
+    A network that has been quantised around such a layer means it to be one of bytes, and onnxruntime takes it so. With
+    a number on one side alone it stays float, and so does a layer that is asked to compute in another format. The
     weights get 256 steps from their least to their greatest number, zero included: step s = (high - low) / 255, zero
     point round(-128 - low / s). A constant bias is rounded to multiples of the input's scale times s.
 
@@ -52,8 +54,11 @@ class QuantizeLoneWeightsPass(ModulePass):
     name = "quantize-lone-weights"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        asked = LayerPrecisions(op)
         for block in tensor_blocks(op):
             for inner in list(block.ops):
+                if asked.of(inner) not in (None, Precision.INT8):
+                    continue
                 if isinstance(inner, ConvolutionOp | DeconvolutionOp) and ending_of(inner.output, ctx) is not None:
                     _quantize(inner, inner.input, inner.kernel, inner, inner.bias, ctx)
                 elif isinstance(inner, MatrixMultiplyOp) and (total := _sum_with_bias(inner, ctx)) is not None:

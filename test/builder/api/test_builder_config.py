@@ -32,6 +32,7 @@ def test_flags(config: IBuilderConfig, flag: trt.BuilderFlag) -> None:
 
 @pytest.mark.parametrize("flag", [flag for flag in trt.BuilderFlag if flag not in KEPT])
 def test_flags_for_what_is_not_there(config: IBuilderConfig, flag: trt.BuilderFlag) -> None:
+    """Row 10.18 too: no engine is refitted, so that the scales of its weights stay those it was built with."""
     with pytest.raises(UnsupportedError, match=f"BuilderFlag.{flag.name}"):
         config.set_flag(flag)
 

@@ -65,3 +65,17 @@ func.func @products(%q: tensor<4x3xui8>) -> (tensor<4x2xui8>, tensor<4x2xui8>) {
   %z = trt.quantize %r, %s : (tensor<4x2xf32>, tensor<f32>) -> tensor<4x2xui8>
   func.return %y, %z : tensor<4x2xui8>, tensor<4x2xui8>
 }
+
+// -----
+
+// A layer that is asked to compute in float32 does so (features 4.11, 10.2).
+// CHECK-LABEL: @asked
+// CHECK: trt.convolution {{%.*}}, %w
+func.func @asked(%q: tensor<1x1x2x2xui8>) -> tensor<1x1x2x2xui8> {
+  %s = trt.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %w = trt.constant {value = dense<0.7> : tensor<1x1x1x1xf32>} : tensor<1x1x1x1xf32>
+  %x = trt.dequantize %q, %s : (tensor<1x1x2x2xui8>, tensor<f32>) -> tensor<1x1x2x2xf32>
+  %c = trt.convolution %x, %w {trt.precision = "fp32"} : (tensor<1x1x2x2xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x2x2xf32>
+  %y = trt.quantize %c, %s : (tensor<1x1x2x2xf32>, tensor<f32>) -> tensor<1x1x2x2xui8>
+  func.return %y : tensor<1x1x2x2xui8>
+}

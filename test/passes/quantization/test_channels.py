@@ -130,3 +130,27 @@ def test_factors_of_channels_stay_float() -> None:
     ranges = ", ".join(f"{name} = 1.0 : f64" for name in "xmegz")
     module = compiled(f"trt.ranges = {{{ranges}}}", GATE, "insert-scales")
     assert sum(op.name == "trt.quantize" for op in module.walk()) == 1
+
+
+def test_small_products_stay_float() -> None:
+    """Row 9.5: a few channels at the beginning, whose sums are short; asked to be int8 they are."""
+    images, wide = "tensor<1x2x64x64xf32>", "tensor<1x256x64x64xf32>"
+    ranges = ", ".join(f"{name} = 1.0 : f64" for name in "xay")
+
+    def quantisations(asked: str) -> int:
+        text = f"""builtin.module attributes {{trt.ranges = {{{ranges}}}}} {{
+          func.func @main(%x: {images}) -> {wide} {{
+            %v = trt.constant {{value = dense<1.0> : tensor<64x2x1x1xf32>}} : tensor<64x2x1x1xf32>
+            %w = trt.constant {{value = dense<1.0> : tensor<256x64x1x1xf32>}} : tensor<256x64x1x1xf32>
+            %a = trt.convolution %x, %v {asked} : ({images}, tensor<64x2x1x1xf32>) -> tensor<1x64x64x64xf32>
+            %y = trt.convolution %a, %w : (tensor<1x64x64x64xf32>, tensor<256x64x1x1xf32>) -> {wide}
+            func.return %y : {wide}
+          }}
+        }}"""
+        ctx = new_context()
+        module, _ = parse_source(ctx, text, "network.mlir")
+        run_passes(module, ctx, "insert-scales")
+        return sum(op.name == "trt.quantize" for op in module.walk())
+
+    assert quantisations("") == 1
+    assert quantisations('{trt.precision = "int8"}') == 2

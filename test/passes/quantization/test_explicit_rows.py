@@ -299,7 +299,7 @@ def _products(net: Net) -> dict[str, Callable[[SSAValue], SSAValue]]:
 
 
 @pytest.mark.parametrize("name", ["convolution", "fully connected", "product"])
-def test_layers_with_weights_between_bytes_26_1(name: str) -> None:
+def test_layers_with_weights_between_bytes_10_9_26_1(name: str) -> None:
     module = compiled(lambda net: [net.quantized(_products(net)[name](net.rounded(net.image())), 1.0)])
     assert len(launches(module)) == 2
     assert launches(module)[1].endswith(" ui8 > i8")
