@@ -18,20 +18,19 @@ from mlirt.dialects.interpreter import entry_function
 from mlirt.dialects.tensor_names import tensor_names
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.dialects.trt.reduce import ReduceKind, ReduceKindAttr, ReduceOp
-from mlirt.dialects.trt.unary import UnaryKind, UnaryKindAttr, UnaryOp
 from mlirt.passes.quantization.channel_statistics import ChannelStatistics, input_channel_axis
 from mlirt.passes.quantization.integer_operands import weight_axis
-from mlirt.passes.quantization.tensor_ranges import LARGEST
 from mlirt.runtime.engine import Engine
 
-_LARGEST, _MEAN = "largest", "mean"
+_REDUCTIONS = {"least": ReduceKind.MIN, "greatest": ReduceKind.MAX, "mean": ReduceKind.AVG}
 
 
 @dataclass
 class _Channels:
     """What has come of one tensor."""
 
-    largest: Array
+    least: Array
+    greatest: Array
     total: Array
     cells: int
 
@@ -57,10 +56,10 @@ class ChannelCollection:
         counts = element_counts(self.module, {name: array.shape for name, array in feeds.items()})
         found = self._engine.run(feeds)
         for name in names:
-            largest, mean = (found[_output(name, part)].reshape(-1).astype(np.float64) for part in (_LARGEST, _MEAN))
+            least, greatest, mean = (found[_output(name, part)].astype(np.float64) for part in _REDUCTIONS)
             cells = max(counts[name] // len(mean), 1)
-            one = self._found.setdefault(name, _Channels(largest, np.zeros(len(mean)), 0))
-            one.largest = np.maximum(one.largest, largest)
+            one = self._found.setdefault(name, _Channels(least, greatest, np.zeros(len(mean)), 0))
+            one.least, one.greatest = np.minimum(one.least, least), np.maximum(one.greatest, greatest)
             one.total += mean * cells
             one.cells += cells
 
@@ -68,7 +67,7 @@ class ChannelCollection:
         """What has come, by the names of the tensors."""
         return {
             name: ChannelStatistics(
-                (one.largest / LARGEST).astype(np.float32), (one.total / one.cells).astype(np.float32)
+                *(part.astype(np.float32) for part in (one.least, one.greatest, one.total / one.cells))
             )
             for name, one in self._found.items()
         }
@@ -86,7 +85,7 @@ def observed_channels(module: ModuleOp) -> dict[str, int]:
 
 
 def with_channel_outputs(module: ModuleOp, axes: Mapping[str, int]) -> ModuleOp:
-    """A copy of a network that gives the largest magnitude and the mean of each channel of some of its tensors."""
+    """A copy of a network that gives the least, greatest and mean number of each channel of some of its tensors."""
     copy = module.clone()
     function = entry_function(copy)
     last = function.body.block.last_op
@@ -94,20 +93,14 @@ def with_channel_outputs(module: ModuleOp, axes: Mapping[str, int]) -> ModuleOp:
     values = {name: value for value, name in tensor_names(copy).items()}
     added: dict[str, SSAValue] = {}
     for name, axis in axes.items():
-        value = values[name]
-        magnitude = UnaryOp.build_inferred([value], {"kind": UnaryKindAttr(UnaryKind.ABS)})
-        function.body.block.insert_op_before(magnitude, last)
-        for part, source, kind in (
-            (_LARGEST, magnitude.results[0], ReduceKind.MAX),
-            (_MEAN, value, ReduceKind.AVG),
-        ):
-            others = [k for k in range(rank(value.type)) if k != axis]
+        others = [k for k in range(rank(values[name].type)) if k != axis]
+        for part, kind in _REDUCTIONS.items():
             properties = {
                 "kind": ReduceKindAttr(kind),
                 "axes": DenseArrayBase.from_list(i64, others),
                 "keep_dims": BoolAttr.from_bool(False),
             }
-            reduce = ReduceOp.build_inferred([source], properties)
+            reduce = ReduceOp.build_inferred([values[name]], properties)
             function.body.block.insert_op_before(reduce, last)
             added[_output(name, part)] = reduce.output
     return_also(function, last, added)

@@ -7,7 +7,8 @@ The eight digits are the bits of a float32, the most significant byte first. Wha
 the end in the same form, so that programs that know tensors alone can read it too:
 
     conv1: 3c010a14
-    conv1[0]: 3b010a14
+    conv1[0].least: bdcccccd
+    conv1[0].greatest: 3f000000
     conv1[0].mean: bd4ccccd
 """
 
@@ -27,7 +28,8 @@ _LARGEST = 1 << 28
 _ENTRY = re.compile(r"(?P<name>.*\S): (?P<scale>[0-9a-fA-F]{8})")
 
 
-_OF_CHANNEL = re.compile(r"(?P<name>.+)\[(?P<channel>\d+)\](?P<mean>\.mean)?")
+_OF_CHANNEL = re.compile(r"(?P<name>.+)\[(?P<channel>\d+)\]\.(?P<part>least|greatest|mean)")
+_PARTS = ("least", "greatest", "mean")
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,9 @@ def write_cache(
 
 
 def _channel_lines(name: str, known: ChannelStatistics) -> Iterator[str]:
-    for channel, (scale, mean) in enumerate(zip(known.scales, known.means, strict=True)):
-        yield _line(f"{name}[{channel}]", float(scale))
-        yield _line(f"{name}[{channel}].mean", float(mean))
+    for channel, numbers in enumerate(zip(known.least, known.greatest, known.means, strict=True)):
+        for part, number in zip(_PARTS, numbers, strict=True):
+            yield _line(f"{name}[{channel}].{part}", float(number))
 
 
 def _line(name: str, number: float) -> str:
@@ -71,14 +73,14 @@ def read_cache(content: bytes, algorithm: str | None = None) -> Cache:
             f"{algorithm or found} of version {VERSION}; delete it to calibrate again"
         )
     scales: dict[str, float] = {}
-    columns: dict[str, tuple[list[float], list[float]]] = {}
+    columns: dict[str, dict[str, list[float]]] = {}
     for number, line in enumerate(lines, 2):
         if not line.strip():
             continue
         name, value = _entry(line.strip(), number)
         part = _OF_CHANNEL.fullmatch(name)
         if part is not None and part["name"] in scales:
-            column = columns.setdefault(part["name"], ([], []))[part["mean"] is not None]
+            column = columns.setdefault(part["name"], {name: [] for name in _PARTS})[part["part"]]
             if int(part["channel"]) != len(column):
                 raise InvalidInputError(
                     f"calibration cache, line {number}: tensor {part['name']!r} has channel {part['channel']}, "
@@ -89,18 +91,17 @@ def read_cache(content: bytes, algorithm: str | None = None) -> Cache:
             scales[name] = value
         else:
             raise InvalidInputError(f"calibration cache, line {number}: tensor {name!r} has the scale {value}")
-    return Cache(scales, {name: _statistics(name, *column) for name, column in columns.items()})
+    return Cache(scales, {name: _statistics(name, column) for name, column in columns.items()})
 
 
-def _statistics(name: str, scales: Sequence[float], means: Sequence[float]) -> ChannelStatistics:
+def _statistics(name: str, columns: Mapping[str, Sequence[float]]) -> ChannelStatistics:
     import numpy as np
 
-    if len(scales) != len(means) or min(scales) < 0:
-        raise InvalidInputError(
-            f"calibration cache: tensor {name!r} has scales of {len(scales)} channels and means of {len(means)}, "
-            "expected as many, and no scale below 0"
-        )
-    return ChannelStatistics(np.asarray(scales, np.float32), np.asarray(means, np.float32))
+    least, greatest, means = (np.asarray(columns[part], np.float32) for part in _PARTS)
+    if not len(least) == len(greatest) == len(means):
+        counts = ", ".join(f"{len(columns[part])} of {part}" for part in _PARTS)
+        raise InvalidInputError(f"calibration cache: tensor {name!r} has lines {counts}, expected as many of each")
+    return ChannelStatistics(least, greatest, means)
 
 
 def algorithm_of(content: bytes) -> str:

@@ -1,6 +1,6 @@
 """How large the numbers of each channel of a tensor are, as calibration found it, and what is made of it.
 
-A module carries it as `trt.channels = {"tensor name" = [dense<[scales]>, dense<[means]>], ..}`.
+A module carries it as `trt.channels = {"tensor name" = [dense<[least]>, dense<[greatest]>, dense<[means]>], ..}`.
 """
 
 from __future__ import annotations
@@ -35,23 +35,52 @@ SMALLEST_SHARE = 1 / 16
 """Of the tensor's range that a channel has at least: samples that are to come may hold more than those that came."""
 EVEN = 1 / 2
 """Channels whose shares are all as large have one scale: at most one bit of it would be won."""
+ZEROS = range(-128, 128)
+WORTHWHILE = 1.25
+"""How many times smaller the mean square of the steps has to be for a zero point other than 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChannelStatistics:
-    """Of each channel the largest magnitude that came, divided by 127, and the mean; both float32 and 1-D."""
+    """Of each channel the least and the greatest number that came, and the mean of all; float32 and 1-D."""
 
-    scales: Array
+    least: Array
+    greatest: Array
     means: Array
 
-    def shares(self, scale: float) -> Array | None:
-        """The part of a tensor's scale that each channel needs, float32 in (0, 1]; None where all need about all."""
+    def needs(self, range_: float, zero: int) -> Array:
+        """The scale that each channel needs so that signed bytes with a zero point reach all that came.
+
+        What lies beyond the tensor's range is clipped. Infinite where bytes are to reach a number on that side of zero
+        on which they have none.
+        """
         import numpy as np
 
-        if not scale > 0:
-            return None
-        shares = np.clip(self.scales / np.float32(scale), np.float32(SMALLEST_SHARE), np.float32(1))
-        return None if shares.min(initial=1) >= EVEN else shares.astype(np.float32)
+        sides = ((self.greatest, 127 - zero), (-self.least, 128 + zero if zero else 127))
+        found = np.zeros(len(self.means))
+        for reach, count in sides:
+            wanted = np.clip(reach.astype(np.float64), 0, range_)
+            found = np.maximum(found, wanted / count if count else np.where(wanted > 0, np.inf, 0))
+        return found
+
+    def best_zero(self, range_: float) -> int:
+        """The zero point with which the steps are smallest; 0 where another one would hardly be better."""
+        import numpy as np
+
+        costs = {zero: float(np.square(self.needs(range_, zero)).sum()) for zero in ZEROS}
+        best = min(costs, key=lambda zero: (costs[zero], abs(zero)))
+        return best if costs[best] * WORTHWHILE < costs[0] else 0
+
+
+def shares_of(needs: Array) -> Array | None:
+    """The part of the largest scale that each channel has, float32 in (0, 1]; None where all need about all of it."""
+    import numpy as np
+
+    top = needs.max(initial=0)
+    if not 0 < top < float("inf"):
+        return None
+    shares = np.clip(needs / top, SMALLEST_SHARE, 1)
+    return None if shares.min() >= EVEN else shares.astype(np.float32)
 
 
 def input_channel_axis(op: Operation) -> int | None:
@@ -70,11 +99,19 @@ def weight_channel_axis(op: Operation) -> int:
     return 1
 
 
+def is_padded(op: Operation) -> bool:
+    """Whether a product reads cells around its first operand, which hold the zero point then."""
+    return isinstance(op, ConvolutionOp) and any(pre or post for pre, post in op.written_padding())
+
+
 def set_channels(module: ModuleOp, channels: Mapping[str, ChannelStatistics]) -> None:
     """Let a module carry the statistics of its tensors by name."""
     if channels:
-        entries = {name: ArrayAttr([_dense(one.scales), _dense(one.means)]) for name, one in channels.items()}
-        module.attributes[CHANNELS] = DictionaryAttr(entries)
+        module.attributes[CHANNELS] = DictionaryAttr({name: _attribute(one) for name, one in channels.items()})
+
+
+def _attribute(known: ChannelStatistics) -> Attribute:
+    return ArrayAttr([_dense(part) for part in (known.least, known.greatest, known.means)])
 
 
 def channels_in(module: ModuleOp) -> dict[str, ChannelStatistics]:
@@ -90,8 +127,8 @@ def channels_in(module: ModuleOp) -> dict[str, ChannelStatistics]:
 def _statistics(name: str, value: Attribute) -> ChannelStatistics:
     parts = list(cast("ArrayAttr[Attribute]", value)) if isinstance(value, ArrayAttr) else []
     lists = [_array(cast("Numbers", part)) for part in parts if isinstance(part, DenseIntOrFPElementsAttr)]
-    if len(lists) != 2 or len(parts) != 2 or lists[0].shape != lists[1].shape:
-        raise InvalidInputError(f"{CHANNELS}: tensor {name!r}: expected two lists of equally many numbers, got {value}")
+    if len(lists) != 3 or len(parts) != 3 or len({one.shape for one in lists}) > 1:
+        raise InvalidInputError(f"{CHANNELS}: tensor {name!r}: expected 3 lists of equally many numbers, got {value}")
     return ChannelStatistics(*lists)
 
 

@@ -28,15 +28,17 @@ class InsertScalesPass(ModulePass):
 
     The ranges are the module's `trt.ranges`, or those of a calibration cache, `cache=FILE`. Quantised are: the
     input of convolutions, fully connected layers and products whose weights are constant, and the weights, with one
-    scale for each output channel; residual additions, as far as no product of the addition computes the operand in its
-    own epilogue; average poolings between quantised layers. Everything else follows from these pairs. Deconvolutions,
-    depthwise convolutions, convolutions of a single pixel whose result multiplies images, and small products (sums of
-    fewer than 32, less than a 32nd of the network's work) would not be faster, and stay float.
+    scale for each output channel; residual additions, as far as no product of the addition computes the operand in
+    its own epilogue and no other layer reads its numbers; average poolings between quantised layers, of bytes that
+    a product reads too. Everything else follows from these pairs. Deconvolutions, depthwise convolutions,
+    convolutions of a single pixel whose result multiplies images, and small products (sums of fewer than 32, less
+    than a 32nd of the network's work) would not be faster, and stay float.
 
     Where `trt.channels` tells how the channels of a tensor differ, and only products read it, each channel has a scale
     of its own: the quantisation divides by it, and the weights that the channel meets are multiplied with it before
     they are rounded. The dequantisation behind has the tensor's own scale. What the rounding of weights changes in the
-    mean of a result is added to the bias.
+    mean of a result is added to the bias. Where none of these products pads, the bytes have the zero point with which
+    their steps are smallest.
 
     A layer stays float where the range of a tensor that it reads or makes is missing (with a warning), where
     `trt.precision` of the layer or `trt.layer_precisions` of the module say so, and where it is no product and lies

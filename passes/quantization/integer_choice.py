@@ -39,7 +39,7 @@ class IntegerChoice:
         additions = {op: self._residuals(op) for op in layers if is_residual(op) and op not in self._unsmoothed}
         self._chosen |= {op: positions for op, positions in additions.items() if positions}
         for op in reversed(layers):
-            if is_average(op) and op not in self._unsmoothed and self._is_between_integers(op):
+            if is_average(op) and op not in self._unsmoothed and self._is_between_integers(op) and self._has_bytes(op):
                 self._chosen[op] = (0,)
         self._warn()
         return {op: self._chosen[op] for op in layers if op in self._chosen}
@@ -89,7 +89,16 @@ class IntegerChoice:
         else:
             last = own[-1] if len(own) == 1 or self._is_later(op.operands[1], op.operands[0]) else own[0]
             positions = (1 - last,)
-        return positions if all(self._has_range(op.operands[k]) for k in positions) else ()
+        fits = all(self._has_range(op.operands[k]) and self._is_read_as_bytes(op.operands[k]) for k in positions)
+        return positions if fits else ()
+
+    def _is_read_as_bytes(self, value: SSAValue) -> bool:
+        """Whether only the bytes of a tensor are stored: where a layer reads the numbers too, nothing is saved."""
+        return all(use.operation in self._chosen or is_residual(use.operation) for use in value.uses)
+
+    def _has_bytes(self, op: TensorOp) -> bool:
+        """Whether a product reads the same bytes: for an average alone rounding would cost more than it saves."""
+        return any(use.operation in self._chosen for use in op.operands[0].uses)
 
     def _is_later(self, one: SSAValue, other: SSAValue) -> bool:
         places = {op: place for place, op in enumerate(self._block.ops)}

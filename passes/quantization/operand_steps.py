@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.tensor_types import dims
-from mlirt.passes.quantization.channel_statistics import input_channel_axis
+from mlirt.passes.quantization.channel_statistics import input_channel_axis, is_padded, shares_of
 from mlirt.passes.quantization.commuting_layers import movement_of
 from mlirt.passes.quantization.tensor_ranges import TensorRanges
 
@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """A byte stands for `scale`, in channel c of `axis` for `scale * shares[c]`; `means` are those of the channels."""
+    """A byte q stands for `(q - zero) * scale`, in channel c of `axis` for that times `shares[c]`.
+
+    `means` has the mean number of each channel where it is known.
+    """
 
     scale: float
     axis: int | None = None
     shares: Array | None = None
     means: Array | None = None
+    zero: int = 0
 
 
 class OperandSteps:
@@ -41,13 +45,19 @@ class OperandSteps:
         """One step for each channel where all readers are products that sum over the same channels.
 
         Their weights take up what the channels differ by. An addition would have to multiply once more for it; and
-        where a layer only moves numbers, bytes with one step could be moved in their place.
+        where a layer only moves numbers, bytes with one step could be moved in their place. A zero point other than 0
+        costs a product a constant, and padding more than that.
         """
         scale = self._ranges.scale(value)
-        known = self._ranges.channels(value)
-        axes = {input_channel_axis(reader) for reader in self._readers.get(value, ())}
+        known, readers = self._ranges.channels(value), self._readers.get(value, ())
+        axes = {input_channel_axis(reader) for reader in readers}
         axis = axes.pop() if len(axes) == 1 else None
-        if known is None or axis is None or dims(value.type)[axis] != len(known.scales):
+        if known is None or axis is None or dims(value.type)[axis] != len(known.means):
             return Steps(scale)
-        moved = isinstance(value.owner, Operation) and movement_of(value.owner) is not None
-        return Steps(scale, axis, None if moved else known.shares(scale), known.means)
+        if isinstance(value.owner, Operation) and movement_of(value.owner) is not None:
+            return Steps(scale, axis, means=known.means)
+        range_ = self._ranges.of(value) or 0.0
+        zero = 0 if any(map(is_padded, readers)) else known.best_zero(range_)
+        needs = known.needs(range_, zero)
+        top = float(needs.max(initial=0)) if zero else scale
+        return Steps(top or 1.0, axis, shares_of(needs), known.means, zero)

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.locations import fuse, name_of
-from mlirt.dialects.tensor_types import rank
+from mlirt.dialects.tensor_types import numpy_dtype, rank
 from mlirt.dialects.trt.activation import ActivationKind, ActivationOp
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseKindAttr, ElementwiseOp
@@ -37,7 +37,7 @@ class Ending:
 def ending_of(value: SSAValue, ctx: Context, channel_axis: int | None = None) -> Ending | None:
     """The quantisation that reads `value`, directly or through rectifiers and clips.
 
-    It has one scale for all, or one for each index of `channel_axis`, and then there is nothing but rectifiers.
+    It has one scale for all, or one for each index of `channel_axis`, and then one zero point and only rectifiers.
     """
     between: list[ActivationOp] = []
     while (use := value.get_user_of_unique_use()) is not None:
@@ -49,7 +49,7 @@ def ending_of(value: SSAValue, ctx: Context, channel_axis: int | None = None) ->
                 return None
             kept = tuple(one for one in between if not is_implied(one, scaling))
             if scaling.axis is not None and (
-                scaling.zero.any() or any(one.kind.data is not ActivationKind.RELU for one in kept)
+                (scaling.zero != scaling.zero[0]).any() or any(one.kind.data is not ActivationKind.RELU for one in kept)
             ):
                 return None
             return Ending(use, scaling, kept, tuple(between))
@@ -95,8 +95,11 @@ def rescale(layer: Operation, total: SSAValue, factor: Array, channel_axis: int,
         for op in ending.kept:
             value = put(_in_units(op, value, ending.scaling), op)
         one, quantize = constant(np.array(1, np.float32)), ending.quantize
+        zero = quantize.zero_point
+        if zero is not None and ending.scaling.axis is not None:
+            zero = constant(ending.scaling.zero[0].astype(numpy_dtype(ending.scaling.element)))
         rounded = QuantizeOp.build(
-            operands=[value, one, None if ending.scaling.axis is not None else quantize.zero_point],
+            operands=[value, one, zero],
             result_types=[quantize.output.type],
             properties={},
         )

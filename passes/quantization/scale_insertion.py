@@ -31,18 +31,26 @@ def quantized_and_back(value: SSAValue, name: str, steps: Steps, store: WeightSt
 
     owner = value.owner
     location = named(f"{name} in 8 bits") if isinstance(owner, Block) else owner.location
-    factor = ConstantOp.from_array(np.asarray(steps.scale, np.float32), store, "scale", location)
-    factors, axis_of = factor, {}
+    made: list[Operation] = []
+
+    def constant(array: Array, hint: str) -> SSAValue:
+        made.append(ConstantOp.from_array(array, store, hint, location))
+        return made[-1].results[0]
+
+    scale = factors = constant(np.asarray(steps.scale, np.float32), "scale")
+    zero = zeros = constant(np.asarray(steps.zero, np.int8), "zero") if steps.zero else None
+    axis_of: dict[str, IntegerAttr[I64]] = {}
     if steps.shares is not None and steps.axis is not None:
         scales = (steps.shares * np.float32(steps.scale)).astype(np.float32)
-        factors = ConstantOp.from_array(scales, store, "scales", location)
-        axis_of: dict[str, IntegerAttr[I64]] = {"axis": IntegerAttr(steps.axis, i64)}
+        factors = constant(scales, "scales")
+        zeros = constant(np.full(scales.shape, steps.zero, np.int8), "zeros") if steps.zero else None
+        axis_of = {"axis": IntegerAttr(steps.axis, i64)}
     narrow = QuantizeOp.build(
-        operands=[value, factors.output, None], result_types=[with_element(value.type, i8)], properties=axis_of
+        operands=[value, factors, zeros], result_types=[with_element(value.type, i8)], properties=axis_of
     )
-    wide = DequantizeOp.build_inferred([narrow.output, factor.output, None], {}, location)
+    wide = DequantizeOp.build_inferred([narrow.output, scale, zero], {}, location)
     narrow.location = location
-    _insert_behind(value, [*dict.fromkeys((factor, factors)), narrow, wide])
+    _insert_behind(value, [*made, narrow, wide])
     return wide.output
 
 

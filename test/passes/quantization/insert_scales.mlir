@@ -32,7 +32,7 @@ builtin.module attributes {trt.ranges = {"x" = 127.0 : f64, "c" = 3.0 : f64, "r"
 // -----
 
 // Of an addition the operand is rounded that the later product, which takes the addition over, does not compute itself;
-// an average between quantised layers reads bytes too. Names need not be words.
+// an average between quantised layers reads bytes where a product does so too. Names need not be words.
 // CHECK-LABEL: @main
 // CHECK: [[Q:%.*]] = trt.quantize %x
 // CHECK: [[X:%.*]] = trt.dequantize [[Q]]
@@ -45,8 +45,8 @@ builtin.module attributes {trt.ranges = {"x" = 127.0 : f64, "c" = 3.0 : f64, "r"
 // CHECK: %p = trt.pooling average [[R]]
 // CHECK: [[P:%.*]] = trt.dequantize
 // CHECK: trt.convolution [[P]]
-builtin.module attributes {trt.ranges = {"in/put" = 1.0 : f64, "a" = 3.0 : f64, "b" = 3.0 : f64, "s" = 5.0 : f64, "p" = 5.0 : f64, "y" = 1.0 : f64}} {
-  func.func @main(%x: tensor<1x1x4x4xf32> {trt.name = "in/put"}) -> tensor<1x1x3x3xf32> {
+builtin.module attributes {trt.ranges = {"in/put" = 1.0 : f64, "a" = 3.0 : f64, "b" = 3.0 : f64, "s" = 5.0 : f64, "p" = 5.0 : f64, "y" = 1.0 : f64, "z" = 1.0 : f64}} {
+  func.func @main(%x: tensor<1x1x4x4xf32> {trt.name = "in/put"}) -> (tensor<1x1x3x3xf32>, tensor<1x1x4x4xf32>) {
     %w = trt.constant {value = dense<1.0> : tensor<1x1x1x1xf32>} : tensor<1x1x1x1xf32>
     %a = trt.convolution %x, %w : (tensor<1x1x4x4xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x4x4xf32>
     %b = trt.convolution %x, %w : (tensor<1x1x4x4xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x4x4xf32>
@@ -54,7 +54,8 @@ builtin.module attributes {trt.ranges = {"in/put" = 1.0 : f64, "a" = 3.0 : f64, 
     %r = trt.activation relu %s : (tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32>
     %p = trt.pooling average %r {window = array<i64: 2, 2>} : (tensor<1x1x4x4xf32>) -> tensor<1x1x3x3xf32>
     %y = trt.convolution %p, %w : (tensor<1x1x3x3xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x3x3xf32>
-    func.return %y : tensor<1x1x3x3xf32>
+    %z = trt.convolution %r, %w : (tensor<1x1x4x4xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x4x4xf32>
+    func.return %y, %z : tensor<1x1x3x3xf32>, tensor<1x1x4x4xf32>
   }
 }
 
@@ -90,12 +91,29 @@ builtin.module attributes {trt.ranges = {x = 1.0 : f64, a = 1.0 : f64, b = 1.0 :
 // CHECK: [[D:%.*]] = trt.dequantize [[Q]], [[S]] : (tensor<1x2x4x4xi8>, tensor<f32>)
 // CHECK: trt.constant {value = dense<{{.*}}[127]{{.*}}[32]{{.*}}> : tensor<1x2x1x1xi8>}
 // CHECK: trt.convolution [[D]]
-builtin.module attributes {trt.ranges = {"x" = 127.0 : f64, "c" = 127.0 : f64, "y" = 1.0 : f64}, trt.channels = {"c" = [dense<[1.0, 0.25]> : tensor<2xf32>, dense<[0.0, 0.0]> : tensor<2xf32>]}} {
+builtin.module attributes {trt.ranges = {"x" = 127.0 : f64, "c" = 127.0 : f64, "y" = 1.0 : f64}, trt.channels = {"c" = [dense<[-127.0, -31.75]> : tensor<2xf32>, dense<[127.0, 0.0]> : tensor<2xf32>, dense<0.0> : tensor<2xf32>]}} {
   func.func @main(%x: tensor<1x2x4x4xf32>) -> tensor<1x1x4x4xf32> {
     %w = trt.constant {value = dense<1.0> : tensor<2x2x1x1xf32>} : tensor<2x2x1x1xf32>
     %v = trt.constant {value = dense<1.0> : tensor<1x2x1x1xf32>} : tensor<1x2x1x1xf32>
     %c = trt.convolution %x, %w : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x4x4xf32>
     %y = trt.convolution %c, %v : (tensor<1x2x4x4xf32>, tensor<1x2x1x1xf32>) -> tensor<1x1x4x4xf32>
+    func.return %y : tensor<1x1x4x4xf32>
+  }
+}
+
+// -----
+
+// Numbers that lie on one side of zero use all bytes, where no product pads.
+// CHECK-LABEL: @main
+// CHECK: [[S:%.*]] = trt.constant {value = dense<1.000000e+00> : tensor<f32>}
+// CHECK: [[Z:%.*]] = trt.constant {value = dense<-128> : tensor<i8>}
+// CHECK: [[Q:%.*]] = trt.quantize %x, [[S]], [[Z]]
+// CHECK: [[D:%.*]] = trt.dequantize [[Q]], [[S]], [[Z]]
+// CHECK: trt.convolution [[D]]
+builtin.module attributes {trt.ranges = {"x" = 255.0 : f64, "y" = 1.0 : f64}, trt.channels = {"x" = [dense<0.0> : tensor<2xf32>, dense<[255.0, 200.0]> : tensor<2xf32>, dense<0.0> : tensor<2xf32>]}} {
+  func.func @main(%x: tensor<1x2x4x4xf32>) -> tensor<1x1x4x4xf32> {
+    %v = trt.constant {value = dense<1.0> : tensor<1x2x1x1xf32>} : tensor<1x2x1x1xf32>
+    %y = trt.convolution %x, %v : (tensor<1x2x4x4xf32>, tensor<1x2x1x1xf32>) -> tensor<1x1x4x4xf32>
     func.return %y : tensor<1x1x4x4xf32>
   }
 }

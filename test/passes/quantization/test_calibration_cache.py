@@ -22,33 +22,36 @@ def test_the_documented_text() -> None:
 
 def test_channels_follow_in_lines_of_the_same_form() -> None:
     """Row 9.10: whoever reads all lines as scales can do so."""
-    known = ChannelStatistics(np.array([0.5, 0.25], np.float32), np.array([-1.0, 2.0], np.float32))
-    text = write_cache("MinMaxCalibration", {"x": 0.5, "y": 1.0}, {"x": known})
+    numbers = [np.array(pair, np.float32) for pair in ([-1.0, 0.0], [0.5, 2.0], [-0.25, 1.0])]
+    text = write_cache("MinMaxCalibration", {"x": 0.5, "y": 1.0}, {"x": ChannelStatistics(*numbers)})
     assert text.decode().splitlines()[1:] == [
         "x: 3f000000",
         "y: 3f800000",
-        "x[0]: 3f000000",
-        "x[0].mean: bf800000",
-        "x[1]: 3e800000",
-        "x[1].mean: 40000000",
+        "x[0].least: bf800000",
+        "x[0].greatest: 3f000000",
+        "x[0].mean: be800000",
+        "x[1].least: 00000000",
+        "x[1].greatest: 40000000",
+        "x[1].mean: 3f800000",
     ]
     found = read_cache(text)
     assert found.scales == {"x": 0.5, "y": 1.0}
-    assert found.channels["x"].scales.tolist() == [0.5, 0.25]
-    assert found.channels["x"].means.tolist() == [-1.0, 2.0]
+    known = found.channels["x"]
+    for got, want in zip((known.least, known.greatest, known.means), numbers, strict=True):
+        assert got.tolist() == want.tolist()
 
 
 def test_a_tensor_may_be_called_like_a_channel() -> None:
-    text = write_cache("MinMaxCalibration", {"x[0]": 0.5, "y": 1.0})
-    assert read_cache(text).scales == {"x[0]": 0.5, "y": 1.0}
+    text = write_cache("MinMaxCalibration", {"x[0].mean": 0.5, "y": 1.0})
+    assert read_cache(text).scales == {"x[0].mean": 0.5, "y": 1.0}
 
 
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["x[1]: 3f000000"], "line 3: tensor 'x' has channel 1, expected channel 0"),
-        (["x[0]: 3f000000"], "tensor 'x' has scales of 1 channels and means of 0"),
-        (["x[0]: bf800000", "x[0].mean: 3f800000"], "no scale below 0"),
+        (["x[1].mean: 3f000000"], "line 3: tensor 'x' has channel 1, expected channel 0"),
+        (["x[0].least: 3f000000"], "tensor 'x' has lines 1 of least, 0 of greatest, 0 of mean, expected as many"),
+        (["x[0].least: 7fc00000"], "line 3: tensor 'x\\[0\\].least' has the scale nan"),
     ],
 )
 def test_damaged_channels_are_refused(lines: list[str], message: str) -> None:

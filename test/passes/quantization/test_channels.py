@@ -15,26 +15,44 @@ import mlirt
 from mlirt.dialects.source_parser import parse_source
 from mlirt.errors import InvalidInputError
 from mlirt.passes.pipeline import run_passes
-from mlirt.passes.quantization.channel_statistics import SMALLEST_SHARE, ChannelStatistics, channels_in
+from mlirt.passes.quantization.channel_statistics import (
+    SMALLEST_SHARE,
+    ChannelStatistics,
+    channels_in,
+    shares_of,
+)
 from mlirt.tools.input_files import new_context
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SPREAD = np.array([1.0, 0.02, 3.0, 0.1, 0.5, 0.3, 0.07, 2.0], np.float32)
 
 
-def statistics(scales: Array) -> ChannelStatistics:
-    return ChannelStatistics(scales, np.zeros_like(scales))
+def statistics(least: list[float], greatest: list[float]) -> ChannelStatistics:
+    ends = np.array(least, np.float32), np.array(greatest, np.float32)
+    return ChannelStatistics(*ends, np.zeros_like(ends[0]))
 
 
 def test_shares_are_limited() -> None:
-    found = statistics(np.array([0.0, 0.25, 1.0, 2.0], np.float32)).shares(1.0)
+    needs = statistics([0.0, -0.25, -1.0, 0.0], [0.0, 0.0, 1.0, 2.0]).needs(1.0, 0) * 127
+    assert needs.tolist() == [0.0, 0.25, 1.0, 1.0], "what lies beyond the range is clipped"
+    found = shares_of(needs)
     assert found is not None
     assert found.tolist() == [SMALLEST_SHARE, 0.25, 1.0, 1.0]
 
 
-@pytest.mark.parametrize("scale", [0.0, 0.5, 1.0])
-def test_channels_that_are_all_alike_have_one_scale(scale: float) -> None:
-    assert statistics(np.array([0.6, 0.9, 1.0], np.float32)).shares(scale) is None
+@pytest.mark.parametrize("needs", [[0.6, 0.9, 1.0], [0.0, 0.0, 0.0]])
+def test_channels_that_are_all_alike_have_one_scale(needs: list[float]) -> None:
+    assert shares_of(np.array(needs)) is None
+
+
+@pytest.mark.parametrize(
+    ("least", "greatest", "zero"),
+    [([0.0, 0.0], [1.0, 3.0], -128), ([-1.0, -2.0], [1.0, 2.0], 0), ([-5.0], [0.0], 127), ([-0.375], [5.0], -110)],
+)
+def test_zero_points_that_waste_no_bytes(least: list[float], greatest: list[float], zero: int) -> None:
+    known = statistics(least, greatest)
+    assert known.best_zero(10.0) == zero
+    assert (known.needs(10.0, zero) <= known.needs(10.0, 0)).all()
 
 
 @pytest.mark.parametrize("text", ["1 : i64", "{x = 1 : i64}", "{x = [dense<1.0> : tensor<2xf32>]}"])
@@ -89,7 +107,8 @@ def compiled(attributes: str, body: str, pipeline: str) -> ModuleOp:
 
 
 RANGES = "trt.ranges = {x = 1.0 : f64, c = 127.0 : f64, y = 1.0 : f64}"
-CHANNELS = "trt.channels = {c = [dense<[1.0, 0.25]> : tensor<2xf32>, dense<[0.0, 4.0]> : tensor<2xf32>]}"
+ENDS = "dense<[-127.0, -31.75]> : tensor<2xf32>, dense<[127.0, 31.75]> : tensor<2xf32>"
+CHANNELS = f"trt.channels = {{c = [{ENDS}, dense<[0.0, 4.0]> : tensor<2xf32>]}}"
 KERNEL = "tensor<2x2x1x1xf32>"
 IMAGE = "tensor<1x2x4x4xf32>"
 TWO = f"""
