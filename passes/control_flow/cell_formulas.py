@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.activation import ActivationKind
 
 _MOST_TERMS = 64
@@ -15,6 +16,15 @@ _MOST_TERMS = 64
 
 class NotACellError(Exception):
     """The layers of a loop are no recurrent cell that has a name."""
+
+
+def rows_and_columns(value: SSAValue) -> tuple[Dim, int]:
+    """A tensor as row vectors: its last dimension, and the only other one that is not 1."""
+    sizes = dims(value.type) or (1,)
+    rows = [size for size in sizes[:-1] if size != 1]
+    if len(rows) > 1 or not isinstance(sizes[-1], int):
+        raise NotACellError(f"{value.type} is no row for each sequence")
+    return (rows[0] if rows else 1), sizes[-1]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from mlirt.passes.control_flow.cell_formulas import (
     SliceOfTrip,
     State,
     activations_in,
+    rows_and_columns,
 )
 
 Function = tuple[ActivationKind, float, float]
@@ -141,6 +142,8 @@ def _gru(hidden: State, terms: Mapping[frozenset[Atom], float]) -> Cell:
         inner, reset = _inner_gate(new.inner, hidden)
         if reset.function != update.function:
             raise NotACellError("its gates have different activations")
+        if any(bias is not None and rows_and_columns(bias.value)[0] != 1 for bias, _ in inner.recurrent_biases):
+            raise NotACellError("its reset gate multiplies a bias for each sequence")
         is_linear = not any(reset in one.factors for one in _products(new.inner))
         gates = [gate if terms == usual else gate.negated(), _gate(reset.inner, hidden), inner]
         functions = [update.function, new.function]

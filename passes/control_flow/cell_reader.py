@@ -27,18 +27,10 @@ from mlirt.passes.control_flow.cell_formulas import (
     Product,
     SliceOfTrip,
     State,
+    rows_and_columns,
 )
 from mlirt.passes.control_flow.region_rewriting import is_outside
 from mlirt.passes.control_flow.trip_numbers import TRIP, TripNumbers
-
-
-def rows_and_columns(value: SSAValue) -> tuple[Dim, int]:
-    """A tensor as row vectors: its last dimension, and the only other one that is not 1."""
-    sizes = dims(value.type) or (1,)
-    rows = [size for size in sizes[:-1] if size != 1]
-    if len(rows) > 1 or not isinstance(sizes[-1], int):
-        raise NotACellError(f"{value.type} is no row for each sequence")
-    return (rows[0] if rows else 1), sizes[-1]
 
 
 class CellReader:

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DenseArrayBase, IntegerAt
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.dims_attr import DimsAttr
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import Dim, maximum
 from mlirt.dialects.tensor_types import dims, element_of, numpy_dtype, rank
 from mlirt.dialects.trt.activation import ActivationKindAttr
 from mlirt.dialects.trt.concatenation import ConcatenationOp
@@ -18,9 +18,15 @@ from mlirt.dialects.trt.elementwise import ElementwiseKind
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp
 from mlirt.dialects.trt.rnn import RnnCellAttr, RnnOp
 from mlirt.dialects.trt.slice import SliceOp
-from mlirt.passes.control_flow.cell_formulas import Invariant, Matrix, NotACellError, Product, SliceOfTrip
+from mlirt.passes.control_flow.cell_formulas import (
+    Invariant,
+    Matrix,
+    NotACellError,
+    Product,
+    SliceOfTrip,
+    rows_and_columns,
+)
 from mlirt.passes.control_flow.cell_patterns import Bias, Cell, Gate, Input
-from mlirt.passes.control_flow.cell_reader import rows_and_columns
 from mlirt.passes.control_flow.layer_builder import LayerBuilder
 
 
@@ -91,7 +97,8 @@ class CellWriter:
         value = made.shaped(value, [length, self.sequences.batch, columns])
         first = slice_.start - self.sequences.steps + 1 if slice_.backwards else slice_.start
         if (first, length) != (0, self.sequences.steps):
-            value = self._part(value, 0, first, self.sequences.steps)
+            # Shapes must make sense even where there are too many trips, so that the check in front can say so.
+            value = self._part(value, 0, maximum(first, 0), self.sequences.steps)
         if (slice_.first, slice_.width) != (0, columns):
             value = self._part(value, 2, slice_.first, slice_.width)
         return value

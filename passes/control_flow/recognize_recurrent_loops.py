@@ -15,9 +15,9 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
 from mlirt.dialects.trt.require import RequireOp
-from mlirt.passes.control_flow.cell_formulas import Formula, NotACellError, SliceOfTrip, State
+from mlirt.passes.control_flow.cell_formulas import Formula, NotACellError, SliceOfTrip, State, rows_and_columns
 from mlirt.passes.control_flow.cell_patterns import Cell, cell_of
-from mlirt.passes.control_flow.cell_reader import CellReader, rows_and_columns
+from mlirt.passes.control_flow.cell_reader import CellReader
 from mlirt.passes.control_flow.cell_writer import CellWriter, Sequences
 from mlirt.passes.control_flow.layer_builder import LayerBuilder
 from mlirt.passes.control_flow.region_rewriting import control_ops, is_outside, is_pure

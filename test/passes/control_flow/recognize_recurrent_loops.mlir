@@ -29,7 +29,7 @@ func.func @simple(%x: tensor<5x1x8xf32>, %w: tensor<8x4xf32>, %r: tensor<4x4xf32
 // CHECK-LABEL: func.func @reversed
 // CHECK: [[FITS:%.*]] = trt.elementwise less_equal %n, %length
 // CHECK: trt.require [[FITS]] {message = "too many trips"}
-// CHECK: [[PART:%.*]] = trt.slice %x {start = #trt.dims<["-n + 5", "0", "0"]>, size = #trt.dims<["n", "1", "4"]>
+// CHECK: [[PART:%.*]] = trt.slice %x {start = #trt.dims<["max(-n + 5, 0)", "0", "0"]>, size = #trt.dims<["n", "1", "4"]>
 // CHECK: [[Y:%.*]], [[LAST:%.*]] = trt.rnn simple [[PART]], {{.*}} reverse = true
 // CHECK: scf.for {{.*}} iter_args([[A:%.*]] = %start, [[M:%.*]] = %start)
 // CHECK: [[B:%.*]] = trt.gather [[Y]],

@@ -14,8 +14,11 @@ from spelled_out_cells import WAYS, Array, Ops, Spelling, Write, by_scan, module
 from xdsl.dialects.builtin import ModuleOp
 
 import mlirt
+from mlirt.builder.build import build
+from mlirt.builder.reference_engine import ReferenceEngine
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.trt.rnn import RnnOp
+from mlirt.errors import InvalidInputError
 from mlirt.passes.pipeline import run_passes
 
 BEFORE = (
@@ -182,3 +185,35 @@ def test_layers_on_top_of_each_other_in_one_loop() -> None:
         module = recognized(way, Spelling("lstm", width=4), write=write)
         assert sorted(str(layer.cell.data) for layer in layers_in(module)) == ["gru", "simple"]
         assert not has_loops(module)
+
+
+def test_a_bias_for_each_sequence_behind_the_reset_gate() -> None:
+    """A layer has one for all sequences."""
+
+    def write(s: Spelling, ops: Ops, x: Any, h: Any, c: Any) -> Sequence[Any]:
+        def total(number: int) -> Any:
+            products = [
+                ops.matmul(value, ops.weight(s.array(number + k, rows, s.hidden)))
+                for k, (value, rows) in enumerate([(x, s.width), (h, s.hidden)])
+            ]
+            return products[0], ops.binary("sum", products[1], ops.weight(s.array(9, rows_of_bias, s.hidden)))
+
+        z, r = (ops.activation("sigmoid", ops.binary("sum", *total(number))) for number in (10, 20))
+        ours, theirs = total(30)
+        n = ops.activation("tanh", ops.binary("sum", ours, ops.binary("prod", r, theirs)))
+        return [ops.binary("sum", n, ops.binary("prod", z, ops.binary("sub", h, n)))]
+
+    for rows_of_bias, count in ((1, 1), (2, 0)):
+        assert len(layers_in(recognized("scan", Spelling("gru"), write=write))) == count
+
+
+def test_numbers_of_trips_that_only_the_run_tells() -> None:
+    spelling = Spelling("lstm", reverse=True)
+    module, ctx, feeds = module_of("counted layers", spelling)
+    engines = [ReferenceEngine(module.clone(), ctx), build(module, ctx, "cpu")]
+    for count in (5, 0, 2):
+        expected, found = (engine.run(feeds | {"n": np.array(count, np.int32)}) for engine in engines)
+        for name, array in found.items():
+            np.testing.assert_allclose(array, expected[name], rtol=1e-4, atol=1e-5)
+    with pytest.raises(InvalidInputError, match="goes on past the end of its iterator"):
+        engines[1].run(feeds | {"n": np.array(6, np.int32)})
