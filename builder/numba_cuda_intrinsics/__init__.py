@@ -37,6 +37,7 @@ _MAKERS: dict[str, Any] = {
             fragment_maps.fragment_part,
             fragment_maps.map_fragment,
             fragment_maps.saturate_fragment,
+            fragment_maps.float_fragment,
             clusters.remote_shared,
         ),
         *(transaction_barriers.mbarrier_init, transaction_barriers.mbarrier_expect),

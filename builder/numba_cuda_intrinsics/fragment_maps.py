@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mlirt.builder.numba_cuda_intrinsics.instructions import I8, I32, SCALARS, ir, llvm_type, pack, ptx, unpack, word
+from mlirt.builder.numba_cuda_intrinsics.instructions import (
+    F32,
+    I8,
+    I32,
+    SCALARS,
+    ir,
+    llvm_type,
+    pack,
+    ptx,
+    unpack,
+    word,
+)
 from mlirt.builder.numba_cuda_intrinsics.untyped import intrinsic, types
 
 
@@ -57,3 +68,27 @@ def saturate_fragment(type_name: str, count: int) -> Any:
         return pack(builder, I8, made[:count])
 
     return word(types.UniTuple(SCALARS[type_name], count), [types.UniTuple(types.int32, count)], emit)
+
+
+def float_fragment(type_name: str, count: int) -> Any:
+    """`word(bytes)`: each as a float, which starts as 2**23 + byte; signed ones are made positive first."""
+    signed = not type_name.startswith("u")
+    offset = 2.0**23 + (128 if signed else 0)
+
+    def emit(builder: Any, values: Any) -> Any:
+        given = unpack(builder, values, count)
+        given += [I8(0)] * (-count % 4)
+        made: list[Any] = []
+        for first in range(0, count, 4):
+            whole = I32(0)
+            for k in range(4):
+                # LLVM finds the word that the bytes are parts of in sums, not in vectors.
+                whole = builder.or_(whole, builder.shl(builder.zext(given[first + k], I32), I32(8 * k)))
+            whole = builder.xor(whole, I32(0x80808080)) if signed else whole
+            for k in range(4):
+                text = f"prmt.b32 $0, $1, 0x4B000000, {0x7540 + k};"
+                (bits,) = ptx(builder, text, [I32], [whole], pure=True)
+                made.append(builder.fsub(builder.bitcast(bits, F32), F32(offset)))
+        return pack(builder, F32, made[:count])
+
+    return word(types.UniTuple(types.float32, count), [types.UniTuple(SCALARS[type_name], count)], emit)

@@ -13,7 +13,7 @@ VOCABULARY = frozenset(
     thread_id block_id_0 block_id_1 block_id_2 grid_size_0 grid_size_1 grid_size_2 barrier shared shuffle
     reduce_rows scale_rows exponential_rows limit_columns pack_accumulators
     fill_fragment fragment load_fragment store_fragment outer_product load_matrix mma copy_async commit_async wait_async
-    fragment_part map_fragment saturate_fragment
+    fragment_part map_fragment saturate_fragment float_fragment
     mbarrier_init mbarrier_fence mbarrier_expect mbarrier_arrive mbarrier_wait
     load_box load_window warpgroup_mma warpgroup_mma_registers warpgroup_wait warpgroup_sums
     set_registers warp_value join_columns post await_posts dot_product

@@ -20,7 +20,13 @@ from mlirt.codegen.python_expressions import Rule, call
 from mlirt.codegen.python_source import PythonSource
 from mlirt.dialects.kernel.buffers import fragment, length
 from mlirt.dialects.kernel.core import YieldOp
-from mlirt.dialects.kernel.fragment_map import FragmentPartOp, MapFragmentOp, SaturateFragmentOp, element_type
+from mlirt.dialects.kernel.fragment_map import (
+    FloatFragmentOp,
+    FragmentPartOp,
+    MapFragmentOp,
+    SaturateFragmentOp,
+    element_type,
+)
 
 
 class ScalarFunction(PythonSource):
@@ -89,6 +95,11 @@ class WordSource(PythonSource):
     def kernel_saturate_fragment(self, op: SaturateFragmentOp) -> None:
         element = stored_name(fragment(op.result).get_element_type())
         make = self.word("saturate", f'saturate_fragment("{element}", {length(op.result)})')
+        self.define(op.result, f"{make}({self.text(op.fragment)})")
+
+    def kernel_float_fragment(self, op: FloatFragmentOp) -> None:
+        element = stored_name(fragment(op.fragment).get_element_type())
+        make = self.word("floats", f'float_fragment("{element}", {length(op.result)})')
         self.define(op.result, f"{make}({self.text(op.fragment)})")
 
     def kernel_map_fragment(self, op: MapFragmentOp) -> None:

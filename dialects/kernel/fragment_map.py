@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, f32, i32, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -114,6 +114,30 @@ class SaturateFragmentOp(IRDLOperation):
         given, made = fragment(self.fragment).get_element_type(), fragment(self.result).get_element_type()
         fits = given == i32 and byte_width(made) == 1 and isa(made, IntegerType)
         require(fits, f"{self.name}: i32 become bytes, not {given} {made}")
+        require(length(self.fragment) == length(self.result), f"{self.name}: the fragments have different lengths")
+
+
+@irdl_op_definition
+class FloatFragmentOp(IRDLOperation):
+    """Bytes, signed or unsigned, as the floats that they are.
+
+    Example: `%y = kernel.float_fragment %x : vector<16xi8> -> vector<16xf32>`
+    """
+
+    name = "kernel.float_fragment"
+
+    fragment = operand_def(VectorType)
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+    assembly_format = "$fragment attr-dict `:` type($fragment) `->` type($result)"
+
+    def __init__(self, value: SSAValue) -> None:
+        super().__init__(operands=[value], result_types=[VectorType(f32, [length(value)])])
+
+    def verify_(self) -> None:
+        given, made = fragment(self.fragment).get_element_type(), fragment(self.result).get_element_type()
+        fits = made == f32 and byte_width(given) == 1 and isa(given, IntegerType)
+        require(fits, f"{self.name}: bytes become f32, not {given} {made}")
         require(length(self.fragment) == length(self.result), f"{self.name}: the fragments have different lengths")
 
 

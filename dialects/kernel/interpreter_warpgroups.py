@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import Float8E4M3FNType, VectorType, i32
 from xdsl.ir import Operation
 
 from mlirt.dialects.kernel.buffers import fragment, length
-from mlirt.dialects.kernel.fragment_map import FragmentPartOp, MapFragmentOp, SaturateFragmentOp
+from mlirt.dialects.kernel.fragment_map import FloatFragmentOp, FragmentPartOp, MapFragmentOp, SaturateFragmentOp
 from mlirt.dialects.kernel.interpreter_lanes import Lanes
 from mlirt.dialects.kernel.interpreter_memory import DivergenceError, OutOfBoundsError, SharedBuffer
 from mlirt.dialects.kernel.interpreter_simt import whole_warps
@@ -205,6 +205,12 @@ def _saturate(machine: Machine, lanes: Lanes, op: SaturateFragmentOp) -> None:
     lanes[op.result] = np.clip(lanes.array(op.fragment), limits.min, limits.max).astype(dtype)
 
 
+def _float(machine: Machine, lanes: Lanes, op: FloatFragmentOp) -> None:
+    import numpy as np
+
+    lanes[op.result] = lanes.array(op.fragment).astype(np.float32)
+
+
 def _map(machine: Machine, lanes: Lanes, op: MapFragmentOp) -> None:
     import numpy as np
 
@@ -231,4 +237,5 @@ RULES = {
     "kernel.fragment_part": _part,
     "kernel.map_fragment": _map,
     "kernel.saturate_fragment": _saturate,
+    "kernel.float_fragment": _float,
 }

@@ -15,7 +15,7 @@ from mlirt.dialects.fused.fused_op import IndexOp, SizeOp, copy_region
 from mlirt.dialects.kernel.buffers import length
 from mlirt.dialects.kernel.core import LoadOp, YieldOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
-from mlirt.dialects.kernel.fragment_map import MapFragmentOp, SaturateFragmentOp
+from mlirt.dialects.kernel.fragment_map import FloatFragmentOp, MapFragmentOp, SaturateFragmentOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
@@ -23,6 +23,7 @@ from mlirt.passes.lowering.loop_nest import Affine, Nest, affine, collapse, dire
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.problem import is_half
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
+from mlirt.passes.lowering.warpgroups.bytes_as_floats import with_floats
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.reciprocals import with_reciprocals
 from mlirt.passes.lowering.warpgroups.saturation import without_limits
@@ -141,6 +142,9 @@ class RowEpilogue:
         self.operands = nest.operands
         self.pointers = [k.buffer(one.value, one.offset) for one in nest.operands]
         self.wide = [self._is_wide(one, lowering) for one in nest.operands]
+        # The first argument of the region is the sum.
+        vectors = [1 + number for number in self.extras if self.operands[number].steps[-1] != 0]
+        self.region, self.floats = with_floats(self.region, vectors)
         self._loaded: dict[tuple[int, SSAValue], SSAValue] = {}
 
     def _is_wide(self, one: Affine, lowering: Lowering) -> bool:
@@ -216,7 +220,10 @@ class RowEpilogue:
         `valid` of them exist (None: all), none where `is_row` does not hold; what `at` names must exist anyway.
         """
         k, count = self.k, length(sums)
-        result = self._apply([sums, *extras], count)
+        values = [sums, *extras]
+        for number in self.floats:
+            values[number] = k.value(FloatFragmentOp(values[number]))
+        result = self._apply(values, count)
         if is_row is not None:
             valid = k.select(is_row, count if valid is None else valid, 0)
         output = self.operands[-1]

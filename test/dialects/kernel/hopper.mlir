@@ -42,6 +42,7 @@ kernel.func @copies(%m: !kernel.tensor_map<f16, [64, 64], swizzle = 128>, %w: !k
 // CHECK-NEXT:     %h = arith.truncf %e : f32 to f16
 // CHECK-NEXT:     kernel.yield %h : f16
 // CHECK:        %n = kernel.saturate_fragment %q : vector<16xi32> -> vector<16xui8>
+// CHECK-NEXT:   %f = kernel.float_fragment %n : vector<16xui8> -> vector<16xf32>
 kernel.func @warpgroups(%x: memref<?xf16>) attributes {block_size = 128 : i64} {
   %i = arith.constant 0 : index
   %z = arith.constant 0.0 : f32
@@ -64,6 +65,7 @@ kernel.func @warpgroups(%x: memref<?xf16>) attributes {block_size = 128 : i64} {
   %one = arith.constant 1 : i32
   %q = kernel.fill_fragment %one : i32 -> vector<16xi32>
   %n = kernel.saturate_fragment %q : vector<16xi32> -> vector<16xui8>
+  %f = kernel.float_fragment %n : vector<16xui8> -> vector<16xf32>
   kernel.return
 }
 

@@ -118,3 +118,13 @@ kernel.func @wide_limits() attributes {block_size = 128 : i64} {
   %n = kernel.saturate_fragment %q : vector<16xi32> -> vector<16xi16>
   kernel.return
 }
+
+// -----
+
+kernel.func @floats_of_words() attributes {block_size = 128 : i64} {
+  %one = arith.constant 1 : i32
+  %q = kernel.fill_fragment %one : i32 -> vector<16xi32>
+  // expected-error@+1 {{bytes become f32, not i32 f32}}
+  %f = kernel.float_fragment %q : vector<16xi32> -> vector<16xf32>
+  kernel.return
+}

@@ -93,6 +93,7 @@ def test_limits_of_bytes_are_the_last_step(residual: str, result: str, relu: boo
     lowering = "convert-fused-to-kernel{target=cuda},map-parallel-to-threads"
     run_passes(module, context, f"strength-reduce-conversions,{lowering}")
     assert "kernel.saturate_fragment" in str(module)
+    assert ("kernel.float_fragment" in str(module)) == bool(residual)
     np.testing.assert_array_equal(run_plan(module, context, inputs)["y"], want)
     assert {want.min(), want.max()} >= {np.iinfo(want.dtype).max}
 
