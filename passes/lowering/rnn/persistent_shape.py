@@ -16,9 +16,9 @@ _MOST_WARPS = 16
 # and register of weights adds; a register in single precision for each further sequence; and for each further
 # round of loads that a thread makes, what each block adds that reads at the same time.
 _STEP, _BLOCK, _WARP, _REGISTER, _SEQUENCE, _ROUND = 0.68, 0.0025, 0.02, 0.003, 0.001, 0.0008
-# The same of one block, in which nothing goes through memory: a step, and what each warp and each register of weights
-# adds for a sequence, or for eight where the matrix unit multiplies.
-_BLOCK_STEP, _BLOCK_WARP, _BLOCK_REGISTER = 0.15, 0.005, 0.002
+# The same of one block, in which nothing goes through memory: a step, what each register of weights adds, and what each
+# further cell of a thread adds.
+_BLOCK_STEP, _BLOCK_REGISTER, _BLOCK_CELL = 0.22, 0.005, 0.4
 _MOST_THREADS = 1024
 _MOST_SEQUENCES = 4  # that a thread has the cells of
 
@@ -108,10 +108,9 @@ class PersistentShape:
 
     def microseconds_in_one_block(self, steps: int) -> float:
         """About how long the steps take where the blocks are warps of one block."""
-        sequences = self.column_tiles if self.half else self.batch
-        return 5 + steps * (
-            _BLOCK_STEP + _BLOCK_WARP * self.blocks + _BLOCK_REGISTER * self.weight_registers * sequences
-        )
+        cells = min(2, self.batch) if self.half else self.batch
+        products = _BLOCK_REGISTER * self.weight_registers
+        return 5 + steps * (_BLOCK_STEP + products + _BLOCK_CELL * (cells - 1))
 
 
 def shapes_for(gates: int, hidden: int, batch: int, half: bool) -> list[PersistentShape]:

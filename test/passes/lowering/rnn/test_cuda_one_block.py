@@ -77,18 +77,19 @@ def test_becomes_cubins(hidden: int, element: str, tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize(
-    ("hidden", "element", "is_small"),
+    ("hidden", "batch", "element", "is_small"),
     [
-        (64, "float16", True),
-        (128, "float16", True),
-        (192, "float16", False),
-        (96, "float32", True),
-        (128, "float32", False),
+        (64, 1, "float16", True),
+        (128, 1, "float16", True),
+        (192, 1, "float16", False),
+        (96, 1, "float32", True),
+        (128, 1, "float32", False),
+        (64, 4, "float32", False),
     ],
 )
-def test_small_layers_are_in_one_block(hidden: int, element: str, is_small: bool) -> None:
+def test_small_layers_are_in_one_block(hidden: int, batch: int, element: str, is_small: bool) -> None:
     """Where the registers of one multiprocessor hold the weights, nothing goes through memory."""
-    module, context = fused_recurrent(recurrent_model("LSTM", hidden=hidden, batch=1, element=element)[0])
+    module, context = fused_recurrent(recurrent_model("LSTM", hidden=hidden, batch=batch, element=element)[0])
     op = next(op for op in module.walk() if isinstance(op, RnnOp))
     assert isinstance(op.parent, Block)
     found = candidates(op, Lowering(Target("cuda"), context, module, op.parent))
