@@ -119,6 +119,9 @@ WINDOWS = {
     "64x64s6c8": Problem((1, 512, 7, 7), (512, 512, 3, 3), pre=(1,), post=(1,), residual=True),
     "64x64s6": Problem((2, 32, 19, 17), (40, 32, 3, 3), pre=(1,)),
     "128x64s8": Problem((2, 96, 19, 17), (40, 96, 3, 3), pre=(1,), residual=True),
+    "64x128s7te2": Problem((9, 16, 57, 55), (200, 16, 1, 1), residual=True),
+    "64x64s11t4e2": Problem((9, 16, 28, 27), (200, 16, 3, 3), pre=(1,), post=(1,), residual=True),
+    "128x64s2e2d": Problem((9, 16, 57, 55), (200, 16, 1, 1), residual=True),
 }
 
 
@@ -151,6 +154,12 @@ BYTE_WINDOWS = {
     "cuda_wgmma:128x64s8": Problem((4, 64, 28, 28), (64, 64, 3, 3), pre=(1,), post=(1,)),
     "cuda_wgmma:128x128s4": Problem((2, 256, 14, 14), (136, 256, 1, 1)),
     "cuda_wgmma:64x64s6c8": Problem((1, 512, 7, 7), (512, 512, 3, 3), pre=(1,), post=(1,)),
+    "cuda_wgmma:64x256s4te1": Problem((9, 16, 56, 56), (256, 16, 1, 1)),
+    "cuda_wgmma:128x128s5e1": Problem((9, 32, 28, 28), (512, 32, 1, 1)),
+    "cuda_wgmma:64x64s13t3": Problem((9, 32, 28, 28), (128, 32, 3, 3), pre=(1,), post=(1,)),
+    "cuda_wgmma:64x64s12t4e1": Problem((9, 16, 57, 55), (208, 16, 1, 1)),
+    "cuda_wgmma:128x64s4d": Problem((11, 16, 56, 56), (64, 16, 1, 1)),
+    "cuda_wgmma:128x64s3e1d": Problem((9, 16, 57, 55), (208, 16, 1, 1)),
     "cuda_wgmma_rows:64x32s4": Problem((2, 3, 45, 41), (40, 3, 7, 7), stride=(2,), pre=(3,), post=(3,)),
     "cuda_byte_tiles:128x128": Problem((2, 80, 19, 17), (136, 40, 3, 3), stride=(2,), pre=(1,), groups=2),
     "cuda_byte_tiles:32x32p4": Problem((1, 20, 9, 9), (24, 20, 5, 5), pre=(2,), post=(2,)),
