@@ -23,6 +23,7 @@ def quantized(net: Network, node: Node, x: Value, scale: Value, zero: Value | No
         return _by_blocks(net, node, x, scale, zero, axis, element)
     if scale.element != x.element and not is_float(scale.element):
         raise node.invalid(f"expected a floating-point scale, but it is {scale.element_name}")
+    _check_positive(node, scale, zeros_too=False)
     scale, zero, along = _fitted(net, node, x, scale, zero, axis)
     return net.emit_as(tensor(element_type(element), x.dims), "quantize", [x, scale, zero], axis=along)
 
@@ -35,8 +36,20 @@ def dequantized(net: Network, node: Node, x: Value, scale: Value, zero: Value | 
         wide = layers.cast(net, x, scale.element)
         shifted = wide if offset is None else layers.binary(net, "sub", wide, layers.cast(net, offset, scale.element))
         return layers.binary(net, "prod", shifted, factor)
+    _check_positive(node, scale, zeros_too=True)
     scale, zero, along = _fitted(net, node, x, scale, zero, axis)
     return net.emit("dequantize", [x, scale, zero], axis=along)
+
+
+def _check_positive(node: Node, scale: Value, *, zeros_too: bool) -> None:
+    """Refuse a constant scale with which integers stand for nothing; 0 does for weights that are all 0 (10.5)."""
+    numbers = scale.array
+    if numbers is None or numbers.dtype.kind != "f":
+        return
+    fits = (numbers >= 0 if zeros_too else numbers > 0) & np.isfinite(numbers)
+    if not fits.all():
+        wrong = numbers[~fits].reshape(-1)[0]
+        raise node.invalid(f"expected scales greater than 0, but {scale.hint or 'its scale'} holds {wrong}")
 
 
 def _is_single(value: Value) -> bool:

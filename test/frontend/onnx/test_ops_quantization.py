@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from onnx_models import assert_agrees, imported_text, numbers, one_node, run_onnxruntime, run_reference, small_integers
 
+from mlirt.errors import InvalidModelError
+
 SCALE, ZERO = np.array(0.05, np.float32), np.array(128, np.uint8)
 
 
@@ -30,6 +32,23 @@ def test_one_scale_for_all() -> None:
     """Row 10.21: opset 10 has no other."""
     arrays = [numbers(3, 4), SCALE, np.array(3, np.int8)]
     assert_agrees(*one_node("QuantizeLinear", arrays, 10, (1, 2)), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("number", [0.0, -0.05, float("nan"), float("inf")])
+def test_scales_that_are_no_positive_numbers(number: float) -> None:
+    """Row 10.5: the layer is named, and its scale."""
+    arrays = [numbers(3, 4), np.array(number, np.float32), np.array(3, np.int8)]
+    model, _ = one_node("QuantizeLinear", arrays, 13, (1, 2))
+    with pytest.raises(InvalidModelError, match=r"node.*: expected scales greater than 0, but .* holds"):
+        imported_text(model)
+
+
+def test_weights_of_zeros_may_have_the_scale_0() -> None:
+    arrays = [np.zeros((3, 4), np.int8), np.array([0.0, 0.5, 0.0], np.float32), np.zeros(3, np.int8)]
+    assert_agrees(*one_node("DequantizeLinear", arrays, 13, (1, 2), axis=0), rtol=0, atol=0)
+    arrays[1][0] = -1
+    with pytest.raises(InvalidModelError, match=r"expected scales greater than 0, but .* holds -1\.0"):
+        imported_text(one_node("DequantizeLinear", arrays, 13, (1, 2), axis=0)[0])
 
 
 def test_quantisation_is_not_folded_away() -> None:
