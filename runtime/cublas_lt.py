@@ -17,7 +17,7 @@ from mlirt.runtime.shared_libraries import load_shared
 
 _NAMES = ("libcublasLt.so.13", "libcublasLt.so.12", "cublasLt64_13.dll", "cublasLt64_12.dll")
 # As the library numbers them.
-_ELEMENTS = {"float32": 0, "float16": 2, "int8": 3, "int32": 10, "bfloat16": 14, "float8_e4m3fn": 28}
+_ELEMENTS = {"float32": 0, "float16": 2, "int8": 3, "int32": 10, "bfloat16": 14}
 _FLOAT32, _FLOAT32_ROUNDED, _INT32 = 68, 77, 72
 _TRANSPOSED = 1
 _EPILOGUES = {

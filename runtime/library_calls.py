@@ -17,7 +17,7 @@ from typing import Protocol
 from mlirt.runtime.json_record import JsonRecord
 
 PRODUCT_LIBRARIES = ("cublas_lt",)
-_ELEMENTS = ("float8_e4m3fn", "float16", "bfloat16", "float32", "int8", "int32")
+_ELEMENTS = ("float16", "bfloat16", "float32", "int8", "int32")
 _ACTIVATIONS = ("none", "relu", "gelu_tanh")
 _NUMBERS = 10
 _MOST_PROPOSALS = 64

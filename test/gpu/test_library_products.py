@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from layer_networks import CollectingLogger, new_network
 from onnx import TensorProto, helper, numpy_helper
 
 import mlirt
+import mlirt as trt
 from mlirt.builder.tactics.algorithm_selector import Algorithm, AlgorithmContext, AlgorithmSelector
 from mlirt.errors import MlirtError
 from mlirt.runtime.cublas_lt import open_cublas_lt
@@ -83,6 +85,23 @@ def test_sizes_without_a_common_divisor() -> None:
     agree(mlirt.compile(model, "cuda", "fp32", **settings), model, 37, 131, 1e-5)
 
 
+def test_bytes_exactly() -> None:
+    noise = np.random.default_rng(0)
+    weights = noise.integers(-128, 128, (160, 64), np.int8)
+    x = helper.make_tensor_value_info("x", TensorProto.INT8, [48, 160])
+    y = helper.make_tensor_value_info("y", TensorProto.INT32, [48, 64])
+    node = helper.make_node("MatMulInteger", ["x", "w"], ["y"], name="product")
+    graph = helper.make_graph([node], "bytes", [x], [y], [numpy_helper.from_array(weights, "w")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    selector = Only("cuda_cublas_lt:first")
+    settings: dict[str, Any] = {"algorithm_selector": selector, "tactic_sources": ["CUBLAS_LT"], "heuristic": True}
+    engine = mlirt.compile(model, "cuda", **settings)
+    assert selector.name in selector.taken
+    given = noise.integers(-128, 128, (48, 160), np.int8)
+    (found,) = engine.run({"x": given}).values()
+    np.testing.assert_array_equal(found, given.astype(np.int32) @ weights.astype(np.int32))
+
+
 def test_the_library_is_measured_beside_our_kernels() -> None:
     class All(Only):
         def __init__(self) -> None:
@@ -107,3 +126,25 @@ def test_what_the_library_does_not_have_is_an_error() -> None:
     what = LibraryProduct("cublas_lt", ("int8", "int8", "float16"), (False, True), "none", False, 0, 0)
     with pytest.raises(MlirtError, match=r"cuBLASLt \d+"):
         open_cublas_lt().product(what, [256, 512, 1024, 0], [4, 4, 4, 1, 4, 0, 4, 0, 4, 0])
+
+
+@pytest.mark.parametrize("sources", [0, 1 << int(trt.TacticSource.CUBLAS_LT)])
+def test_by_the_names_of_tensorrt(sources: int) -> None:
+    network = new_network()
+    x, noise = network.add_input("x", trt.float32, (64, 128)), np.random.default_rng(0)
+    weights = noise.standard_normal((128, 96)).astype(np.float32)
+    known = network.add_constant((128, 96), weights).get_output(0)
+    none = trt.MatrixOperation.NONE
+    y = network.add_matrix_multiply(x, none, known, none).get_output(0)
+    y.name = "y"
+    network.mark_output(y)
+    builder = trt.Builder(CollectingLogger())
+    config = builder.create_builder_config()
+    config.target, config.algorithm_selector = "cuda", Only("cuda_cublas_lt:first")
+    config.set_flag(trt.BuilderFlag.ENABLE_TACTIC_HEURISTIC)
+    assert config.set_tactic_sources(sources)
+    plan = builder.build_serialized_network(network, config)
+    assert plan is not None
+    engine = trt.Runtime(CollectingLogger()).deserialize_cuda_engine(plan)
+    assert engine is not None
+    assert engine.tactic_sources == sources

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import BFloat16Type, Float8E4M3FNType, Float16Type, Float32Type, i8, i32
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, i8, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.kernel.library_product import LibraryProductOp
 from mlirt.dialects.plan.expression import ExpressionAttr, PointerAttr
 from mlirt.dialects.symbolic import Dim, minimum, product
-from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float8, numpy_dtype, rank
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, numpy_dtype, rank
 from mlirt.passes.lowering.library_epilogue import LibraryEpilogue, library_epilogue
 from mlirt.passes.lowering.library_matrices import Matrices, joined, matrices
 from mlirt.passes.lowering.lowering import Lowering
@@ -35,7 +35,6 @@ _RESULTS: dict[Attribute, tuple[Attribute, ...]] = {
     BFloat16Type(): (BFloat16Type(), Float32Type()),
     Float32Type(): (Float32Type(),),
     i8: (i32,),
-    Float8E4M3FNType(): (Float16Type(), BFloat16Type(), Float32Type()),
 }
 
 
@@ -124,14 +123,9 @@ def _has_elements(op: MatmulOp) -> bool:
 
 
 def _has_bias(op: MatmulOp, epilogue: LibraryEpilogue, lowering: Lowering) -> bool:
-    """Whether a bias, if there is one, lies along the columns, and is in the result's type or can be put into it.
-
-    Products of 8-bit floats have other rules for it, and are left alone.
-    """
+    """Whether a bias, if there is one, lies along the columns, and is in the result's type or can be put into it."""
     if epilogue.bias is None or epilogue.access is None:
         return True
-    if is_float8(element_of(op.lhs.type)):
-        return False
     bias, last = epilogue.bias, rank(op.output.type) - 1
     column = [axis for axis, index in enumerate(epilogue.access.indices()) if str(index) == f"d{last}"]
     others = [index for index in epilogue.access.indices() if index != 0]

@@ -9,7 +9,6 @@ import pytest
 from contractions import DTYPES, TOLERANCE, constant, product_text, tensor
 from lowered_network import parse_module
 
-from mlirt.dialects.float8 import rounded
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.library_product import LibraryProductOp
 from mlirt.dialects.plan.interpreter import run_plan
@@ -121,14 +120,6 @@ def test_known_bytes_are_turned_because_the_library_reads_along_the_depth() -> N
     text = known("i8", constant(noise.integers(-128, 128, (32, 16), np.int8), "i8"), "i32")
     call = agree(text, {"x": noise.integers(-128, 128, (4, 32), np.int8)}, 0)
     assert bool(call.transpose_right.value.data)
-
-
-def test_8_bit_floats_are_read_along_the_depth() -> None:
-    x, w = (rounded(np.random.default_rng(seed).standard_normal((16, 32))) for seed in (5, 6))
-    text = text_of("fused.yield %acc : f32", element="f8E4M3FN", rows="16").replace("16x8x", "16x32x")
-    text = text.replace("tensor<8x8x", "tensor<16x32x").replace("16x32xf32", "16x16xf32")
-    text = text.replace("fused.matmul %x, %w", "fused.matmul %x, %w {transpose_rhs = true}")
-    agree(text, {"x": x, "w": w}, 1e-5)
 
 
 @pytest.mark.parametrize(
