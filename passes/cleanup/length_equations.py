@@ -34,11 +34,11 @@ def _root(difference: Dim, order: Mapping[str, int]) -> tuple[str, Dim] | None:
     name = next(iter(names)) if len(names) == 1 else ""
     if name not in order:
         return None
-    rest = substitute(difference, {name: 0})
     try:
         factor = coefficient_of(difference, name)
     except ValueError:
-        return None
+        return None  # nor can 0 stand for a symbol that something is divided by
+    rest = substitute(difference, {name: 0})
     if not isinstance(factor, int) or not isinstance(rest, int) or rest % factor or -rest // factor < 1:
         return None
     return name, -rest // factor
