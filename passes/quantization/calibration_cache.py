@@ -29,6 +29,7 @@ _ENTRY = re.compile(r"(?P<name>.*\S): (?P<scale>[0-9a-fA-F]{8})")
 
 
 _OF_CHANNEL = re.compile(r"(?P<name>.+)\[(?P<channel>\d+)\]\.(?P<part>least|greatest|mean)")
+_FIRST = "0", "least"
 _PARTS = ("least", "greatest", "mean")
 
 
@@ -47,7 +48,7 @@ def write_cache(
     lines = [f"TRT-{VERSION}-{algorithm}"]
     lines += [_line(name, scale) for name, scale in scales.items()]
     known: Mapping[str, ChannelStatistics] = channels or {}
-    lines += [line for name, one in known.items() if name in scales for line in _channel_lines(name, one)]
+    lines += [line for name, one in known.items() for line in _channel_lines(name, one)]
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -79,7 +80,7 @@ def read_cache(content: bytes, algorithm: str | None = None) -> Cache:
             continue
         name, value = _entry(line.strip(), number)
         part = _OF_CHANNEL.fullmatch(name)
-        if part is not None and part["name"] in scales:
+        if part is not None and (part["name"] in {*scales, *columns} or (part["channel"], part["part"]) == _FIRST):
             column = columns.setdefault(part["name"], {name: [] for name in _PARTS})[part["part"]]
             if int(part["channel"]) != len(column):
                 raise InvalidInputError(

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.dialects.tensor_types import dims
+from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.passes.quantization.channel_statistics import input_channel_axis, is_padded, shares_of
 from mlirt.passes.quantization.commuting_layers import movement_of
 from mlirt.passes.quantization.tensor_ranges import TensorRanges
@@ -54,10 +55,13 @@ class OperandSteps:
         axis = axes.pop() if len(axes) == 1 else None
         if known is None or axis is None or dims(value.type)[axis] != len(known.means):
             return Steps(scale)
-        if isinstance(value.owner, Operation) and movement_of(value.owner) is not None:
-            return Steps(scale, axis, means=known.means)
         range_ = self._ranges.of(value) or 0.0
         zero = 0 if any(map(is_padded, readers)) else known.best_zero(range_)
         needs = known.needs(range_, zero)
         top = float(needs.max(initial=0)) if zero else scale
-        return Steps(top or 1.0, axis, shares_of(needs), known.means, zero)
+        return Steps(top or 1.0, axis, None if _moves_bytes(value.owner) else shares_of(needs), known.means, zero)
+
+
+def _moves_bytes(owner: Operation | Block) -> bool:
+    """Whether a layer would rather move bytes than numbers; transposes and reshapes are part of what is around them."""
+    return isinstance(owner, Operation) and movement_of(owner) is not None and not isinstance(owner, ShuffleOp)
