@@ -33,9 +33,9 @@ from mlirt.builder.tactics.tuning import device_timer  # noqa: E402
 from mlirt.dialects.context import RtContext  # noqa: E402
 from mlirt.dialects.interpreter import entry_function  # noqa: E402
 from mlirt.dialects.trt.constant import ConstantOp  # noqa: E402
+from mlirt.dialects.typical_sizes import typical_values  # noqa: E402
 from mlirt.dialects.xdsl_compat import module_text  # noqa: E402
 from mlirt.frontend.onnx.importer import import_model  # noqa: E402
-from mlirt.passes.lowering.typical_sizes import typical_values  # noqa: E402
 from mlirt.passes.pipeline import PipelineOptions, run_phases  # noqa: E402
 
 _CASES = "resnet50:1:fp16,resnet50:32:fp16,resnet50:1:fp32,mobilenet_v2:1:fp16,bert_base:1:fp16,bert_base:8:fp16"

@@ -20,7 +20,7 @@ def name_usual_sizes(module: ModuleOp, profiles: Mapping[str, Profile]) -> None:
 
     Choices that concern speed alone are made for these sizes.
     """
-    from mlirt.passes.lowering.typical_sizes import name_typical_values
+    from mlirt.dialects.typical_sizes import name_typical_values
 
     function = entry_function(module)
     values: dict[str, int] = {}

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.tensor_types import stored_bytes
 from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.passes.lowering.typical_sizes import typical
+from mlirt.dialects.typical_sizes import typical
 
 
 def touched_bytes(module: ModuleOp, known: Mapping[str, int]) -> int:

@@ -13,9 +13,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mlirt.dialects.symbolic import evaluate, sym, symbols
 from mlirt.dialects.tensor_types import dims, tensor
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.typical_sizes import name_typical_values, typical, typical_values
 from mlirt.dialects.xdsl_compat import IrPrinter, module_text
 from mlirt.passes.lowering.tactics import TACTIC
-from mlirt.passes.lowering.typical_sizes import name_typical_values, typical, typical_values
 
 Shape = tuple[int, ...]
 

@@ -18,9 +18,9 @@ from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import entry_function
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.target import Target
+from mlirt.dialects.typical_sizes import typical_values
 from mlirt.errors import InvalidInputError
 from mlirt.passes.lowering.tactics import TACTIC, Candidate
-from mlirt.passes.lowering.typical_sizes import typical_values
 
 if TYPE_CHECKING:
     from mlirt.builder.tactics.algorithm_selector import AlgorithmSelector

@@ -13,9 +13,9 @@ from mlirt.builder.tactics.network_of_one_op import identity
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.target import Target
+from mlirt.dialects.typical_sizes import typical_values
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tactics import TACTIC, Candidate, candidates
-from mlirt.passes.lowering.typical_sizes import typical_values
 
 
 @dataclass(frozen=True)

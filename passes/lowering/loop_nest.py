@@ -15,9 +15,9 @@ from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.kernel.core import LoadOp, StoreOp
 from mlirt.dialects.symbolic import Dim, coefficient_of, substitute
 from mlirt.dialects.tensor_types import element_of
+from mlirt.dialects.typical_sizes import typical
 from mlirt.passes.lowering.kernel_builder import KernelBuilder, Stride
 from mlirt.passes.lowering.placement import Placement
-from mlirt.passes.lowering.typical_sizes import typical
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim, substitute, symbols
 from mlirt.dialects.tensor_types import dims, element_count, rank, strides, tensor
-from mlirt.passes.lowering.typical_sizes import typical, typical_values
+from mlirt.dialects.typical_sizes import typical, typical_values
 
 _WANTED = 512 * 1024  # elements that are read at the same time, eight by a thread
 _SHORTEST = 16  # what a thread of any of the launches should combine

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 from mlirt.dialects.plan.ops import BufferOp, InputOp, WeightOp
 from mlirt.dialects.symbolic import Dim, ceil_div, modulo, product
 from mlirt.dialects.tensor_types import byte_width, is_bool
-from mlirt.passes.lowering.typical_sizes import typical
+from mlirt.dialects.typical_sizes import typical
 
 THREADS = 256
 _ELEMENTS = 4096  # of a tile

@@ -7,7 +7,7 @@ from xdsl.ir import Block, Operation
 from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import dims
-from mlirt.passes.lowering.typical_sizes import typical, typical_values
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.quantization.integer_operands import weight_axis
 
 INSTRUCTION = 32

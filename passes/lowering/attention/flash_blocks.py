@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.simt import BlockIdOp
 from mlirt.dialects.symbolic import Dim, ceil_div, product
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.attention.flash_scores import WarpShape
 from mlirt.passes.lowering.attention.flash_shape import FlashWork
 from mlirt.passes.lowering.attention.flash_softmax import Range
@@ -17,7 +18,6 @@ from mlirt.passes.lowering.attention.flash_tiles import Rows
 from mlirt.passes.lowering.attention.walks import Walks
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.typical_sizes import typical, typical_values
 
 _HEADS_TOGETHER = 16  # whose keys and values fit into the second-level cache
 _INDEX_LIMIT = 2**31

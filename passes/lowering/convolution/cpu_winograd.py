@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.tensor_types import dims
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of
 from mlirt.passes.lowering.convolution.cpu_winograd_choice import LEAST_GAIN, Image, choose_cut
 from mlirt.passes.lowering.convolution.cpu_winograd_kernel import WinogradKernel
@@ -19,7 +20,6 @@ from mlirt.passes.lowering.convolution.cpu_winograd_transforms import WINDOW, pa
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tactics import TACTIC
 from mlirt.passes.lowering.tile_code import TileCode
-from mlirt.passes.lowering.typical_sizes import typical, typical_values
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cpu"})

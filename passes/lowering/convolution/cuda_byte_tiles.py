@@ -16,6 +16,7 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loop_nest import Nest
 from mlirt.passes.lowering.lowering import Lowering
@@ -26,7 +27,6 @@ from mlirt.passes.lowering.tiles.problem import Problem, Sizes, unit_kind
 from mlirt.passes.lowering.tiles.product import Operands, Place, lower_product
 from mlirt.passes.lowering.tiles.results import Epilogue
 from mlirt.passes.lowering.tiles.tile_memory import TileMemories
-from mlirt.passes.lowering.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.warpgroups.row_epilogue import large_extras
 
 if TYPE_CHECKING:

@@ -23,12 +23,12 @@ from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import dims, element_of, is_float, rank
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import Stride
 from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, affine, collapse
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.rows import whole
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
-from mlirt.passes.lowering.typical_sizes import typical, typical_values
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})

@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loop_nest import Nest
 from mlirt.passes.lowering.lowering import Lowering
@@ -24,7 +25,6 @@ from mlirt.passes.lowering.tiles.results import Epilogue
 from mlirt.passes.lowering.tiles.shape import TileShape
 from mlirt.passes.lowering.tiles.tile_memory import TileMemories
 from mlirt.passes.lowering.tiles.window_loader import Window, WindowLoader, column_count
-from mlirt.passes.lowering.typical_sizes import typical, typical_values
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array

@@ -14,6 +14,7 @@ from xdsl.ir import Operation
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.tensor_types import rank
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.convolution.cuda_wgmma import (
     filters,
     images_of,
@@ -24,7 +25,6 @@ from mlirt.passes.lowering.convolution.cuda_wgmma import (
 )
 from mlirt.passes.lowering.convolution.row_copy import RowCopy
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, cost_of, names_of, tile_of
 from mlirt.passes.lowering.warpgroups.group_product import GroupProduct
 from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes

@@ -29,12 +29,12 @@ from mlirt.dialects.tensor_types import (
     with_order,
 )
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.typical_sizes import typical_values
 from mlirt.passes.lowering.layouts.joined_parts import lie_in_place
 from mlirt.passes.lowering.layouts.minimum_cut import MinimumCut
 from mlirt.passes.lowering.layouts.order_costs import WIDE, Costs
 from mlirt.passes.lowering.layouts.order_wishes import Choice, Order, Wish, choice_of, has_orders, ordered
 from mlirt.passes.lowering.layouts.slices import join_slices, show_slices
-from mlirt.passes.lowering.typical_sizes import typical_values
 
 # Ops that read and write rows wherever these lie.
 _BY_ROWS = (ConvolutionOp, MatmulOp, PointwiseOp, ReductionOp, WindowOp)

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, stored_bytes
-from mlirt.passes.lowering.typical_sizes import typical
+from mlirt.dialects.typical_sizes import typical
 
 LAUNCH = 1.5
 WIDE = 16  # bytes of the widest access of a thread

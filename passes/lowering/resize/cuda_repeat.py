@@ -17,12 +17,12 @@ from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFr
 from mlirt.dialects.symbolic import Dim, floor_div
 from mlirt.dialects.symbolic import product as product_of
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool, rank
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loop_nest import Affine, Nest, collapse
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.rows import whole
 from mlirt.passes.lowering.tiles.alignment import is_multiple, widest_access
-from mlirt.passes.lowering.typical_sizes import typical, typical_values
 
 OPS = (ResizeOp,)
 TARGETS = frozenset({"cuda"})

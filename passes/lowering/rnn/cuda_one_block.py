@@ -18,6 +18,7 @@ from mlirt.dialects.kernel.core import StoreOp
 from mlirt.dialects.kernel.simt import WARP, BarrierOp, SharedOp, ThreadIdOp
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.rnn.cell_in_registers import CellInRegisters, fits_narrow
@@ -26,7 +27,6 @@ from mlirt.passes.lowering.rnn.persistent_shape import PersistentShape, one_bloc
 from mlirt.passes.lowering.rnn.persistent_weights import for_lanes, for_matrix_unit
 from mlirt.passes.lowering.rnn.weights_in_registers import LaneRows, MatrixUnitRows
 from mlirt.passes.lowering.tiles.problem import is_half
-from mlirt.passes.lowering.typical_sizes import typical, typical_values
 
 OPS = (RnnOp,)
 TARGETS = frozenset({"cuda"})

@@ -22,6 +22,7 @@ from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, ThreadIdOp
 from mlirt.dialects.symbolic import ceil_div
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.rnn.cell_in_registers import CellInRegisters, Place, fits_narrow, values_where
@@ -31,7 +32,6 @@ from mlirt.passes.lowering.rnn.persistent_shape import UNITS, PersistentShape, s
 from mlirt.passes.lowering.rnn.persistent_steps import put_in_steps
 from mlirt.passes.lowering.rnn.persistent_weights import for_lanes, for_matrix_unit
 from mlirt.passes.lowering.tiles.problem import is_half
-from mlirt.passes.lowering.typical_sizes import typical, typical_values
 
 OPS = (RnnOp,)
 TARGETS = frozenset({"cuda"})

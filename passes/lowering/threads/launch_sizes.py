@@ -13,7 +13,7 @@ from mlirt.dialects.plan.expression import ExpressionAttr, PointerAttr
 from mlirt.dialects.plan.ops import BufferOp, InputOp, LaunchOp, ViewOp, WeightOp
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, maximum, minimum, modulo
 from mlirt.dialects.tensor_types import stored_bytes
-from mlirt.passes.lowering.typical_sizes import typical, typical_values
+from mlirt.dialects.typical_sizes import typical, typical_values
 
 _MANY = 1024
 _RULES: Mapping[str, Callable[[Dim, Dim], Dim]] = {

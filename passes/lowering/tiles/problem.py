@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 
 from mlirt.dialects.kernel.matrix_unit import MmaKind
 from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.shape import (
     MATRIX_UNIT,
@@ -21,7 +22,6 @@ from mlirt.passes.lowering.tiles.shape import (
     choice_named,
     choices,
 )
-from mlirt.passes.lowering.typical_sizes import typical, typical_values
 
 _UI8 = IntegerType(8, Signedness.UNSIGNED)
 _KINDS: dict[tuple[Attribute, Attribute], MmaKind] = {

@@ -8,8 +8,8 @@ from math import sqrt
 
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
 from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.warpgroups.group_tile import SHARED_BYTES, TILES, GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
 

@@ -21,6 +21,7 @@ from mlirt.dialects.fused.reduction import ReductionKind, neutral
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import byte_width, channels, dims, element_name, element_of
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.block_lanes import number
 from mlirt.passes.lowering.kernel_builder import Stride
 from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, affine, collapse
@@ -29,7 +30,6 @@ from mlirt.passes.lowering.reduction_nest import accumulator_of, indices_in
 from mlirt.passes.lowering.rows import whole
 from mlirt.passes.lowering.taps import Axis, AxisCode
 from mlirt.passes.lowering.tiles.problem import is_half
-from mlirt.passes.lowering.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.window.generic import window_axes
 
 OPS = (WindowOp,)

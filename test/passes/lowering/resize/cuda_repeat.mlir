@@ -1,14 +1,14 @@
 // RUN: rt-opt %s -p "convert-fused-to-kernel{target=cuda}" | filecheck %s
 // Each element stands twice along rows and columns: some neighbours are read once, and written twice as wide into two rows.
-// CHECK:     kernel.func @resize_{{[0-9a-f]+}}(%0: memref<?xf32>, %1: memref<?xf32>)
+// CHECK:     kernel.func @resize_{{[0-9a-f]+}}([[IN:%.*]]: memref<?xf32>, [[OUT:%.*]]: memref<?xf32>)
 // CHECK-DAG: %{{.*}} = arith.constant 128 : index
 // CHECK:     kernel.parallel
-// CHECK:     [[X:%.*]] = kernel.load_fragment %0{{.*}} -> vector<2xf32>
+// CHECK:     [[X:%.*]] = kernel.load_fragment [[IN]]{{.*}} -> vector<2xf32>
 // CHECK:     [[A:%.*]] = kernel.fragment_element [[X]]
 // CHECK:     [[B:%.*]] = kernel.fragment_element [[X]]
 // CHECK:     [[Y:%.*]] = kernel.fragment [[A]], [[A]], [[B]], [[B]] :
-// CHECK:     kernel.store_fragment [[Y]], %1
-// CHECK:     kernel.store_fragment [[Y]], %1
+// CHECK:     kernel.store_fragment [[Y]], [[OUT]]
+// CHECK:     kernel.store_fragment [[Y]], [[OUT]]
 // CHECK-NOT: kernel.store_fragment
 func.func @main(%x: tensor<8x64x64x64xf32>) -> tensor<8x64x128x128xf32> {
   %y = fused.resize nearest %x {coordinate = #trt<coordinate asymmetric>} : (tensor<8x64x64x64xf32>) -> tensor<8x64x128x128xf32>
