@@ -166,9 +166,9 @@ def test_weights_that_no_cache_holds_are_measured_so() -> None:
     choose(Tuning(warm, cache), text)
     choose(Tuning(cold, cache), text)
     assert (len(warm.plans[0].weights), len(cold.plans[0].weights)) == (1, 10)
-    launches = cold.plans[0].manifest.launches
-    used = {arg.buffer for launch in launches for arg in launch.args[:2] if isinstance(arg, BufferArgument)}
-    assert len(used) == 11
+    manifest = cold.plans[0].manifest
+    used = {arg.buffer for launch in manifest.launches for arg in launch.args if isinstance(arg, BufferArgument)}
+    assert sum(manifest.buffers[buffer].kind == "weight" for buffer in used) == 10
 
 
 class Selector:
@@ -211,4 +211,4 @@ def test_an_op_with_a_region_that_is_empty() -> None:
     select_tactics(module, context, Target("cuda"), Tuning(FakeTimer(lambda place: 4 - place)), _silent)
     (layer,) = [op for op in module.walk() if isinstance(op, RnnOp)]
     assert isinstance(chosen := layer.attributes["fused.tactic"], StringAttr)
-    assert chosen.data.startswith("cuda_persistent:")
+    assert chosen.data.startswith(("cuda_persistent:", "cuda_one_block:"))
