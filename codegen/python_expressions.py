@@ -178,8 +178,13 @@ def _predicate(op: Operation) -> int:
 
 
 def _compare_integers(op: Operation, operands: Sequence[Expression]) -> Expression:
-    rule = infix(_CMPI[_predicate(op)], COMPARISON)
+    rule = _comparison(_CMPI[_predicate(op)])
     return (as_unsigned(rule) if _predicate(op) >= _FIRST_UNSIGNED else rule)(op, operands)
+
+
+def _comparison(operator: str) -> Rule:
+    """`a operator b`; parentheses around operands that are comparisons, for Python reads `a < b == c` as a chain."""
+    return lambda op, operands: Expression(f" {operator} ".join(o.within(BIT_OR) for o in operands), COMPARISON)
 
 
 def _compare_floats(op: Operation, operands: Sequence[Expression]) -> Expression:

@@ -102,3 +102,17 @@ kernel.func @powers(%y: memref<?xf32>, %n: index, %a: f32) {
   kernel.store %2, %y [%n] strides [1] : f32, memref<?xf32>
   kernel.return
 }
+
+// Comparisons of comparisons need parentheses: `a < b == c` is a chain to Python.
+// CHECK-LABEL: def comparisons(params, worker, workers):
+// CHECK:           y[0] = (n < m) == ((m < n) != True)
+kernel.func @comparisons(%y: memref<?xi1>, %n: index, %m: index) {
+  %c0 = arith.constant 0 : index
+  %true = arith.constant true
+  %0 = arith.cmpi slt, %n, %m : index
+  %1 = arith.cmpi slt, %m, %n : index
+  %2 = arith.cmpi ne, %1, %true : i1
+  %3 = arith.cmpi eq, %0, %2 : i1
+  kernel.store %3, %y [%c0] strides [1] : i1, memref<?xi1>
+  kernel.return
+}
