@@ -199,7 +199,7 @@ class _Binder:
     def _start(self, i: int) -> int:
         """Where buffer `i` starts in the buffer that owns its bytes."""
         buffers, root = self.manifest.buffers, self.manifest.roots[i]
-        if i in self.unused:
+        if i in self.unused or self.sizes[i] == 0:
             return 0
         start, at = 0, i
         while (source := buffers[at].view_of) is not None:
@@ -294,14 +294,25 @@ class _Binder:
         ]
 
     def _launch(self, step: int, launch: Launch) -> BoundLaunch:
-        kinds = self.manifest.kernels[launch.kernel].args
+        kernel = self.manifest.kernels[launch.kernel]
         if step in self.never_run:
             return BoundLaunch(step, tuple(map(self._placeholder, launch.args)), (1, 1, 1))
+        # Where a tensor has no elements the first one of a slice has no place, and none is needed. A CPU's kernel runs
+        # nevertheless and finds by its numbers that there is nothing to do.
+        grid = (0, 0, 0) if self._writes_nothing(launch) else self._grid(launch)
         args = tuple(
-            self._argument(argument, kind, f"launch {step} ({launch.layer[:80]}), argument {i}")
-            for i, (argument, kind) in enumerate(zip(launch.args, kinds, strict=True))
+            self._placeholder(argument)
+            if 0 in grid and isinstance(argument, BufferArgument | MapArgument)
+            else self._argument(argument, kind, f"launch {step} ({launch.layer[:80]}), argument {i}")
+            for i, (argument, kind) in enumerate(zip(launch.args, kernel.args, strict=True))
         )
-        return BoundLaunch(step, args, self._grid(launch))
+        return BoundLaunch(step, args, grid)
+
+    def _writes_nothing(self, launch: Launch) -> bool:
+        """Whether all that a launch writes has no bytes."""
+        written = [launch.args[place] for place in self.manifest.kernels[launch.kernel].written]
+        places = [one.buffer for one in written if isinstance(one, BufferArgument | MapArgument)]
+        return bool(places) and not any(self.sizes[buffer] for buffer in places)
 
     def _placeholder(self, argument: Argument) -> BoundArgument:
         """Something of the argument's kind, which nothing reads."""
@@ -314,8 +325,10 @@ class _Binder:
 
     def _argument(self, argument: Argument, kind: str, where: str) -> BoundArgument:
         if isinstance(argument, BufferArgument):
-            offset = self._natural(argument.offset, f"{where}: offset")
             extent = 0 if argument.extent is None else self._natural(argument.extent, f"{where}: bytes")
+            # Where there are no elements, that of the third column or the last row has no place: nothing reads it.
+            is_empty = self.sizes[argument.buffer] == 0
+            offset = 0 if is_empty else self._natural(argument.offset, f"{where}: offset")
             if offset + extent > self.sizes[argument.buffer]:
                 raise ExpressionError(f"{where}: reaches beyond the {self.sizes[argument.buffer]} bytes of its buffer")
             return Address(self.manifest.roots[argument.buffer], self.starts[argument.buffer] + offset)

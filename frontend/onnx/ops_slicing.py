@@ -70,7 +70,7 @@ def _moving_window(net: Network, node: Node, x: Value, axis: int, part: tuple[in
 
 
 def _sliced_at_run_time(net: Network, node: Node, axes: Sequence[int], steps: Sequence[int]) -> Value:
-    """Along each axis a gather of the positions that Python's `[start:end:step]` names."""
+    """Along each axis a gather of the positions that `[start:end:step]` names."""
     x = node.input(0)
     starts, ends = (elements_of(net, node, node.input(k)) for k in (1, 2))
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
@@ -78,7 +78,9 @@ def _sliced_at_run_time(net: Network, node: Node, axes: Sequence[int], steps: Se
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         axis = node.from_front(axis, x.rank)
         length = layers.length_of(net, x, axis)
-        first, last = (_position(net, bound, length, step) for bound in (start, end))
+        first = _position(net, start, length, step, 0)
+        # One before the front ends a walk backwards.
+        last = _position(net, end, length, step, 0 if step > 0 else -1)
         span = layers.binary(net, "sub", last, first) if step > 0 else layers.binary(net, "sub", first, last)
         rounded = layers.binary(net, "sum", span, number(net, abs(step) - 1))
         count = layers.binary(net, "floor_div", rounded, number(net, abs(step)))
@@ -88,12 +90,12 @@ def _sliced_at_run_time(net: Network, node: Node, axes: Sequence[int], steps: Se
     return x
 
 
-def _position(net: Network, bound: Value, length: Value, step: int) -> Value:
-    """A bound counted from the front and limited to the axis; one before the front ends a walk backwards."""
+def _position(net: Network, bound: Value, length: Value, step: int, low: int) -> Value:
+    """A bound counted from the front and limited to the axis from position `low` on."""
     from_end = layers.binary(net, "sum", bound, length)
     place = layers.select(net, layers.binary(net, "less", bound, number(net, 0)), from_end, bound)
     last = length if step > 0 else layers.binary(net, "sub", length, number(net, 1))
-    return clamped(net, place, number(net, 0 if step > 0 else -1), last)
+    return clamped(net, place, number(net, low), last)
 
 
 def _bounds(node: Node, k: int, what: str) -> list[Dim]:
@@ -104,14 +106,21 @@ def _bounds(node: Node, k: int, what: str) -> list[Dim]:
 
 
 def window(length: Dim, start: Dim, end: Dim, step: int) -> tuple[Dim, Dim]:
-    """The first position and the number of positions of Python's `[start:end:step]`, for symbolic lengths too."""
+    """The first position and the number of positions of `[start:end:step]`, for symbolic lengths too.
+
+    They are Python's, but a walk backwards from before the front starts at the front, as ONNX has it.
+    """
     low, high = (0, length) if step > 0 else (-1, length - 1)
-    first = _inside(_from_front(start, length), 0 if step > 0 else low, high)
+    start = _from_front(start, length)
+    first = start if step < 0 and start == length - 1 else _inside(start, 0, high)
     last = _inside(_from_front(end, length), low, high)
     span = last - first if step > 0 else first - last
     count = ceil_div(span, abs(step))
     if dim_numbers.not_negative(count * -1):
         return 0, 0
+    if step > 0 and first not in (start, dim_numbers.largest(start, 0)):
+        # A part that starts behind the end is empty. Its place in memory shall be one inside of the tensor even so.
+        first = _inside(first, 0, length - 1)
     return first, _dim(dim_numbers.largest(count, 0))
 
 

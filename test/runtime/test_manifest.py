@@ -7,7 +7,7 @@ import pytest
 
 from mlirt.errors import PlanError
 from mlirt.runtime.plan_file import make_plan
-from mlirt.runtime.shape_binding import bind_shapes
+from mlirt.runtime.shape_binding import Address, bind_shapes
 
 Maker = Callable[[], Any]
 
@@ -91,6 +91,32 @@ def test_what_makes_no_sense_for_a_shape_is_refused(tiny: Maker, path: str, valu
     with pytest.raises(PlanError) as caught:
         bind_shapes(plan.manifest, [(2, 4)])
     assert message in str(caught.value)
+
+
+def test_no_place_in_a_buffer_without_bytes_is_needed(tiny: Maker) -> None:
+    """The second column of no rows has no address; the kernel is given one inside of the buffer."""
+    parts = tiny()
+    set_at(parts.manifest, "launches.0.args.0", {"buffer": 0, "offset": 8})
+    parts.manifest["buffers"].append({"kind": "arena", "bytes": 0, "view_of": 4, "view_offset": 25})
+    manifest = make_plan(parts.manifest, parts.sections, parts.weights).manifest
+    assert bind_shapes(manifest, [(0, 4)]).launches[0].args[0] == Address(0, 0)
+    assert bind_shapes(manifest, [(2, 4)]).launches[0].args[0] == Address(0, 8)
+    set_at(parts.manifest, "kernels.0.written", [])
+    set_at(parts.manifest, "launches.0.args.0", {"buffer": 0, "offset": 0, "bytes": 1})
+    with pytest.raises(PlanError, match="reaches beyond the 0 bytes"):
+        bind_shapes(make_plan(parts.manifest, parts.sections, parts.weights).manifest, [(0, 4)])
+
+
+def test_a_launch_that_writes_nothing_has_no_blocks(tiny: Maker) -> None:
+    """Nor does it matter where in its operands it would begin."""
+    parts = tiny()
+    set_at(parts.manifest, "kernels.0.written", [1])
+    set_at(parts.manifest, "launches.0.args.0", {"buffer": 3, "offset": 99})
+    manifest = make_plan(parts.manifest, parts.sections, parts.weights).manifest
+    idle = bind_shapes(manifest, [(0, 4)]).launches[0]
+    assert (idle.args[0], idle.grid) == (Address(3, 0), (0, 0, 0))
+    with pytest.raises(PlanError, match="reaches beyond the 32 bytes"):
+        bind_shapes(manifest, [(2, 4)])
 
 
 def test_given_offsets_are_used_and_verified(tiny: Maker) -> None:

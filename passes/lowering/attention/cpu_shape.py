@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlirt.dialects.symbolic import Dim, ceil_div, minimum
+from mlirt.dialects.symbolic import Dim, ceil_div, maximum, minimum
 
 # Rows by the number of vectors, for each width: with the factors they fit into the registers.
 _ROWS = {512: {4: 6, 3: 8, 2: 12, 1: 14}, 256: {2: 6, 1: 12}, 128: {2: 4, 1: 8}}
@@ -38,6 +38,6 @@ def shape_for(queries: Dim, columns: int, vector_bits: int) -> CpuShape | None:
 
 def blocks_per_head(heads: Dim, row_tiles: Dim, threads: int) -> Dim:
     """Into how many tasks a head is cut: each brings keys and values into place again."""
-    wish = threads * _TASKS
+    wish, row_tiles = threads * _TASKS, maximum(1, row_tiles)
     blocks = minimum(row_tiles, -(-wish // heads) if isinstance(heads, int) else 1)
     return ceil_div(row_tiles, ceil_div(row_tiles, blocks))

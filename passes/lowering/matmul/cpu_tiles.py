@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.tile_bytes import BYTE_PRODUCTS
-from mlirt.dialects.symbolic import Dim, ceil_div, minimum
+from mlirt.dialects.symbolic import Dim, ceil_div, maximum, minimum
 from mlirt.dialects.symbolic import product as product_of
 from mlirt.dialects.tensor_types import byte_width, element_of, element_type
 from mlirt.passes.lowering.lowering import Lowering
@@ -133,7 +133,7 @@ def _reads_in_place(product: Product, shape: TileShape, lanes: int) -> bool:
 
 def _blocks(product: Product, shape: TileShape, lowering: Lowering) -> Dim:
     """Into how many tasks the row tiles of a panel are cut where each worker packs its own panels."""
-    tiles = ceil_div(product.rows, shape.rows)
+    tiles = maximum(1, ceil_div(product.rows, shape.rows))
     pairs = product_of(product.batches) * ceil_div(product.columns, shape.width(_lanes(lowering)))
     wish = lowering.target.threads * _TASKS
     blocks = minimum(tiles, -(-wish // pairs) if isinstance(pairs, int) else _TASKS)

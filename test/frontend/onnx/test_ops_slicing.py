@@ -25,6 +25,7 @@ from mlirt.frontend.onnx.ops_slicing import window
         ([-1], [-sys.maxsize], [2], [-1]),
         ([5], [2], [2], [-2]),
         ([20], [0], [1], [-1]),
+        ([-9], [-sys.maxsize], [1], [-1]),
         ([3], [3], [1], [1]),
     ],
 )
@@ -37,7 +38,8 @@ def test_slice(starts: list[int], ends: list[int], axes: list[int] | None, steps
 
 
 @given(st.integers(0, 12), st.integers(-15, 15), st.integers(-15, 15), st.sampled_from([1, 2, 3, -1, -2]))
-def test_windows_are_those_of_python(length: int, start: int, end: int, step: int) -> None:
+def test_windows_are_those_of_python_and_begin_inside(length: int, start: int, end: int, step: int) -> None:
+    start = max(start, -length) if step < 0 else start
     end = -(1 << 62) if step < 0 and end < -length else end
     kept = range(length)[start : None if end == -(1 << 62) else end : step]
     first, count = window(length, start, end, step)
@@ -46,6 +48,7 @@ def test_windows_are_those_of_python(length: int, start: int, end: int, step: in
     symbolic = [evaluate(dim, {"n": length}) for dim in window(sym("n"), start, end, step)]
     assert symbolic[1] == len(kept)
     assert not kept or symbolic[0] == kept[0]
+    assert length == 0 or 0 <= symbolic[0] < length
 
 
 @pytest.mark.parametrize("before", [-sys.maxsize, -sys.maxsize - 1, -(1 << 31), 1 - (1 << 31)])
