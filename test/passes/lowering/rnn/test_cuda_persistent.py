@@ -82,6 +82,17 @@ def test_weights_of_integers(element: str, options: dict[str, Any]) -> None:
     check(*quantized_recurrent_model(element, **options), "float32")
 
 
+def test_functions_are_exact_where_states_are_rounded_to_steps() -> None:
+    """The last bit of a quotient can be a step."""
+    for model, is_close in ((recurrent_model("LSTM", hidden=72)[0], True), (quantized_recurrent_model()[0], False)):
+        sources = sources_of(lower_recurrent(model, "cuda_persistent")[0])
+        texts = [source.text for name, source in sources.items() if name.startswith("rnn")]
+        assert [("divide_closely(" in text, "divide(" in text) for text in texts] == [(is_close, not is_close)] * len(
+            texts
+        )
+        assert texts
+
+
 @pytest.mark.parametrize("choice", [shape.name for shape in shapes_for(4, 136, 2, half=True)])
 def test_every_shape(choice: str) -> None:
     check(*recurrent_model("LSTM", hidden=136, batch=2, element="float16"), "float16", choice)
