@@ -38,7 +38,8 @@ class InsertScalesPass(ModulePass):
     of its own: the quantisation divides by it, and the weights that the channel meets are multiplied with it before
     they are rounded. The dequantisation behind has the tensor's own scale. What the rounding of weights changes in the
     mean of a result is added to the bias. Where none of these products pads, the bytes have the zero point with which
-    their steps are smallest.
+    their steps are smallest. Tensors that are joined or moved have one scale, so that their bytes are; but not where
+    one that is joined would need less than a quarter of it.
 
     A layer stays float where the range of a tensor that it reads or makes is missing (with a warning), where
     `trt.precision` of the layer or `trt.layer_precisions` of the module say so, and where it is no product and lies

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.dialects.tensor_types import dims
+from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.passes.quantization.channel_statistics import input_channel_axis, is_padded, shares_of
 from mlirt.passes.quantization.commuting_layers import movement_of
@@ -16,6 +17,9 @@ from mlirt.passes.quantization.tensor_ranges import TensorRanges
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array, TensorOp
+
+UNEQUAL = 1 / 4
+"""The part of the bytes' range with which a joined tensor has 6 bits or less: too few for one step for all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +50,8 @@ class OperandSteps:
         """One step for each channel where all readers are products that sum over the same channels.
 
         Their weights take up what the channels differ by. An addition would have to multiply once more for it; and
-        where a layer only moves numbers, bytes with one step could be moved in their place. A zero point other than 0
-        costs a product a constant, and padding more than that.
+        where a layer only moves numbers, bytes with one step could be moved in their place, unless it joins tensors
+        of which one would lose by it. A zero point other than 0 costs a product a constant, and padding more than that.
         """
         scale = self._ranges.scale(value)
         known, readers = self._ranges.channels(value), self._readers.get(value, ())
@@ -59,9 +63,25 @@ class OperandSteps:
         zero = 0 if any(map(is_padded, readers)) else known.best_zero(range_)
         needs = known.needs(range_, zero)
         top = float(needs.max(initial=0)) if zero else scale
-        return Steps(top or 1.0, axis, None if _moves_bytes(value.owner) else shares_of(needs), known.means, zero)
+        has_one_step = _moves_bytes(value.owner) and not _joins_unequal(value.owner, axis, needs)
+        return Steps(top or 1.0, axis, None if has_one_step else shares_of(needs), known.means, zero)
 
 
 def _moves_bytes(owner: Operation | Block) -> bool:
     """Whether a layer would rather move bytes than numbers; transposes and reshapes are part of what is around them."""
     return isinstance(owner, Operation) and movement_of(owner) is not None and not isinstance(owner, ShuffleOp)
+
+
+def _joins_unequal(owner: Operation | Block, axis: int, needs: Array) -> bool:
+    """Whether a layer lays tensors side by side along `axis`, one of which would use a small part of all bytes only.
+
+    Its readers then read numbers that are rounded for them, channel by channel, in place of bytes that were joined.
+    """
+    import numpy as np
+
+    if not isinstance(owner, ConcatenationOp) or owner.axis.value.data != axis:
+        return False
+    lengths = [dims(part.type)[axis] for part in owner.operands]
+    ends = np.cumsum([length for length in lengths if isinstance(length, int)])
+    parts = np.split(needs, ends[:-1]) if len(ends) == len(lengths) else []
+    return any(0 < part.max(initial=0) < UNEQUAL * needs.max() for part in parts)

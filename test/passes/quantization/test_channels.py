@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import mlirt
 from mlirt.dialects.source_parser import parse_source
+from mlirt.dialects.trt.quantize import QuantizeOp
 from mlirt.errors import InvalidInputError
 from mlirt.passes.pipeline import run_passes
 from mlirt.passes.quantization.channel_statistics import (
@@ -132,6 +133,51 @@ def test_what_rounding_changes_in_the_mean_is_added_to_the_bias() -> None:
     text = str(compiled(f"{RANGES}, {CHANNELS}", TWO, "insert-scales"))
     (bias,) = re.findall(r"dense<\[(\S+), 0\.0+e\+00\]> : tensor<2xf32>", text)
     assert float(bias) == pytest.approx((0.3 * 0.25 - 10 / 127) * 4 / 0.25, rel=1e-4)
+
+
+WIDE = "tensor<1x4x4x4xf32>"
+JOINED = f"""
+  %r = trt.activation relu %x : ({IMAGE}) -> {IMAGE}
+  %c = trt.concatenation %x, %r {{axis = 1 : i64}} : ({IMAGE}, {IMAGE}) -> {WIDE}
+  %w = trt.constant {{value = dense<1.0> : tensor<2x4x1x1xf32>}} : tensor<2x4x1x1xf32>
+  %y = trt.convolution %c, %w : ({WIDE}, tensor<2x4x1x1xf32>) -> {IMAGE}
+"""
+
+
+@pytest.mark.parametrize(
+    ("greatest", "has_shares"), [("100.0, 127.0, 20.0, 31.0", True), ("9.0, 127.0, 9.0, 32.0", False)]
+)
+def test_joined_tensors_have_one_step_unless_one_would_have_few_bits(greatest: str, has_shares: bool) -> None:
+    """Bytes with one step are joined as they are; one step for a tensor that is a quarter as large wastes two bits."""
+    least = "-127.0, -127.0, -1.0, -1.0"
+    ends = ", ".join(f"dense<[{numbers}]> : tensor<4xf32>" for numbers in (least, greatest, "0.0, 0.0, 0.0, 0.0"))
+    ranges = "trt.ranges = {x = 127.0 : f64, c = 127.0 : f64, y = 1.0 : f64}"
+    module = compiled(f"{ranges}, trt.channels = {{c = [{ends}]}}", JOINED, "insert-scales")
+    (narrow,) = (op for op in module.walk() if isinstance(op, QuantizeOp))
+    assert (narrow.axis is not None) is has_shares
+
+
+def test_what_is_joined_with_larger_numbers_keeps_its_accuracy() -> None:
+    """A network's second part is 12 times smaller than its first, and matters as much: its steps must be smaller."""
+    rng = np.random.default_rng(2)
+    weights = {
+        "small": np.full((1, 1, 1, 1), 0.1, np.float32),
+        "w": (rng.standard_normal((8, 8, 1, 1)) * np.repeat([1.0, 10.0], 4).reshape(1, 8, 1, 1)).astype(np.float32),
+    }
+    nodes = [
+        helper.make_node("Mul", ["x", "small"], ["m"], name="mul"),
+        helper.make_node("Sigmoid", ["z"], ["s"], name="sigmoid"),
+        helper.make_node("Mul", ["s", "m"], ["t"], name="gate"),
+        helper.make_node("Concat", ["x", "t"], ["j"], name="join", axis=1),
+        helper.make_node("Conv", ["j", "w"], ["y"], name="conv"),
+    ]
+    shape: tuple[str, list[int]] = ("float32", [2, 4, 8, 8])
+    model = model_of(nodes, {"x": shape, "z": shape}, ["y"], weights)
+    samples = {name: rng.standard_normal((8, 4, 8, 8)).astype(np.float32) for name in "xz"}
+    calibration = mlirt.calibrate(model, samples, "minmax", target="cpu")
+    feeds = {name: array[:2] for name, array in samples.items()}
+    exact = mlirt.compile(model, "cpu").run(feeds)["y"]
+    assert error(mlirt.compile(model, "cpu", "int8", calibration=calibration).run(feeds)["y"], exact) < 0.03
 
 
 GATE = """
