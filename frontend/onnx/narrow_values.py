@@ -95,11 +95,13 @@ def _wrapped(net: Network, x: Value, kind: NarrowType) -> Value:
 
 
 def _unless_too_large(net: Network, x: Value, kind: NarrowType) -> Value:
-    """Not-a-number in place of what rounding brings beyond the largest number, which conversions would give."""
+    """Not-a-number of its sign in place of what rounding brings beyond the largest number, which conversions give."""
     x = layers.cast(net, x, "float32") if is_float(x.element) else layers.in_float(net, x)
     limit = float(rounding_table(kind, saturate=False).thresholds[-1])
-    beyond = layers.binary(net, "greater", layers.unary(net, "abs", x), layers.scalar_like(net, limit, x))
-    return layers.select(net, beyond, layers.scalar_like(net, float("nan"), x), x)
+    size = layers.unary(net, "abs", x)
+    beyond = layers.binary(net, "greater", size, layers.scalar_like(net, limit, x))
+    kept = layers.select(net, beyond, layers.scalar_like(net, float("nan"), x), size)
+    return layers.select(net, _is_negative(net, x), layers.unary(net, "neg", kept), kept)
 
 
 def _coded(net: Network, x: Value, kind: NarrowType, saturate: bool) -> Value:

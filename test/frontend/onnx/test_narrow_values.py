@@ -11,6 +11,7 @@ import pytest
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+import mlirt
 from mlirt import onnx_backend
 from mlirt.errors import UnsupportedError
 from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
@@ -103,3 +104,19 @@ def test_arrays_of_narrow_types_are_inputs() -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)])
     (found,) = onnx_backend.prepare(model).run([numbers.astype(ml_dtypes.float8_e4m3fn)])
     np.testing.assert_array_equal(found, numbers.astype(ml_dtypes.float8_e4m3fn).astype(np.float32))
+
+
+def test_beyond_the_largest_number_is_not_a_number_of_its_sign() -> None:
+    import ml_dtypes
+
+    graph = helper.make_graph(
+        [helper.make_node("Cast", ["x"], ["q"], to=TensorProto.FLOAT8E4M3FN, saturate=0)],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [7])],
+        [helper.make_tensor_value_info("q", TensorProto.FLOAT8E4M3FN, [7])],
+    )
+    numbers = np.array([0.5, -3, -1e-7, 1e6, -1e6, np.inf, -np.inf], np.float32)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)])
+    for target in ("cpu", "reference"):
+        (found,) = mlirt.compile(model, target).run({"x": numbers}).values()
+        assert found.tobytes() == numbers.astype(ml_dtypes.float8_e4m3fn).tobytes()
