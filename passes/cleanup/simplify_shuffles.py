@@ -123,7 +123,8 @@ def _sink_shuffle(op: Operation) -> None:
     if above is None:
         return
     insert_before(op, above)
-    replace(op, insert_before(op, shuffle(above.results[0], below(above, how))))
+    moved = shuffle(above.results[0], below(above, how).normalized())
+    replace(op, insert_before(op, moved, fuse(*feeding.values())))
     for shuffled in feeding.values():
         if shuffled.parent is not None:
             shuffled.detach()

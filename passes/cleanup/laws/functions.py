@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import BoolAttr, f32
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.tensor_types import byte_width, element_of, is_bool, is_float, is_float8, is_unsigned
@@ -101,6 +101,18 @@ def undo_twice(at: Site) -> SSAValue | None:
     return None
 
 
+def take_log_in_softmax(at: Site) -> SSAValue | None:
+    """log(softmax(x)) -> the softmax that gives logarithms: there is no 0 of which to take one."""
+    op = at.op
+    assert isinstance(op, UnaryOp)
+    inner = op.input.owner
+    if op.kind.data is not UnaryKind.LOG or not isinstance(inner, SoftmaxOp) or inner.log.value.data:
+        return None
+    if not inner.output.has_one_use():
+        return None
+    return at.make(SoftmaxOp, [inner.input], {**inner.properties, "log": BoolAttr.from_bool(True)}, inner)
+
+
 def apply_unary_once(at: Site) -> SSAValue | None:
     """abs(abs(x)) -> abs(x); integers are whole already."""
     op = at.op
@@ -159,7 +171,7 @@ def drop_requantization(at: Site) -> SSAValue | None:
 
 LAWS: Laws = {
     IdentityOp: (drop_identity, skip_exact_conversion, stay_narrow),
-    UnaryOp: (undo_twice, apply_unary_once),
+    UnaryOp: (undo_twice, apply_unary_once, take_log_in_softmax),
     ActivationOp: (apply_relu_once, join_clips),
     QuantizeOp: (drop_requantization,),
 }

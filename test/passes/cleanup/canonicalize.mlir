@@ -196,3 +196,19 @@ func.func @no_stacks(%a: tensor<2x1x3xf32>, %b: tensor<2x2x3xf32>) -> (tensor<2x
   %z = trt.reduce max %u {axes = array<i64: 1>} : (tensor<2x2x3xf32>) -> tensor<2x1x3xf32>
   func.return %x, %y, %z, %u : tensor<2x1x3xf32>, tensor<2x2x1xf32>, tensor<2x1x3xf32>, tensor<2x2x3xf32>
 }
+
+// -----
+
+// Probabilities that somebody else reads as well are computed anyway.
+// CHECK-LABEL: @log_of_softmax
+// CHECK-NEXT: [[A:%.*]] = trt.softmax %x {axis = 1 : i64, log = true}
+// CHECK-NEXT: [[P:%.*]] = trt.softmax %y {axis = 1 : i64}
+// CHECK-NEXT: [[B:%.*]] = trt.unary log [[P]]
+// CHECK-NEXT: func.return [[A]], [[P]], [[B]]
+func.func @log_of_softmax(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) {
+  %s = trt.softmax %x {axis = 1 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %a = trt.unary log %s : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %p = trt.softmax %y {axis = 1 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %b = trt.unary log %p : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %a, %p, %b : tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
+}

@@ -101,6 +101,18 @@ func.func @sinks(%x: tensor<2x3x4xf32>) -> tensor<2x1x5xf32> {
 
 // -----
 
+// What is left behind a reduction may only move an axis of length 1; it keeps the name of the transposition.
+// CHECK-LABEL: @becomes_a_reshape
+// CHECK-NEXT: [[R:%.*]] = trt.reduce sum %x {axes = array<i64: 1>} : (tensor<2x3x4x5xf32>) -> tensor<2x1x4x5xf32> loc("reduced")
+// CHECK-NEXT: trt.shuffle [[R]] {{.*}}reshape_dims = #trt.dims<["2", "4", "5", "1"]>} : {{.*}} loc("moved")
+func.func @becomes_a_reshape(%x: tensor<2x3x4x5xf32>) -> tensor<2x4x5x1xf32> {
+  %t = trt.shuffle %x {first_transpose = array<i64: 0, 2, 3, 1>} : (tensor<2x3x4x5xf32>) -> tensor<2x4x5x3xf32> loc("moved")
+  %y = trt.reduce sum %t {axes = array<i64: 3>} : (tensor<2x4x5x3xf32>) -> tensor<2x4x5x1xf32> loc("reduced")
+  func.return %y : tensor<2x4x5x1xf32>
+}
+
+// -----
+
 // A transposition with another reader stays where it is.
 // CHECK-LABEL: @two_readers
 // CHECK-NEXT: trt.shuffle %x
