@@ -1,20 +1,18 @@
-"""Reads the symbol table of a 64-bit little-endian ELF object file: what it defines and what it needs.
-
-Everything is bounds-checked, so a damaged object is refused here before LLVM, which would abort the process, sees it.
-"""
+"""Reads the symbol table of an ELF object file: what it defines and what it needs."""
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlirt.errors import PlanError
+from mlirt.runtime.elf_relocations import check_relocations
+from mlirt.runtime.elf_sections import STRTAB, SYMTAB, ElfObject, text_at
 
-MACHINES = {"x86_64": 62, "aarch64": 183}
-_FILE_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
-_RELOCATABLE = 1
-_SYMTAB, _NOBITS = 2, 8
-_GLOBAL, _WEAK = 1, 2
+_UNDEFINED, _ABSOLUTE = 0, 0xFFF1
+_LOCAL, _GLOBAL, _WEAK = 0, 1, 2
+_SECTION_SYMBOL, _FILE = 3, 4
+_KINDS = {0, 1, 2, _SECTION_SYMBOL, _FILE}
+"""None said, data, function, section, file: no thread-local data, and no function that is called to find another."""
 
 
 @dataclass(frozen=True)
@@ -26,56 +24,40 @@ class ElfSymbols:
     undefined: frozenset[str]
 
 
-@dataclass(frozen=True)
-class _Section:
-    kind: int
-    offset: int
-    size: int
-    link: int
-
-
-def read_symbols(data: memoryview, name: str, machine: str) -> ElfSymbols:
-    """The symbols of the relocatable object `data`, called `name` in errors; raise PlanError where it is damaged."""
-    sections = _read_sections(data, name, machine)
-    strong: set[str] = set()
-    weak: set[str] = set()
+def read_symbols(elf: ElfObject) -> ElfSymbols:
+    """The symbols of an object; raise PlanError where one is damaged, or a relocation that refers to them."""
+    tables = [i for i, section in enumerate(elf.sections) if section.kind == SYMTAB]
+    if len(tables) > 1:
+        elf.refuse("there is more than one symbol table")
+    found: dict[int, set[str]] = {_GLOBAL: set(), _WEAK: set()}
     undefined: set[str] = set()
-    for section in sections:
-        if section.kind != _SYMTAB:
-            continue
-        if section.link >= len(sections):
-            raise PlanError(f"damaged object code {name!r}: the symbol table has no names")
-        strings = sections[section.link]
-        text = bytes(data[strings.offset : strings.offset + strings.size])
-        for at in range(section.offset, section.offset + section.size - _SYMBOL.size + 1, _SYMBOL.size):
-            start, info, _, home, _, _ = _SYMBOL.unpack(data[at : at + _SYMBOL.size])
-            if info >> 4 not in (_GLOBAL, _WEAK):
-                continue
-            end = text.find(b"\0", start)
-            if end < 0:
-                raise PlanError(f"damaged object code {name!r}: a symbol's name lies outside of the file")
-            symbol = text[start:end].decode("utf-8", "replace")
-            (undefined if home == 0 else strong if info >> 4 == _GLOBAL else weak).add(symbol)
-    return ElfSymbols(frozenset(strong), frozenset(weak), frozenset(undefined))
+    rows = list(elf.sections[tables[0]].rows(_SYMBOL)) if tables else []
+    for row in rows:
+        _check(row, elf)
+        symbol = _name(row, elf, tables[0])
+        if row[1] >> 4 != _LOCAL:
+            (undefined if row[3] == _UNDEFINED else found[row[1] >> 4]).add(symbol)
+    check_relocations(elf, tables[0] if tables else -1, [_can_be_named(row) for row in rows])
+    return ElfSymbols(frozenset(found[_GLOBAL]), frozenset(found[_WEAK]), frozenset(undefined))
 
 
-def _read_sections(data: memoryview, name: str, machine: str) -> list[_Section]:
-    if len(data) < _FILE_HEADER.size or bytes(data[:6]) != b"\x7fELF\x02\x01":
-        raise PlanError(f"damaged object code {name!r}: not a 64-bit little-endian ELF file")
-    header = _FILE_HEADER.unpack(data[: _FILE_HEADER.size])
-    kind, code, table, entry_size, count = header[1], header[2], header[6], header[11], header[12]
-    if kind != _RELOCATABLE:
-        raise PlanError(f"damaged object code {name!r}: not a relocatable object file")
-    if machine in MACHINES and code != MACHINES[machine]:
-        raise PlanError(f"object code {name!r} is for another kind of processor than this one ({machine})")
-    if entry_size != _SECTION.size or count == 0 or table + count * entry_size > len(data):
-        raise PlanError(f"damaged object code {name!r}: the section table lies outside of the file")
-    sections: list[_Section] = []
-    for i in range(count):
-        at = table + i * entry_size
-        row = _SECTION.unpack(data[at : at + entry_size])
-        section = _Section(kind=row[1], offset=row[4], size=row[5], link=row[6])
-        if section.kind not in (0, _NOBITS) and section.offset + section.size > len(data):
-            raise PlanError(f"damaged object code {name!r}: section {i} lies outside of the file")
-        sections.append(section)
-    return sections
+def _check(row: Sequence[int], elf: ElfObject) -> None:
+    _, info, _, home, value, size = row
+    if info >> 4 not in (_LOCAL, _GLOBAL, _WEAK) or info & 15 not in _KINDS:
+        elf.refuse("a symbol is of a kind that kernels do not have")
+    if home == _UNDEFINED or (home == _ABSOLUTE and info & 15 == _FILE):
+        return
+    if home >= len(elf.sections) or value + size > elf.sections[home].size:
+        elf.refuse("a symbol lies outside of its section")
+
+
+def _name(row: Sequence[int], elf: ElfObject, table: int) -> str:
+    home = elf.sections[table].link
+    if home >= len(elf.sections) or elf.sections[home].kind != STRTAB:
+        elf.refuse("the symbol table has no names")
+    return text_at(elf.sections[home].body, row[0], elf.name)
+
+
+def _can_be_named(row: Sequence[int]) -> bool | None:
+    """Whether a relocation may refer to the symbol: None if not, else whether this object defines it."""
+    return None if row[1] & 15 == _FILE or not any(row) else row[3] != _UNDEFINED

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from mlirt.errors import PlanError
+from mlirt.runtime.elf_sections import ElfObject, read_object
 from mlirt.runtime.elf_symbols import ElfSymbols, read_symbols
 from mlirt.runtime.host_cpu import host_architecture
 from mlirt.runtime.llvm_binding import llvm
@@ -22,7 +23,7 @@ _ERROR_PATH = re.compile(r"^(NRT_\w+|numba_\w+|_?Py[A-Z]\w*|_Py_\w+)$")
 class _Group:
     """Objects that are linked together: no name is defined twice in it."""
 
-    objects: dict[str, memoryview] = field(default_factory=dict[str, memoryview])
+    objects: dict[str, ElfObject] = field(default_factory=dict[str, ElfObject])
     strong: set[str] = field(default_factory=set[str])
     defined: set[str] = field(default_factory=set[str])
     undefined: set[str] = field(default_factory=set[str])
@@ -33,13 +34,14 @@ class LinkedCode:
 
     def __init__(self, objects: Mapping[str, memoryview], needed: Sequence[tuple[str, str]]) -> None:
         """Link `objects` (section name to bytes) and look up each (section, symbol) of `needed`."""
-        tables = {name: read_symbols(data, name, host_architecture()) for name, data in objects.items()}
+        read = {name: read_object(data, name, host_architecture()) for name, data in objects.items()}
+        tables = {name: read_symbols(elf) for name, elf in read.items()}
         for section, symbol in needed:
             if symbol not in tables[section].strong and symbol not in tables[section].weak:
                 raise PlanError(f"damaged object code {section!r}: it does not define {symbol[:80]!r}")
         self._engines: list[Any] = []
         self.addresses: dict[tuple[str, str], int] = {}
-        for group in _grouped(objects, tables):
+        for group in _grouped(read, tables):
             engine = _link(group)
             self._engines.append(engine)
             for section, symbol in needed:
@@ -50,15 +52,15 @@ class LinkedCode:
                 raise PlanError(f"damaged object code {section!r}: {symbol[:80]!r} has no address")
 
 
-def _grouped(objects: Mapping[str, memoryview], tables: Mapping[str, ElfSymbols]) -> list[_Group]:
+def _grouped(objects: Mapping[str, ElfObject], tables: Mapping[str, ElfSymbols]) -> list[_Group]:
     groups: list[_Group] = []
-    for name, data in objects.items():
+    for name, elf in objects.items():
         table = tables[name]
         group = next((group for group in groups if not group.strong & table.strong), None)
         if group is None:
             group = _Group()
             groups.append(group)
-        group.objects[name] = data
+        group.objects[name] = elf
         group.strong |= table.strong
         group.defined |= table.strong | table.weak
         group.undefined |= table.undefined
@@ -78,8 +80,8 @@ def _link(group: _Group) -> Any:
         raise PlanError(f"object code {next(iter(group.objects))!r} needs functions that are not here: {missing[:5]}")
     machine = binding.Target.from_triple(binding.get_process_triple()).create_target_machine(jit=True)
     engine = binding.create_mcjit_compiler(binding.parse_assembly("\n".join(stubs)), machine)
-    for data in group.objects.values():
-        engine.add_object_file(binding.ObjectFileRef.from_data(bytes(data)))
+    for elf in group.objects.values():
+        engine.add_object_file(binding.ObjectFileRef.from_data(elf.without_unwinding()))
     engine.finalize_object()
     return engine
 

@@ -1,6 +1,11 @@
 """Linking object code: damaged objects are refused before LLVM sees them, missing functions are named."""
 
+import random
+import struct
+import subprocess
+import sys
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -8,7 +13,8 @@ from hypothesis import strategies as st
 from tiny_plan import compile_ir, compiled_sections
 
 from mlirt.errors import PlanError
-from mlirt.runtime.elf_symbols import read_symbols
+from mlirt.runtime.elf_sections import read_object
+from mlirt.runtime.elf_symbols import ElfSymbols, read_symbols
 from mlirt.runtime.host_cpu import host_architecture
 from mlirt.runtime.object_linker import LinkedCode
 
@@ -21,8 +27,12 @@ def call(address: int) -> int:
     return int(ctypes.CFUNCTYPE(ctypes.c_int64)(address)())
 
 
+def symbols_of(data: bytes, name: str = "x.o") -> ElfSymbols:
+    return read_symbols(read_object(memoryview(data), name, host_architecture()))
+
+
 def test_symbols_of_a_real_object() -> None:
-    symbols = read_symbols(memoryview(compiled_sections()["reverse.o"]), "reverse.o", host_architecture())
+    symbols = symbols_of(compiled_sections()["reverse.o"])
     assert symbols.strong == {"reverse"}
     assert symbols.undefined - {"_GLOBAL_OFFSET_TABLE_"} == {"cosf", "NRT_decref", "PyErr_Clear", "numba_gil_ensure"}
 
@@ -71,4 +81,78 @@ def test_reading_symbols_survives_any_damage(changes: list[tuple[int, int]], len
     for at, value in changes:
         data[at % len(data)] = value
     with suppress(PlanError):
-        read_symbols(memoryview(data), "x.o", host_architecture())
+        symbols_of(bytes(data))
+
+
+def headers(data: bytes) -> tuple[int, list[tuple[int, ...]]]:
+    """Where the section table of an object begins, and its rows."""
+    table = struct.unpack_from("<Q", data, 40)[0]
+    count = struct.unpack_from("<H", data, 60)[0]
+    return table, [struct.unpack_from("<IIQQQQIIQQ", data, table + 64 * i) for i in range(count)]
+
+
+def damaged(data: bytes, rng: random.Random) -> bytes:
+    """The object with one to four fields of its section, symbol and relocation tables overwritten."""
+    changed = bytearray(data)
+    table, rows = headers(data)
+    tables = [(table, 64 * len(rows), 4)] + [(row[4], row[5], 4) for row in rows if row[1] in (2, 3, 4) and row[5]]
+    for _ in range(rng.randint(1, 4)):
+        start, size, step = rng.choice(tables)
+        at = start + rng.randrange(size // step) * step
+        value = rng.choice([0, 1, 7, 255, 0xFFF1, 1 << 31, (1 << 32) - 1, rng.randrange(1 << 32), len(data)])
+        struct.pack_into("<I", changed, at, value)
+    return bytes(changed)
+
+
+LINK_ALL = """
+import pathlib, sys
+from mlirt.errors import PlanError
+from mlirt.runtime.object_linker import LinkedCode
+for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
+    print(path.name, end=" ", flush=True)
+    try:
+        LinkedCode({"x.o": memoryview(path.read_bytes())}, [])
+        print("linked")
+    except PlanError as error:
+        print("refused", error)
+"""
+
+
+def test_linking_a_damaged_object_never_ends_the_process(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    for section in ("reverse.o", "main"):
+        for i in range(150):
+            (tmp_path / f"{section}.{i:03}").write_bytes(damaged(compiled_sections()[section], rng))
+    done = subprocess.run(
+        [sys.executable, "-c", LINK_ALL, str(tmp_path)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, (done.stdout[-300:], done.stderr[-2000:])
+    assert len(done.stdout.splitlines()) == 300
+    assert 50 < done.stdout.count("refused") < 300
+
+
+CLEVER = """
+define ptr @resolver() { ret ptr null }
+@f = ifunc void (), ptr @resolver
+"""
+LOCAL_TO_A_THREAD = """
+@t = thread_local global i64 1
+define i64 @f() {
+  %v = load i64, ptr @t
+  ret i64 %v
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (CLEVER, "a symbol is of a kind that kernels do not have"),
+        (LOCAL_TO_A_THREAD, "is of a kind that kernels do not have"),
+        ("@zeros = global [134217728 x i8] zeroinitializer", "asks for 134217728 bytes of zeros"),
+    ],
+    ids=["ifunc", "thread_local", "zeros"],
+)
+def test_what_no_kernel_has_is_refused(source: str, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        symbols_of(compile_ir(source))
