@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from mlirt.errors import InvalidInputError
+from mlirt.errors import InvalidInputError, MlirtError, PlanError
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import DeviceTensor, Program, RunTimes, Session
 from mlirt.runtime.expressions import evaluate
@@ -117,8 +117,16 @@ class ExecutionContext:
 
     def _run(self, arrays: Sequence[np.ndarray]) -> Program:
         """Run with what the run's own sizes were last time, and again where they turn out to be others."""
+        try:
+            return self._run_until_settled(arrays)
+        except MlirtError:
+            self._sizes = dict.fromkeys(self._sizes, GUESS)  # those of a run that failed would be in the next one's way
+            raise
+
+    def _run_until_settled(self, arrays: Sequence[np.ndarray]) -> Program:
+        told = ""
         for _ in range(1 + _TRIES_PER_SIZE * len(self._sizes)):
-            program = self._program(arrays, timed=False)
+            program = self._fitting_program(arrays, told)
             program.upload(arrays)
             program.execute()
             if not self._checks:
@@ -126,12 +134,28 @@ class ExecutionContext:
             wrong = program.wrong_size()
             if wrong is None:
                 return program
-            symbol, size = wrong
+            told, size = wrong
             if size < 0:
-                raise InvalidInputError(f"the inputs give the size {symbol} the value {size}; a size is at least 0")
-            self._sizes[symbol] = size
-            self._sizes = settled_sizes(self._manifest, _shapes_of(arrays), self._sizes, symbol)
+                raise InvalidInputError(f"the inputs give the size {told} the value {size}; a size is at least 0")
+            self._sizes[told] = size
+            self._sizes = settled_sizes(self._manifest, _shapes_of(arrays), self._sizes, told)
         raise InvalidInputError(f"the sizes {', '.join(self._sizes)} do not settle: one changes while the network runs")
+
+    def _fitting_program(self, arrays: Sequence[np.ndarray], told: str) -> Program:
+        """The program for the sizes; those behind `told`, guesses all, may be of a run that they do not fit any more.
+
+        Raises `PlanError` where what the run has told makes no sense by itself.
+        """
+        try:
+            return self._program(arrays, timed=False)
+        except PlanError:
+            names = list(self._sizes)
+            unsure = names[names.index(told) + 1 :] if told else names
+            fresh = self._sizes | dict.fromkeys(unsure, GUESS)
+            if fresh == self._sizes:
+                raise
+            self._sizes = fresh
+            return self._program(arrays, timed=False)
 
     def _settled(self, arrays: Sequence[np.ndarray]) -> Program:
         """The program for these inputs, whose data may decide about sizes."""

@@ -64,11 +64,14 @@ def _computed(net: Network, node: Node, x: Value, *, places: bool) -> list[Dim]:
         rest = layers.binary(net, "prod", rest, layers.select(net, is_missing, number(net, 1), length))
     for axis in range(x.rank):
         total = layers.binary(net, "prod", total, layers.length_of(net, x, axis))
-    left = layers.binary(net, "div", total, rest)
-    return [
-        size_of(net, layers.select(net, is_missing, left, length), node.name)
-        for length, is_missing in zip(lengths, missing, strict=True)
-    ]
+    left = layers.binary(net, "div", total, layers.binary(net, "max", rest, number(net, 1)))
+    found = [layers.select(net, is_missing, left, length) for length, is_missing in zip(lengths, missing, strict=True)]
+    count = number(net, 1)
+    for length in found:
+        count = layers.binary(net, "prod", count, length)
+    message = f"{node.label}: the shape asks for another number of elements than there are"
+    net.append_at(RequireOp(net.ssa(layers.binary(net, "equal", count, total)), message))
+    return [size_of(net, length, node.name) for length in found]
 
 
 def _resolved(node: Node, x: Value, dims: list[Dim], places: bool) -> list[Dim]:

@@ -79,6 +79,18 @@ def test_shapes() -> None:
     _check(model, [{"x": X, "s": _ints(*shape), "s2": _ints(*wide)} for shape, wide in cases])
 
 
+def test_shapes_that_do_not_fit_leave_nothing_behind() -> None:
+    """Each run comes after one whose sizes are in its way, or make no sense at all."""
+    model = _network([helper.make_node("Reshape", ["x", "s"], ["y"])], ("s", 2))
+    _check(model, [{"x": X, "s": _ints(*shape)} for shape in ((2, 6), (3, 4), (12, 1), (1, 12))])
+    for target in ("reference", "cpu"):
+        engine = mlirt.compile(model, target)
+        for shape in ((5, 5), (7, -1), (0, 2), (-1, -1)):
+            with pytest.raises(InvalidInputError, match="another number of elements than there are"):
+                engine.run({"x": X, "s": _ints(*shape)})
+            assert engine.run({"x": X, "s": _ints(-1, 6)})["y"].shape == (2, 6)
+
+
 def test_expansion_to_a_shape() -> None:
     model = _network([helper.make_node("Expand", ["x", "s"], ["y"])], ("s", 3))
     _check(model, [{"x": X, "s": _ints(*shape)} for shape in ((2, 3, 4), (5, 1, 1), (1, 3, 1))])
