@@ -42,12 +42,26 @@ def test_weights_that_vanish_are_told_of_4_2() -> None:
         converted("[[[[1.0]], [[1.0e-9]]], [[[2.0]], [[1.0]]]]")
 
 
+def test_one_line_tells_of_a_network_and_names_the_layer_that_loses_most() -> None:
+    issues = WeightIssues()
+    issues.look(np.array([1.0, 2.0**-15], np.float32), f16, "exact")
+    issues.look(np.array([1.0, 2.0**-25 + 2.0**-15], np.float32), f16, "conv1")
+    issues.look(np.array([1.0, 1e-9], np.float32), f16, "conv2")
+    with pytest.warns(UserWarning, match="weights are affected") as caught:
+        issues.warn()
+    (text,) = (str(one.message) for one in caught)
+    assert "\n" not in text
+    assert "- 3 weights are affected" in text
+    assert "- 1 weights are affected" in text
+    assert f"Most are those of conv1, which lose {2.0**-25:.1g} of their norm by it (rounding alone" in text
+
+
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_nothing_is_said_of_others(name: str) -> None:
     issues = WeightIssues()
-    issues.look(np.array([0.0, 1.0, 6.2e-5], np.float32), element_type(name))
-    issues.look(np.array([1e-5, 1.0], np.float32), element_type("bfloat16"))
-    issues.look(np.array([1e-5], np.float32), f16)
+    issues.look(np.array([0.0, 1.0, 6.2e-5], np.float32), element_type(name), "a")
+    issues.look(np.array([1e-5, 1.0], np.float32), element_type("bfloat16"), "b")
+    issues.look(np.array([1e-5], np.float32), f16, "c")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         issues.warn()
