@@ -59,7 +59,8 @@ def compile(
     target: "cuda", "cpu", "reference" (NumPy), or "auto": cuda where there is a GPU, else cpu.
     precision: "fp32"; "tf32", which lets the matrix units of a GPU read float32 with 10 bits of mantissa; "fp16", which
         permits half precision; "int8", which computes products on bytes, or "int8+fp16". Where no half precision is to
-        be had, as on a CPU, it is float32 all the same.
+        be had, as on a CPU, it is float32 all the same. A network that is in half precision itself is computed in
+        float32 unless that is permitted; its inputs and outputs keep their types.
     profiles: for inputs with dynamic dimensions, (min, opt, max) shapes; dimensions without a choice become constants.
     input_shapes: other dimensions for inputs: numbers, or names and expressions for dynamic ones. For a sequence the
         shape of each item, whose input then is called `name[0]`, `name[1]`, ..; None for an optional without a value.

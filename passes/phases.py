@@ -11,12 +11,16 @@ from mlirt.passes import registry
 
 @dataclass(frozen=True)
 class Step:
-    """One pass at its place. `target` and `precision` restrict it to one target, or to precisions that permit that."""
+    """One pass at its place.
+
+    `target`, `precision` and `without` restrict it to one target, to precisions that permit one, to those that do not.
+    """
 
     spec: str
     reason: str
     target: str | None = None
     precision: str | None = None
+    without: str | None = None
 
     @property
     def pass_name(self) -> str:
@@ -54,6 +58,12 @@ PHASES = (
                 "convert-precision{to=f32}",
                 "a CPU computes half precision by way of float32, so it does so whichever precision is asked for",
                 "cpu",
+            ),
+            Step(
+                "convert-precision{to=f32}",
+                "a network in half precision keeps the accuracy of float32, unless half precision is permitted",
+                "cuda",
+                without="fp16",
             ),
             Step("canonicalize", "identities and no-ops go first, so that later patterns need not look through them"),
             Step("fold-constants", "what only depends on weights is computed once, here"),
@@ -277,6 +287,7 @@ def specs_of(
         for step in phase.steps
         if step.target in (None, target)
         and (step.precision is None or step.precision in precision.split("+"))
+        and step.without not in precision.split("+")
         and registry.exists(step.pass_name)
     ]
     return (*chosen, f"verify-legality{{phase={phase.name}}}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -101,9 +101,9 @@ class _Conversion:
     def run(self) -> None:
         kept = self._float32_layers() if self.to_half else set[Operation]()
         for op in list(self.block.ops):
-            if isinstance(op, ReturnOp):
-                op.operands = [self._output(value, op) for value in op.operands]
-            elif not isinstance(op, TensorOp) or isinstance(op, ConstantOp) or not self._concerns(op):
+            if not isinstance(op, TensorOp):
+                self._hand_over(op)
+            elif isinstance(op, ConstantOp) or not self._concerns(op):
                 continue
             elif op in kept or isinstance(op, SuppressOp):
                 op.operands = [self._in_float32(value, op) for value in op.operands]
@@ -172,7 +172,7 @@ class _Conversion:
     def _converted(self, value: SSAValue, reader: Operation) -> SSAValue:
         owner = value.owner
         if isinstance(owner, ConstantOp):
-            self.issues.look(self._weight(owner), self.element)
+            self.issues.look(self._weight(owner), self.element, name_of(reader))
             array = converted(self._weight(owner), self.element, name_of(reader))
             new: TensorOp = ConstantOp.from_array(array, weights_of(self.ctx), name_of(reader))
         else:
@@ -203,15 +203,21 @@ class _Conversion:
         else:
             self.block.insert_op_before(new, reader)
 
-    def _output(self, value: SSAValue, last: Operation) -> SSAValue:
-        """An output in the format that it had."""
+    def _hand_over(self, op: Operation) -> None:
+        """Let an op that is no layer, the network's return or a loop, read values in the format that they had."""
+        for reader in op.walk():
+            reader.operands = [self._as_before(value, op) for value in reader.operands]
+
+    def _as_before(self, value: SSAValue, reader: Operation) -> SSAValue:
         new = self.new.get(value)
         if new is None or isinstance(value.owner, Block) or value.owner not in self.replaced:
             return value
-        cast = IdentityOp.cast(new, element_of(value.type), value.owner.location)
-        self.block.insert_op_before(cast, last)
-        cast.output.name_hint = value.name_hint
-        return cast.output
+        if new not in self.wide:
+            cast = IdentityOp.cast(new, element_of(value.type), value.owner.location)
+            self.block.insert_op_before(cast, reader)
+            cast.output.name_hint = value.name_hint
+            self.wide[new] = cast.output
+        return self.wide[new]
 
     def _type(self, of: Attribute) -> Attribute:
         return with_element(of, self.element) if element_of(of) in self.sources else of

@@ -86,10 +86,11 @@ def quantized_recurrent_model(
 
 
 def fused_recurrent(model: onnx.ModelProto) -> tuple[ModuleOp, RtContext]:
-    """The fused ops of a network for a GPU."""
+    """The fused ops of a network for a GPU; one in half precision stays so."""
     context = RtContext()
     module = import_model(model, context)
-    run_phases(module, context, last="layout", options=PipelineOptions("cuda"))
+    is_half = any(one.type.tensor_type.elem_type == onnx.TensorProto.FLOAT16 for one in model.graph.input)
+    run_phases(module, context, last="layout", options=PipelineOptions("cuda", "fp16" if is_half else "fp32"))
     return module, context
 
 

@@ -50,7 +50,8 @@ def _phase(phase: Phase) -> Iterator[str]:
 def _step(step: Step) -> str:
     own = registry.path_of(step.pass_name) is not None
     name = f"[`{step.pass_name}`](#{step.pass_name})" if own else f"`{step.pass_name}` (xDSL's)"
-    only = ", ".join(word for word in (step.target, step.precision) if word)
+    without = f"without {step.without}" if step.without else None
+    only = ", ".join(word for word in (step.target, step.precision, without) if word)
     return f"| {name} | {step.reason} | {only} |"
 
 

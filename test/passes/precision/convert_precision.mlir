@@ -191,6 +191,24 @@ module attributes {trt.layer_precisions = {"wide" = "fp32", "narrow" = "fp16"}} 
 
 // -----
 
+// A loop reads what it read, out of the converted layers in front of it, which run once.
+// F32-LABEL: @loop
+// F32: [[E:%.*]] = trt.unary exp {{.*}} -> tensor<4xf32>
+// F32-NEXT: [[H:%.*]] = trt.identity [[E]] : (tensor<4xf32>) -> tensor<4xf16>
+// F32-NEXT: scf.for {{.*}} iter_args({{%.*}} = [[H]]) -> (tensor<4xf16>)
+// F32-NEXT: trt.elementwise sum {{%.*}}, [[H]]
+// F32-NOT: trt.unary
+func.func @loop(%x: tensor<4xf16>, %first: index, %last: index, %step: index) -> tensor<4xf16> {
+  %e = trt.unary exp %x : (tensor<4xf16>) -> tensor<4xf16>
+  %y = scf.for %i = %first to %last step %step iter_args(%sum = %e) -> (tensor<4xf16>) {
+    %more = trt.elementwise sum %sum, %e : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+    scf.yield %more : tensor<4xf16>
+  }
+  func.return %y : tensor<4xf16>
+}
+
+// -----
+
 // Boxes whose overlap is compared keep float32, and so does the threshold.
 // CHECK-LABEL: @boxes
 // CHECK: [[H:%.*]] = trt.activation relu {{.*}} -> tensor<1x2x4xf16>
