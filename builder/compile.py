@@ -112,8 +112,10 @@ def compile(
         return build(module, ctx, chosen, precision, progress, folder, _name_of(model), spin_ms=spin_ms)
     from mlirt.builder.tactics.tuning import tuning
 
-    iterations = {"calls": avg_timing_iterations, "rounds": min_timing_iterations}
-    with tuning(timing_cache, algorithm_selector, heuristic=heuristic, sources=tactic_sources, **iterations) as choice:
+    calls, rounds = avg_timing_iterations, min_timing_iterations
+    with tuning(
+        timing_cache, algorithm_selector, heuristic=heuristic, calls=calls, rounds=rounds, sources=tactic_sources
+    ) as choice:
         return build(module, ctx, chosen, precision, progress, folder, _name_of(model), choice)
 
 

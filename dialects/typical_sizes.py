@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
@@ -17,6 +18,10 @@ _LENGTH = 256  # along other dimensions of inputs
 
 # The attribute of a function that says how long its symbols usually are: `{n = 8 : i64}`.
 TYPICAL = "trt.typical_sizes"
+# And the one that says between which lengths they lie: `{n = array<i64: 1, 32>}`.
+BOUNDS = "trt.size_bounds"
+
+Bounds: TypeAlias = "Mapping[str, tuple[int, int]]"
 
 
 def typical_values(block: Block) -> dict[str, int]:
@@ -43,6 +48,22 @@ def name_typical_values(function: FuncOp, values: Mapping[str, int]) -> None:
     if values:
         sizes = {name: IntegerAttr(size, i64) for name, size in sorted(values.items())}
         function.attributes[TYPICAL] = DictionaryAttr({**sizes})
+
+
+def name_bounds(function: FuncOp, bounds: Bounds) -> None:
+    """Let a function say between which lengths these symbols lie."""
+    if bounds:
+        pairs = {name: DenseArrayBase.from_list(i64, pair) for name, pair in sorted(bounds.items())}
+        function.attributes[BOUNDS] = DictionaryAttr({**pairs})
+
+
+def named_bounds(block: Block) -> dict[str, tuple[int, int]]:
+    """The smallest and the largest value of each symbol of which a function says so."""
+    function = block.parent_op()
+    named = function.attributes.get(BOUNDS) if function is not None else None
+    given = named.data.items() if isinstance(named, DictionaryAttr) else ()
+    pairs = {name: [int(one) for one in pair.iter_values()] for name, pair in given if isinstance(pair, DenseArrayBase)}
+    return {name: (pair[0], pair[1]) for name, pair in pairs.items()}
 
 
 def typical(dim: Dim, values: Mapping[str, int]) -> int:

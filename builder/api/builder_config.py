@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from mlirt.builder.api.optimization_profile import IOptimizationProfile
 from mlirt.builder.tactics.selection import CALLS
 from mlirt.builder.tactics.timing_cache import TimingCache
-from mlirt.builder.tactics.tuning import ROUNDS
+from mlirt.builder.tactics.tuning import ROUNDS, this_place
 from mlirt.errors import UnsupportedError
 from mlirt.tensorrt.build_enums import (
     BuilderFlag,
@@ -115,11 +115,13 @@ class IBuilderConfig:
         return self._previews[feature]
 
     def set_memory_pool_limit(self, pool: MemoryPoolType, pool_size: int) -> None:
-        """Keep a limit of scratch memory: tactics take none beside the memory that is planned for tensors."""
+        """The most memory beside its tensors that a layer of an engine for a GPU may take (features 3.6, 15.17).
+
+        Ways that take more, such as those that add up parts of a sum, are left out; 0 is no limit.
+        """
         if pool is not MemoryPoolType.WORKSPACE:
             raise UnsupportedError(f"MemoryPoolType.{pool.name}: {_NO_DLA}")
         self._pools[pool] = int(pool_size)
-        self._reporter.verbose(f"workspace limit of {pool_size} bytes: tactics take no workspace, it binds nothing")
 
     def get_memory_pool_limit(self, pool: MemoryPoolType) -> int:
         """The limit; 0 where none was set."""
@@ -187,7 +189,18 @@ class IBuilderConfig:
         return TimingCache(bytes(serialized_timing_cache))
 
     def set_timing_cache(self, cache: TimingCache, ignore_mismatch: bool) -> bool:
-        """Use a cache; times of other devices are in it under their own names, so that no mismatch is to be ignored."""
+        """Use a cache (features 15.9, 15.10).
+
+        False, with an error in the log, where it has times and this builder measured none of them on this device,
+        unless `ignore_mismatch`: such times are kept and not used.
+        """
+        here = None if ignore_mismatch else this_place()
+        if here is not None and cache.places() and here not in cache.places():
+            self._reporter.error(
+                "builder_config.py::setTimingCache",
+                f"the timing cache was not made here: it has times of {'; '.join(cache.places())[:200]}",
+            )
+            return False
         self._timing_cache = cache
         return True
 

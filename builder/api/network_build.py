@@ -20,7 +20,7 @@ from mlirt.errors import InvalidInputError, InvalidModelError, UnsupportedError
 from mlirt.frontend.network.module import network_module
 from mlirt.passes.quantization.explicit_networks import is_explicit
 from mlirt.runtime.plan_file import plan_bytes
-from mlirt.tensorrt.build_enums import BuilderFlag
+from mlirt.tensorrt.build_enums import BuilderFlag, MemoryPoolType
 from mlirt.tensorrt.run_enums import TensorFormat
 
 if TYPE_CHECKING:
@@ -78,11 +78,17 @@ def _plan(module: ModuleOp, ctx: RtContext, target: str, name: str, config: IBui
     precision, progress = precision_of(config, target), _progress(reporter)
     if target == "cpu":
         return build_plan(module, ctx, target, precision, progress, name=name)
-    iterations = {"calls": config.avg_timing_iterations, "rounds": config.min_timing_iterations}
-    heuristic = config.get_flag(BuilderFlag.ENABLE_TACTIC_HEURISTIC)
-    cache = None if config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE) else config.get_timing_cache()
-    sources = sources_of_mask(config.get_tactic_sources())
-    with tuning(cache, config.algorithm_selector, heuristic=heuristic, sources=sources, **iterations) as choice:
+    choices = tuning(
+        None if config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE) else config.get_timing_cache(),
+        config.algorithm_selector,
+        heuristic=config.get_flag(BuilderFlag.ENABLE_TACTIC_HEURISTIC),
+        calls=config.avg_timing_iterations,
+        rounds=config.min_timing_iterations,
+        sources=sources_of_mask(config.get_tactic_sources()),
+        reject_empty=config.get_flag(BuilderFlag.REJECT_EMPTY_ALGORITHMS),
+        workspace=config.get_memory_pool_limit(MemoryPoolType.WORKSPACE) or None,
+    )
+    with choices as choice:
         return build_plan(module, ctx, target, precision, progress, name=name, tuning=choice)
 
 

@@ -47,7 +47,7 @@ def times_of(
 
     With `cold`, weights are measured as they are when other layers have emptied the device's cache.
     """
-    place = f"{timer.device}; {_compiler()}"
+    place = place_of(timer)
     texts = [f"{site.text}; weights {'cold' if cold else 'warm'}" for site in sites]
     wanted = [[one.name for one in _worth_measuring(site.candidates)] for site in sites]
     found = [cache.get(place, text) for text in texts]
@@ -67,6 +67,11 @@ def times_of(
             if names:
                 cache.put(place, text, {name: times[name] for name in names})
     return [{name: times[name] for name in names} for names, times in zip(wanted, found, strict=True)]
+
+
+def place_of(timer: Timer) -> str:
+    """Where times are measured: the device and what makes kernels for it."""
+    return f"{timer.device}; {_compiler()}"
 
 
 def _worth_measuring(candidates: Sequence[Candidate]) -> list[Candidate]:

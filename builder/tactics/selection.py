@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 
 from mlirt.builder.tactics.algorithm_selector import Algorithm, AlgorithmContext
 from mlirt.builder.tactics.footprint import touched_bytes
+from mlirt.builder.tactics.layer_description import context_of, tensors_of
 from mlirt.builder.tactics.measurement import Report, times_of
 from mlirt.builder.tactics.sites import Site, find_sites
 from mlirt.builder.tactics.timing_cache import Times, TimingCache
@@ -18,8 +19,8 @@ from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import entry_function
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.target import Target
-from mlirt.dialects.typical_sizes import typical_values
-from mlirt.errors import InvalidInputError
+from mlirt.dialects.typical_sizes import named_bounds, typical_values
+from mlirt.errors import CompileError, InvalidInputError
 from mlirt.passes.lowering.tactics import TACTIC, Candidate
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ class Tuning:
     timer: Timer | None = None
     cache: TimingCache = field(default_factory=TimingCache)
     selector: AlgorithmSelector | None = None
+    reject_empty: bool = False
+    """Whether a selector that allows nothing for a layer is an error; else it allows all."""
+    workspace: int | None = None
+    """The most bytes beside the tensors that a layer may take; None for any number."""
     calls: int = CALLS
     sources: frozenset[str] = frozenset()
     """The features of a target that stand for libraries which may be used."""
@@ -46,48 +51,93 @@ class Tuning:
 
 def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tuning, report: Report) -> None:
     """Name the tactic of every op that has more than one, on a network after the phase `layout`."""
-    if tuning.timer is None and tuning.selector is None:
+    if tuning.timer is None and tuning.selector is None and tuning.workspace is None:
         return  # lowering follows the estimates by itself
     report("looking for tactics", 0, 1)
-    sites = find_sites(module, ctx, target)
-    known = typical_values(entry_function(module).body.block)
-    measured = [Times() for _ in sites]
+    sites = find_sites(module, ctx, target, 2 if tuning.selector is None and tuning.workspace is None else 1)
+    block = entry_function(module).body.block
+    known, bounds = typical_values(block), named_bounds(block)
+    first = {op: site.candidates[0].name for site in sites for op in site.ops}  # lowering takes these by itself
+    if tuning.workspace is not None:
+        sites = [_small_enough(site, tuning.workspace, ctx, target, known) for site in sites]
+    measured = dict.fromkeys(sites, Times())
     if tuning.timer is not None:
         cold = touched_bytes(module, known) > tuning.timer.cache_bytes
-        measured = times_of(sites, ctx, target, known, tuning.timer, tuning.cache, report, tuning.calls, cold=cold)
-    contexts: list[AlgorithmContext] = []
-    taken: list[Algorithm] = []
-    for site, times in zip(sites, measured, strict=True):
-        sizes: dict[str, int] = {}
+        several = [site for site in sites if len(site.candidates) > 1]
+        times = times_of(several, ctx, target, known, tuning.timer, tuning.cache, report, tuning.calls, cold=cold)
+        measured.update(zip(several, times, strict=True))
+    taken: dict[Operation, Algorithm] = {}
+    for site, times in measured.items():
+        offered = _offered(site, times)
         if tuning.selector is not None:
-            from mlirt.builder.tactics.trial import trials
-
-            names = [one.name for one in site.candidates]
-            sizes = {trial.candidate: trial.workspace for trial in trials(site.ops[0], names, ctx, target, known)}
-        for op, algorithm in zip(site.ops, _chosen(site, times, tuning.selector, sizes), strict=True):
-            if algorithm.name != site.candidates[0].name:  # lowering takes the first by itself
-                op.attributes[TACTIC] = StringAttr(algorithm.name)
-            contexts.append(_context(op))
-            taken.append(algorithm)
+            offered = _described(site, offered, ctx, target, known)
+        for op in site.ops:
+            taken[op] = _selected(tuning, context_of(op, known, bounds), offered)
+            if taken[op].name != first[op]:
+                op.attributes[TACTIC] = StringAttr(taken[op].name)
     if tuning.selector is not None:
-        tuning.selector.report_algorithms(contexts, taken)
+        order = [op for op in module.walk() if op in taken]
+        contexts = [context_of(op, known, bounds) for op in order]
+        tuning.selector.report_algorithms(contexts, [taken[op] for op in order])
 
 
-def _chosen(
-    site: Site, times: Times, selector: AlgorithmSelector | None, workspaces: Mapping[str, int]
-) -> list[Algorithm]:
-    """The algorithm of each op of a site."""
+def _offered(site: Site, times: Times) -> list[Algorithm]:
+    """The ways that ran, or all where none did or none was measured."""
+    if site.free:
+        return [Algorithm(site.candidates[0].name, 0.0, 0)]
     fast = [one for one in site.candidates if times.get(one.name, _NEVER) < _NEVER]
-    offered = [
-        Algorithm(one.name, _milliseconds(one, times), workspaces.get(one.name, 0)) for one in fast or site.candidates
-    ]
-    chosen: list[Algorithm] = []
-    for op in site.ops:
-        allowed = offered
-        if selector is not None:
-            allowed = _allowed(selector, _context(op), offered) or offered
-        chosen.append(min(allowed, key=lambda one: (one.timing_msec < 0, one.timing_msec, one.name)))
-    return chosen
+    return [Algorithm(one.name, _milliseconds(one, times), 0) for one in fast or site.candidates]
+
+
+def _described(
+    site: Site, offered: Sequence[Algorithm], ctx: RtContext, target: Target, known: Mapping[str, int]
+) -> list[Algorithm]:
+    """The same ways with the memory that they take, and how the tensors of the layer lie in memory."""
+    sizes, tensors = (
+        _workspaces(site, [one.name for one in offered], ctx, target, known),
+        tensors_of(site.ops[0], known),
+    )
+    return [replace(one, workspace_size=sizes.get(one.name, 0), tensors=tensors) for one in offered]
+
+
+def _small_enough(site: Site, limit: int, ctx: RtContext, target: Target, known: Mapping[str, int]) -> Site:
+    """The site with the ways that take no more memory beside the tensors; raises `CompileError` where there is none."""
+    names = [one.name for one in site.candidates]
+    sizes = {name: 0 for name in names} | _workspaces(site, names, ctx, target, known)
+    if min(sizes.values()) > limit:
+        raise CompileError(
+            f"could not find any implementation for node {name_of(site.ops[0])}: the smallest workspace of "
+            f"{len(names)} ways is {min(sizes.values())} bytes, the limit is {limit}; raise it by "
+            "IBuilderConfig.set_memory_pool_limit(MemoryPoolType.WORKSPACE, ..)"
+        )
+    return replace(site, candidates=tuple(one for one in site.candidates if sizes[one.name] <= limit))
+
+
+def _workspaces(
+    site: Site, names: Sequence[str], ctx: RtContext, target: Target, known: Mapping[str, int]
+) -> dict[str, int]:
+    """The bytes beside the tensors by the names of those candidates that the op can be lowered by alone."""
+    from mlirt.builder.tactics.trial import trials
+
+    made = trials(site.ops[0], [] if site.free else names, ctx, target, known)
+    return {trial.candidate: trial.workspace for trial in made}
+
+
+def _selected(tuning: Tuning, context: AlgorithmContext, offered: Sequence[Algorithm]) -> Algorithm:
+    """The fastest of those that the caller allows; without a caller and times, the one that lowering tries first."""
+    if tuning.selector is None:
+        return offered[0] if tuning.timer is None else _fastest(offered)
+    allowed = _allowed(tuning.selector, context, offered)
+    if not allowed and tuning.reject_empty:
+        raise InvalidInputError(
+            f"layer {context.name}: the algorithm selector allows none of {len(offered)} algorithms, and "
+            "REJECT_EMPTY_ALGORITHMS is set"
+        )
+    return _fastest(allowed or offered)
+
+
+def _fastest(algorithms: Sequence[Algorithm]) -> Algorithm:
+    return min(algorithms, key=lambda one: (one.timing_msec < 0, one.timing_msec, one.name))
 
 
 def _milliseconds(one: Candidate, times: Times) -> float:
@@ -105,8 +155,3 @@ def _allowed(selector: AlgorithmSelector, context: AlgorithmContext, offered: Se
             f"expected numbers from 0 to {len(offered) - 1}"
         )
     return [offered[index] for index in indices]
-
-
-def _context(op: Operation) -> AlgorithmContext:
-    inputs, outputs = (tuple(str(value.type) for value in values) for values in (op.operands, op.results))
-    return AlgorithmContext(name_of(op), inputs, outputs)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
 
 from mlirt.builder.cubin import stored
 from mlirt.builder.tactics.network_of_one_op import Shape, input_shapes, network_of, op_of
@@ -16,11 +17,14 @@ from mlirt.codegen.numba_cuda.kernel_source import sources_of
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.plan.manifest import manifest_of, weight_keys
 from mlirt.dialects.target import Target
+from mlirt.dialects.tensor_types import stored_bytes
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.errors import MlirtError
 from mlirt.passes.lowering.tactics import TACTIC
 from mlirt.passes.phases import find_phase, specs_of
 from mlirt.passes.pipeline_text import parse_pipeline
 from mlirt.runtime.data_types import numpy_dtype
+from mlirt.runtime.expressions import evaluate, parse
 from mlirt.runtime.plan_file import Plan, make_plan
 
 if TYPE_CHECKING:
@@ -61,12 +65,8 @@ class Trial:
     sources: Mapping[str, KernelSource]
     weights: Mapping[str, Sample]
     shapes: tuple[Shape, ...]
-
-    @property
-    def workspace(self) -> int:
-        """Bytes between the launches of a run that are neither an input nor a constant."""
-        sizes = [buffer["bytes"] for buffer in self.manifest["buffers"] if buffer["kind"] == "arena"]
-        return sum(size for size in sizes if isinstance(size, int))
+    workspace: int
+    """Bytes between the launches of a run that are neither an input, nor a result, nor a constant."""
 
     def plan(
         self, calls: int, target: Mapping[str, object], cubins: Mapping[str, Mapping[str, Cubin]], *, cold: bool = False
@@ -106,7 +106,9 @@ def _constant_keys(network: ModuleOp) -> list[str]:
 
 def _trial(network: ModuleOp, name: str, ctx: RtContext, target: Target) -> Trial | None:
     op_of(network).attributes[TACTIC] = StringAttr(name)
-    shapes = tuple(input_shapes(network))
+    shapes, (function,) = tuple(input_shapes(network)), [op for op in network.ops if isinstance(op, FuncOp)]
+    known = typical_values(function.body.block)
+    own = sum(typical(stored_bytes(value.type), known) for value in op_of(network).results)
     phases, features = [find_phase(name) for name in ("lowering", "memory")], sorted(target.features)
     specs = [spec for phase in phases for spec in specs_of(phase, target.kind, arch=target.arch, features=features)]
     try:
@@ -116,7 +118,9 @@ def _trial(network: ModuleOp, name: str, ctx: RtContext, target: Target) -> Tria
     except MlirtError:  # for example a size that only a whole run tells
         return None
     samples = {key: Sample.of(array) for key, array in ctx.weights.items() if key in keys}
-    return Trial(name, manifest, sources_of(network), samples, shapes)
+    arena = [parse(buffer["bytes"], known) for buffer in manifest["buffers"] if buffer["kind"] == "arena"]
+    workspace = max(0, sum(evaluate(size, known) for size in arena) - own)
+    return Trial(name, manifest, sources_of(network), samples, shapes, workspace)
 
 
 def feeds(plan: Plan, shapes: Sequence[Shape]) -> list[Array]:

@@ -28,11 +28,15 @@ def tuning(
     calls: int = CALLS,
     rounds: int = ROUNDS,
     sources: Iterable[str] = (),
+    reject_empty: bool = False,
+    workspace: int | None = None,
 ) -> Generator[Tuning]:
     """The choice of tactics for one build; a cache that is a file is written, with what is new, when the build is over.
 
     With `heuristic`, or without a device, nothing is measured. Else a time is the median of so many `rounds`, each over
-    so many `calls`. `sources` are the libraries beside our own kernels whose tactics are measured too.
+    so many `calls`. `sources` are the libraries beside our own kernels whose tactics are measured too. With
+    `reject_empty` a selector has to allow something for each layer. `workspace` is the most bytes beside its tensors
+    that a layer may take.
     """
     if calls < 1 or rounds < 1:
         raise InvalidInputError(f"tactics are measured in {rounds} rounds of {calls} calls: expected at least one each")
@@ -41,9 +45,17 @@ def tuning(
         open_sources(libraries)
     own = TimingCache() if cache is None else cache if isinstance(cache, TimingCache) else TimingCache.load(cache)
     before = own.serialize()
-    yield Tuning(timer, own, selector, calls, libraries)
+    yield Tuning(timer, own, selector, reject_empty, workspace, calls, libraries)
     if isinstance(cache, str | os.PathLike) and own.serialize() != before:
         own.save(cache)
+
+
+def this_place() -> str | None:
+    """What a timing cache calls times of this machine; None where there is no device."""
+    from mlirt.builder.tactics.measurement import place_of
+
+    timer = device_timer()
+    return None if timer is None else place_of(timer)
 
 
 def device_timer(rounds: int = ROUNDS) -> Timer | None:

@@ -80,13 +80,17 @@ class Lowering:
             return
         if is_shown(op):
             return
-        for candidate in candidates(op, self):
+        tried = candidates(op, self)
+        for candidate in tried:
             self._choice = candidate.choice
             if candidate.tactic.lower(op, self):
                 return
         chosen = op.attributes.get(TACTIC)
         which = f"the tactic {chosen.data!r} does not lower" if isinstance(chosen, StringAttr) else "no tactic lowers"
-        raise CompileError(f"layer {name_of(op)}: {which} {op.name} to {self.target.kind}")
+        names = f" (tried {', '.join(dict.fromkeys(one.file for one in tried))})" if tried else ""
+        raise CompileError(
+            f"layer {name_of(op)}: could not find any implementation: {which} {op.name} to {self.target.kind}{names}"
+        )
 
     def choice(self, op: Operation) -> str:
         """Which of its choices a tactic shall take for the op that is being lowered; empty for one without choices."""

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     )
     from mlirt.builder.tactics.algorithm_selector import Algorithm as IAlgorithm
     from mlirt.builder.tactics.algorithm_selector import AlgorithmContext as IAlgorithmContext
+    from mlirt.builder.tactics.algorithm_selector import AlgorithmIOInfo as IAlgorithmIOInfo
     from mlirt.builder.tactics.algorithm_selector import AlgorithmSelector as IAlgorithmSelector
+    from mlirt.builder.tactics.algorithm_selector import AlgorithmVariant as IAlgorithmVariant
     from mlirt.builder.tactics.timing_cache import TimingCache as ITimingCache
     from mlirt.frontend.network.conditionals import (
         IConditionLayer,
@@ -201,6 +203,8 @@ _HOMES = {
 _RENAMED = {
     "ITimingCache": ("mlirt.builder.tactics.timing_cache", "TimingCache"),
     "IAlgorithm": ("mlirt.builder.tactics.algorithm_selector", "Algorithm"),
+    "IAlgorithmIOInfo": ("mlirt.builder.tactics.algorithm_selector", "AlgorithmIOInfo"),
+    "IAlgorithmVariant": ("mlirt.builder.tactics.algorithm_selector", "AlgorithmVariant"),
     "IAlgorithmContext": ("mlirt.builder.tactics.algorithm_selector", "AlgorithmContext"),
     "IAlgorithmSelector": ("mlirt.builder.tactics.algorithm_selector", "AlgorithmSelector"),
 }
@@ -230,7 +234,9 @@ __all__ = [
     "IActivationLayer",
     "IAlgorithm",
     "IAlgorithmContext",
+    "IAlgorithmIOInfo",
     "IAlgorithmSelector",
+    "IAlgorithmVariant",
     "IAssertionLayer",
     "IBuilderConfig",
     "IConcatenationLayer",

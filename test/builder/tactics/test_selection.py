@@ -122,6 +122,7 @@ def test_a_kernel_that_does_not_compile_is_no_candidate(monkeypatch: pytest.Monk
 
 
 def test_known_times_are_not_measured_again() -> None:
+    """Row 15.11."""
     cache, first, second = TimingCache(), FakeTimer(), FakeTimer()
     chosen = choose(Tuning(first, cache))
     again = TimingCache(cache.serialize())
@@ -132,6 +133,7 @@ def test_known_times_are_not_measured_again() -> None:
 
 
 def test_times_of_another_device_do_not_count() -> None:
+    """Row 15.10."""
     cache, other = TimingCache(), FakeTimer()
     choose(Tuning(FakeTimer(), cache))
     other.device = "another device"
@@ -141,6 +143,7 @@ def test_times_of_another_device_do_not_count() -> None:
 
 
 def test_equal_ops_are_measured_once() -> None:
+    """Row 15.11."""
     text = product_text((64, 64), (64, 64), (64, 64), "f16", (False, False))
     start, end = text.index("%y = fused"), text.index("func.return")
     second = text[start:end].replace("%y =", "%z =").replace("%x, %w", "%y, %w")
@@ -149,6 +152,25 @@ def test_equal_ops_are_measured_once() -> None:
     (tactic,) = choose(Tuning(once), text)
     assert choose(Tuning(twice), doubled) == [tactic, tactic]
     assert len(once.plans) == len(twice.plans)
+
+
+def test_a_selector_reads_the_same_cache() -> None:
+    """Row 15.11: TensorRT measures again for a selector; here it is shown what is known."""
+    cache, again = TimingCache(), FakeTimer()
+    choose(Tuning(FakeTimer(), cache))
+    selector = Selector([])
+    choose(Tuning(again, cache, selector))
+    assert not again.plans
+    assert all(one.timing_msec > 0 for one in selector.offered)
+
+
+def test_a_tactic_is_measured_in_so_many_runs_at_once() -> None:
+    """Row 15.16."""
+    once, often = FakeTimer(), FakeTimer()
+    choose(Tuning(once, calls=1))
+    choose(Tuning(often, calls=5))
+    launches = [[len(plan.manifest.launches) for plan in timer.plans] for timer in (once, often)]
+    assert launches[1] == [5 * count for count in launches[0]]
 
 
 def test_dynamic_sizes_are_measured_at_their_typical_value() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from fused_network import Add, Network, access, check, context, network_of, random_array, region, t
@@ -126,7 +128,6 @@ def test_an_op_may_name_its_tactic() -> None:
     op.attributes["fused.tactic"] = StringAttr("generic")
     assert _launches(lower(module.clone(), context(), tactic="g"))
     op.attributes["fused.tactic"] = StringAttr("no_such")
-    with pytest.raises(
-        CompileError, match=r"layer conv1/scale: the tactic 'no_such' does not lower fused\.pointwise to cpu"
-    ):
+    what = "could not find any implementation: the tactic 'no_such' does not lower fused.pointwise to cpu"
+    with pytest.raises(CompileError, match=re.escape(f"layer conv1/scale: {what}")):
         lower(module, context(), tactic="g")
