@@ -32,7 +32,7 @@ def _plan(case: Case, shapes: Mapping[str, Sequence[int]], options: Mapping[str,
     """An engine where there is a GPU, as users build it; elsewhere the plan alone."""
     import mlirt
     from mlirt.builder.build import build_plan
-    from mlirt.builder.compile import gpu_is_here
+    from mlirt.builder.host import gpu_is_here
     from mlirt.dialects.context import RtContext
     from mlirt.frontend.onnx.importer import import_model
 
@@ -76,7 +76,7 @@ def prepare(cases: Sequence[Case], folder: Path, jobs: int, options: Mapping[str
 
 def _jobs(options: Mapping[str, Any]) -> int:
     """A build keeps about two cores busy; builds that measure on the GPU must have it for themselves."""
-    from mlirt.builder.compile import gpu_is_here
+    from mlirt.builder.host import gpu_is_here
 
     if gpu_is_here() and not options.get("heuristic"):
         return 1

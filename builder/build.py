@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.builder.condition_setter import setter_cubins
-from mlirt.builder.host import cpu_target, cuda_target
+from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
 from mlirt.builder.numba_cuda import ARCHITECTURES
 from mlirt.builder.tactics.selection import Tuning, select_tactics
 from mlirt.dialects.context import RtContext
@@ -44,13 +44,15 @@ def build(
     first: str | None = None,
     architectures: Sequence[str] = ARCHITECTURES,
 ) -> Engine:
-    """The engine of a network for `cpu` or `cuda`, on a device of this machine; the module is rewritten in place.
+    """The engine of a network for `cpu` or `cuda`; the module is rewritten in place.
+
+    It is opened on a device of this machine. One for a GPU where there is none can be saved for another machine.
 
     `first` is the first phase to run, for a network that has been through those before it. An engine for a GPU that is
     not to be saved needs code for the `architectures` of this machine alone.
     """
     plan = build_plan(module, ctx, target, precision, progress, dump_phases, name, tuning, first, architectures)
-    return Engine(plan, spin_ms)
+    return Engine(plan, spin_ms, waits=target == "cuda" and not gpu_is_here())
 
 
 def build_plan(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -11,7 +13,8 @@ from mlirt.builder.profiles import Profiles, pinned_shapes, read_profiles
 from mlirt.builder.usual_sizes import name_usual_sizes
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.layer_precisions import set_layer_precisions
-from mlirt.errors import InvalidInputError, MlirtError
+from mlirt.dialects.locations import names
+from mlirt.errors import InvalidInputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,10 +79,12 @@ def compile(
     calibration: for "int8" what `mlirt.calibrate` gives, a calibration cache (a path or its bytes), or a calibrator
         with TensorRT's interface. A network that quantises itself needs none.
     dynamic_ranges: for "int8" the range (min, max) of tensors by name, in place of the calibration's.
-    layer_precisions: what layers, by name, compute in: "fp32", "fp16" or "int8", as far as `precision` permits it.
+    layer_precisions: what layers, by name, compute in: "fp32", "fp16" or "int8", as far as `precision` permits it. A
+        name that no layer has is warned of.
     tactic_sources: libraries whose products are measured beside mlirt's own kernels: "CUBLAS_LT". A plan in which one
         was the fastest needs it where it runs. For "cuda".
 
+    An engine for "cuda" can be built and saved where there is no GPU; running it raises `PlanError`.
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet,
     `InvalidInputError` for arguments that do not fit, `CompileError` where a pass or a back end fails.
     """
@@ -89,6 +94,7 @@ def compile(
     ctx = RtContext()
     module = imported(model, ctx, profiles, input_shapes or {}, constants)
     set_layer_precisions(module, layer_precisions or {})
+    _warn_of_unknown_layers(module, layer_precisions or {})
     if "int8" in precision:
         from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
 
@@ -119,6 +125,14 @@ def compile(
         return build(module, ctx, chosen, precision, progress, folder, _name_of(model), choice)
 
 
+def _warn_of_unknown_layers(module: ModuleOp, asked: Mapping[str, str]) -> None:
+    layers = {name for op in module.walk() for name in names(op.location)} if asked else set[str]()
+    for name in sorted(asked.keys() - layers):
+        near = difflib.get_close_matches(name, sorted(layers), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        warnings.warn(f"layer_precisions: the network has no layer {name!r}{hint}", stacklevel=3)
+
+
 def _name_of(model: ModelSource) -> str:
     """The name of the graph, or of the model's file."""
     if isinstance(model, bytes):
@@ -135,18 +149,9 @@ def chosen_target(target: str) -> str:
         raise InvalidInputError(f"target {target!r} is not known; expected one of {', '.join(TARGETS)}")
     if target != "auto":
         return target
+    from mlirt.builder.host import gpu_is_here
+
     return "cuda" if gpu_is_here() else "cpu"
-
-
-def gpu_is_here() -> bool:
-    """Whether the CUDA driver is installed and sees a device."""
-    from mlirt.runtime.cuda_driver import open_driver
-
-    try:
-        open_driver()
-    except MlirtError:
-        return False
-    return True
 
 
 def imported(

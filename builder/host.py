@@ -66,6 +66,17 @@ def cuda_target(precision: str = "fp32", libraries: frozenset[str] = frozenset()
     return Target("cuda", 128, features, wish or _own_architecture() or ARCHITECTURES[-1], 1)
 
 
+def gpu_is_here() -> bool:
+    """Whether the CUDA driver is installed and sees a device."""
+    from mlirt.runtime.cuda_driver import open_driver
+
+    try:
+        open_driver()
+    except MlirtError:
+        return False
+    return True
+
+
 def _own_architecture() -> str | None:
     """The architecture whose code this machine's GPU runs best."""
     from mlirt.builder.numba_cuda import ARCHITECTURES

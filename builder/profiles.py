@@ -22,6 +22,8 @@ class Profile:
 
 def read_profiles(profiles: Profiles | None) -> dict[str, Profile]:
     """The profiles by input name; raises `InvalidInputError` where the three shapes contradict each other."""
+    if profiles is not None and not isinstance(profiles, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInputError(f"profiles are (min, opt, max) shapes by input name, got {type(profiles).__name__}")
     return {name: _profile(name, shapes) for name, shapes in (profiles or {}).items()}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from typing import Any, get_type_hints
 
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec, ParameterType
@@ -16,6 +17,7 @@ _PASS = re.compile(r"\s*(?P<name>[A-Za-z0-9][\w-]*)\s*(\{(?P<options>(\"[^\"]*\"
 _OPTION = re.compile(
     r"\s*(?P<key>[A-Za-z][\w-]*)\s*(=\s*(?P<value>(\"[^\"]*\"|[^\s,\"]+)(\s*,\s*(\"[^\"]*\"|[^\s,\"=]+)(?![\w-]*=))*))?"
 )
+_KINDS: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
 
 
 def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
@@ -73,9 +75,24 @@ def make_pass(spec: ArgSpec) -> ModulePass:
     known = [field.name for field in fields(pass_class) if field.init]
     unknown = [key for key in spec.parameters if key not in known]
     if unknown:
-        names = ", ".join(name.replace("_", "-") for name in known)
-        raise InvalidInputError(f"pass {spec.name} has no option {unknown[0]!r}; it has {names or 'none'}")
+        names = ", ".join(map(_spelt, known))
+        raise InvalidInputError(f"pass {spec.name} has no option {_spelt(unknown[0])!r}; it has {names or 'none'}")
+    for key, values in spec.parameters.items():
+        _check_kind(pass_class, key, values)
     try:
         return pass_class.from_pass_spec(spec)
     except (ValueError, TypeError) as error:
         raise InvalidInputError(f"pass {spec.name}: {error}") from error
+
+
+def _check_kind(pass_class: type[ModulePass], key: str, values: tuple[ParameterType, ...]) -> None:
+    """Refuse a value that an option of a plain type cannot have; xDSL would not say which option it was."""
+    kind = get_type_hints(pass_class)[key]
+    if kind in (int, float, bool, str) and [type(value) for value in values] != [kind]:
+        shown = ",".join(map(str, values)) or "nothing"
+        raise InvalidInputError(f"pass {pass_class.name}: option {_spelt(key)} is {shown}, expected {_KINDS[kind]}")
+
+
+def _spelt(key: str) -> str:
+    """An option as users write it."""
+    return key.replace("_", "-")

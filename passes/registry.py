@@ -35,6 +35,8 @@ def rooms() -> tuple[Path, ...]:
 
 def path_of(pass_name: str) -> Path | None:
     """The file of one of our passes; None where we have none of that name."""
+    if "_" in pass_name:  # the name of the file, not of the pass
+        return None
     for room in rooms():
         path = room / f"{pass_name.replace('-', '_')}.py"
         if path.is_file() and _defines_pass(path):
@@ -85,7 +87,8 @@ def stock_passes() -> dict[str, Callable[[], type[ModulePass]]]:
 def _load_stock(pass_name: str) -> type[ModulePass]:
     factory = stock_passes().get(pass_name)
     if factory is None:
-        near = difflib.get_close_matches(pass_name, [*pass_names(), *stock_passes()], n=3)
+        known = sorted({*pass_names(), *stock_passes()})
+        near = difflib.get_close_matches(pass_name.replace("_", "-"), known, n=3)
         hint = f"; did you mean {', '.join(near)}?" if near else "; see rt-opt --list-passes"
         raise InvalidInputError(f"there is no pass {pass_name!r}{hint}")
     return factory()

@@ -164,7 +164,13 @@ class ExecutionContext:
         return self._program(arrays)
 
     def _checked(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        if set(feeds) != self._known_names:
+        try:
+            known = set(feeds) == self._known_names
+        except TypeError as error:
+            kind = type(feeds).__name__
+            example = f"{{{self._input_names[0]!r}: array}}" if self._input_names else "{}"
+            raise InvalidInputError(f"expected the inputs by name, such as {example}, got {kind}") from error
+        if not known:
             self._complain_about_names(feeds)
         expected = zip(self._input_names, self._dtypes, strict=True)
         return [_checked_array(name, feeds[name], dtype) for name, dtype in expected]

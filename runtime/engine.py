@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -23,6 +24,9 @@ class TensorDescription:
     name: str
     dtype: str
     shape: tuple[int | str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
 class EngineLike(Protocol):
@@ -50,12 +54,26 @@ class EngineLike(Protocol):
 class Engine:
     """A plan on its device. `run` uses a context of its own; make others for other threads."""
 
-    def __init__(self, plan: Plan, spin_ms: float | None = None) -> None:
-        """`spin_ms`: as in `load`."""
+    def __init__(self, plan: Plan, spin_ms: float | None = None, *, waits: bool = False) -> None:
+        """`spin_ms`: as in `load`. An engine that `waits` opens its device for the first run, so that it can be saved
+        where there is none."""
         self.plan = plan
-        self._device = _device_for(plan, spin_ms)
-        self.context = self.create_execution_context()
+        self._spin_ms = spin_ms
+        if not waits:
+            _ = self.context
+
+    @cached_property
+    def _device(self) -> Device:
+        return _device_for(self.plan, self._spin_ms)
+
+    @cached_property
+    def context(self) -> ExecutionContext:
         """The context that `run` uses."""
+        return self.create_execution_context()
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map(str, tensors)) for tensors in (self.inputs, self.outputs))
+        return f"<Engine {self.name!r} for {self.target}: {inputs} -> {outputs}>"
 
     @property
     def name(self) -> str:

@@ -80,7 +80,7 @@ from typing import IO, cast
 
 import numpy as np
 
-from mlirt.errors import PlanError
+from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime import safetensors_section
 from mlirt.runtime.atomic_file import Bytes, write_atomically
 from mlirt.runtime.manifest import Manifest
@@ -124,10 +124,15 @@ def write_plan(
     """Write a plan file to a path (atomically) or a binary stream; the same arguments give the same bytes.
 
     `manifest` must satisfy the schema above: PlanError before anything is written where it does not.
+    InvalidInputError for a path where no file can be written.
     """
     make_plan(manifest, sections, weights)
     if isinstance(destination, str | os.PathLike):
-        write_atomically(Path(destination), _file_pieces(manifest, sections, weights))
+        try:
+            write_atomically(Path(destination), _file_pieces(manifest, sections, weights))
+        except OSError as error:
+            path = os.fspath(destination)
+            raise InvalidInputError(f"cannot write the plan file {path}: {error.strerror}") from error
         return
     for piece in _file_pieces(manifest, sections, weights):
         destination.write(piece)
@@ -209,7 +214,11 @@ def read_plan(source: str | os.PathLike[str] | Bytes) -> Plan:
 
 def _open(source: str | os.PathLike[str] | Bytes) -> memoryview:
     if not isinstance(source, str | os.PathLike):
-        return memoryview(source).cast("B").toreadonly()
+        try:
+            return memoryview(source).cast("B").toreadonly()
+        except TypeError as error:
+            kind = type(source).__name__
+            raise InvalidInputError(f"a plan is the path of a plan file or its bytes, but it is {kind}") from error
     try:
         with open(source, "rb") as file:
             if os.fstat(file.fileno()).st_size == 0:

@@ -30,4 +30,4 @@ def diagnostic_of(error: MlirtError, file: str, source: SourceMap | None) -> Dia
         return Diagnostic(file, error.position, error.text)
     op = error.op if isinstance(error, (OperationError, PassError)) else None
     position = source.position(op) if source is not None and op is not None else None
-    return Diagnostic(file, position, first_lines(error))
+    return Diagnostic(file, position, first_lines(error).removeprefix(f"{file}: "))

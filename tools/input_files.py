@@ -78,7 +78,8 @@ def load_network(ctx: RtContext, file: InputFile) -> ModuleOp:
     from mlirt.frontend.onnx.importer import import_model
 
     if not Path(file.path).is_file():
-        raise InvalidInputError("cannot read the file: No such file or directory")
+        what = "Is a directory" if Path(file.path).is_dir() else "No such file or directory"
+        raise InvalidInputError(f"cannot read the file: {what}")
     return import_model(file.path, ctx)
 
 

@@ -8,6 +8,16 @@ from pathlib import Path
 from mlirt.errors import InvalidInputError
 
 
+def check_output(path: str | None, flag: str = "") -> None:
+    """Refuse a path where no file can be put, before the work is done; `flag` is what the user gave it for."""
+    if path is None or path == "-":
+        return
+    target = Path(path)
+    what = "Is a directory" if target.is_dir() else "" if target.parent.is_dir() else "there is no such folder"
+    if what:
+        raise InvalidInputError(f"{flag and f'--{flag}: '}cannot write {path}: {what}")
+
+
 def write_output(text: str, path: str | None) -> None:
     """Print a text, or put it in a file that appears only when it is complete."""
     if path is None or path == "-":

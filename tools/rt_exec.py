@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.builder.progress_bar import ProgressBar
 from mlirt.errors import InvalidInputError, MlirtError
+from mlirt.tools.flag_values import Shape
 from mlirt.tools.int8_build import int8_options, precision_of
+from mlirt.tools.output_files import check_output
 from mlirt.tools.phase_times import PhaseTimes
-from mlirt.tools.rt_exec_arguments import Shape, parse_arguments
+from mlirt.tools.rt_exec_arguments import parse_arguments
 from mlirt.version import __version__
 
 if TYPE_CHECKING:
@@ -70,6 +72,8 @@ def _one_line(error: Exception) -> str:
         return " ".join(str(error).split())
     if isinstance(error, OSError):
         return f"{error.filename or 'file'}: {error.strerror or error}"
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}; smaller --shapes take less"
     return f"internal error: {type(error).__name__}: {' '.join(str(error).split())} (--verbose shows where)"
 
 
@@ -85,7 +89,12 @@ def log_all(severity: str, lines: Sequence[str]) -> None:
         log(severity, line)
 
 
+_WRITTEN = ("saveEngine", "calibReport", "exportOutput", "exportTimes", "exportProfile", "exportLayerInfo")
+
+
 def _run(arguments: Namespace) -> None:
+    for flag in _WRITTEN:
+        check_output(getattr(arguments, flag), flag)
     engine = _load(arguments) if arguments.loadEngine else _build(arguments)
     if arguments.saveEngine:
         engine.save(arguments.saveEngine)
@@ -109,9 +118,13 @@ def _load(arguments: Namespace) -> EngineLike:
 def _build(arguments: Namespace) -> EngineLike:
     from mlirt.builder.compile import compile as build
     from mlirt.builder.tactics.tactic_sources import sources_of_flag
+    from mlirt.runtime.cuda_driver import open_driver
 
     if not Path(arguments.onnx).is_file():
-        raise InvalidInputError(f"--onnx={arguments.onnx}: there is no such file")
+        what = "that is a folder" if Path(arguments.onnx).is_dir() else "there is no such file"
+        raise InvalidInputError(f"--onnx={arguments.onnx}: {what}")
+    if arguments.target == "cuda" and not arguments.buildOnly:
+        open_driver()  # before the work is done
     start = time.perf_counter()
     bar = ProgressBar()
     progress = PhaseTimes(_logged(bar) if arguments.verbose else bar)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from mlirt.errors import InvalidInputError, UnsupportedError
-
-Shape = tuple[int, ...]
+from mlirt.tools.flag_values import files, natural, number, percentiles, positive, shapes, share
 
 _NOT_YET = frozenset(
     """
@@ -104,14 +103,7 @@ def _parser() -> argparse.ArgumentParser:
         default="entropy",
         help="how --calibData finds ranges; default: %(default)s",
     )
-    for flag, what in (("min", "smallest"), ("opt", "usual"), ("max", "largest")):
-        build.add_argument(
-            f"--{flag}ShapesCalib",
-            type=shapes,
-            default={},
-            metavar="SPEC",
-            help=f"{what} shapes while calibrating" + ("; the ones that are used" if flag == "opt" else ""),
-        )
+    _add_shape_range(build.add_argument, "ShapesCalib", "shapes while calibrating, of which the usual ones are used")
     build.add_argument("--calibReport", metavar="FILE", help="write an HTML page about the calibration")
     build.add_argument(
         "--accuracyTarget",
@@ -119,14 +111,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="A",
         help="keep the layers in float that lose most, until 1 - the outputs' relative error is at least A",
     )
-    for flag, what in (("min", "smallest"), ("opt", "usual"), ("max", "largest")):
-        build.add_argument(
-            f"--{flag}Shapes",
-            type=shapes,
-            default={},
-            metavar="SPEC",
-            help=f"{what} shapes: input0:1x3x224x224,input1:1x8",
-        )
+    _add_shape_range(build.add_argument, "Shapes", "shapes: input0:1x3x224x224,input1:1x8")
     build.add_argument("--saveEngine", metavar="FILE", help="write the plan")
     build.add_argument("--loadEngine", metavar="FILE", help="read a plan in place of building")
     build.add_argument(
@@ -136,10 +121,14 @@ def _parser() -> argparse.ArgumentParser:
         "--noBuilderCache", action="store_true", help="leave measured times out: do not read or write any"
     )
     build.add_argument(
-        "--avgTiming", type=int, default=10, metavar="N", help="runs that are measured at once; default: %(default)s"
+        "--avgTiming",
+        type=positive,
+        default=10,
+        metavar="N",
+        help="runs that are measured at once; default: %(default)s",
     )
     build.add_argument(
-        "--minTiming", type=int, default=7, metavar="N", help="measurements of a tactic; default: %(default)s"
+        "--minTiming", type=positive, default=7, metavar="N", help="measurements of a tactic; default: %(default)s"
     )
     build.add_argument("--heuristic", action="store_true", help="choose tactics by estimates, measure none (CUDA)")
     build.add_argument(
@@ -191,65 +180,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def shapes(text: str) -> dict[str, Shape]:
-    """`input0:1x3x224x224,input1:1x8` as shapes by name; `scalar:` is a shape of no dimensions."""
-    found: dict[str, Shape] = {}
-    for name, shape in _pairs(text, "NAME:1x3x224x224").items():
-        sizes = shape.split("x") if shape else []
-        if not all(size.isdigit() for size in sizes):
-            raise argparse.ArgumentTypeError(f"{name}:{shape}: expected dimensions such as 1x3x224x224")
-        found[name] = tuple(map(int, sizes))
-    return found
-
-
-def files(text: str) -> dict[str, str]:
-    """`name:file.npy,other:file.bin` as paths by name."""
-    return _pairs(text, "NAME:FILE")
-
-
-def _pairs(text: str, form: str) -> dict[str, str]:
-    """Names may hold colons, as in `input:0:1x3`, so the last colon separates."""
-    found: dict[str, str] = {}
-    for item in text.split(","):
-        name, colon, value = item.rpartition(":")
-        name = name.strip("'\"")
-        if not colon or not name:
-            raise argparse.ArgumentTypeError(f"{item!r}: expected {form}")
-        if name in found:
-            raise argparse.ArgumentTypeError(f"{name} is given twice")
-        found[name] = value
-    return found
-
-
-def natural(text: str) -> int:
-    """A whole number that is not negative."""
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}")
-    return int(text)
-
-
-def number(text: str) -> float:
-    """A number that is not negative."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < 1e9:
-        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}")
-    return value
-
-
-def share(text: str) -> float:
-    """A number in [0, 1]."""
-    value = number(text)
-    if value > 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 0 to 1, such as 0.99, got {text!r}")
-    return value
-
-
-def percentiles(text: str) -> tuple[float, ...]:
-    """Numbers in [0, 100]."""
-    values = tuple(number(item) for item in text.split(","))
-    if max(values) > 100:
-        raise argparse.ArgumentTypeError(f"{max(values):g} is beyond 100")
-    return values
+def _add_shape_range(add: Callable[..., object], name: str, what: str) -> None:
+    """--minNAME, --optNAME and --maxNAME."""
+    for flag, size in (("min", "smallest"), ("opt", "usual"), ("max", "largest")):
+        add(f"--{flag}{name}", type=shapes, default={}, metavar="SPEC", help=f"{size} {what}")

@@ -25,7 +25,7 @@ from mlirt.tools.diagnostic import Diagnostic, diagnostic_of
 from mlirt.tools.expected_diagnostics import mismatches
 from mlirt.tools.input_files import InputFile, chunks, load_network, load_text, new_context
 from mlirt.tools.ir_dumps import IrDumps
-from mlirt.tools.output_files import write_output
+from mlirt.tools.output_files import check_output, write_output
 from mlirt.tools.python_source import python_source
 from mlirt.tools.rt_opt_arguments import parse_arguments, pass_help, pass_list
 
@@ -39,7 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _Driver(arguments).run()
     except MlirtError as error:
-        print(diagnostic_of(error, InputFile(arguments.input).name, None), file=sys.stderr)
+        about = "rt-opt" if arguments.help_pass else InputFile(arguments.input).name
+        print(diagnostic_of(error, about, None), file=sys.stderr)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone, as in `rt-opt ... | head`
     except Exception as error:
@@ -58,6 +59,7 @@ class _Driver:
         if self.arguments.list_passes or self.arguments.help_pass:
             print(pass_help(self.arguments.help_pass) if self.arguments.help_pass else pass_list(), end="")
             return 0
+        check_output(self.arguments.output)
         file = InputFile(self.arguments.input)
         options = self._pipeline_options()
         problems: list[str] = []

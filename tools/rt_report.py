@@ -14,10 +14,11 @@ from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.plan_file import read_plan
 from mlirt.runtime.shape_binding import Shape, bind_shapes
-from mlirt.tools.output_files import write_output
+from mlirt.tools.diagnostic import diagnostic_of
+from mlirt.tools.flag_values import shapes
+from mlirt.tools.output_files import check_output, write_output
 from mlirt.tools.report.kernel_sources import kernel_sources
 from mlirt.tools.report.page import page
-from mlirt.tools.rt_exec_arguments import shapes
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,9 +28,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 1
     try:
+        check_output(arguments.output)
         write_output(_report(arguments), arguments.output)
     except MlirtError as error:
-        print(f"{arguments.plan}: error: {error}", file=sys.stderr)
+        print(diagnostic_of(error, arguments.plan, None), file=sys.stderr)
         return 1
     return 0
 
@@ -81,8 +83,10 @@ def _times(path: Path, launches: int) -> list[float]:
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInputError(f"cannot read {path}: {error}") from error
+    except OSError as error:
+        raise InvalidInputError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"cannot read {path}: byte {error.start} is no text") from error
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.passes.phases import PRECISIONS, TARGETS, phase_names, pipeline_for
 from mlirt.tools.diagnostic import diagnostic_of
 from mlirt.tools.input_files import InputFile, load_network, load_text, new_context
-from mlirt.tools.output_files import write_output
+from mlirt.tools.output_files import check_output, write_output
 from mlirt.tools.python_source import EMITTERS, python_source
 
 
@@ -53,6 +53,7 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _translate(arguments: argparse.Namespace) -> None:
+    check_output(arguments.output)
     file = InputFile(arguments.input)
     if arguments.print_pipeline:
         phases = pipeline_for(arguments.target, arguments.precision, arguments.first, arguments.to)

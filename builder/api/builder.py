@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 from mlirt.builder.api.builder_config import IBuilderConfig
 from mlirt.builder.api.network_build import network_plan
 from mlirt.builder.api.optimization_profile import IOptimizationProfile
-from mlirt.builder.compile import gpu_is_here
+from mlirt.builder.host import gpu_is_here
 from mlirt.errors import MlirtError, UnsupportedError
 from mlirt.frontend.network.definition import INetworkDefinition
 from mlirt.runtime.api.host_memory import IHostMemory

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from mlirt.builder.api.precision_constraints import constrain_precisions
 from mlirt.builder.calibration.ranges_for_build import Int8Choice, Range, prepare_int8
-from mlirt.builder.compile import gpu_is_here
+from mlirt.builder.host import gpu_is_here
 from mlirt.builder.profiles import Profile, pinned_shapes
 from mlirt.builder.tactics.tactic_sources import sources_of_mask
 from mlirt.builder.tactics.tuning import tuning

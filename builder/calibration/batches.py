@@ -44,6 +44,8 @@ def batches_of(
         return _from_path(Path(data), inputs, batch_size, scaling or PixelScaling())
     if isinstance(data, np.ndarray | Mapping):
         return _cut(_named(cast("Sample", data), inputs, "the data"), inputs, batch_size)
+    if not isinstance(data, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInputError(f"calibration data: expected arrays, batches or a path, got {type(data).__name__}")
     return Batches(_checked(data, inputs))
 
 
@@ -74,7 +76,8 @@ def _loaded(path: Path) -> Sample:
             loaded: Any = np.load(file, allow_pickle=False)
             return {name: loaded[name] for name in loaded.files} if hasattr(loaded, "files") else loaded
     except (OSError, ValueError, EOFError) as error:
-        raise InvalidInputError(f"calibration data {path.name}: it is no array file: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) else "its content is no array"
+        raise InvalidInputError(f"calibration data {path.name}: it is no .npy or .npz file: {reason}") from error
 
 
 def _cut(feeds: dict[str, Array], inputs: Sequence[TensorDescription], batch_size: int) -> Batches:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import SupportsIndex
 
 from mlirt.dialects.symbolic import Dim, parse, sym
 from mlirt.errors import InvalidInputError
@@ -47,12 +48,16 @@ def given_dims(name: str, shape: Sequence[int | str], rank: int) -> list[Dim]:
     """The dimensions that a caller asks for; raises `InvalidInputError` unless they make a shape of this rank."""
     if len(shape) != rank:
         raise InvalidInputError(f"input {name!r} has {rank} dimensions, but the shape given for it is {list(shape)}")
-    result: list[Dim] = []
-    for size in shape:
-        if isinstance(size, bool) or (isinstance(size, int) and size < 0):
-            raise InvalidInputError(f"input {name!r}: {size!r} in {list(shape)} is no length; give a number or a name")
+    return [_given_dim(name, size, shape) for size in shape]
+
+
+def _given_dim(name: str, size: SupportsIndex | str, shape: Sequence[object]) -> Dim:
+    if isinstance(size, str):
         try:
-            result.append(parse(size) if isinstance(size, str) else size)
+            return parse(size)
         except ValueError as error:
             raise InvalidInputError(f"input {name!r}: {error}") from error
-    return result
+    number = -1 if isinstance(size, bool) or not hasattr(size, "__index__") else int(size)
+    if number < 0:
+        raise InvalidInputError(f"input {name!r}: {size!r} in {list(shape)} is no length; give a number or a name")
+    return number

@@ -132,6 +132,12 @@ def _fixed(name: str, type_: Tensor, array: Array, net: Network) -> Value:
         raise InvalidInputError(
             f"input {name!r} needs {element_name(element_of(type_))}, but its constant is {value.element_name}"
         )
+    wanted = dims(type_)
+    if len(wanted) != array.ndim or any(
+        isinstance(dim, int) and dim != size for dim, size in zip(wanted, array.shape, strict=True)
+    ):
+        shape = ", ".join(map(str, wanted))
+        raise InvalidInputError(f"input {name!r} has the shape [{shape}], but its constant is {list(array.shape)}")
     return value
 
 

@@ -46,7 +46,8 @@ def _read_file(path: Path) -> onnx.ModelProto:
     except (OSError, ValueError) as error:
         if isinstance(error, InvalidModelError):
             raise
-        raise InvalidModelError(f"{path}: expected a readable ONNX model: {error}") from error
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        raise InvalidModelError(f"{path}: expected a readable ONNX model: {reason}") from error
 
 
 def _parsed(content: bytes | mmap.mmap, label: str) -> onnx.ModelProto:

@@ -187,7 +187,7 @@ class MlirtBackend(Backend):
     @classmethod
     def supports_device(cls, device: str) -> bool:
         if device.split(":")[0] == "CUDA":
-            from mlirt.builder.compile import gpu_is_here
+            from mlirt.builder.host import gpu_is_here
 
             return gpu_is_here()
         return device == "CPU"

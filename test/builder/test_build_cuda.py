@@ -10,8 +10,10 @@ from small_network import network
 
 import mlirt
 from mlirt.builder.build import build_plan
+from mlirt.builder.host import gpu_is_here
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.plan.interpreter import run_plan
+from mlirt.errors import PlanError
 from mlirt.frontend.onnx.importer import import_model
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.runtime.plan_file import Plan, read_plan
@@ -44,6 +46,16 @@ def test_launches_have_grids_and_fit_a_block(plan: Plan) -> None:
         assert all(isinstance(size, int) and size > 0 for size in launch.grid)
         assert 32 <= kernel.block[0] <= 1024
         assert kernel.shared_bytes <= 99 * 1024
+
+
+@pytest.mark.skipif(gpu_is_here(), reason="is about machines without a GPU")
+def test_an_engine_for_a_gpu_is_built_and_saved_where_there_is_none(tmp_path: Path) -> None:
+    engine = mlirt.compile(network(), "cuda")
+    engine.save(tmp_path / "small.plan")
+    assert read_plan(tmp_path / "small.plan").manifest.target.kind == "cuda"
+    assert engine.layers
+    with pytest.raises(PlanError, match="built for CUDA, but no CUDA d"):
+        engine.run({tensor.name: np.zeros(()) for tensor in engine.inputs})
 
 
 def test_a_plan_goes_through_a_file(plan: Plan, tmp_path: Path) -> None:

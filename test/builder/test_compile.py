@@ -36,6 +36,12 @@ def test_every_form_of_a_model(tmp_path: Path, form: str) -> None:
         ({"target": "tpu"}, "target 'tpu' is not known; expected one of auto, cpu, cuda, reference"),
         ({"precision": "fp8"}, "precision 'fp8' is not known; expected one of fp32, tf32, fp16, int8"),
         ({"input_shapes": {"z": [1]}}, "the model has no input 'z'"),
+        ({"input_shapes": {"x": [1.5, 3]}}, r"input 'x': 1.5 in \[1.5, 3\] is no length"),
+        (
+            {"constants": {"x": np.ones((3, 3, 3), np.float32)}},
+            r"input 'x' has the shape \[n, 3\], but its constant is",
+        ),
+        ({"profiles": "x"}, "profiles are .* shapes by input name, got str"),
         ({"profiles": {"z": [[1], [1], [1]]}}, "there is a profile for 'z', but the inputs of the network are"),
     ],
 )
@@ -43,6 +49,12 @@ def test_arguments_that_do_not_fit(arguments: dict[str, Any], message: str) -> N
     given: dict[str, Any] = {"target": "reference", **arguments}
     with pytest.raises(InvalidInputError, match=message):
         mlirt.compile(network(), **given)
+
+
+def test_a_layer_that_is_not_there_is_warned_of() -> None:
+    model = model_of([helper.make_node("Relu", ["x"], ["y"], name="relu")], {"x": ("float32", ["n", 3])}, ["y"])
+    with pytest.warns(UserWarning, match=r"layer_precisions: the network has no layer 'relo'; did you mean 'relu'\?"):
+        mlirt.compile(model, "reference", layer_precisions={"relo": "fp32"})
 
 
 def test_a_profile_without_a_choice_fixes_the_dimension() -> None:

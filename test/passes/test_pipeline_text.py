@@ -46,6 +46,31 @@ def test_unknown_pass_names_its_neighbours() -> None:
         parse_pipeline("verify-dominanse")
 
 
+def test_a_pass_is_not_called_as_its_file() -> None:
+    with pytest.raises(InvalidInputError, match=r"no pass 'fuse_pointwise'; did you mean fuse-pointwise,"):
+        parse_pipeline("fuse_pointwise")
+
+
+def test_each_neighbour_is_named_once() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        parse_pipeline("canonicalise")
+    assert str(caught.value).count("canonicalize,") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fuse-pointwise{max-ops=x}", "option max-ops is x, expected a whole number"),
+        ("fuse-pointwise{max-ops}", "option max-ops is nothing, expected a whole number"),
+        ("fuse-pointwise{max-opps=1}", "no option 'max-opps'; it has max-operands, max-ops"),
+        ("verify-legality{phase=1}", "option phase is 1, expected a word"),
+    ],
+)
+def test_options_are_checked_by_name(text: str, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        parse_pipeline(text)
+
+
 def test_unknown_option_names_the_known_ones() -> None:
     with pytest.raises(InvalidInputError, match="has no option 'fase'; it has phase"):
         parse_pipeline("verify-legality{fase=fusion}")

@@ -112,6 +112,7 @@ def test_descriptions(tiny: Maker) -> None:
     assert [(t.name, t.shape) for t in engine.outputs] == [("y", ("n", 4)), ("z", (8,))]
     assert engine.layers == ({"name": "double", "family": "pointwise"},)
     assert engine.name == "tiny"
+    assert repr(engine) == "<Engine 'tiny' for cpu: x float32[n, 4] -> y float32[n, 4], z float32[8]>"
 
 
 def test_profile_names_every_launch(tiny: Maker) -> None:
@@ -139,10 +140,12 @@ def test_timed_runs(tiny: Maker) -> None:
         ({"x": np.zeros((2, 4), ">f4")}, "input 'x': expected data type float32"),
         ({"x": np.zeros(4, np.float32)}, r"input 'x': expected shape \(n, 4\), got \(4,\): expected 2 dimensions"),
         ({"x": np.zeros((2, 5), np.float32)}, "dimension 1 must be 4, not 5; reshape the array"),
+        (None, "expected the inputs by name, such as {'x': array}, got NoneType"),
+        (np.zeros((2, 4), np.float32), "expected the inputs by name, such as {'x': array}, got ndarray"),
         ({"x": [[1, 2, 3, 4]]}, "input 'x': expected data type float32, got int64"),
     ],
 )
-def test_wrong_inputs(tiny: Maker, feeds: dict[str, Any], message: str) -> None:
+def test_wrong_inputs(tiny: Maker, feeds: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         engine_of(tiny()).run(feeds)
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mlirt.errors import MlirtError, PlanError
+from mlirt.errors import InvalidInputError, MlirtError, PlanError
 from mlirt.runtime import plan_file
 from mlirt.runtime.manifest import FloatArgument
 from mlirt.runtime.plan_file import plan_bytes, read_plan, write_plan
@@ -222,6 +222,21 @@ def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     with pytest.raises(PlanError, match="is empty"):
         read_plan(tmp_path / "empty")
+
+
+def test_other_objects_are_no_plans() -> None:
+    other: Any = None
+    with pytest.raises(InvalidInputError, match="the path of a plan file or its bytes, but it is NoneType"):
+        read_plan(other)
+
+
+def test_a_place_where_no_file_can_be(tiny: Maker, tmp_path: Path) -> None:
+    parts = tiny()
+    for path, why in ((tmp_path, "Is a directory"), (tmp_path / "no" / "a.plan", "No such file or directory")):
+        with pytest.raises(InvalidInputError) as caught:
+            write_plan(path, parts.manifest, parts.sections, parts.weights)
+        assert str(caught.value) == f"cannot write the plan file {path}: {why}"
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_newer_format_is_named(tiny: Maker) -> None:

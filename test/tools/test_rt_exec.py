@@ -135,6 +135,10 @@ def failure(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return err
 
 
+def test_shapes_that_no_memory_holds(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "not enough memory" in failure(capsys, f"--loadEngine={plan}", f"--shapes=x:{10**14}x4", *QUICK)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -147,6 +151,10 @@ def failure(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (["--accuracyTarget=2", "--onnx=a"], "expected a number from 0 to 1, such as 0.99"),
         (["--streams=2", "--onnx=a"], "--streams is not supported yet"),
         (["--onnx=/nowhere/a.onnx"], "--onnx=/nowhere/a.onnx: there is no such file"),
+        (["--onnx=/"], "--onnx=/: that is a folder"),
+        (["--onnx=a", "--saveEngine=/nowhere/a.plan"], "--saveEngine: cannot write /nowhere/a.plan: there is no such"),
+        (["--loadEngine=a", "--exportTimes=/"], "--exportTimes: cannot write /: Is a directory"),
+        (["--onnx=a", "--avgTiming=0"], "expected a whole number from 1 on"),
         (["--loadEngine=/nowhere/a.plan"], "cannot open the plan file /nowhere/a.plan: No such file"),
         (["--loadEngine=a", "--fp16"], "--fp16 is for building"),
         (["--onnx=a", "--minShapes=x:1"], "--minShapes and --maxShapes go together"),

@@ -42,8 +42,12 @@ def test_output_file_appears_only_on_success(good: str, tmp_path: Path) -> None:
 
 
 def test_output_that_cannot_be_written(good: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([good, "-o", str(tmp_path / "no" / "such" / "folder.mlir")]) == 1
-    assert "error: cannot write" in capsys.readouterr().err
+    for path, why in (
+        (tmp_path / "no" / "such" / "folder.mlir", "there is no such folder"),
+        (tmp_path, "Is a directory"),
+    ):
+        assert main([good, "-o", str(path)]) == 1
+        assert capsys.readouterr().err == f"{good}: error: cannot write {path}: {why}\n"
 
 
 def test_weights_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,8 +59,10 @@ def test_weights_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFi
     constant = f'  %w = trt.constant {{value = #trt.weights<"w", "{digest}">}} : tensor<1024xf32>\n'
     source = tmp_path / "net.mlir"
     source.write_text(f"func.func @main() -> tensor<1024xf32> {{\n{constant}  func.return %w : tensor<1024xf32>\n}}")
-    assert main([str(source), "-o", str(tmp_path / "no" / "such" / "folder.mlir")]) == 1
+    (tmp_path / "out.safetensors").mkdir()
+    assert main([str(source), "-o", str(tmp_path / "out.mlir")]) == 1
     assert "error: cannot write the weights to" in capsys.readouterr().err
+    assert not (tmp_path / "out.mlir").exists()
 
 
 @pytest.mark.parametrize("name", ["none.mlir", "none.onnx"])
@@ -146,3 +152,30 @@ def test_unregistered_dialects_only_where_allowed(tmp_path: Path, capsys: pytest
     assert main([str(path)]) == 1
     assert "Operation nobody.op is not registered" in capsys.readouterr().err
     assert main([str(path), "--allow-unregistered-dialect"]) == 0
+
+
+def test_a_folder_is_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.onnx").mkdir()
+    assert main([str(tmp_path / "a.onnx")]) == 1
+    assert capsys.readouterr().err == f"{tmp_path / 'a.onnx'}: error: cannot read the file: Is a directory\n"
+
+
+def test_the_file_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.onnx").write_text("no model", encoding="utf-8")
+    assert main([str(tmp_path / "a.onnx")]) == 1
+    assert capsys.readouterr().err.count("a.onnx") == 1
+
+
+def test_help_for_an_unknown_pass_names_its_neighbours(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help-pass", "fuse-pointwize"]) == 1
+    assert capsys.readouterr().err.startswith("rt-opt: error: there is no pass 'fuse-pointwize'; did you mean fuse-")
+
+
+def test_source_of_a_network_without_kernels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "a.mlir"
+    relu = "%y = trt.activation relu %x : (tensor<4xf32>) -> tensor<4xf32>"
+    source.write_text(
+        f"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n  {relu}\n  func.return %y : tensor<4xf32>\n}}"
+    )
+    assert main([str(source), "-t", "numba-cpu"]) == 1
+    assert "no kernels have been made of this network yet: add --to memory" in capsys.readouterr().err

@@ -1,0 +1,79 @@
+"""The values of flags: shapes, files and numbers, read from text; what is wrong is an argparse error that says why."""
+
+from __future__ import annotations
+
+import argparse
+
+Shape = tuple[int, ...]
+
+
+def shapes(text: str) -> dict[str, Shape]:
+    """`input0:1x3x224x224,input1:1x8` as shapes by name; `scalar:` is a shape of no dimensions."""
+    found: dict[str, Shape] = {}
+    for name, shape in _pairs(text, "NAME:1x3x224x224").items():
+        sizes = shape.split("x") if shape else []
+        if not all(size.isdigit() for size in sizes):
+            raise argparse.ArgumentTypeError(f"{name}:{shape}: expected dimensions such as 1x3x224x224")
+        found[name] = tuple(map(int, sizes))
+    return found
+
+
+def files(text: str) -> dict[str, str]:
+    """`name:file.npy,other:file.bin` as paths by name."""
+    return _pairs(text, "NAME:FILE")
+
+
+def _pairs(text: str, form: str) -> dict[str, str]:
+    """Names may hold colons, as in `input:0:1x3`, so the last colon separates."""
+    found: dict[str, str] = {}
+    for item in text.split(","):
+        name, colon, value = item.rpartition(":")
+        name = name.strip("'\"")
+        if not colon or not name:
+            raise argparse.ArgumentTypeError(f"{item!r}: expected {form}")
+        if name in found:
+            raise argparse.ArgumentTypeError(f"{name} is given twice")
+        found[name] = value
+    return found
+
+
+def natural(text: str) -> int:
+    """A whole number that is not negative."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on."""
+    value = natural(text)
+    if not value:
+        raise argparse.ArgumentTypeError("expected a whole number from 1 on, got '0'")
+    return value
+
+
+def number(text: str) -> float:
+    """A number that is not negative."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}")
+    return value
+
+
+def share(text: str) -> float:
+    """A number in [0, 1]."""
+    value = number(text)
+    if value > 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 1, such as 0.99, got {text!r}")
+    return value
+
+
+def percentiles(text: str) -> tuple[float, ...]:
+    """Numbers in [0, 100]."""
+    values = tuple(number(item) for item in text.split(","))
+    if max(values) > 100:
+        raise argparse.ArgumentTypeError(f"{max(values):g} is beyond 100")
+    return values
