@@ -67,6 +67,7 @@ PHASES = (
             ),
             Step("canonicalize", "identities and no-ops go first, so that later patterns need not look through them"),
             Step("fold-constants", "what only depends on weights is computed once, here"),
+            Step("define-run-time-sizes", "what is known is folded; what only a run tells has a name from here on"),
             Step("propagate-shapes", "folded shape operands make dimensions known"),
             Step("unify-dimensions", "known dimensions bring new equations between those of the inputs"),
             Step("fold-known-branches", "a condition that turned out constant decides now"),

@@ -35,7 +35,7 @@ class ExecutionContext:
         self._sizes = dict.fromkeys(manifest.sizes, GUESS)
         self._lock = threading.Lock()
         self._checks = any(isinstance(step, SizeCheck | Requirement) for step in steps(manifest.program))
-        if not manifest.symbols:
+        if not manifest.symbols and not self._sizes:
             self._prepare(tuple(tuple(evaluate(dim, {}) for dim in tensor.shape) for tensor in manifest.inputs))
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -146,16 +146,17 @@ class ExecutionContext:
 
         Raises `PlanError` where what the run has told makes no sense by itself.
         """
-        try:
-            return self._program(arrays, timed=False)
-        except PlanError:
-            names = list(self._sizes)
-            unsure = names[names.index(told) + 1 :] if told else names
-            fresh = self._sizes | dict.fromkeys(unsure, GUESS)
-            if fresh == self._sizes:
-                raise
-            self._sizes = fresh
-            return self._program(arrays, timed=False)
+        names = list(self._sizes)
+        unsure = names[names.index(told) + 1 :] if told else names
+        guesses = [self._sizes, *({**self._sizes, **dict.fromkeys(unsure, guess)} for guess in (GUESS, 0))]
+        for k, sizes in enumerate(guesses):
+            self._sizes = sizes
+            try:
+                return self._program(arrays, timed=False)
+            except PlanError:
+                if k == len(guesses) - 1 or not unsure:
+                    raise
+        raise AssertionError("one of the guesses is the last one")
 
     def _settled(self, arrays: Sequence[np.ndarray]) -> Program:
         """The program for these inputs, whose data may decide about sizes."""

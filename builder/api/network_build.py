@@ -48,7 +48,7 @@ def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: 
         _quantize(module, ctx, target, network, config, reporter)
         name_usual_sizes(module, profiles[0].shapes if profiles else {})
         plan = _plan(module, ctx, target, network.name or "network", config, reporter)
-    return _with_profiles(plan, config)
+    return _with_profiles(plan, config, _shape_inputs(network))
 
 
 def _quantize(
@@ -130,15 +130,24 @@ def _target(target: str) -> str:
 
 def _check_profiles(network: INetworkDefinition, profiles: Sequence[IOptimizationProfile]) -> None:
     dynamic = [one.name for one in network.graph.inputs if -1 in one.shape]
-    if dynamic and not profiles:
+    read = _shape_inputs(network)
+    if (dynamic or read) and not profiles:
         raise InvalidModelError(
             "Network has dynamic or shape inputs, but no optimization profile has been defined. "
-            f"(inputs {', '.join(dynamic)})"
+            f"(inputs {', '.join(dict.fromkeys([*dynamic, *read]))})"
         )
     for index, profile in enumerate(profiles):
         for name in dynamic:
             if name not in profile.shapes:
                 raise InvalidModelError(f"{name}: optimization profile {index} is missing the shapes of this input")
+        for name in read:
+            if name not in profile.values:
+                raise InvalidModelError(f"{name}: optimization profile {index} is missing values for shape input")
+
+
+def _shape_inputs(network: INetworkDefinition) -> list[str]:
+    """The inputs that are read as shapes (feature 12.5)."""
+    return [one.name for one in network.graph.inputs if network.graph.is_shape_tensor(one)]
 
 
 def _check_formats(network: INetworkDefinition) -> None:
@@ -174,12 +183,16 @@ def _widest(profiles: Sequence[IOptimizationProfile]) -> dict[str, Profile]:
     return widest
 
 
-def _with_profiles(plan: Plan, config: IBuilderConfig) -> bytes:
+def _with_profiles(plan: Plan, config: IBuilderConfig, read: Sequence[str]) -> bytes:
+    """The plan with what only engines by TensorRT's names ask for."""
     manifest = dict(plan.manifest_json)
     manifest["profiles"] = [_record(profile.shapes) for profile in config.optimization_profiles]
     verbosity = config.profiling_verbosity.name
     info = cast("Mapping[str, object]", manifest.get("info", {}))
     manifest["info"] = {**info, "profiling_verbosity": verbosity}
+    if read:
+        values = {name: [list(profile.values[name]) for profile in config.optimization_profiles] for name in read}
+        manifest["info"]["shape_inputs"] = values
     return plan_bytes(manifest, plan.sections, plan.weights)
 
 

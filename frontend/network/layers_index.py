@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from xdsl.ir import SSAValue
+
 from mlirt.dialects.trt.gather import GatherOp
-from mlirt.dialects.trt.non_zero import NonZeroOp
 from mlirt.dialects.trt.one_hot import OneHotOp
 from mlirt.dialects.trt.scatter import ScatterOp
 from mlirt.frontend.network.layer import ILayer
@@ -14,6 +16,7 @@ from mlirt.frontend.network.settings import EnumSetting, IntSetting
 from mlirt.tensorrt.layer_enums import GatherMode, LayerType, ScatterMode
 
 if TYPE_CHECKING:
+    from mlirt.frontend.network.emitter import LayerEmitter
     from mlirt.frontend.network.tensor import ITensor
 
 
@@ -44,7 +47,10 @@ class IOneHotLayer(ILayer):
 class INonZeroLayer(ILayer):
     """The places of all elements that are not zero (feature 1.45)."""
 
-    OP, KIND, TYPE, INT32_OUTPUTS = NonZeroOp, "NonZero", LayerType.NON_ZERO, (0,)
+    KIND, TYPE, INT32_OUTPUTS = "NonZero", LayerType.NON_ZERO, (0,)
+
+    def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
+        return [ir.onnx("NonZero", [ir.input(0)], {})]
 
 
 class IndexMethods(Methods):

@@ -5,27 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
-from xdsl.utils.exceptions import VerifyException
 
-from mlirt.dialects.context import weights_of
-from mlirt.dialects.dims_attr import DimsAttr
-from mlirt.dialects.integer_list import integer_list
-from mlirt.dialects.locations import name_of
-from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp
-from mlirt.dialects.tensor_types import dims, element_of, is_unknown, numpy_dtype
 from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.dialects.trt.fill import FillOp
-from mlirt.dialects.trt.resize import ResizeOp
-from mlirt.dialects.trt.shuffle import ShuffleOp
-from mlirt.dialects.trt.slice import SliceOp
-from mlirt.passes.cleanup.rewriting import blocks, insert_before, replace
-from mlirt.passes.cleanup.shape_arithmetic import ShapeArithmetic, numbers
+from mlirt.passes.cleanup.rewriting import blocks
+from mlirt.passes.cleanup.shape_arithmetic import ShapeArithmetic
+from mlirt.passes.cleanup.shape_settling import settle, update_results
 
 
 @dataclass(frozen=True)
@@ -53,111 +41,7 @@ class PropagateShapesPass(ModulePass):
             arithmetic = ShapeArithmetic()
             for layer in list(block.ops):
                 if isinstance(layer, TensorOp) and not isinstance(layer, ConstantOp):
-                    _settle(layer, arithmetic, ctx)
+                    settle(layer, arithmetic, ctx)
         for function in op.ops:
             if isinstance(function, FuncOp):
-                _update_results(function)
-
-
-def _settle(layer: TensorOp, arithmetic: ShapeArithmetic, ctx: Context) -> None:
-    constant = _as_constant(layer, arithmetic, ctx)
-    if constant is not None:
-        replace(layer, insert_before(layer, constant))
-        return
-    settled = _with_known_shapes(layer, arithmetic)
-    if settled is not None:
-        insert_before(layer, settled)
-        replace(layer, *settled.results)
-        layer = settled
-    _infer_again(layer)
-
-
-def _as_constant(layer: TensorOp, arithmetic: ShapeArithmetic, ctx: Context) -> ConstantOp | None:
-    if len(layer.results) != 1:
-        return None
-    elements = arithmetic.elements(layer.results[0])
-    known = None if elements is None else numbers(elements)
-    if known is None:
-        return None
-    import numpy as np
-
-    of = layer.results[0].type
-    array = np.array(known, numpy_dtype(element_of(of))).reshape([len(known)] if dims(of) else [])
-    return ConstantOp.from_array(array, weights_of(ctx), name_of(layer))
-
-
-def _with_known_shapes(layer: TensorOp, arithmetic: ShapeArithmetic) -> TensorOp | None:
-    """The layer with properties in the place of shape operands; None where it has none that are known."""
-
-    def known(operand: SSAValue | None) -> DimsAttr | None:
-        elements = None if operand is None else arithmetic.elements(operand)
-        return None if elements is None else DimsAttr.of(elements)
-
-    if isinstance(layer, ShuffleOp) and (shape := known(layer.shape)) is not None:
-        return _rebuild(layer, [layer.input, None], {"reshape_dims": shape})
-    if isinstance(layer, ResizeOp) and (shape := known(layer.shape)) is not None:
-        return _rebuild(layer, [layer.input, None], {"output_dims": shape})
-    if isinstance(layer, FillOp) and (shape := known(layer.shape)) is not None:
-        return _rebuild(layer, [None, layer.alpha, layer.beta], {"output_dims": shape})
-    if isinstance(layer, SliceOp):
-        return _settle_slice(layer, arithmetic)
-    return None
-
-
-def _settle_slice(layer: SliceOp, arithmetic: ShapeArithmetic) -> TensorOp | None:
-    operands: list[SSAValue | None] = [layer.input]
-    properties: dict[str, Attribute] = {}
-    for name, operand in (
-        ("start", layer.dynamic_start),
-        ("size", layer.dynamic_size),
-        ("stride", layer.dynamic_stride),
-    ):
-        elements = None if operand is None else arithmetic.elements(operand)
-        steps = None if elements is None else numbers(elements)
-        if elements is None or (name == "stride" and steps is None):
-            operands.append(operand)
-            continue
-        operands.append(None)
-        properties[name] = integer_list(steps or []) if name == "stride" else DimsAttr.of(elements)
-    return _rebuild(layer, [*operands, layer.fill], properties) if properties else None
-
-
-def _rebuild(layer: TensorOp, operands: list[SSAValue | None], properties: dict[str, Attribute]) -> TensorOp | None:
-    kept = {name: value for name, value in layer.properties.items() if name != "operandSegmentSizes"}
-    try:
-        return type(layer).build_inferred(operands, {**kept, **properties}, layer.location)
-    except VerifyException:  # the run reports a shape that does not fit
-        return None
-
-
-def _infer_again(layer: TensorOp) -> None:
-    """Narrow the result types to what the operands' types now say."""
-    try:
-        inferred = layer.infer()
-    except VerifyException:
-        return
-    for result, new in zip(list(layer.results), inferred, strict=True):
-        if result.type != new and _says_more(new, result.type):
-            Rewriter.replace_value_with_new_type(result, new)
-
-
-def _says_more(new: Attribute, old: Attribute) -> bool:
-    """Whether a type knows each length that another knows, and one more."""
-    pairs = list(zip(dims(new), dims(old), strict=True))
-    kept = all(is_unknown(before) or not is_unknown(after) for after, before in pairs)
-    numbers_kept = all(not isinstance(before, int) or before == after for after, before in pairs)
-    gained = any(_rank_of(after) > _rank_of(before) for after, before in pairs)
-    return kept and numbers_kept and gained
-
-
-def _rank_of(length: Dim) -> int:
-    """How much is known: nothing, a name, a number."""
-    return 2 if isinstance(length, int) else 0 if is_unknown(length) else 1
-
-
-def _update_results(function: FuncOp) -> None:
-    """Let the function's type follow the types that it returns."""
-    last = function.body.block.last_op
-    if isinstance(last, ReturnOp):
-        types = [value.type for value in last.operands]
-        function.function_type = FunctionType.from_lists(list(function.function_type.inputs), types)
+                update_results(function)

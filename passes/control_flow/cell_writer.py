@@ -27,7 +27,7 @@ from mlirt.passes.control_flow.cell_formulas import (
     rows_and_columns,
 )
 from mlirt.passes.control_flow.cell_patterns import Bias, Cell, Gate, Input
-from mlirt.passes.control_flow.layer_builder import LayerBuilder
+from mlirt.passes.layer_builder import LayerBuilder
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.select import SelectOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.unary import UnaryOp
-from mlirt.passes.control_flow.layer_builder import LayerBuilder
 from mlirt.passes.control_flow.region_rewriting import control_ops, copy_before, replace
+from mlirt.passes.layer_builder import LayerBuilder
 
 _CHEAP = (ActivationOp, ConstantOp, ElementwiseOp, IdentityOp, SelectOp, ShuffleOp, UnaryOp)
 # A machine may stop at these.

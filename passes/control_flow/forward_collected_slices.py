@@ -21,9 +21,9 @@ from mlirt.dialects.trt.select import SelectOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
-from mlirt.passes.control_flow.layer_builder import LayerBuilder
 from mlirt.passes.control_flow.region_rewriting import control_ops, is_outside
 from mlirt.passes.control_flow.trip_numbers import TRIP, TripNumbers
+from mlirt.passes.layer_builder import LayerBuilder
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.dialects.trt.gather import GatherMode, GatherOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation, MatrixOperationAttr
-from mlirt.passes.control_flow.layer_builder import LayerBuilder
 from mlirt.passes.control_flow.region_rewriting import control_ops, is_outside, replace
+from mlirt.passes.layer_builder import LayerBuilder
 
 
 @dataclass(frozen=True)

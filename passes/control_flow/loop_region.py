@@ -20,8 +20,8 @@ from mlirt.dialects.trt.select import SelectOp
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import InvalidModelError
 from mlirt.passes.control_flow.boundaries import LoopParts
-from mlirt.passes.control_flow.layer_builder import COUNTER, LayerBuilder
 from mlirt.passes.control_flow.scopes import path_of, set_path, sort_block
+from mlirt.passes.layer_builder import COUNTER, LayerBuilder
 
 
 class LoopRegion:

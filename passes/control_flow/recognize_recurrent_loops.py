@@ -19,9 +19,9 @@ from mlirt.passes.control_flow.cell_formulas import Formula, NotACellError, Slic
 from mlirt.passes.control_flow.cell_patterns import Cell, cell_of
 from mlirt.passes.control_flow.cell_reader import CellReader
 from mlirt.passes.control_flow.cell_writer import CellWriter, Sequences
-from mlirt.passes.control_flow.layer_builder import LayerBuilder
 from mlirt.passes.control_flow.region_rewriting import control_ops, is_outside, is_pure
 from mlirt.passes.control_flow.trip_numbers import TRIP, TripNumbers
+from mlirt.passes.layer_builder import LayerBuilder
 
 
 @dataclass(frozen=True)

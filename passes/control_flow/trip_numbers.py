@@ -17,7 +17,7 @@ from mlirt.dialects.trt.gather import GatherMode, GatherOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
-from mlirt.passes.control_flow.layer_builder import LayerBuilder
+from mlirt.passes.layer_builder import LayerBuilder
 
 TRIP = sym("number of the trip")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.runtime.api.engine_tensors import EngineTensor, profile_shapes
@@ -33,6 +33,29 @@ class BoundShapes:
                 raise InvalidInputError(f"{name}: Static dimension mismatch at index {axis}: {length}, expected {own}")
         self._check_profile(name, shape)
         self._given[name] = shape
+
+    def choose_profile(self, profile: int) -> None:
+        """Change the profile, and forget shapes that it does not allow."""
+        self.profile = profile
+        for name, shape in list(self._given.items()):
+            try:
+                self._check_profile(name, shape)
+            except InvalidInputError:
+                del self._given[name]
+
+    def check_values(self, tensor: EngineTensor, values: Sequence[int]) -> None:
+        """Raise `InvalidInputError` for values that the profile does not allow an input that is read as a shape."""
+        if tensor.shape_values is None or self.profile >= len(tensor.shape_values):
+            raise InvalidInputError(f"{tensor.name!r} is no input that is read as a shape")
+        low, _, high = tensor.shape_values[self.profile]
+        if len(values) != len(low):
+            raise InvalidInputError(f"{tensor.name}: expected {len(low)} values, got {len(values)}")
+        for place, (least, value, most) in enumerate(zip(low, values, high, strict=True)):
+            if not least <= value <= most:
+                raise InvalidInputError(
+                    f"{tensor.name}: Supplied values {list(values)} exceed min ~ max range at index {place}, "
+                    f"maximum value in profile is {most}, minimum value in profile is {least}"
+                )
 
     def _check_profile(self, name: str, shape: tuple[int, ...]) -> None:
         ranges = profile_shapes(self._manifest, self.profile, name)

@@ -103,9 +103,8 @@ class ICudaEngine(EngineBindings, Reporting):
         return self.tensor(name).dtype
 
     def get_tensor_location(self, name: str) -> TensorLocation:
-        """DEVICE: shapes as well are read where the other tensors lie."""
-        self.tensor(name)
-        return TensorLocation.DEVICE
+        """HOST for an input that is read as a shape."""
+        return TensorLocation.DEVICE if self.tensor(name).shape_values is None else TensorLocation.HOST
 
     def get_tensor_format(self, name: str) -> TensorFormat:
         self.tensor(name)
@@ -135,9 +134,8 @@ class ICudaEngine(EngineBindings, Reporting):
         return profile_shapes(self.manifest, profile_index, name)
 
     def is_shape_inference_io(self, name: str) -> bool:
-        """False: no input must be known before a run."""
-        self.tensor(name)
-        return False
+        """Whether an input is read as a shape (feature 12.22)."""
+        return self.tensor(name).shape_values is not None
 
     def create_execution_context(self) -> IExecutionContext:
         return IExecutionContext(self)

@@ -1,4 +1,7 @@
-"""The old names of an engine's methods, which take an index or a name (features 3.18, 12.17)."""
+"""The old names of an engine's methods, which take an index or a name (features 3.18, 12.17).
+
+Each profile has bindings of its own: tensor k of profile p has the index p * (number of tensors) + k.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,13 @@ Binding = int | str
 
 
 class EngineBindings(ABC):
-    """Tensors as bindings: profiles share them, so that there is one for each tensor."""
+    """Tensors as bindings, one for each profile."""
 
     tensor_names: list[str]
+
+    @property
+    @abstractmethod
+    def num_optimization_profiles(self) -> int: ...
 
     @abstractmethod
     def tensor(self, name: str) -> EngineTensor: ...
@@ -36,16 +43,26 @@ class EngineBindings(ABC):
     @property
     def num_bindings(self) -> int:
         deprecated("num_io_tensors")
-        return len(self.tensor_names)
+        return len(self)
 
     def get_binding_name(self, index: int) -> str:
+        """The tensor's name; `x [profile 1]` where the binding is not of the first profile."""
         deprecated("get_tensor_name")
-        return self.tensor_names[index]
+        return self._binding_names()[index]
 
     def get_binding_index(self, name: str) -> int:
-        """-1 for a name that is no tensor."""
+        """-1 for a name that is no binding."""
         deprecated("get_tensor_name")
-        return self.tensor_names.index(name) if name in self.tensor_names else -1
+        names = self._binding_names()
+        return names.index(name) if name in names else -1
+
+    def _binding_names(self) -> list[str]:
+        later = range(1, self.num_optimization_profiles)
+        return self.tensor_names + [f"{name} [profile {profile}]" for profile in later for name in self.tensor_names]
+
+    def tensor_at(self, index: int) -> str:
+        """The name of the tensor of a binding; raises `IndexError` where there is none."""
+        return (self.tensor_names * self.num_optimization_profiles)[index]
 
     def get_binding_shape(self, index: Binding) -> Dims:
         deprecated("get_tensor_shape")
@@ -64,10 +81,9 @@ class EngineBindings(ABC):
         return self.get_tensor_location(self._bound(index).name)
 
     def is_shape_binding(self, binding: int) -> bool:
-        """False: no input must be known before a run."""
+        """Whether an input is read as a shape."""
         deprecated("is_shape_inference_io")
-        self._bound(binding)
-        return False
+        return self._bound(binding).shape_values is not None
 
     def is_execution_binding(self, binding: int) -> bool:
         """True: all tensors are data."""
@@ -104,18 +120,19 @@ class EngineBindings(ABC):
         return self.get_tensor_profile_shape(self._bound(binding).name, profile_index)
 
     def get_profile_shape_input(self, profile_index: int, binding: Binding) -> list[list[int]]:
-        """Empty: no input is read as a shape before a run."""
+        """The smallest, usual and largest values of an input that is read as a shape; empty for others."""
         deprecated("get_tensor_profile_shape")
-        self._bound(binding)
-        return []
+        values = self._bound(binding).shape_values or []
+        return [list(one) for one in values[profile_index]] if 0 <= profile_index < len(values) else []
 
     def _bound(self, binding: Binding) -> EngineTensor:
-        return self.tensor(binding if isinstance(binding, str) else self.tensor_names[binding])
+        return self.tensor(binding if isinstance(binding, str) else self.tensor_at(binding))
 
     def __getitem__(self, index: Binding) -> str | int:
         """The name of an index, the index of a name."""
         deprecated("get_tensor_name")
-        return self.tensor_names.index(index) if isinstance(index, str) else self.tensor_names[index]
+        names = self._binding_names()
+        return names.index(index) if isinstance(index, str) else names[index]
 
     def __len__(self) -> int:
-        return len(self.tensor_names)
+        return len(self.tensor_names) * self.num_optimization_profiles

@@ -12,6 +12,7 @@ from mlirt.runtime.api.bound_shapes import BoundShapes
 from mlirt.runtime.api.caller_memory import read, write
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.tensorrt.build_enums import ProfilingVerbosity
+from mlirt.tensorrt.data_types import numpy_name
 from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.dims import Dims
 from mlirt.tensorrt.reporting import Reporting
@@ -45,6 +46,7 @@ class IExecutionContext(Reporting):
         self._shapes = BoundShapes(engine.manifest, engine.tensors)
         self._addresses: dict[str, int] = {}
         self._arrays: dict[str, np.ndarray] = {}
+        self._values: dict[str, np.ndarray] = {}
         self._allocators: dict[str, IOutputAllocator] = {}
         self._event = 0
         self._last_feeds: dict[str, np.ndarray] | None = None
@@ -77,10 +79,10 @@ class IExecutionContext(Reporting):
         self.set_optimization_profile_async(profile, 0)
 
     def set_optimization_profile_async(self, profile_index: int, stream_handle: int) -> bool:
-        """Check shapes against another profile from now on."""
+        """Check shapes against another profile from now on; those that it does not allow are to be set again."""
         if not 0 <= profile_index < self.engine.num_optimization_profiles:
             return self._failed("setOptimizationProfileAsync", f"there is no optimization profile {profile_index}")
-        self._shapes.profile = profile_index
+        self._shapes.choose_profile(profile_index)
         return True
 
     def set_input_shape(self, name: str, shape: Iterable[int]) -> bool:
@@ -102,8 +104,13 @@ class IExecutionContext(Reporting):
         return Dims(int(np.prod(lengths[axis + 1 :])) for axis in range(len(lengths)))
 
     def infer_shapes(self) -> list[str]:
-        """The inputs whose shapes are still to be set (feature 12.13)."""
-        return self._shapes.missing()
+        """The inputs whose shapes, or whose values as shapes, are still to be set (feature 12.13)."""
+        return [*self._shapes.missing(), *self._unread_shapes()]
+
+    def _unread_shapes(self) -> list[str]:
+        """The inputs that are read as shapes and have no memory yet."""
+        read = [name for name, one in self.engine.tensors.items() if one.shape_values is not None]
+        return [name for name in read if not self._addresses.get(name)]
 
     @property
     def all_binding_shapes_specified(self) -> bool:
@@ -111,7 +118,7 @@ class IExecutionContext(Reporting):
 
     @property
     def all_shape_inputs_specified(self) -> bool:
-        return True
+        return not self._unread_shapes()
 
     def get_max_output_size(self, name: str) -> int:
         """The bytes that an output takes at most, as far as the shapes of the inputs settle it; else -1."""
@@ -175,8 +182,10 @@ class IExecutionContext(Reporting):
         names = self.engine.tensor_names
         if len(bindings) < len(names):
             return self._failed("enqueueV2", f"expected {len(names)} bindings, got {len(bindings)}")
+        first = self._shapes.profile * len(names) if len(bindings) >= len(self.engine) else 0
+        given = dict(zip(names, map(int, bindings[first:]), strict=False))
         try:
-            self._run(dict(zip(names, map(int, bindings), strict=False)), stream_handle)
+            self._run(given | {name: array.ctypes.data for name, array in self._values.items()}, stream_handle)
         except MlirtError as error:
             return self._failed("enqueueV2", error)
         return True
@@ -194,7 +203,8 @@ class IExecutionContext(Reporting):
         feeds: dict[str, np.ndarray] = {}
         for tensor in self.engine.manifest.inputs:
             dtype, shape = numpy_dtype(tensor.dtype), self._shapes.shape_of(tensor.name)
-            feeds[tensor.name] = read(kind, addresses.get(tensor.name, 0), dtype, shape, stream)
+            where = kind if self.engine.tensors[tensor.name].shape_values is None else "cpu"
+            feeds[tensor.name] = read(where, addresses.get(tensor.name, 0), dtype, shape, stream)
         for name, array in self._context.run(feeds).items():
             write(kind, self._place(name, array, addresses.get(name, 0)), array, stream)
         self._last_feeds = feeds
@@ -238,23 +248,33 @@ class IExecutionContext(Reporting):
 
     def get_strides(self, binding: int) -> Dims:
         deprecated("get_tensor_strides")
-        return self.get_tensor_strides(self.engine.tensor_names[binding])
+        return self.get_tensor_strides(self.engine.tensor_at(binding))
 
-    def set_shape_input(self, binding: int, shape: Sequence[int]) -> NoReturn:
-        """Not supported: no input is read before a run."""
-        raise UnsupportedError("set_shape_input: inputs that are read as shapes are read by the run, as all others are")
+    def set_shape_input(self, binding: int, shape: Sequence[int]) -> bool:
+        """The values of an input that is read as a shape (feature 12.12); False where the profile forbids them."""
+        deprecated("set_tensor_address")
+        tensor = self.engine.tensor(self.engine.tensor_at(binding))
+        values = np.array(shape, numpy_name(tensor.dtype))
+        try:
+            self._shapes.check_values(tensor, values.reshape(-1).tolist())
+        except MlirtError as error:
+            return self._failed("setInputShapeBinding", error)
+        self._values[tensor.name] = values
+        return self.set_tensor_address(tensor.name, values.ctypes.data)
 
-    def get_shape(self, binding: int) -> NoReturn:
-        """Not supported: no input is read before a run."""
-        raise UnsupportedError("get_shape: inputs that are read as shapes are read by the run, as all others are")
+    def get_shape(self, binding: int) -> list[int]:
+        """The values that were set for an input that is read as a shape; empty where none were."""
+        deprecated("get_tensor_address")
+        values = self._values.get(self.engine.tensor_at(binding))
+        return [] if values is None else values.reshape(-1).tolist()
 
     def set_binding_shape(self, binding: int, shape: Iterable[int]) -> bool:
         deprecated("set_input_shape")
-        return self.set_input_shape(self.engine.tensor_names[binding], shape)
+        return self.set_input_shape(self.engine.tensor_at(binding), shape)
 
     def get_binding_shape(self, binding: int) -> Dims:
         deprecated("get_tensor_shape")
-        return self.get_tensor_shape(self.engine.tensor_names[binding])
+        return self.get_tensor_shape(self.engine.tensor_at(binding))
 
     def _failed(self, where: str, error: Exception | str) -> bool:
         self.reporter.error(f"execution_context.py::{where}", error)
