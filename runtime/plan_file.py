@@ -2,13 +2,14 @@
 
 Layout (all integers little-endian):
     0   8 bytes   magic `\\x89mlirt\\r\\n`
-    8   u64       version of the container (1)
+    8   u64       version of the container (2; 1 had all weights as they are in memory)
     16  u64       length of the whole file
     24  u64       length of the index
     32  32 bytes  SHA-256 of the index
     64  index     JSON: [[section name, offset, bytes, SHA-256 in hex], ...] in the order of the file
     ... sections  each at a multiple of 64 bytes; the bytes between are zero
-Sections: `manifest` (JSON, below), `weights` (a safetensors stream, mapped and not read), and the object code by name.
+Sections: `manifest` (JSON, below), `weights` (a safetensors stream, mapped and not read but for what is stored in fewer
+bytes than it takes in memory, see runtime/safetensors_section.py), and the object code by name.
 
 The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - * // % max min:
     {"format": 2, "mlirt": version of the builder, "name": str,
@@ -87,7 +88,8 @@ from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.manifest_parser import parse_manifest
 
 MAGIC = b"\x89mlirt\r\n"
-CONTAINER_VERSION = 1
+CONTAINER_VERSION = 2
+_READABLE = (1, 2)
 ALIGNMENT = 64
 _HEADER = struct.Struct("<8sQQQ32s")
 _MAX_INDEX = 1 << 26
@@ -232,7 +234,7 @@ def _read_index(data: memoryview) -> list[tuple[str, int, int, str]]:
     if len(data) < _HEADER.size or bytes(data[:8]) != MAGIC:
         raise PlanError("this is no mlirt plan file (its first bytes differ); Engine.save or --saveEngine make one")
     _, version, file_bytes, index_bytes, digest = _HEADER.unpack(data[: _HEADER.size])
-    if version != CONTAINER_VERSION:
+    if version not in _READABLE:
         raise PlanError(f"the plan file has version {version}, this mlirt reads {CONTAINER_VERSION}; please rebuild it")
     if file_bytes != len(data):
         raise PlanError(f"damaged plan file: it should have {file_bytes} bytes but has {len(data)}")

@@ -2,6 +2,7 @@
 
 The stream is a valid safetensors file. Each tensor starts at a multiple of 64 bytes from the stream's start, so that
 kernels can use a mapped file in place; the format allows no holes, so filler tensors (`FILLER*`) stand between.
+Float32 tensors that are halves, or bytes times scales (`SCALES*`), are stored as these; the metadata names them.
 """
 
 import json
@@ -11,10 +12,14 @@ from typing import cast
 import numpy as np
 
 from mlirt.errors import PlanError
+from mlirt.runtime.compact_weights import CompactWeights, compact
 from mlirt.runtime.data_types import FROM_SAFETENSORS, SAFETENSORS_NAMES, numpy_dtype
 
 ALIGNMENT = 64
 FILLER = "mlirt.filler."
+SCALES = "mlirt.scales."
+FLOAT32 = "mlirt.float32"
+"""The entry of the metadata with the names of tensors that are float32 in memory: a JSON list."""
 MAX_HEADER = 1 << 26
 
 
@@ -23,10 +28,11 @@ def pieces(weights: Mapping[str, np.ndarray]) -> Iterator[memoryview]:
     header: dict[str, object] = {}
     bodies: list[memoryview] = []
     position = 0
-    for key in sorted(weights):
-        if key.startswith(FILLER) or key == "__metadata__":
-            raise PlanError(f"weight key {key!r} is reserved")
-        array = np.ascontiguousarray(weights[key])
+    stored, widened = _stored(weights)
+    if widened:
+        header["__metadata__"] = {FLOAT32: json.dumps(widened)}
+    for key in sorted(stored):
+        array = np.ascontiguousarray(stored[key])
         if array.dtype.name not in SAFETENSORS_NAMES:
             raise PlanError(f"weight {key!r}: a plan cannot hold elements of type {array.dtype}")
         fill = -position % ALIGNMENT
@@ -36,7 +42,7 @@ def pieces(weights: Mapping[str, np.ndarray]) -> Iterator[memoryview]:
             bodies.append(memoryview(bytes(fill)))
             position = end
         end = position + array.nbytes
-        entry = {"dtype": SAFETENSORS_NAMES[array.dtype.name], "shape": list(weights[key].shape)}
+        entry = {"dtype": SAFETENSORS_NAMES[array.dtype.name], "shape": list(stored[key].shape)}
         header[key] = {**entry, "data_offsets": [position, end]}
         bodies.append(array.reshape(-1).view(np.uint8).data)
         position = end
@@ -47,8 +53,27 @@ def pieces(weights: Mapping[str, np.ndarray]) -> Iterator[memoryview]:
     yield from bodies
 
 
+def _stored(weights: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[str]]:
+    """The tensors of the stream, and which of them become float32 when they are read."""
+    stored: dict[str, np.ndarray] = {}
+    widened: list[str] = []
+    for key in sorted(weights):
+        if key.startswith((FILLER, SCALES)) or key == "__metadata__":
+            raise PlanError(f"weight key {key!r} is reserved")
+        short = compact(weights[key])
+        stored[key] = weights[key] if short is None else short.numbers
+        if short is not None:
+            widened.append(key)
+            if short.scales is not None:
+                stored[SCALES + key] = short.scales
+    return stored, widened
+
+
 def parse(stream: memoryview) -> dict[str, np.ndarray]:
-    """Return the tensors of `stream` as read-only arrays over its own memory; raise PlanError where it is damaged."""
+    """Return the tensors of `stream` as read-only arrays; raise PlanError where it is damaged.
+
+    They lie in the stream's own memory, but for those that are stored in fewer bytes.
+    """
     if len(stream) < 8:
         raise PlanError("weights section: shorter than its header")
     length = int.from_bytes(stream[:8], "little")
@@ -65,7 +90,38 @@ def parse(stream: memoryview) -> dict[str, np.ndarray]:
     for key, entry in cast("dict[str, object]", header).items():
         if key != "__metadata__" and not key.startswith(FILLER):
             found[key] = _tensor(key, entry, data)
-    return found
+    for key in _widened(cast("dict[str, object]", header)):
+        found[key] = _wide(key, found)
+    return {key: array for key, array in found.items() if not key.startswith(SCALES)}
+
+
+def _widened(header: Mapping[str, object]) -> list[str]:
+    """The names in the metadata."""
+    metadata = header.get("__metadata__", {})
+    text = cast("dict[str, object]", metadata).get(FLOAT32, "[]") if isinstance(metadata, dict) else None
+    try:
+        names: object = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in cast("list[object]", names)):
+        raise PlanError("weights section: its metadata is damaged")
+    return cast("list[str]", names)
+
+
+def _wide(key: str, found: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The float32 numbers of a tensor that is stored in fewer bytes."""
+    numbers, scales = found.get(key), found.get(SCALES + key)
+    if numbers is None or numbers.dtype != (np.float16 if scales is None else np.int8):
+        raise PlanError(f"weight {key[:80]!r}: not stored as what becomes float32")
+    if scales is not None:
+        fits = scales.ndim == numbers.ndim and all(
+            one in (1, length) for one, length in zip(scales.shape, numbers.shape, strict=True)
+        )
+        if scales.dtype != np.float32 or not fits:
+            raise PlanError(f"weight {key[:80]!r}: its scales do not fit it")
+    array = CompactWeights(numbers, scales).wide()
+    array.flags.writeable = False
+    return array
 
 
 def _tensor(key: str, entry: object, data: memoryview) -> np.ndarray:

@@ -1,0 +1,134 @@
+"""Float32 weights in fewer bytes and back to the bit: as halves, or as bytes times scales, where they are just that.
+
+Networks in half precision and networks with quantised weights have such weights, where kernels want float32.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlirt.runtime.host_memory import aligned_empty
+
+_FEWEST = 1024  # elements that are worth it
+_SHORTEST = 8  # elements of a line, which has a scale of its own
+_SAMPLE = 4096  # elements that tell most weights from what is shorter
+_LARGEST = 127
+_STEPS = 6  # of its scale to the smallest number of a line, at most
+
+
+@dataclass(frozen=True)
+class CompactWeights:
+    """Halves, or bytes with float32 scales of as many dimensions, of which some are 1."""
+
+    numbers: np.ndarray
+    scales: np.ndarray | None = None
+
+    def wide(self) -> np.ndarray:
+        """The float32 numbers, in aligned memory."""
+        result = aligned_empty(self.numbers.shape, np.dtype(np.float32))
+        if self.scales is None:
+            np.copyto(result, self.numbers)
+        else:
+            np.multiply(self.numbers, self.scales, out=result, dtype=np.float32)
+        return result
+
+
+def compact(array: np.ndarray) -> CompactWeights | None:
+    """What has the same bits when it is wide again; None where nothing shorter is known to."""
+    if array.dtype != np.float32 or array.size < _FEWEST:
+        return None
+    flat = array.reshape(-1)
+    start = np.unravel_index(int(np.argmax(flat[:_SAMPLE] != 0)), array.shape)
+    for axes in _axes_of_lines(array.shape):
+        line = array[tuple(slice(None) if axis in axes else place for axis, place in enumerate(start))]
+        if _may_fit(line.reshape(1, -1)[:, :: -(-line.size // _SAMPLE)]):
+            found = _scaled_bytes(array, axes)
+            if found is not None:
+                return found
+    return _halves(array)
+
+
+def _halves(array: np.ndarray) -> CompactWeights | None:
+    sample = array.reshape(-1)[:_SAMPLE]
+    return _as_halves(array) if _as_halves(sample) is not None else None
+
+
+def _as_halves(array: np.ndarray) -> CompactWeights | None:
+    with np.errstate(over="ignore", under="ignore"):
+        found = CompactWeights(array.astype(np.float16))
+    return found if _same_bits(found.wide(), array) else None
+
+
+def _axes_of_lines(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Along which axes numbers may have the same scale: along all, all but outer or inner ones, a single one."""
+    axes = tuple(range(len(shape)))
+    choices = [axes, axes[1:], axes[:-1], axes[1:-1], *((axis,) for axis in axes)]
+    for choice in dict.fromkeys(choices):
+        if np.prod([shape[axis] for axis in choice], dtype=np.int64) >= _SHORTEST:
+            yield choice
+
+
+def _scaled_bytes(array: np.ndarray, axes: tuple[int, ...]) -> CompactWeights | None:
+    """Bytes times a scale for each line along some axes."""
+    kept = tuple(axis for axis in range(array.ndim) if axis not in axes)
+    order = (*kept, *axes)
+    lengths = [array.shape[axis] for axis in order]
+    lines = array.transpose(order).reshape(int(np.prod(lengths[: len(kept)], dtype=np.int64)), -1)
+    scales = _scales(lines)
+    if scales is None:
+        return None
+    numbers = np.rint(lines / scales).astype(np.int8).reshape(lengths).transpose(np.argsort(order))
+    sizes = [1 if axis in axes else length for axis, length in enumerate(array.shape)]
+    return CompactWeights(np.ascontiguousarray(numbers), scales.reshape(sizes))
+
+
+def _scales(lines: np.ndarray) -> np.ndarray | None:
+    """The scale of each line, as a column; None where one has none."""
+    scales, pending = np.ones((len(lines), 1), np.float32), np.arange(len(lines))
+    for guess in _guesses(lines):
+        fits = _fit(lines[pending], guess[pending])
+        scales[pending[fits]] = guess[pending[fits]]
+        pending = pending[~fits]
+        if not pending.size:
+            return scales
+    return None
+
+
+def _may_fit(line: np.ndarray) -> bool:
+    """Whether a line, or a sample of it, has a scale."""
+    guesses = np.concatenate(list(_guesses(line)))
+    return bool(_fit(np.broadcast_to(line, (len(guesses), line.shape[1])), guesses).any())
+
+
+def _guesses(lines: np.ndarray) -> Iterator[np.ndarray]:
+    """What the scales may be: the smallest number of a line is a few of them, and the largest mostly 127."""
+    magnitudes = np.abs(lines)
+    least = np.where(magnitudes != 0, magnitudes, np.float32(np.inf)).min(axis=1, keepdims=True)
+    yield from _near(np.where(np.isinf(least), np.float32(1), least), 1)
+    yield from _near(magnitudes.max(axis=1, keepdims=True), _LARGEST)
+    for steps in range(2, _STEPS + 1):
+        yield from _near(least, steps)
+
+
+def _near(numbers: np.ndarray, steps: int) -> Iterator[np.ndarray]:
+    """The scales of which so many, rounded, are the numbers."""
+    with np.errstate(all="ignore"):
+        quotients = (numbers / np.float32(steps)).astype(np.float32)
+    yield quotients
+    if steps & (steps - 1):
+        yield np.nextafter(quotients, np.float32(0))
+        yield np.nextafter(quotients, np.float32(np.inf))
+
+
+def _fit(lines: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """Whether the lines are bytes times their scales, to the bit."""
+    with np.errstate(all="ignore"):
+        numbers = np.rint(lines / scales)
+        bounded = np.where(np.abs(numbers) <= _LARGEST, numbers, 0).astype(np.int8)
+        again = np.multiply(bounded, scales, dtype=np.float32)
+    return np.asarray((again.view(np.uint32) == lines.view(np.uint32)).all(axis=1))
+
+
+def _same_bits(one: np.ndarray, other: np.ndarray) -> bool:
+    return np.array_equal(one.view(np.uint32), np.ascontiguousarray(other).view(np.uint32))
