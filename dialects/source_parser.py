@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -11,6 +10,7 @@ from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from mlirt.dialects.source_mistakes import check_property_names, mistake
 from mlirt.dialects.verification import first_lines
 from mlirt.errors import InvalidModelError
 
@@ -67,6 +67,7 @@ class _SourceParser(Parser):
         start = self.pos
         try:
             op = super().parse_operation()
+            check_property_names(op)
         except SourceError:
             raise
         except (VerifyException, ValueError, TypeError, NotImplementedError) as error:
@@ -84,7 +85,8 @@ def parse_source(ctx: Context, text: str, file: str) -> tuple[ModuleOp, SourceMa
     try:
         module = _SourceParser(ctx, source).parse_module()
     except ParseError as error:
-        raise SourceError(source.at(_start(error, text)), first_line(error.msg)) from error
+        start, message = mistake(error, text, ctx)
+        raise SourceError(source.at(start), message) from error
     source.starts.setdefault(module, 0)
     return module, source
 
@@ -92,14 +94,3 @@ def parse_source(ctx: Context, text: str, file: str) -> tuple[ModuleOp, SourceMa
 def _says_nothing(text: str) -> bool:
     """As in MLIR, a text of comments alone is an empty module."""
     return all(not line.strip() or line.lstrip().startswith("//") for line in text.splitlines())
-
-
-def _start(error: ParseError, text: str) -> int:
-    """Where the mistake is; an undefined value is reported at the end of the text, but the mistake is its first use."""
-    undefined = re.match(r"values used but not defined: \[(%[\w$.-]+)", error.msg)
-    use = undefined and re.search(re.escape(undefined[1]) + r"(?![\w$.-])", text)
-    return use.start() if use else error.span.start
-
-
-def first_line(message: str) -> str:
-    return message.strip().splitlines()[0] if message.strip() else "syntax error"
