@@ -1,6 +1,6 @@
 """Single products and convolutions on a GPU against PyTorch: through the compiler, each with its fastest tactic.
 
-    python bench/gpu_layers.py [--only 512x3072x768,conv] [--libraries CUBLAS_LT] [--json FILE]
+    python bench/gpu_layers.py [--only 512x3072x768,conv] [--libraries CUBLAS_LT,CUDNN] [--json FILE]
 
 Products are those of inference and large ones, [rows, depth] times a known [depth, columns]; convolutions are those of
 ResNet-50 at batch 1 and 32. Half precision where nothing else is said, inputs and weights in the cache where they fit.
@@ -106,7 +106,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="names of layers, or what they start with")
-    parser.add_argument("--libraries", default="", help="tactic sources, such as CUBLAS_LT")
+    parser.add_argument("--libraries", default="", help="tactic sources, such as CUBLAS_LT,CUDNN")
     parser.add_argument("--json", default="", metavar="FILE")
     options = parser.parse_args()
     wanted = tuple(name for name in options.only.split(",") if name)

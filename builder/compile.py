@@ -81,8 +81,8 @@ def compile(
     dynamic_ranges: for "int8" the range (min, max) of tensors by name, in place of the calibration's.
     layer_precisions: what layers, by name, compute in: "fp32", "fp16" or "int8", as far as `precision` permits it. A
         name that no layer has is warned of.
-    tactic_sources: libraries whose products are measured beside mlirt's own kernels: "CUBLAS_LT". A plan in which one
-        was the fastest needs it where it runs. For "cuda".
+    tactic_sources: libraries whose kernels are measured beside mlirt's own: "CUBLAS_LT" for products, "CUDNN" for
+        convolutions. A plan in which one was the fastest needs it where it runs. For "cuda".
 
     An engine for "cuda" can be built and saved where there is no GPU; running it raises `PlanError`.
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet,

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from mlirt.errors import PlanError
-from mlirt.runtime.library_calls import Call, LibraryProduct
+from mlirt.runtime.library_calls import LibraryCall, LibraryProduct, Queue
 from mlirt.runtime.shared_libraries import load_shared
 
 _NAMES = ("libcublasLt.so.13", "libcublasLt.so.12", "cublasLt64_13.dll", "cublasLt64_12.dll")
@@ -75,8 +75,9 @@ class CublasLt:
         """Such as 130100 for 13.1."""
         return int(self.library.cublasLtGetVersion())
 
-    def product(self, what: LibraryProduct, addresses: Sequence[int], numbers: Sequence[int]) -> Call:
+    def prepare(self, what: LibraryCall, addresses: Sequence[int], numbers: Sequence[int]) -> Queue:
         """What puts a product on a stream; raises `PlanError` where the library has no such product."""
+        assert isinstance(what, LibraryProduct)
         return _Prepared(self, what, addresses, numbers).queue
 
 

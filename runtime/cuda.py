@@ -21,7 +21,7 @@ from mlirt.runtime.device import DeviceTensor, WrongSize
 from mlirt.runtime.host_memory import address_of
 from mlirt.runtime.launch_accesses import accesses_of
 from mlirt.runtime.launch_order import predecessors, seats
-from mlirt.runtime.library_calls import LibraryProduct
+from mlirt.runtime.library_calls import LibraryCall
 from mlirt.runtime.manifest import Kernel, Manifest
 from mlirt.runtime.memory_planning import aligned
 from mlirt.runtime.plan_file import Plan
@@ -69,8 +69,8 @@ class CudaDevice:
         self._modules: dict[str, Handle] = {}
         capability = self.driver.compute_capability()
         self.starts_early = capability >= _STARTS_EARLY
-        wanted = {kernel.product.library for kernel in self.manifest.kernels if kernel.product is not None}
-        self.libraries = {name: self.driver.product_library(name) for name in sorted(wanted)}
+        wanted = {kernel.call.library for kernel in self.manifest.kernels if kernel.call is not None}
+        self.libraries = {name: self.driver.library(name) for name in sorted(wanted)}
         self.functions = [self._load(plan, kernel, capability) for kernel in self.manifest.kernels]
         self.setter = self._load_setter(plan, capability)
         """The kernel that sets a condition of a graph; None where the host decides."""
@@ -78,7 +78,7 @@ class CudaDevice:
 
     def _load(self, plan: Plan, kernel: Kernel, capability: tuple[int, int]) -> Handle:
         """The code of a kernel; 0 for one that a library computes."""
-        if kernel.product is not None:
+        if kernel.call is not None:
             return 0
         arch = choose_architecture(sorted(kernel.objects), capability)
         if arch is None:
@@ -251,8 +251,8 @@ class CudaProgram:
     def _queued(self, launch: BoundLaunch, pointers: Any) -> Callable[..., None]:
         """What puts a launch on a stream; it does not know the program: a cycle would keep memory."""
         kernel, driver, starts_early = self._kernel(launch), self._driver, self._session.device.starts_early
-        if kernel.product is not None:
-            return self._queued_call(launch, kernel.product)
+        if kernel.call is not None:
+            return self._queued_call(launch, kernel.call)
         function = self._session.device.functions[self._manifest.launches[launch.index].kernel]
 
         def queue(stream: Handle, *, follows: bool) -> None:
@@ -261,10 +261,10 @@ class CudaProgram:
 
         return queue
 
-    def _queued_call(self, launch: BoundLaunch, product: LibraryProduct) -> Callable[..., None]:
+    def _queued_call(self, launch: BoundLaunch, what: LibraryCall) -> Callable[..., None]:
         addresses = [self._address(place) for place in launch.args if isinstance(place, Address)]
         numbers = [number for number in launch.args if isinstance(number, int)]
-        call = self._session.device.libraries[product.library].product(product, addresses, numbers)
+        call = self._session.device.libraries[what.library].prepare(what, addresses, numbers)
 
         def queue(stream: Handle, *, follows: bool) -> None:
             call(stream)

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from mlirt.errors import MlirtError, PlanError
 from mlirt.runtime.conditional_graphs import DriverGraphs, GraphMaker
 from mlirt.runtime.cublas_lt import open_cublas_lt
-from mlirt.runtime.library_calls import ProductLibrary
+from mlirt.runtime.cudnn import open_cudnn
+from mlirt.runtime.library_calls import Library
 from mlirt.runtime.tensor_maps import EncodedMap, MapLayout, declare, encode
 
 _SUCCESS = 0
@@ -107,8 +108,8 @@ class Driver(Protocol):
         """Graphs in which the device decides, where the driver has them."""
         ...
 
-    def product_library(self, name: str) -> ProductLibrary:
-        """A library that multiplies matrices on the device; raises `PlanError` where it is not installed."""
+    def library(self, name: str) -> Library:
+        """A library that computes on the device; raises `PlanError` where it is not installed."""
         ...
 
 
@@ -313,9 +314,9 @@ class CudaDriver:
         """Graphs in which the device decides; None where the driver is too old for them."""
         return DriverGraphs(self._cuda, self._context, self._check) if DriverGraphs.offered(self._cuda) else None
 
-    def product_library(self, name: str) -> ProductLibrary:
-        """The library of one of the names in `library_calls.PRODUCT_LIBRARIES`."""
-        return {"cublas_lt": open_cublas_lt}[name]()
+    def library(self, name: str) -> Library:
+        """The library of one of the names in `library_calls.LIBRARIES`."""
+        return {"cublas_lt": open_cublas_lt, "cudnn": open_cudnn}[name]()
 
 
 def _declare(library: Any) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mlirt.runtime.expressions import Expression
-from mlirt.runtime.library_calls import LibraryProduct
+from mlirt.runtime.library_calls import LibraryCall
 from mlirt.runtime.program import Program
 from mlirt.runtime.tensor_maps import MapLayout
 
@@ -71,7 +71,7 @@ class Kernel:
     Blocks along x form clusters of `cluster`. A `dependent_launch` may begin before the launch before it has ended: the
     kernel waits for that itself. `written` has the arguments through which it may write.
     The blocks of a `cooperative` one run all at the same time: a launch with more than the device has room for is
-    refused. A `product` is computed by a library of the machine, so that there is no code for it.
+    refused. A `call` is computed by a library of the machine, so that there is no code for it.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Kernel:
     dependent_launch: bool
     written: frozenset[int]
     cooperative: bool
-    product: LibraryProduct | None = None
+    call: LibraryCall | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import cast
 from mlirt.errors import PlanError
 from mlirt.runtime.data_types import SAFETENSORS_NAMES
 from mlirt.runtime.json_record import JsonRecord
-from mlirt.runtime.library_calls import LibraryProduct, parse_product
+from mlirt.runtime.library_calls import LibraryCall, parse_call
 from mlirt.runtime.manifest import (
     ARGUMENT_TYPES,
     FORMAT,
@@ -181,7 +181,7 @@ def _buffer(raw: object, where: str, count: int, launches: int, names: Collectio
 
 
 _LAUNCH_KINDS = ("cluster", "dependent_launch", "cooperative")
-_LIBRARY_FIELDS = ("library", "product")
+_LIBRARY_FIELDS = ("library", "call")
 _KERNEL_FIELDS = (
     *("name", "symbol", "object", "block", "shared_bytes", "args", "written"),
     *_LAUNCH_KINDS,
@@ -217,16 +217,16 @@ def _kernel(raw: object, where: str, target: Target, sections: Collection[str]) 
         dependent_launch=record.flag("dependent_launch"),
         written=_written(record, len(args)),
         cooperative=record.flag("cooperative"),
-        product=_product(record, target, args),
+        call=_call(record, target, args),
     )
 
 
-def _product(record: JsonRecord, target: Target, args: Sequence[str]) -> LibraryProduct | None:
+def _call(record: JsonRecord, target: Target, args: Sequence[str]) -> LibraryCall | None:
     if record.optional_text("library") is None:
         return None
     if target.kind != "cuda":
         raise record.error("library", "only a plan for CUDA calls libraries")
-    return parse_product(record, args)
+    return parse_call(record, args)
 
 
 _LAUNCH_FIELDS = ("kernel", "layer", "args", "grid", "no_barrier", "serial")

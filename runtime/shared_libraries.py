@@ -1,4 +1,4 @@
-"""Finds libraries that CUDA programs share: those already loaded, the system's, those of nvidia's Python packages."""
+"""Finds libraries that CUDA programs share: those of nvidia's Python packages, those already loaded, the system's."""
 
 import ctypes
 import sys
@@ -7,9 +7,12 @@ from pathlib import Path
 
 
 def load_shared(names: Sequence[str]) -> ctypes.CDLL | None:
-    """The first library of these file names that loads, such as `libcublasLt.so.13`; None where there is none."""
+    """The first library of these file names that loads, such as `libcublasLt.so.13`; None where there is none.
+
+    Packages come first: other packages of the process want the version that is installed beside them.
+    """
     for name in names:
-        for place in (name, *map(str, _in_packages(name))):
+        for place in (*map(str, _in_packages(name)), name):
             try:
                 return ctypes.CDLL(place)
             except OSError:

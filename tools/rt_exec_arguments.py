@@ -135,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
         "--tacticSources",
         default="",
         metavar="SPEC",
-        help="libraries whose kernels are measured beside our own: +CUBLAS_LT (CUDA); none by default",
+        help="libraries whose kernels are measured beside our own: +CUBLAS_LT,+CUDNN (CUDA); none by default",
     )
     build.add_argument("--buildOnly", action="store_true", help="do not run")
     build.add_argument(

@@ -173,7 +173,7 @@ class IBuilderConfig:
         return self._calibration_profile
 
     def set_tactic_sources(self, tactic_sources: int) -> bool:
-        """Let the builder measure kernels of libraries beside its own: cuBLASLt, for products (feature 15.13).
+        """Let the builder measure kernels of libraries beside its own (feature 15.13): cuBLASLt's and cuDNN's.
 
         The other choices are kept and change nothing: their kernels are this builder's own.
         """

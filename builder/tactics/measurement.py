@@ -124,5 +124,6 @@ def _compiler() -> str:
     rooms = [Path(str(import_module(name).__file__)).parent for name in ("mlirt.passes.lowering", "mlirt.codegen")]
     rooms.append(Path(__file__).parent.parent / "numba_cuda_intrinsics")
     sources = sorted(file for room in rooms for file in room.rglob("*.py"))
-    packages = versions("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvcc", "nvidia-cublas")
+    compilers = ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvcc")
+    packages = versions(*compilers, "nvidia-cublas", "nvidia-cudnn-cu13", "nvidia-cudnn-cu12")
     return f"mlirt {__version__} {sources_digest(*sources)}, {packages}"

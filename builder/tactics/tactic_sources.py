@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from mlirt.errors import InvalidInputError
 from mlirt.tensorrt.build_enums import TacticSource
 
-_FEATURES = {TacticSource.CUBLAS_LT: "cublas_lt"}
+_FEATURES = {TacticSource.CUBLAS_LT: "cublas_lt", TacticSource.CUDNN: "cudnn"}
 """What a target is said to have where a library may be used; the others bring nothing that kernels here lack."""
 
 USED = tuple(source.name for source in _FEATURES)
@@ -28,7 +28,7 @@ def sources_of_mask(mask: int) -> tuple[str, ...]:
 
 
 def sources_of_flag(text: str) -> tuple[str, ...]:
-    """What trtexec's `--tacticSources=+CUBLAS_LT,-CUDNN` turns on; none is on by itself."""
+    """What trtexec's `--tacticSources=+CUBLAS_LT,-CUBLAS` turns on; none is on by itself."""
     on: dict[str, bool] = {}
     for item in text.split(","):
         sign, name = item[:1], item[1:]
@@ -46,4 +46,4 @@ def open_sources(features: Iterable[str]) -> None:
     from mlirt.runtime.cuda_driver import open_driver
 
     for feature in sorted(set(features).intersection(_FEATURES.values())):
-        open_driver().product_library(feature)
+        open_driver().library(feature)

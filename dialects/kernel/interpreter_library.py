@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mlirt.dialects.kernel.library_product import SIZES, STEPS, LibraryProductOp
+from mlirt.dialects.kernel.library_convolution import LibraryConvolutionOp
+from mlirt.dialects.kernel.library_op import LibraryOp
+from mlirt.dialects.kernel.library_product import LibraryProductOp
 from mlirt.dialects.tensor_types import numpy_dtype
 
 if TYPE_CHECKING:
@@ -13,11 +15,41 @@ if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 
-def run_product(op: LibraryProductOp, arguments: Sequence[Argument]) -> None:
-    """Write the product to the memory of the third argument."""
-    count = len(arguments) - len(SIZES) - len(STEPS)
-    rows, columns, depth, batch, *steps = (_number(one) for one in arguments[count:])
-    buffers = [_from_base(one) for one in arguments[:count]]
+def run_call(op: LibraryOp, arguments: Sequence[Argument]) -> None:
+    """Write what a library computes to the memory of the third argument."""
+    count = len(arguments) - len(op.numbers)
+    buffers, numbers = [_from_base(one) for one in arguments[:count]], [_number(one) for one in arguments[count:]]
+    if isinstance(op, LibraryConvolutionOp):
+        _convolve(op, buffers, numbers)
+    elif isinstance(op, LibraryProductOp):
+        _multiply(op, buffers, numbers)
+
+
+def _convolve(op: LibraryConvolutionOp, buffers: Sequence[Array], numbers: Sequence[int]) -> None:
+    images, channels, height, width, kernels, down, across, rows, columns = numbers
+    shapes = (
+        (images, channels, height, width),
+        (kernels, channels // op.groups.value.data, down, across),
+        (images, kernels, rows, columns),
+    )
+    last = bool(op.channels_last.value.data)
+    given, kernel, result = (_dense(memory, shape, last) for memory, shape in zip(buffers, shapes, strict=False))
+    bias = buffers[4][:kernels] if op.is_biased else None
+    result[...] = op.reference(given, kernel, bias).astype(result.dtype)
+
+
+def _dense(memory: Array, shape: tuple[int, int, int, int], channels_last: bool) -> Array:
+    """The tensor in memory without gaps."""
+    from math import prod
+
+    first, channels, *plane = shape
+    if not channels_last:
+        return memory[: prod(shape)].reshape(shape)
+    return memory[: prod(shape)].reshape(first, *plane, channels).transpose(0, 3, 1, 2)
+
+
+def _multiply(op: LibraryProductOp, buffers: Sequence[Array], numbers: Sequence[int]) -> None:
+    rows, columns, depth, batch, *steps = numbers
     left, right, result = (
         _matrices(memory, shape, batch, steps[2 * k : 2 * k + 2], turned)
         for k, (memory, shape, turned) in enumerate(

@@ -4,25 +4,41 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import MemRefType
 
-from mlirt.dialects.kernel.library_product import RESULT, WORKSPACE, LibraryProductOp
+from mlirt.dialects.kernel.library_convolution import LibraryConvolutionOp
+from mlirt.dialects.kernel.library_op import RESULT, WORKSPACE, LibraryOp
+from mlirt.dialects.kernel.library_product import LibraryProductOp
 from mlirt.dialects.tensor_types import element_name
 
 
-def library_record(op: LibraryProductOp) -> dict[str, object]:
+def family_of(op: LibraryOp) -> str:
+    """The family of fused ops that a call stands for."""
+    return "convolution" if isinstance(op, LibraryConvolutionOp) else "matmul"
+
+
+def library_record(op: LibraryOp) -> dict[str, object]:
     """The record among the kernels; runtime/library_calls.py says what it means."""
     return {
         "name": op.sym_name.data,
-        "symbol": "matmul",
+        "symbol": family_of(op),
         "library": op.library.data,
         "object": {},
         "args": ["ptr" if isinstance(type_, MemRefType) else "i64" for type_ in op.function_type.inputs],
         "written": [RESULT, WORKSPACE],
-        "product": {
+        "call": {
             "elements": [element_name(element) for element in op.elements],
-            "transposed": [bool(one.value.data) for one in (op.transpose_left, op.transpose_right)],
             "activation": op.activation.data.value,
             "rounded": bool(op.rounded.value.data),
             "proposal": op.proposal.value.data,
             "workspace_bytes": op.workspace_bytes.value.data,
+            **_own(op),
         },
     }
+
+
+def _own(op: LibraryOp) -> dict[str, object]:
+    if isinstance(op, LibraryConvolutionOp):
+        stride, dilation, padding = map(list, zip(*op.window(), strict=True))
+        window = {"stride": stride, "dilation": dilation, "padding": padding}
+        return {**window, "channels_last": bool(op.channels_last.value.data), "groups": op.groups.value.data}
+    assert isinstance(op, LibraryProductOp)
+    return {"transposed": [bool(one.value.data) for one in (op.transpose_left, op.transpose_right)]}

@@ -27,12 +27,12 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from mlirt.dialects.interpreter import entry_function, input_names, output_names, squeezed_outputs
 from mlirt.dialects.kernel.argument_effects import written_arguments
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
-from mlirt.dialects.kernel.library_product import LibraryProductOp
+from mlirt.dialects.kernel.library_op import LibraryOp
 from mlirt.dialects.kernel.tensor_map import TensorMapType
 from mlirt.dialects.locations import names
 from mlirt.dialects.plan.control import Control, IfOp, RequireOp, SizeOp, WhileOp, ops_in
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
-from mlirt.dialects.plan.library_record import library_record
+from mlirt.dialects.plan.library_record import family_of, library_record
 from mlirt.dialects.plan.ops import BufferKind, BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
 from mlirt.dialects.plan.step_numbers import regions_of
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
@@ -63,7 +63,7 @@ class _Writer:
     def __init__(self, module: ModuleOp, function: FuncOp) -> None:
         self.function = function
         self.notes = notes_in(module)
-        self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp | LibraryProductOp)}
+        self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp | LibraryOp)}
         self.host = list(function.body.block.ops)
         self.launches = [op for op in function.walk() if isinstance(op, LaunchOp)]
         self.sizes = list(dict.fromkeys(op.symbol.data for op in function.walk() if isinstance(op, SizeOp)))
@@ -131,8 +131,8 @@ class _Writer:
             "offset": None if op.offset is None else to_json(op.offset.value()),
         }
 
-    def kernel(self, op: KernelOp | LibraryProductOp) -> Record:
-        if isinstance(op, LibraryProductOp):
+    def kernel(self, op: KernelOp | LibraryOp) -> Record:
+        if isinstance(op, LibraryOp):
             return library_record(op)
         record: Record = {
             "name": op.sym_name.data,
@@ -191,8 +191,8 @@ class _Writer:
 
     def family(self, op: LaunchOp) -> str:
         kernel = self.kernels[op.kernel_name()]
-        if isinstance(kernel, LibraryProductOp):
-            return "matmul"
+        if isinstance(kernel, LibraryOp):
+            return family_of(kernel)
         family = kernel.family
         return "" if family is None else family.data
 

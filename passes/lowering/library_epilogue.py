@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.epilogue import EpilogueOp
-from mlirt.dialects.kernel.library_product import LibraryActivation
+from mlirt.dialects.kernel.library_op import LibraryActivation
 from mlirt.dialects.tensor_types import element_of, is_float
 from mlirt.dialects.trt.activation import ActivationKind
 from mlirt.passes.lowering.trt_to_fused.activations import FORMULAS

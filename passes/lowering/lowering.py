@@ -29,7 +29,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from mlirt.dialects.context import RtContext, weights_of
 from mlirt.dialects.fused.slices import is_shown
 from mlirt.dialects.kernel.core import FuncOp
-from mlirt.dialects.kernel.library_product import LibraryProductOp
+from mlirt.dialects.kernel.library_op import LibraryOp
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.plan.expression import Argument
 from mlirt.dialects.plan.ops import LaunchOp
@@ -99,7 +99,7 @@ class Lowering:
 
     def launch(
         self,
-        function: FuncOp | LibraryProductOp,
+        function: FuncOp | LibraryOp,
         buffers: Sequence[SSAValue],
         arguments: Sequence[Argument],
         layer: Operation,
@@ -117,13 +117,13 @@ class Lowering:
         block.insert_op_before(op, layer)
         return op
 
-    def _named(self, function: FuncOp | LibraryProductOp) -> str:
+    def _named(self, function: FuncOp | LibraryOp) -> str:
         identity = identity_of(function)
         if identity not in self._names:
             self._names[identity] = self._named_by_text(function)
         return self._names[identity]
 
-    def _named_by_text(self, function: FuncOp | LibraryProductOp) -> str:
+    def _named_by_text(self, function: FuncOp | LibraryOp) -> str:
         text = _text(function)
         if text not in self._kernels:
             digest = hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
@@ -133,7 +133,7 @@ class Lowering:
         return self._kernels[text]
 
 
-def _text(function: FuncOp | LibraryProductOp) -> str:
+def _text(function: FuncOp | LibraryOp) -> str:
     from io import StringIO
 
     stream = StringIO()

@@ -81,7 +81,7 @@ class ICudaEngine(EngineBindings, Reporting):
     @property
     def tactic_sources(self) -> int:
         """One bit for each library that the engine calls."""
-        called = {kernel.product.library for kernel in self.manifest.kernels if kernel.product is not None}
+        called = {kernel.call.library for kernel in self.manifest.kernels if kernel.call is not None}
         return sum(1 << TacticSource[library.upper()] for library in called)
 
     @property

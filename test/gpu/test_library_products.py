@@ -10,31 +10,17 @@ import numpy as np
 import onnx
 import pytest
 from layer_networks import CollectingLogger, new_network
+from one_tactic import Onlooker, Only
 from onnx import TensorProto, helper, numpy_helper
 
 import mlirt
 import mlirt as trt
-from mlirt.builder.tactics.algorithm_selector import Algorithm, AlgorithmContext, AlgorithmSelector
 from mlirt.errors import MlirtError
 from mlirt.runtime.cublas_lt import open_cublas_lt
 
 pytestmark = pytest.mark.gpu
 
 TOLERANCES = {"fp32": 1e-5, "tf32": 2e-3, "fp16": 2e-3}
-
-
-class Only(AlgorithmSelector):
-    """Lets each layer have one tactic alone, where it is offered, and notes what was taken."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.taken: list[str] = []
-
-    def select_algorithms(self, context: AlgorithmContext, choices: Sequence[Algorithm]) -> list[int]:
-        return [place for place, one in enumerate(choices) if one.name == self.name]
-
-    def report_algorithms(self, contexts: Sequence[AlgorithmContext], choices: Sequence[Algorithm]) -> None:
-        self.taken += [choice.name for choice in choices]
 
 
 def chain(rows: int, sizes: Sequence[int], activation: str | None) -> onnx.ModelProto:
@@ -103,16 +89,7 @@ def test_bytes_exactly() -> None:
 
 
 def test_the_library_is_measured_beside_our_kernels() -> None:
-    class All(Only):
-        def __init__(self) -> None:
-            super().__init__("")
-            self.offered: set[str] = set()
-
-        def select_algorithms(self, context: AlgorithmContext, choices: Sequence[Algorithm]) -> list[int]:
-            self.offered |= {choice.name.partition(":")[0] for choice in choices if choice.timing_msec < 1e3}
-            return list(range(len(choices)))
-
-    selector, model = All(), chain(512, [768, 3072, 768], None)
+    selector, model = Onlooker(), chain(512, [768, 3072, 768], None)
     engine = mlirt.compile(
         model, "cuda", "fp16", algorithm_selector=selector, tactic_sources=["CUBLAS_LT"], min_timing_iterations=3
     )
@@ -123,9 +100,9 @@ def test_the_library_is_measured_beside_our_kernels() -> None:
 def test_what_the_library_does_not_have_is_an_error() -> None:
     from mlirt.runtime.library_calls import LibraryProduct
 
-    what = LibraryProduct("cublas_lt", ("int8", "int8", "float16"), (False, True), "none", False, 0, 0)
+    what = LibraryProduct("cublas_lt", ("int8", "int8", "float16"), "none", False, 0, 0, (False, True))
     with pytest.raises(MlirtError, match=r"cuBLASLt \d+"):
-        open_cublas_lt().product(what, [256, 512, 1024, 0], [4, 4, 4, 1, 4, 0, 4, 0, 4, 0])
+        open_cublas_lt().prepare(what, [256, 512, 1024, 0], [4, 4, 4, 1, 4, 0, 4, 0, 4, 0])
 
 
 @pytest.mark.parametrize("sources", [0, 1 << int(trt.TacticSource.CUBLAS_LT)])

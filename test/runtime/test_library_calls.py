@@ -13,7 +13,7 @@ from lowered_network import parse_module
 from mlirt.dialects.plan.manifest import manifest_of
 from mlirt.errors import PlanError
 from mlirt.passes.pipeline import run_passes
-from mlirt.runtime import cublas_lt, shared_libraries
+from mlirt.runtime import cublas_lt, cudnn, shared_libraries
 from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.cuda import CudaDevice
 from mlirt.runtime.plan_file import Plan, make_plan
@@ -46,8 +46,8 @@ def test_the_plan_says_which_library_it_needs() -> None:
     assert kernel.name.startswith("cublas_lt_product")
     assert kernel.objects == {}
     assert kernel.written == {2, 3}
-    assert kernel.product is not None
-    assert (kernel.product.library, kernel.product.elements) == ("cublas_lt", ("float32", "float32", "float32"))
+    assert kernel.call is not None
+    assert (kernel.call.library, kernel.call.elements) == ("cublas_lt", ("float32", "float32", "float32"))
 
 
 def test_a_library_computes_launches_in_the_captured_graph() -> None:
@@ -70,14 +70,19 @@ def test_an_empty_product_is_not_asked_for() -> None:
     assert driver.products.asked == []
 
 
-def test_a_library_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("module", "name", "what"), [(cublas_lt, "open_cublas_lt", "cuBLASLt"), (cudnn, "open_cudnn", "cuDNN")]
+)
+def test_a_library_that_is_not_there_is_named(
+    module: Any, name: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def nothing(names: object) -> None:
         return None
 
-    cublas_lt.open_cublas_lt.cache_clear()
-    monkeypatch.setattr(cublas_lt, "load_shared", nothing)
-    with pytest.raises(PlanError, match=r"calls cuBLASLt, which is not here: install .* without the tactic source"):
-        cublas_lt.open_cublas_lt()
+    getattr(module, name).cache_clear()
+    monkeypatch.setattr(module, "load_shared", nothing)
+    with pytest.raises(PlanError, match=rf"calls {what}, which is not here: install .* without the tactic source"):
+        getattr(module, name)()
 
 
 def test_libraries_are_looked_for_in_the_packages_of_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
@@ -93,30 +98,30 @@ def test_libraries_are_looked_for_in_the_packages_of_python(monkeypatch: pytest.
 
     monkeypatch.setattr(shared_libraries.ctypes, "CDLL", load)
     assert shared_libraries.load_shared(["libnobody.so.1"]) is None
-    assert tried == ["libnobody.so.1", str(folder / "libnobody.so.1")]
+    assert tried == [str(folder / "libnobody.so.1"), "libnobody.so.1"]
 
 
 BROKEN: list[tuple[str, object, str]] = [
-    ("library", "../evil.so", "library: '../evil.so' is none of cublas_lt"),
-    ("symbol", "system", "symbol: a library computes a 'matmul'"),
-    ("product", None, "kernels[0].product: is missing"),
+    ("library", "../evil.so", "library: '../evil.so' is none of cublas_lt, cudnn"),
+    ("symbol", "system", "symbol: cublas_lt computes a 'matmul'"),
+    ("call", None, "kernels[0].call: is missing"),
     ("args", [*["ptr"] * 4, *["i64"] * 9, "i32"], "kernels[0].args: expected 4 pointers and 10 numbers"),
 ]
-BROKEN_PRODUCTS: list[tuple[str, object, str]] = [
-    ("elements", ["float32"], "product.elements: expected three or four of"),
-    ("elements", ["float32", "float32", "text"], "product.elements: expected three or four of"),
-    ("transposed", [1, 0], "product.transposed: expected true or false"),
-    ("activation", "tanh", "product.activation: expected one of none, relu, gelu_tanh"),
-    ("proposal", -1, "product.proposal: expected a whole number"),
-    ("colour", 1, "product.colour: is no field"),
+BROKEN_CALLS: list[tuple[str, object, str]] = [
+    ("elements", ["float32"], "call.elements: expected three or four of"),
+    ("elements", ["float32", "float32", "text"], "call.elements: expected three or four of"),
+    ("transposed", [1, 0], "call.transposed: expected true or false"),
+    ("activation", "tanh", "call.activation: expected one of none, relu, gelu_tanh"),
+    ("proposal", -1, "call.proposal: expected a whole number"),
+    ("colour", 1, "call.colour: is no field"),
 ]
 
 
-@pytest.mark.parametrize(("field", "value", "message"), [*BROKEN, *BROKEN_PRODUCTS])
+@pytest.mark.parametrize(("field", "value", "message"), [*BROKEN, *BROKEN_CALLS])
 def test_what_breaks_a_rule_is_refused(field: str, value: object, message: str) -> None:
     def change(manifest: dict[str, Any]) -> None:
         kernel = manifest["kernels"][0]
-        (kernel["product"] if (field, value, message) in BROKEN_PRODUCTS else kernel)[field] = value
+        (kernel["call"] if (field, value, message) in BROKEN_CALLS else kernel)[field] = value
 
     with pytest.raises(PlanError) as found:
         plan_of(change)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mlirt.runtime.cuda_driver import DeviceError
-from mlirt.runtime.library_calls import Call, LibraryProduct
+from mlirt.runtime.library_calls import LibraryCall, Queue
 from mlirt.runtime.plan_file import Plan, make_plan
 from mlirt.runtime.tensor_maps import EncodedMap, MapLayout
 
@@ -41,9 +41,9 @@ class FakeProducts:
 
     def __init__(self, driver: FakeDriver) -> None:
         self.driver = driver
-        self.asked: list[LibraryProduct] = []
+        self.asked: list[LibraryCall] = []
 
-    def product(self, what: LibraryProduct, addresses: Sequence[int], numbers: Sequence[int]) -> Call:
+    def prepare(self, what: LibraryCall, addresses: Sequence[int], numbers: Sequence[int]) -> Queue:
         self.asked.append(what)
         rows, columns, depth, *_ = numbers
 
@@ -81,7 +81,7 @@ class FakeDriver:
     def conditional_graphs(self) -> None:
         """An old driver: the host decides."""
 
-    def product_library(self, name: str) -> FakeProducts:
+    def library(self, name: str) -> FakeProducts:
         self.products = FakeProducts(self)
         return self.products
 

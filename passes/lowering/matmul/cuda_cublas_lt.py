@@ -10,9 +10,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.kernel.library_product import LibraryProductOp
-from mlirt.dialects.plan.expression import ExpressionAttr, PointerAttr
-from mlirt.dialects.symbolic import Dim, minimum, product
-from mlirt.dialects.tensor_types import byte_width, dims, element_of, numpy_dtype, rank
+from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
+from mlirt.passes.lowering.library_calls import CHOICES, WORKSPACE_BYTES, launch_call, rounded_bias
 from mlirt.passes.lowering.library_epilogue import LibraryEpilogue, library_epilogue
 from mlirt.passes.lowering.library_matrices import Matrices, joined, matrices
 from mlirt.passes.lowering.lowering import Lowering
@@ -26,8 +26,6 @@ PRIORITY = -1  # behind the plain loops: what nobody has measured is not taken
 CUBLAS_LT = "cublas_lt"
 """The feature of a target whose builds may take this library."""
 
-_PROPOSALS = ("first", "second")
-_WORKSPACE_BYTES = 1 << 25
 _UNKNOWN = float("inf")
 _PIECE = 16  # bytes at once where elements are bytes
 _RESULTS: dict[Attribute, tuple[Attribute, ...]] = {
@@ -55,7 +53,7 @@ class Product:
 
 def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
     """The library's proposals that may be tried; it makes them when it sees the sizes of a run."""
-    return _PROPOSALS if _product(op, lowering) is not None else ()
+    return CHOICES if _product(op, lowering) is not None else ()
 
 
 def cost(op: Operation, lowering: Lowering, choice: str) -> float:
@@ -66,7 +64,7 @@ def cost(op: Operation, lowering: Lowering, choice: str) -> float:
 def lower(op: Operation, lowering: Lowering) -> bool:
     assert isinstance(op, MatmulOp)
     found = _product(op, lowering)
-    if found is None or lowering.choice(op) not in _PROPOSALS:
+    if found is None or lowering.choice(op) not in CHOICES:
         return False
     bias = found.epilogue.bias
     elements = [element_of(value.type) for value in (op.lhs, op.rhs, op.output)]
@@ -74,24 +72,17 @@ def lower(op: Operation, lowering: Lowering) -> bool:
         f"{CUBLAS_LT}_product",
         elements if bias is None else [*elements, elements[2]],
         CUBLAS_LT,
-        _PROPOSALS.index(lowering.choice(op)),
-        _WORKSPACE_BYTES,
+        CHOICES.index(lowering.choice(op)),
+        WORKSPACE_BYTES,
         transposed=(found.left.turned, found.right.turned),
-        biased=bias is not None,
         rounded=elements[0] == Float32Type() and TF32 in lowering.target.features,
         activation=found.epilogue.activation,
     )
     right = _turned(op.rhs, lowering) if found.packs else found.right.place
-    workspace = Placement(lowering.placements.scratch(_WORKSPACE_BYTES), 0, ())
-    places = [found.left.place, right, found.result.place, workspace]
-    places += [] if bias is None else [_rounded(bias, elements[2], lowering)]
-    buffers = list(dict.fromkeys(place.buffer for place in places))
-    pointers = [PointerAttr.of(buffers.index(place.buffer), place.offset, place.part) for place in places]
+    places = [found.left.place, right, found.result.place]
+    places += [] if bias is None else [rounded_bias(bias, elements[2], lowering)]
     steps = [step for one in (found.left, found.right, found.result) for step in (one.line, one.matrix)]
-    numbers = [ExpressionAttr.of(size) for size in (*found.sizes, *steps)]
-    rows, columns, _, batch = found.sizes
-    launches = product(minimum(size, 1) for size in (rows, columns, batch))
-    lowering.launch(kernel, buffers, [*pointers, *numbers], op, [launches, 1, 1])
+    launch_call(kernel, places, [*found.sizes, *steps], dims(op.output.type), op, lowering)
     return True
 
 
@@ -132,14 +123,6 @@ def _has_bias(op: MatmulOp, epilogue: LibraryEpilogue, lowering: Lowering) -> bo
     if len(column) != 1 or len(others) != 1 or lowering.placements[bias].strides[column[0]] != 1:
         return False
     return element_of(bias.type) == element_of(op.output.type) or lowering.constant_array(bias) is not None
-
-
-def _rounded(bias: SSAValue, element: Attribute, lowering: Lowering) -> Placement:
-    """A bias in memory, with elements of the result's type."""
-    array = lowering.constant_array(bias)
-    if array is None or element_of(bias.type) == element:
-        return lowering.placements[bias]
-    return Placement(lowering.placements.new_weight(array.astype(numpy_dtype(element)), "bias"), 0, ())
 
 
 def _matrices(op: MatmulOp, lowering: Lowering) -> tuple[Matrices, Matrices, Matrices] | None:

@@ -46,7 +46,7 @@ class MemoryPoolType(Enumeration):
 
 
 class TacticSource(Enumeration):
-    """Libraries that a builder may take kernels from; this one uses CUBLAS_LT, and only where it is asked to."""
+    """Libraries to take kernels from; this builder uses CUBLAS_LT and CUDNN, and only where it is asked to."""
 
     CUBLAS = 0
     CUBLAS_LT = 1

@@ -81,7 +81,7 @@ def test_a_library_is_measured_beside_our_kernels_and_taken_where_it_is_fastest(
     text = product_text(*_SIZES, "f32", (False, False))
     timer = FakeTimer(lambda place: 1000.0 - 100 * place)
     assert allowing_the_library(Tuning(timer), text) == ["cuda_cublas_lt:second"]
-    assert any(kernel.product is not None for plan in timer.plans for kernel in plan.manifest.kernels)
+    assert any(kernel.call is not None for plan in timer.plans for kernel in plan.manifest.kernels)
     assert allowing_the_library(Tuning(FakeTimer()), text) == [""]
 
 
