@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -23,8 +23,8 @@ class EarlyCompiler:
     def __init__(self, architecture: str) -> None:
         self._architecture = architecture
         self._pool = ThreadPoolExecutor(max(1, compilers_side_by_side() // _COMPILERS_EACH), "compile")
-        self._taken: set[str] = set()
-        self._running: list[Future[dict[str, dict[str, Cubin]]]] = []
+        self._taken: set[KernelSource] = set()
+        self._running: list[tuple[dict[str, KernelSource], Future[dict[str, dict[str, Cubin]]]]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -34,16 +34,19 @@ class EarlyCompiler:
     ) -> None:
         self._pool.shutdown(cancel_futures=True)
 
-    def take(self, sources: Mapping[str, KernelSource]) -> None:
-        """Begin to compile those that are new."""
-        new = {name: source for name, source in sources.items() if name not in self._taken}
-        self._taken |= set(new)
-        if new:
-            self._running.append(self._pool.submit(compile_kernels, new, None, [self._architecture], {}))
+    def take(self, sources: Iterable[KernelSource]) -> None:
+        """Begin to compile those that are new. Kernels of different layers may share a name, but not their text."""
+        new: list[KernelSource] = [source for source in dict.fromkeys(sources) if source not in self._taken]
+        self._taken.update(new)
+        while new:
+            batch = {source.name: source for source in reversed(new)}
+            new = [source for source in new if batch[source.name] is not source]
+            job = self._pool.submit(compile_kernels, batch, None, [self._architecture], {})
+            self._running.append((batch, job))
 
-    def finish(self) -> dict[str, dict[str, Cubin]]:
-        """The code of all that was taken, by kernel and architecture."""
-        done: dict[str, dict[str, Cubin]] = {}
-        for future in self._running:
-            done |= future.result()
+    def finish(self) -> dict[KernelSource, dict[str, Cubin]]:
+        """The code of all that was taken, by architecture."""
+        done: dict[KernelSource, dict[str, Cubin]] = {}
+        for batch, job in self._running:
+            done |= {batch[name]: cubins for name, cubins in job.result().items()}
         return done

@@ -21,6 +21,7 @@ from mlirt.version import __version__
 if TYPE_CHECKING:
     from mlirt.builder.cubin import Cubin
     from mlirt.builder.tactics.device_timer import Timer
+    from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 
 Report = Callable[[str, int, int], None]
 
@@ -58,7 +59,7 @@ def times_of(
             for number, (site, names) in enumerate(zip(sites, missing, strict=True)):
                 report("lowering candidates", number, len(sites))
                 made.append(trials(site.ops[0], names, ctx, target, known) if names else [])
-                compiler.take({name: source for trial in made[-1] for name, source in trial.sources.items()})
+                compiler.take(source for trial in made[-1] for source in trial.sources.values())
             report("compiling candidates", 0, 1)
             cubins = compiler.finish()
         measured = _times(sites, made, cubins, target, timer, report, calls, cold=cold)
@@ -92,7 +93,7 @@ def _worth_measuring(candidates: Sequence[Candidate]) -> list[Candidate]:
 def _times(
     sites: Sequence[Site],
     made: Sequence[Sequence[Trial]],
-    cubins: Mapping[str, Mapping[str, Cubin]],
+    cubins: Mapping[KernelSource, Mapping[str, Cubin]],
     target: Target,
     timer: Timer,
     report: Report,
@@ -106,10 +107,11 @@ def _times(
     for number, (site, group) in enumerate(zip(sites, made, strict=True)):
         report("timing tactics", number, len(sites))
         times = {trial.candidate: _NEVER for trial in group}
-        ready = [trial for trial in group if all(kernel in cubins for kernel in trial.sources)]
+        ready = [trial for trial in group if all(source in cubins for source in trial.sources.values())]
         count = calls if (site.candidates[0].cost or 0.0) < _LONG else min(calls, _FEW_CALLS)
         plans = [
-            trial.plan(count, record, {name: cubins[name] for name in trial.sources}, cold=cold) for trial in ready
+            trial.plan(count, record, {name: cubins[one] for name, one in trial.sources.items()}, cold=cold)
+            for trial in ready
         ]
         inputs = [feeds(plan, trial.shapes) for plan, trial in zip(plans, ready, strict=True)]
         measured = timer.times(plans, [trial.shapes for trial in ready], inputs) if ready else []
@@ -120,9 +122,9 @@ def _times(
 
 @cache
 def _compiler() -> str:
-    """What makes kernels of ops: measured times of another one do not count."""
+    """What makes kernels of ops and measures them: times of another one do not count."""
     rooms = [Path(str(import_module(name).__file__)).parent for name in ("mlirt.passes.lowering", "mlirt.codegen")]
-    rooms.append(Path(__file__).parent.parent / "numba_cuda_intrinsics")
+    rooms += [Path(__file__).parent, Path(__file__).parent.parent / "numba_cuda_intrinsics"]
     sources = sorted(file for room in rooms for file in room.rglob("*.py"))
     compilers = ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvcc")
     packages = versions(*compilers, "nvidia-cublas", "nvidia-cudnn-cu13", "nvidia-cudnn-cu12")
