@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,10 +12,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 
 from mlirt.dialects.context import RtContext
-from mlirt.dialects.interpreter import entry_function, input_names, interpret, output_names
+from mlirt.dialects.interpreter import counts_runs, entry_function, input_names, interpret, output_names
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_types import dims, element_name, element_of
 from mlirt.dialects.trt.boundary import BoundaryOp
+from mlirt.dialects.trt.run_number import run_number
 from mlirt.errors import UnsupportedError
 from mlirt.passes.pipeline import run_passes
 from mlirt.runtime.engine import TensorDescription
@@ -34,11 +36,15 @@ class ReferenceEngine:
         self.target = "reference"
         self._ctx = ctx
         self._function = entry_function(module)
+        self._runs = count()
 
     @property
     def inputs(self) -> tuple[TensorDescription, ...]:
         """The inputs in the order of the network."""
-        return _described(input_names(self._function), self._function.function_type.inputs.data)
+        function = self._function
+        named = zip(input_names(function), function.function_type.inputs.data, counts_runs(function), strict=True)
+        given = [(name, type_) for name, type_, is_counter in named if not is_counter]
+        return _described([name for name, _ in given], [type_ for _, type_ in given])
 
     @property
     def outputs(self) -> tuple[TensorDescription, ...]:
@@ -56,7 +62,8 @@ class ReferenceEngine:
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs by name; raises `InvalidInputError` for feeds that do not fit the inputs."""
-        return interpret(self.module, self._ctx, feeds)
+        with run_number(next(self._runs)):
+            return interpret(self.module, self._ctx, feeds)
 
     def profile(self, feeds: Mapping[str, Array]) -> list[tuple[str, float]]:
         """Milliseconds of each op in one run."""

@@ -20,6 +20,7 @@ from mlirt.dialects.symbolic import evaluate, symbols
 from mlirt.dialects.tensor_types import dims, element_name, element_of, is_tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.define_size import DefineSizeOp
+from mlirt.dialects.trt.run_number import this_run
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import CompileError, InvalidInputError, MlirtError, UnsupportedError
 
@@ -42,6 +43,7 @@ def interpret(
     that names the layer where an op fails.
     """
     func = entry_function(module, function)
+    inputs = with_run_number(func, inputs)
     guesses = dict.fromkeys(_late_sizes(func), 1)
     while True:
         arguments, values = _bind_inputs(func, inputs)
@@ -90,6 +92,19 @@ def input_names(func: FuncOp) -> list[str]:
     """The public names of a function's arguments: `trt.name`, else the name of the value, else `input0`, .."""
     hints = [arg.name_hint or f"input{k}" for k, arg in enumerate(func.body.block.args)]
     return _names(func.arg_attrs, hints)
+
+
+def counts_runs(func: FuncOp) -> list[bool]:
+    """For each argument whether it is the number of the run, which no caller gives: `trt.counts_runs`."""
+    if func.arg_attrs is None:
+        return [False] * len(func.body.block.args)
+    return ["trt.counts_runs" in entry.data for entry in func.arg_attrs]
+
+
+def with_run_number(func: FuncOp, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+    """The inputs that a caller gives, and the number of the run where the function asks for it."""
+    asked = [name for name, counts in zip(input_names(func), counts_runs(func), strict=True) if counts]
+    return {**inputs, **{name: this_run() for name in asked if name not in inputs}}
 
 
 def output_names(func: FuncOp) -> list[str]:

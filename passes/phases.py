@@ -133,6 +133,7 @@ PHASES = (
                 "cuda",
                 "fp16",
             ),
+            Step("convert-run-number-to-input", "fused ops have no state, so that a run's number comes from outside"),
             Step("verify-precisions", "formats are settled, and layers still have their own names"),
             Step("expand-counted-loops", "the counter is a tensor like others, whose arithmetic is compiled as theirs"),
             Step("convert-trt-to-fused", "every layer becomes a family with a scalar body"),

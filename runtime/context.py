@@ -1,5 +1,6 @@
 """One user of an engine: checks the inputs, keeps the programs of the last few shapes, runs under its own lock."""
 
+import itertools
 import threading
 import time
 from collections import OrderedDict
@@ -27,8 +28,11 @@ class ExecutionContext:
     def __init__(self, manifest: Manifest, session: Session) -> None:
         self._manifest = manifest
         self._session = session
-        self._dtypes = [numpy_dtype(tensor.dtype) for tensor in manifest.inputs]
-        self._input_names = [tensor.name for tensor in manifest.inputs]
+        given = manifest.given_inputs
+        self._dtypes = [numpy_dtype(tensor.dtype) for tensor in given]
+        self._input_names = [tensor.name for tensor in given]
+        self._counts_runs = len(given) < len(manifest.inputs)
+        self._runs = itertools.count()
         self._known_names = set(self._input_names)
         self._output_names = [tensor.name for tensor in manifest.outputs]
         self._programs: OrderedDict[tuple[tuple[Shape, ...], tuple[int, ...]], Program] = OrderedDict()
@@ -36,7 +40,7 @@ class ExecutionContext:
         self._lock = threading.Lock()
         self._checks = any(isinstance(step, SizeCheck | Requirement) for step in steps(manifest.program))
         if not manifest.symbols and not self._sizes:
-            self._prepare(tuple(tuple(evaluate(dim, {}) for dim in tensor.shape) for tensor in manifest.inputs))
+            self._prepare(tuple(tuple(evaluate(dim, {}) for dim in tensor.shape) for tensor in given))
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The outputs by name, in fresh arrays, for inputs by name; InvalidInputError where an input does not fit."""
@@ -70,7 +74,7 @@ class ExecutionContext:
             return False
         with self._lock:
             program = self._program_of(tuple(shapes), timed=False)
-            return program.run_at(inputs, outputs, stream)
+            return program.run_at(inputs, outputs, stream, next(self._runs) if self._counts_runs else None)
 
     def run_timed(self, feeds: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], RunTimes]:
         """Run once and say when each stage began and ended."""
@@ -138,7 +142,7 @@ class ExecutionContext:
             if size < 0:
                 raise InvalidInputError(f"the inputs give the size {told} the value {size}; a size is at least 0")
             self._sizes[told] = size
-            self._sizes = settled_sizes(self._manifest, _shapes_of(arrays), self._sizes, told)
+            self._sizes = settled_sizes(self._manifest, self._shapes_of(arrays), self._sizes, told)
         raise InvalidInputError(f"the sizes {', '.join(self._sizes)} do not settle: one changes while the network runs")
 
     def _fitting_program(self, arrays: Sequence[np.ndarray], told: str) -> Program:
@@ -174,7 +178,10 @@ class ExecutionContext:
         if not known:
             self._complain_about_names(feeds)
         expected = zip(self._input_names, self._dtypes, strict=True)
-        return [_checked_array(name, feeds[name], dtype) for name, dtype in expected]
+        arrays = [_checked_array(name, feeds[name], dtype) for name, dtype in expected]
+        if self._counts_runs:
+            arrays.append(np.array(next(self._runs)))
+        return arrays
 
     def _complain_about_names(self, feeds: Mapping[str, np.ndarray]) -> None:
         known = ", ".join(map(repr, self._input_names)) or "none"
@@ -186,7 +193,7 @@ class ExecutionContext:
                 raise InvalidInputError(f"the engine has no input {name!r}; its inputs are {known}")
 
     def _program(self, arrays: Sequence[np.ndarray], timed: bool = True) -> Program:
-        return self._program_of(_shapes_of(arrays), timed)
+        return self._program_of(self._shapes_of(arrays), timed)
 
     def _program_of(self, shapes: tuple[Shape, ...], timed: bool) -> Program:
         key = (shapes, tuple(self._sizes.values()))
@@ -200,6 +207,9 @@ class ExecutionContext:
             self._programs.move_to_end(key)
         program.timed = timed
         return program
+
+    def _shapes_of(self, arrays: Sequence[np.ndarray]) -> tuple[Shape, ...]:
+        return cast("tuple[Shape, ...]", tuple([array.shape for array in arrays[: len(self._input_names)]]))
 
     def _prepare(self, shapes: tuple[Shape, ...]) -> Program:
         program = self._session.prepare(bind_shapes(self._manifest, shapes, self._sizes))
@@ -227,10 +237,6 @@ class ResidentRun:
             device = self._program.device_times()
         last = end if device is None else start + device[3] - device[2]
         return RunTimes(start, start if device is None else queued, start, start, start, last, last, last)
-
-
-def _shapes_of(arrays: Sequence[np.ndarray]) -> tuple[Shape, ...]:
-    return cast("tuple[Shape, ...]", tuple([array.shape for array in arrays]))
 
 
 def _checked_array(name: str, value: np.ndarray, dtype: np.dtype[np.generic]) -> np.ndarray:

@@ -233,7 +233,7 @@ class CpuProgram:
         self._enter()
         self._stopped = self._device.run(self._table_address, len(self._rows))
 
-    def run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: int) -> bool:
+    def run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: int, number: int | None) -> bool:
         """Nothing: a CPU has no streams."""
         return False
 

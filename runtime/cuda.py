@@ -383,16 +383,19 @@ class CudaProgram:
         self._run(self._replay)
         self._mark(3)
 
-    def run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: Handle) -> bool:
+    def run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: Handle, number: int | None) -> bool:
         """Run on a caller's device memory, after what is on the caller's stream and before what comes on it next."""
         driver, session = self._driver, self._session
         driver.activate()
         arrival, departure = session.events[_TIMES:]
         driver.record(arrival, stream)
         driver.wait(session.stream, arrival)
-        for address, size, tensor in zip(inputs, self._input_sizes, self._manifest.inputs, strict=True):
+        given = self._manifest.given_inputs
+        for address, size, tensor in zip(inputs, self._input_sizes[: len(given)], given, strict=True):
             if size:
                 driver.copy_on_device(self._bases[tensor.buffer], address, size, session.stream)
+        if number is not None:
+            self._write_number(number)
         if session.consumed is not None:
             driver.record(session.consumed, session.stream)
         self.execute()
@@ -402,6 +405,12 @@ class CudaProgram:
         driver.record(departure, session.stream)
         driver.wait(stream, departure)
         return True
+
+    def _write_number(self, number: int) -> None:
+        """Queue the number of the run byte by byte: a copy from the host would read what a later run has written."""
+        place = self._bases[self._manifest.inputs[-1].buffer]
+        for k, byte in enumerate(number.to_bytes(_WORD, "little")):
+            self._driver.fill(place + k, 1, byte, self._session.stream)
 
     def wrong_size(self) -> WrongSize | None:
         """The size that the last run found to be another than it was taken for."""

@@ -51,8 +51,11 @@ class Program(Protocol):
         """Run the kernels, or put them on the device's queue."""
         ...
 
-    def run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: int) -> bool:
-        """Queue a run on a caller's memory of the device, in the order of a stream; False for one without streams."""
+    def run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: int, number: int | None) -> bool:
+        """Queue a run on a caller's memory of the device, in the order of a stream; False for one without streams.
+
+        `number` is that of the run, where the network asks for it.
+        """
         ...
 
     def wrong_size(self) -> WrongSize | None:

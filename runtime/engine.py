@@ -88,7 +88,7 @@ class Engine:
     @property
     def inputs(self) -> tuple[TensorDescription, ...]:
         """The inputs in the order of the network."""
-        return tuple(map(_describe, self.plan.manifest.inputs))
+        return tuple(map(_describe, self.plan.manifest.given_inputs))
 
     @property
     def outputs(self) -> tuple[TensorDescription, ...]:

@@ -38,13 +38,17 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A public input or output; a `squeezed` output is given without its dimensions of length 1."""
+    """A public input or output; a `squeezed` output is given without its dimensions of length 1.
+
+    An input that `counts_runs` is the number of runs that a context has made before, which no caller gives.
+    """
 
     name: str
     dtype: str
     shape: tuple[Expression, ...]
     buffer: int
     squeezed: bool = False
+    counts_runs: bool = False
 
 
 @dataclass(frozen=True)
@@ -177,3 +181,8 @@ class Manifest:
     info: Mapping[str, object]
     roots: tuple[int, ...]
     """For each buffer the buffer that owns its bytes: itself, or what its views lead to."""
+
+    @property
+    def given_inputs(self) -> tuple[Tensor, ...]:
+        """The inputs that a caller gives; they come first."""
+        return tuple(tensor for tensor in self.inputs if not tensor.counts_runs)

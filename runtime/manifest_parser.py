@@ -136,16 +136,28 @@ def _symbols(top: JsonRecord, names: Collection[str], inputs: tuple[Tensor, ...]
     return tuple(found)
 
 
+_TENSOR_FLAGS = ("squeezed", "counts_runs")
+_TENSOR_FIELDS = {
+    "inputs": ("name", "dtype", "shape", "buffer", "counts_runs"),
+    "outputs": ("name", "dtype", "shape", "buffer", "squeezed"),
+}
+
+
 def _tensors(top: JsonRecord, key: str, names: Collection[str], buffer_count: int) -> tuple[Tensor, ...]:
     found: list[Tensor] = []
     for i, raw in enumerate(top.items(key, _MANY)):
-        record = JsonRecord(raw, f"{key}[{i}]", ("name", "dtype", "shape", "buffer", "squeezed"))
+        record = JsonRecord(raw, f"{key}[{i}]", _TENSOR_FIELDS[key])
         dtype = record.text("dtype")
         if dtype not in SAFETENSORS_NAMES:
             raise record.error("dtype", f"unknown data type {dtype[:40]!r}")
         shape = tuple(record.formulas("shape", names, _MAX_RANK))
-        buffer, squeezed = record.index("buffer", buffer_count, "buffers"), record.flag("squeezed")
-        found.append(Tensor(record.text("name"), dtype, shape, buffer, squeezed))
+        buffer = record.index("buffer", buffer_count, "buffers")
+        squeezed, counts_runs = (name in _TENSOR_FIELDS[key] and record.flag(name) for name in _TENSOR_FLAGS)
+        if counts_runs and (dtype, shape) != ("int64", ()):
+            raise record.error("counts_runs", "the number of a run is one int64")
+        if not counts_runs and any(before.counts_runs for before in found):
+            raise record.error("counts_runs", "inputs of the caller come before the number of the run")
+        found.append(Tensor(record.text("name"), dtype, shape, buffer, squeezed, counts_runs))
     if len({tensor.name for tensor in found}) != len(found):
         raise top.error(key, "two of them have one name")
     return tuple(found)

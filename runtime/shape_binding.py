@@ -88,12 +88,12 @@ class ShapeBinding:
 
 def bind_symbols(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str, int]) -> dict[str, int]:
     """Give each symbol its value from the shapes of the inputs, and check every other dimension against its formula."""
-    for tensor, shape in zip(manifest.inputs, shapes, strict=True):
+    for tensor, shape in zip(manifest.given_inputs, shapes, strict=True):
         if len(shape) != len(tensor.shape):
             raise _wrong_shape(tensor, shape, f"expected {len(tensor.shape)} dimensions")
     values = {symbol.name: shapes[symbol.input][symbol.axis] for symbol in manifest.symbols}
     values.update((name, sizes.get(name, GUESS)) for name in manifest.sizes)
-    for tensor, shape in zip(manifest.inputs, shapes, strict=True):
+    for tensor, shape in zip(manifest.given_inputs, shapes, strict=True):
         for axis, (dim, length) in enumerate(zip(tensor.shape, shape, strict=True)):
             try:
                 expected = evaluate(dim, values)
@@ -126,10 +126,12 @@ def _check_profiles(manifest: Manifest, shapes: Sequence[Shape]) -> None:
     if not manifest.profiles:
         return
     for profile in manifest.profiles:
-        ranges = [(profile.get(tensor.name), shape) for tensor, shape in zip(manifest.inputs, shapes, strict=True)]
+        ranges = [
+            (profile.get(tensor.name), shape) for tensor, shape in zip(manifest.given_inputs, shapes, strict=True)
+        ]
         if all(covered is None or _covers(covered, shape) for covered, shape in ranges):
             return
-    given = ", ".join(f"{tensor.name}={shape}" for tensor, shape in zip(manifest.inputs, shapes, strict=True))
+    given = ", ".join(f"{tensor.name}={shape}" for tensor, shape in zip(manifest.given_inputs, shapes, strict=True))
     raise InvalidInputError(
         f"no optimization profile covers the shapes {given}; stay between the profile's minimum and maximum, "
         "or build the engine with another profile"
@@ -211,7 +213,7 @@ class _Binder:
 
     def bind(self, input_shapes: tuple[Shape, ...]) -> ShapeBinding:
         manifest = self.manifest
-        for tensor, shape in zip(manifest.inputs, input_shapes, strict=True):
+        for tensor, shape in zip(manifest.given_inputs, input_shapes, strict=True):
             self._check_dense(tensor, shape)
         output_shapes = tuple(self._shape(tensor) for tensor in manifest.outputs)
         for tensor, shape in zip(manifest.outputs, output_shapes, strict=True):

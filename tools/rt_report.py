@@ -60,11 +60,12 @@ def _report(arguments: argparse.Namespace) -> str:
 
 def _shapes(manifest: Manifest, given: Mapping[str, Sequence[int]]) -> list[Shape]:
     """The shape of each input: what was asked for, else with 1 for every symbol."""
-    unknown = given.keys() - {tensor.name for tensor in manifest.inputs}
+    tensors = manifest.given_inputs
+    unknown = given.keys() - {tensor.name for tensor in tensors}
     if unknown:
-        raise InvalidInputError(f"there is no input {min(unknown)!r}: expected {[t.name for t in manifest.inputs]}")
+        raise InvalidInputError(f"there is no input {min(unknown)!r}: expected {[tensor.name for tensor in tensors]}")
     ones = {symbol.name: 1 for symbol in manifest.symbols}
-    return [tuple(given.get(tensor.name, [evaluate(dim, ones) for dim in tensor.shape])) for tensor in manifest.inputs]
+    return [tuple(given.get(tensor.name, [evaluate(dim, ones) for dim in tensor.shape])) for tensor in tensors]
 
 
 def _times(path: Path, launches: int) -> list[float]:

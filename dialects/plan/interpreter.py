@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from mlirt.dialects.context import weights_of
-from mlirt.dialects.interpreter import entry_function, input_names, named_outputs
+from mlirt.dialects.interpreter import entry_function, input_names, named_outputs, with_run_number
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.library_op import LibraryOp
 from mlirt.dialects.plan.control import Control, IfOp, RequireOp, SizeOp, WhileOp, ops_in
@@ -52,6 +52,7 @@ def _run_once(
     module: ModuleOp, ctx: Context, inputs: Mapping[str, Array], check: bool, sizes: Mapping[str, int]
 ) -> dict[str, Array]:
     func = entry_function(module)
+    inputs = with_run_number(func, inputs)
     run = _Run(module, ctx, check)
     run.symbols.update(sizes)
     for name, value in zip(input_names(func), func.body.block.args, strict=True):

@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from mlirt.dialects.interpreter import entry_function, input_names, output_names, squeezed_outputs
+from mlirt.dialects.interpreter import counts_runs, entry_function, input_names, output_names, squeezed_outputs
 from mlirt.dialects.kernel.argument_effects import written_arguments
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.library_op import LibraryOp
@@ -97,8 +97,10 @@ class _Writer:
 
     def inputs(self) -> Iterator[Record]:
         sources = {op.source: op.buffer for op in self.host if isinstance(op, InputOp)}
-        for label, value in zip(input_names(self.function), self.function.body.block.args, strict=True):
-            yield _tensor(label, value.type, self.buffers[sources[value]])
+        names, counts = input_names(self.function), counts_runs(self.function)
+        for label, value, is_counter in zip(names, self.function.body.block.args, counts, strict=True):
+            record = _tensor(label, value.type, self.buffers[sources[value]])
+            yield record | {"counts_runs": True} if is_counter else record
 
     def outputs(self) -> Iterator[Record]:
         terminator = self.host[-1]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.fill import FillOp
-from mlirt.errors import InvalidModelError, UnsupportedError
+from mlirt.dialects.trt.random import RandomOp
+from mlirt.dialects.trt.run_number import RunNumberOp
+from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.layer import ILayer
 from mlirt.frontend.network.methods import Methods
 from mlirt.frontend.network.settings import DimsSetting, EnumSetting, FloatSetting, Setting
@@ -21,6 +24,8 @@ from mlirt.tensorrt.weights import Weights, as_weights
 if TYPE_CHECKING:
     from mlirt.frontend.network.emitter import LayerEmitter
     from mlirt.tensorrt.weights import Array
+
+_RANDOM = {FillOperation.RANDOM_UNIFORM: "uniform", FillOperation.RANDOM_NORMAL: "normal"}
 
 
 class IConstantLayer(ILayer):
@@ -42,7 +47,11 @@ class IConstantLayer(ILayer):
 
 
 class IFillLayer(ILayer):
-    """alpha + beta * index; inputs 0 to 2 may give shape, alpha and beta (feature 1.11a)."""
+    """alpha + beta * index, or random numbers; inputs 0 to 2 may give shape, alpha and beta (features 1.11a and b).
+
+    Random numbers are uniform between alpha and beta, or normal with the mean alpha and the deviation beta. Each run of
+    an execution context has others; a new context begins with the first ones.
+    """
 
     OP, KIND, TYPE, INPUTS, SHAPE_INPUTS = FillOp, "Fill", LayerType.FILL, 3, (0,)
     shape = DimsSetting("output_dims")
@@ -51,9 +60,9 @@ class IFillLayer(ILayer):
     beta = FloatSetting(1.0)
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
-        if self.operation is not FillOperation.LINSPACE:
-            raise UnsupportedError(f"{self.name}: a fill with {self.operation.name}; only LINSPACE is there")
         shape, alpha, beta = (ir.maybe_input(k) for k in range(3))
+        if self.operation is not FillOperation.LINSPACE:
+            return self._random(ir, shape, alpha, beta)
         element = DataType.INT32 if self.record.output_types.get(0) is DataType.INT32 else DataType.FLOAT
         if alpha is None and beta is None:
             if shape is not None or len(self.shape or ()) > 1:
@@ -65,6 +74,19 @@ class IFillLayer(ILayer):
             properties.pop("output_dims", None)
         return ir.op(FillOp, [shape, alpha, beta], properties)
 
+    def _random(
+        self, ir: LayerEmitter, shape: SSAValue | None, alpha: SSAValue | None, beta: SSAValue | None
+    ) -> Sequence[SSAValue]:
+        element = np.float16 if self.record.output_types.get(0) is DataType.HALF else np.float32
+        scales = [
+            ir.constant(np.array(number, element)) if given is None else given
+            for given, number in ((alpha, self.alpha), (beta, self.beta))
+        ]
+        properties: dict[str, object] = {"kind": _RANDOM[self.operation], "seed": crc32(self.name.encode())}
+        if shape is None:
+            properties["output_dims"] = list(self.shape or ())
+        return ir.op(RandomOp, [ir.value(RunNumberOp), shape, *scales], properties)
+
 
 class SourceMethods(Methods):
     """`add_constant`, `add_fill`."""
@@ -73,6 +95,4 @@ class SourceMethods(Methods):
         return self.graph.add(IConstantLayer, [], settings={"shape": shape, "weights": as_weights(weights)})
 
     def add_fill(self, shape: Sequence[int], op: FillOperation) -> IFillLayer:
-        if op is not FillOperation.LINSPACE:
-            raise UnsupportedError(f"add_fill with {op.name}: random numbers are not supported; feed them as an input")
         return self.graph.add(IFillLayer, [], settings={"shape": shape, "operation": op})

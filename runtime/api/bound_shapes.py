@@ -90,7 +90,7 @@ class BoundShapes:
         return Dims(lengths)
 
     def _symbols(self) -> dict[str, int]:
-        shapes = [self._given[one.name] for one in self._manifest.inputs]
+        shapes = [self._given[one.name] for one in self._manifest.given_inputs]
         try:
             values = bind_symbols(self._manifest, shapes, {})
         except MlirtError:

@@ -55,7 +55,7 @@ class ICudaEngine(EngineBindings, Reporting):
     def device_memory_size(self) -> int:
         """The bytes that a context needs for the largest shapes of the profiles, inputs and outputs left out."""
         profiles = self.manifest.profiles or ({},)
-        largest = [[self._largest(profile, one) for one in self.manifest.inputs] for profile in profiles]
+        largest = [[self._largest(profile, one) for one in self.manifest.given_inputs] for profile in profiles]
         return max(bind_shapes(self.manifest, shapes).arena_bytes for shapes in largest)
 
     def _largest(self, profile: Mapping[str, ShapeRange], tensor: Tensor) -> tuple[int, ...]:

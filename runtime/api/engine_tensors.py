@@ -34,7 +34,7 @@ class EngineTensor:
 def engine_tensors(manifest: Manifest) -> dict[str, EngineTensor]:
     """Inputs, then outputs, by name."""
     values = _shape_values(manifest)
-    inputs = [_tensor(one, TensorIOMode.INPUT, values.get(one.name)) for one in manifest.inputs]
+    inputs = [_tensor(one, TensorIOMode.INPUT, values.get(one.name)) for one in manifest.given_inputs]
     outputs = [_tensor(one, TensorIOMode.OUTPUT) for one in manifest.outputs]
     return {one.name: one for one in (*inputs, *outputs)}
 

@@ -201,7 +201,7 @@ class IExecutionContext(Reporting):
             return
         kind = self.engine.engine.target
         feeds: dict[str, np.ndarray] = {}
-        for tensor in self.engine.manifest.inputs:
+        for tensor in self.engine.manifest.given_inputs:
             dtype, shape = numpy_dtype(tensor.dtype), self._shapes.shape_of(tensor.name)
             where = kind if self.engine.tensors[tensor.name].shape_values is None else "cpu"
             feeds[tensor.name] = read(where, addresses.get(tensor.name, 0), dtype, shape, stream)
@@ -215,7 +215,7 @@ class IExecutionContext(Reporting):
         """Queue the run on the device, where nothing else is to be done with it; False where it cannot be queued."""
         if self._allocators or (self.profiler is not None and self.enqueue_emits_profile):
             return False
-        inputs, outputs = self.engine.manifest.inputs, self.engine.manifest.outputs
+        inputs, outputs = self.engine.manifest.given_inputs, self.engine.manifest.outputs
         shapes = [tuple(self._shapes.shape_of(one.name)) for one in inputs]
         sources, targets = ([addresses.get(one.name, 0) for one in tensors] for tensors in (inputs, outputs))
         return self._context.run_at(shapes, sources, targets, stream)

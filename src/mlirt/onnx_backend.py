@@ -160,6 +160,7 @@ class MlirtBackend(Backend):
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> MlirtBackendRep:
         _refuse_other_rounding(model)
+        _refuse_random_numbers(model)
         return MlirtBackendRep(model, _target(device), **kwargs)
 
     @classmethod
@@ -203,6 +204,16 @@ def _refuse_other_rounding(model: onnx.ModelProto) -> None:
             raise UnsupportedError(
                 f"{node.op_type} (node {node.name!r}) in bfloat16: ONNX's backend tests expect sums that are rounded "
                 "to 8 bits at every addition, mlirt adds in float32; mlirt.compile runs the model"
+            )
+
+
+def _refuse_random_numbers(model: onnx.ModelProto) -> None:
+    """What this interface gives is compared with another backend's numbers, and no two have the same random ones."""
+    for node in (node for nodes in (model.graph, *model.functions) for node in nodes.node):
+        if node.op_type.startswith(("RandomNormal", "RandomUniform")) or node.op_type in ("Bernoulli", "Multinomial"):
+            raise UnsupportedError(
+                f"{node.op_type} (node {node.name!r}): random numbers differ between backends; mlirt.compile runs the "
+                "model, with other numbers in each run"
             )
 
 

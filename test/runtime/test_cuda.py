@@ -216,3 +216,25 @@ def test_run_on_memory_of_the_device(tiny: Maker) -> None:
         assert before < driver.stamps[event] < driver.time
     with pytest.raises(InvalidInputError, match="expected shape"):
         context.run_at([(3, 5)], [0], [0, 0], stream)
+
+
+def test_each_run_has_its_number(tiny: Maker) -> None:
+    """Whether the caller's arrays are on the host or on the device; no caller sees the input."""
+
+    def count_runs(manifest: dict[str, Any]) -> None:
+        manifest["buffers"].append({"kind": "input", "bytes": 8})
+        number: dict[str, Any] = {"name": "run", "dtype": "int64", "shape": [], "buffer": len(manifest["buffers"]) - 1}
+        manifest["inputs"].append(number | {"counts_runs": True})
+        manifest["outputs"].append(number | {"name": "number"})
+
+    driver = FakeDriver()
+    plan = cuda_plan(tiny, count_runs)
+    device = CudaDevice(plan, driver)
+    context = ExecutionContext(plan.manifest, device.session())
+    x = np.ones((2, 4), np.float32)
+    given = [np.empty(count, kind) for count, kind in ((8, np.float32), (8, np.float32), (1, np.int64))]
+    for run in (0, 2, 4):
+        assert context.run({"x": x})["number"] == run
+        assert context.run_at([x.shape], [x.ctypes.data], [one.ctypes.data for one in given], driver.new_stream())
+        assert given[2] == run + 1
+    assert ExecutionContext(plan.manifest, device.session()).run({"x": x})["number"] == 0

@@ -20,6 +20,8 @@ def set_at(tree: Any, path: str, value: object) -> None:
 
 
 BROKEN: list[tuple[str, object, str]] = [
+    ("inputs.0.counts_runs", True, "the number of a run is one int64"),
+    ("outputs.0.counts_runs", True, "counts_runs"),
     ("colour", 1, "plan.colour: is no field"),
     ("name", None, "plan.name: is missing"),
     ("target.kind", "tpu", "target.kind: expected 'cpu' or 'cuda', got 'tpu'"),

@@ -78,7 +78,8 @@ def _sizes(plan: Plan, binding: ShapeBinding) -> Iterator[Sequence[str]]:
 
 
 def _tensors(manifest: Manifest, binding: ShapeBinding) -> Iterator[Sequence[str]]:
-    groups = (("input", manifest.inputs, binding.input_shapes), ("output", manifest.outputs, binding.output_shapes))
+    inputs, outputs = manifest.given_inputs, manifest.outputs
+    groups = (("input", inputs, binding.input_shapes), ("output", outputs, binding.output_shapes))
     for word, tensors, shapes in groups:
         for tensor, shape in zip(tensors, shapes, strict=True):
             yield word, f"<code>{escape(tensor.name)}</code>", escape(tensor.dtype), _shape(tensor), str(list(shape))

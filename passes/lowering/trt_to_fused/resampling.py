@@ -18,6 +18,8 @@ def convert_resize(at: Conversion) -> None:
     properties = {name: value for name, value in op.properties.items() if name not in _LENGTHS}
     made = FusedResizeOp.build(operands=[op.input], properties=properties, result_types=[op.output.type])
     is_copy = all(made.is_copied(axis) for axis in range(len(dims(op.output.type))))
+    if is_copy:
+        made.erase()  # else it would count as one of the input's readers
     at.replace(op.input if is_copy else at.emit(made))
 
 

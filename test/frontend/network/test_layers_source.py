@@ -7,7 +7,7 @@ import pytest
 from layer_networks import constant, new_network, output_of
 
 import mlirt as trt
-from mlirt.errors import InvalidModelError, UnsupportedError
+from mlirt.errors import InvalidModelError
 
 
 def test_constant_takes_a_shape_of_its_own() -> None:
@@ -49,7 +49,15 @@ def test_fill_with_tensors() -> None:
     np.testing.assert_array_equal(output_of(network, layer, {}), [[1, 3, 5], [11, 13, 15]])
 
 
-def test_random_numbers_are_refused() -> None:
-    """Row 1.11b."""
-    with pytest.raises(UnsupportedError, match="RANDOM_UNIFORM"):
-        new_network().add_fill((2,), trt.FillOperation.RANDOM_UNIFORM)
+@pytest.mark.parametrize(("kind", "mean", "deviation"), [("RANDOM_UNIFORM", 2.0, 1 / 3**0.5), ("RANDOM_NORMAL", 1, 3)])
+def test_fill_with_random_numbers(kind: str, mean: float, deviation: float) -> None:
+    """Row 1.11b: between alpha and beta, or with their mean and deviation; the shape may come from a tensor."""
+    network = new_network()
+    layer = network.add_fill((100, 50), trt.FillOperation[kind])
+    layer.alpha, layer.beta = 1.0, 3.0
+    numbers = output_of(network, layer, {})
+    assert (numbers.dtype, numbers.shape) == (np.float32, (100, 50))
+    assert abs(numbers.mean() - mean) < 0.1
+    assert abs(numbers.std() - deviation) < 0.1
+    layer.set_input(0, constant(network, np.array([3, 4], np.int32)))
+    assert output_of(network, layer, {}).shape == (3, 4)

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from converted_layer import Array, NetworkBuilder, compare, layers_of
+from converted_layer import Array, NetworkBuilder, compare, layers_of, run_passes
 from xdsl.dialects.builtin import DenseArrayBase, f64
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.grid_sampling import SampleMode
 from mlirt.dialects.interpolation import Coordinate, ResizeKind
+from mlirt.dialects.interpreter import entry_function
 from mlirt.dialects.slicing import SliceMode
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import element_type, numpy_dtype
@@ -38,6 +39,7 @@ from mlirt.dialects.trt.padding import PaddingOp, PadMode
 from mlirt.dialects.trt.parametric_relu import ParametricReluOp
 from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
+from mlirt.dialects.trt.random import RandomKind, RandomOp
 from mlirt.dialects.trt.reduce import ReduceKind, ReduceOp
 from mlirt.dialects.trt.resize import ResizeOp
 from mlirt.dialects.trt.scale import ScaleMode, ScaleOp
@@ -395,6 +397,17 @@ def test_resize(kind: ResizeKind, coordinate: Coordinate) -> None:
     check(ResizeOp, [numbers([1, 2, 5, 6])], kind=kind, coordinate=coordinate, scales=scales)
 
 
+def test_a_resize_to_the_same_lengths_reads_nothing() -> None:
+    """What is in front of it has no reader left, not even one that is in no block."""
+    net = NetworkBuilder()
+    x = net.input(numbers([1, 2, 5, 6]))
+    (y,) = net.layer(ResizeOp, [x], kind=ResizeKind.LINEAR, output_dims=dims_of(1, 2, 5, 6))
+    module = net.module([y])
+    run_passes(module, net.ctx, PASS)
+    (argument,) = entry_function(module).body.block.args
+    assert [use.operation.name for use in argument.uses] == ["func.return"]
+
+
 EQUATIONS: list[tuple[str, list[tuple[int, ...]]]] = [
     ("ij,jk->ik", [(2, 3), (3, 4)]),
     ("bij,bkj->bki", [(2, 3, 4), (2, 5, 4)]),
@@ -422,6 +435,16 @@ def test_einsum(equation: str, shapes: list[tuple[int, ...]], element: str) -> N
 def test_fill(element: str) -> None:
     alpha, beta = numbers([], element), numbers([2], element, 1)
     check(FillOp, [None, alpha, beta], kind=FillKind.LINSPACE, output_dims=dims_of(3, 4))
+
+
+@pytest.mark.parametrize("kind", RandomKind)
+@pytest.mark.parametrize("element", ["float32", "float16", "float64"])
+def test_random_numbers(kind: RandomKind, element: str) -> None:
+    """Bit by bit where no logarithm is taken."""
+    scales = [np.array(number, element) for number in (0.5, 2)]
+    tolerance = 0 if kind is RandomKind.UNIFORM else 1e-6 if element != "float16" else 1e-3
+    for run in (0, 1, 2**32 - 1, -5):
+        check(RandomOp, [np.array(run), None, *scales], tolerance, kind=kind, seed=7, output_dims=dims_of(3, 5, 2))
 
 
 def test_one_hot() -> None:
