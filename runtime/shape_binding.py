@@ -131,11 +131,14 @@ def _check_profiles(manifest: Manifest, shapes: Sequence[Shape]) -> None:
         ]
         if all(covered is None or _covers(covered, shape) for covered, shape in ranges):
             return
-    given = ", ".join(f"{tensor.name}={shape}" for tensor, shape in zip(manifest.given_inputs, shapes, strict=True))
     raise InvalidInputError(
-        f"no optimization profile covers the shapes {given}; stay between the profile's minimum and maximum, "
-        "or build the engine with another profile"
+        f"no optimization profile covers the shapes {_listed(manifest, shapes)}; stay between the profile's minimum "
+        "and maximum, or build the engine with another profile"
     )
+
+
+def _listed(manifest: Manifest, shapes: Sequence[Shape]) -> str:
+    return ", ".join(f"{tensor.name}={shape}" for tensor, shape in zip(manifest.given_inputs, shapes, strict=True))
 
 
 def _covers(profile: ShapeRange, shape: Shape) -> bool:
@@ -149,7 +152,8 @@ def bind_shapes(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str,
     try:
         return _Binder(manifest, values).bind(tuple(shapes))
     except (ExpressionError, MemoryPlanError) as error:
-        raise PlanError(f"the plan has no meaning for the shapes {list(shapes)}: {error}") from error
+        given = _listed(manifest, shapes)
+        raise PlanError(f"the plan has no meaning for the shapes {given}: {error}; give others") from error
 
 
 def _concurrent_spans(launches: Sequence[Launch]) -> tuple[list[int], list[int]]:

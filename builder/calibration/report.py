@@ -12,20 +12,15 @@ from mlirt.builder.calibration.calibration import Calibration
 from mlirt.builder.calibration.comparison import MethodError, compare, recommended
 from mlirt.builder.calibration.histogram import Histogram
 from mlirt.builder.calibration.histogram_picture import picture
+from mlirt.builder.html_page import html_page, html_table
 from mlirt.errors import InvalidInputError
 from mlirt.passes.quantization.tensor_ranges import LARGEST
 from mlirt.runtime.atomic_file import write_atomically
 
 _STYLE = """
-:root { color-scheme: light dark; --line: #8884; --kept: #6b9bd2; --clipped: #d9a441; --mark: #c0504d }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1080px; margin: 2em auto; padding: 0 1em }
-h1 { margin-bottom: 0 } h2 { margin-top: 1.8em } h3 { margin: 1.4em 0 .2em; font: 600 14px ui-monospace, monospace }
-table { border-collapse: collapse } th { text-align: left }
-td, th { padding: .25em 1.2em .25em 0; border-bottom: 1px solid var(--line) }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums }
-svg { width: 100%; max-width: 720px; height: auto; display: block } svg text { font-size: 11px; fill: currentColor }
-svg line { stroke: var(--line) } svg line.threshold { stroke: var(--mark) }
-rect.kept { fill: var(--kept) } rect.clipped { fill: var(--clipped) } p.facts { margin: 0; opacity: .8 }
+h3 { margin: 1.4em 0 .2em; font: 600 14px ui-monospace, monospace; overflow-wrap: anywhere }
+svg { max-width: 720px } svg text { font-size: 11px } svg line.threshold { stroke: var(--mark) }
+rect.kept { fill: var(--plain) } rect.clipped { fill: var(--special) } p.facts { margin: 0; opacity: .8 }
 """
 
 
@@ -44,7 +39,6 @@ def page(calibration: Calibration, errors: Sequence[MethodError]) -> str:
     """The HTML of a calibration."""
     title = f"Calibration: {calibration.algorithm}"
     blocks = [
-        f"<h1>{escape(title)}</h1>",
         f"<p>{len(calibration.scales)} tensors. A scale is the threshold divided by 127.</p>",
         *_methods(errors),
         "<h2>Tensors</h2>",
@@ -52,23 +46,19 @@ def page(calibration: Calibration, errors: Sequence[MethodError]) -> str:
         "clipped.</p>",
         *(block for name in calibration.scales for block in _tensor(calibration, name)),
     ]
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(blocks) + "\n</body></html>\n"
+    return html_page(title, blocks, _STYLE)
 
 
 def _methods(errors: Sequence[MethodError]) -> Iterator[str]:
     if not errors:
         return
-    rows = "".join(
-        f'<tr><td>{one.method}</td><td class="n">{one.error:.3%}</td><td class="n">{one.worst:.3%}</td></tr>'
-        for one in sorted(errors, key=lambda one: one.worst)
-    )
+    rows = [(one.method, f"{one.error:.3%}", f"{one.worst:.3%}") for one in sorted(errors, key=lambda one: one.worst)]
     yield "<h2>Methods</h2>"
     yield (
         "<p>The outputs of the network on bytes against those in float32, on a few of the samples: the root mean "
         "squared difference over the root mean square, of all samples and of the one that loses most.</p>"
     )
-    yield f'<table><tr><th>method</th><th class="n">error</th><th class="n">worst sample</th></tr>{rows}</table>'
+    yield html_table(["method", "#error", "#worst sample"], rows)
     best = recommended(errors)
     yield f"<p>Recommended: <b>{best}</b>, the one of entropy and minmax whose worst sample loses less.</p>"
 

@@ -169,6 +169,13 @@ def test_profiles_bound_the_shapes(tiny: Maker) -> None:
         engine.run({"x": random(9, 4)})
 
 
+def test_shapes_that_the_network_cannot_compute_with(tiny: Maker) -> None:
+    parts = tiny()
+    parts.manifest["launches"][0]["args"][2] = {"int": ["//", 8, ["-", "n", 3]]}
+    with pytest.raises(PlanError, match=r"no meaning for the shapes x=\(3, 4\): .*; give others"):
+        engine_of(parts).run({"x": random(3, 4)})
+
+
 def test_missing_processor_features_are_named(tiny: Maker) -> None:
     parts = tiny()
     parts.manifest["target"]["features"] = ["sse2", "warp-drive"]

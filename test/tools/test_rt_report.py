@@ -42,11 +42,15 @@ class _Tags(HTMLParser):
         super().__init__()
         self.open: list[str] = []
         self.seen: set[str] = set()
-        self.loads: list[str] = []
+        self.loads: list[str | None] = []
+        self.targets: list[str] = []
+        self.names: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.seen.add(tag)
-        self.loads += [name for name, _ in attrs if name in ("src", "href")]
+        self.loads += [text for name, text in attrs if name in ("src", "href") and not f"{text}".startswith("#")]
+        self.targets += [f"{text}"[1:] for name, text in attrs if name == "href"]
+        self.names += [f"{text}" for name, text in attrs if name == "id"]
         if tag != "meta":
             self.open.append(tag)
 
@@ -76,6 +80,7 @@ def test_page_is_whole_and_alone(plan: str, tmp_path: Path) -> None:
     assert "[n, 4]" in text
     assert "[3, 4]" in text
     assert all(layer in text for layer in ("double", "turn", "weigh"))
+    assert '<meta name="viewport"' in text
 
 
 def test_times_and_source(plan: str, tmp_path: Path) -> None:
@@ -85,8 +90,10 @@ def test_times_and_source(plan: str, tmp_path: Path) -> None:
     page = str(tmp_path / "page.html")
     flags = ["--profile", str(tmp_path / "profile.json"), "--source", str(tmp_path / "kernels.py")]
     assert main([plan, *flags, "-o", page]) == 0
-    text, _ = _page(tmp_path / "page.html")
+    text, tags = _page(tmp_path / "page.html")
     assert "0.5000" in text
+    assert "0.750 ms" in text
+    assert {"scale", "reverse", "source-scale"} <= set(tags.targets) <= set(tags.names)
     assert "@inlined\ndef scale_finish(a):" in text
     assert "a = 1 &lt; 2" in text
 

@@ -18,7 +18,7 @@ def memory_map(manifest: Manifest, binding: ShapeBinding) -> str:
         return ""
     steps = len(manifest.launches)
     across, up = (_WIDTH - _LEFT) / steps, (_HEIGHT - _BOTTOM) / binding.arena_bytes
-    parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="memory over time">']
+    parts = [f'<div class="wide"><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="memory over time">']
     parts += _scale(binding.arena_bytes, steps, across)
     for index, offset in sorted(binding.offsets.items(), key=lambda item: item[1]):
         buffer, size = manifest.buffers[index], binding.sizes[index]
@@ -29,21 +29,24 @@ def memory_map(manifest: Manifest, binding: ShapeBinding) -> str:
         y = _HEIGHT - _BOTTOM - offset * up - height
         kind = "halo" if buffer.halo is not None else "plain"
         about = f"buffer {index}: {size:,} bytes at {offset:,}, launches {buffer.first} to {buffer.last}"
-        users = ", ".join(dict.fromkeys(_users(manifest, index)))
+        users = users_of(manifest, index)
         parts.append(
             f'<rect class="{kind}" x="{x:.2f}" y="{y:.2f}" width="{max(width - 1, 0.5):.2f}" '
             f'height="{max(height - 0.5, 0.5):.2f}"><title>{escape(f"{about}; {users}")}</title></rect>'
         )
         if width > 40 and height > 14:
             parts.append(f'<text class="on" x="{x + 5:.2f}" y="{y + 13:.2f}">{index}</text>')
-    return "\n".join([*parts, "</svg>"])
+    return "\n".join([*parts, "</svg></div>"])
 
 
-def _users(manifest: Manifest, index: int) -> Iterator[str]:
+def users_of(manifest: Manifest, index: int) -> str:
     """The layers whose launches touch a buffer, through views too."""
-    for launch in manifest.launches:
-        if any(isinstance(arg, BufferArgument) and manifest.roots[arg.buffer] == index for arg in launch.args):
-            yield launch.layer
+    touching = (
+        launch.layer
+        for launch in manifest.launches
+        if any(isinstance(arg, BufferArgument) and manifest.roots[arg.buffer] == index for arg in launch.args)
+    )
+    return ", ".join(dict.fromkeys(touching))
 
 
 def _scale(total: int, steps: int, across: float) -> Iterator[str]:
@@ -55,6 +58,8 @@ def _scale(total: int, steps: int, across: float) -> Iterator[str]:
         yield f'<text x="{_LEFT - 6}" y="{max(y + 4, 11):.1f}" text-anchor="end">{label}</text>'
     every = max(1, steps // 20)
     for step in range(0, steps, every):
+        if across < 16 and step == steps - 1:
+            break  # its number would be cut at the edge
         yield f'<text x="{_LEFT + (step + 0.5) * across:.1f}" y="{_HEIGHT - 8}" text-anchor="middle">{step}</text>'
 
 

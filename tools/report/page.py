@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
+from mlirt.builder.html_page import html_page, html_table
+from mlirt.runtime.decisions import decisions
 from mlirt.runtime.expressions import to_text
 from mlirt.runtime.manifest import Argument, BufferArgument, IntArgument, Kernel, Manifest, Tensor
 from mlirt.runtime.plan_file import Plan
 from mlirt.runtime.shape_binding import Address, BoundArgument, ShapeBinding
-from mlirt.tools.report.memory_map import bytes_text, memory_map
+from mlirt.tools.report.memory_map import bytes_text, memory_map, users_of
 
 _STYLE = """
-:root { color-scheme: light dark; --line: #8884; --plain: #6b9bd2; --halo: #d9a441; --bar: #7fb685 }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1080px; margin: 2em auto; padding: 0 1em }
-h1 { margin-bottom: 0 } h2 { margin-top: 1.8em }
-table { border-collapse: collapse; width: 100% } th { text-align: left }
-td, th { padding: .25em .8em .25em 0; border-bottom: 1px solid var(--line); vertical-align: top }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
-code, pre, summary { font: 13px/1.45 ui-monospace, monospace } pre { overflow-x: auto }
-svg { width: 100%; height: auto } svg text { font-size: 12px; fill: currentColor } svg text.on { fill: #222 }
-svg line { stroke: var(--line) } rect.plain { fill: var(--plain) } rect.halo { fill: var(--halo) }
-.bar { display: inline-block; height: .7em; background: var(--bar) } summary { cursor: pointer }
+rect.plain { fill: var(--plain) } rect.halo { fill: var(--special) }
+.bar { display: inline-block; height: .7em; background: var(--bar) }
 """
 
 
@@ -31,24 +25,26 @@ def page(
 ) -> str:
     """The page for the shapes of `binding`; `times` has the milliseconds of each launch, `sources` kernels' text."""
     manifest = plan.manifest
+    timed = ["#ms"] if times else []
+    names = [kernel.name for kernel in manifest.kernels]
     blocks = [
-        f"<h1>{escape(manifest.name)}</h1>",
         f"<p>{escape(_machine(manifest))}</p>",
-        _table(["what", "#size"], _sizes(plan, binding)),
+        html_table(["what", "#size"], _sizes(plan, binding, times)),
         "<h2>Inputs and outputs</h2>",
-        _table(["", "name", "type", "shape", "here"], _tensors(manifest, binding)),
+        html_table(["", "name", "type", "shape", "in this page"], _tensors(manifest, binding)),
         "<h2>Memory</h2>",
         _memory(manifest, binding),
         "<h2>Launches</h2>",
-        _table(
-            ["#", "layer", "kernel", "arguments", *(["#ms", ""] if times else [])], _launches(manifest, binding, times)
+        html_table(
+            ["#", "layer", "kernel", "arguments", *timed, *([""] if times else [])],
+            _launches(manifest, binding, times),
         ),
+        *_decisions(manifest),
         "<h2>Kernels</h2>",
-        _table(["kernel", "#launches", "#code", "arguments"], _kernels(plan)),
+        html_table(["kernel", "#launches", *timed, "code", "arguments"], _kernels(plan, times, sources or {}), names),
         *_source_blocks(sources or {}),
     ]
-    head = f'<meta charset="utf-8"><title>{escape(manifest.name)}</title><style>{_STYLE}</style>'
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(blocks) + "\n</body></html>\n"
+    return html_page(manifest.name, blocks, _STYLE)
 
 
 def _machine(manifest: Manifest) -> str:
@@ -57,24 +53,15 @@ def _machine(manifest: Manifest) -> str:
     return f"Built by mlirt {manifest.mlirt} for {target.kind}: {', '.join(details)}. {target.triple}"
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A head that starts with # marks a column of numbers; cells are HTML."""
-    kinds = [' class="n"' if head.startswith("#") else "" for head in heads]
-    top = "".join(f"<th{kind}>{escape(head.lstrip('#') or head)}</th>" for head, kind in zip(heads, kinds, strict=True))
-    body = "\n".join(
-        "<tr>" + "".join(f"<td{kind}>{cell}</td>" for cell, kind in zip(row, kinds, strict=True)) + "</tr>"
-        for row in rows
-    )
-    return f"<table><tr>{top}</tr>\n{body}</table>"
-
-
-def _sizes(plan: Plan, binding: ShapeBinding) -> Iterator[Sequence[str]]:
+def _sizes(plan: Plan, binding: ShapeBinding, times: Sequence[float] | None) -> Iterator[Sequence[str]]:
     yield "weights", bytes_text(sum(array.nbytes for array in plan.weights.values()))
     yield "object code", bytes_text(sum(len(memoryview(body)) for body in plan.sections.values()))
     yield "memory for these shapes, without inputs and outputs", bytes_text(binding.arena_bytes)
     yield "the same if no buffer shared memory", bytes_text(sum(binding.sizes[i] for i in binding.offsets))
     yield "launches", str(len(plan.manifest.launches))
     yield "kernels", str(len(plan.manifest.kernels))
+    if times:
+        yield "time of all launches, each run alone", f"{sum(times):.3f} ms"
 
 
 def _tensors(manifest: Manifest, binding: ShapeBinding) -> Iterator[Sequence[str]]:
@@ -95,8 +82,24 @@ def _memory(manifest: Manifest, binding: ShapeBinding) -> str:
         return "<p>The plan needs no memory besides inputs, outputs and weights.</p>"
     return (
         "<p>Launches from left to right, addresses from the bottom up. Orange buffers have a border of zeros and share "
-        f"memory only with buffers of the same geometry. Each says more when pointed at.</p>\n{drawing}"
+        f"memory only with buffers of the same geometry. Each says more when pointed at.</p>\n{drawing}\n"
+        f"<details><summary>the same as a table</summary>{_buffers(manifest, binding)}</details>"
     )
+
+
+def _buffers(manifest: Manifest, binding: ShapeBinding) -> str:
+    rows = (
+        (
+            str(index),
+            f"{binding.sizes[index]:,}",
+            f"{offset:,}",
+            f"{manifest.buffers[index].first} to {manifest.buffers[index].last}",
+            escape(users_of(manifest, index)),
+        )
+        for index, offset in sorted(binding.offsets.items())
+        if binding.sizes[index]
+    )
+    return html_table(["#buffer", "#bytes", "#at", "launches", "layers"], rows)
 
 
 def _launches(manifest: Manifest, binding: ShapeBinding, times: Sequence[float] | None) -> Iterator[Sequence[str]]:
@@ -109,10 +112,13 @@ def _launches(manifest: Manifest, binding: ShapeBinding, times: Sequence[float] 
         if manifest.target.kind == "cuda":
             listed = f"grid {bound.grid}, block {kernel.block}\n{listed}"
         details = f"<details><summary>{len(launch.args)}</summary><pre>{escape(listed)}</pre></details>"
-        row = [str(bound.index), escape(launch.layer), f"<code>{escape(kernel.name)}</code>", details]
+        row = [str(bound.index), escape(launch.layer), _link(kernel.name, kernel.name), details]
         if times:
             width = 140 * times[bound.index] / longest if longest else 0
-            row += [f"{times[bound.index]:.4f}", f'<span class="bar" style="width:{width:.0f}px"></span>']
+            row += [
+                f"{times[bound.index]:.4f}",
+                f'<span class="bar" style="width:{width:.0f}px" aria-hidden="true"></span>',
+            ]
         yield row
 
 
@@ -125,11 +131,32 @@ def _argument(argument: Argument, value: BoundArgument) -> str:
     return str(value)
 
 
-def _kernels(plan: Plan) -> Iterator[Sequence[str]]:
-    uses = Counter(launch.kernel for launch in plan.manifest.launches)
+def _link(name: str, target: str) -> str:
+    return f'<a href="#{escape(target)}"><code>{escape(name)}</code></a>'
+
+
+def _decisions(manifest: Manifest) -> Iterator[str]:
+    found = decisions(manifest, on_device=True)
+    if found:
+        yield "<h2>Branches and loops</h2>"
+        rows = ((one.kind, escape(", ".join(one.layers)), one.decided_by) for one in found)
+        yield html_table(["", "layers inside", "decided by"], rows)
+
+
+def _kernels(plan: Plan, times: Sequence[float] | None, sources: Mapping[str, str]) -> Iterator[Sequence[str]]:
+    """The kernel of each row is known by its name in the page, its source by that and a word."""
+    launches = plan.manifest.launches
+    uses = Counter(launch.kernel for launch in launches)
+    spent = [0.0] * len(plan.manifest.kernels)
+    for launch, time in zip(launches, times or [0.0] * len(launches), strict=True):
+        spent[launch.kernel] += time
     for index, kernel in enumerate(plan.manifest.kernels):
         code = ", ".join(_code(plan, kernel))
-        yield f"<code>{escape(kernel.name)}</code>", str(uses[index]), code, escape(" ".join(kernel.args))
+        name = f"<code>{escape(kernel.name)}</code>"
+        if kernel.name in sources:
+            name = _link(kernel.name, f"source-{kernel.name}")
+        timed = [f"{spent[index]:.4f}"] if times else []
+        yield name, str(uses[index]), *timed, code, escape(" ".join(kernel.args))
 
 
 def _code(plan: Plan, kernel: Kernel) -> Iterator[str]:
@@ -142,4 +169,5 @@ def _source_blocks(sources: Mapping[str, str]) -> Iterator[str]:
     if sources:
         yield "<h2>Source of the kernels</h2>"
     for kernel, text in sources.items():
-        yield f"<details><summary>{escape(kernel)}</summary><pre>{escape(text)}</pre></details>"
+        head = f'<details id="source-{escape(kernel)}"><summary>{escape(kernel)}</summary>'
+        yield f"{head}<pre>{escape(text)}</pre></details>"
