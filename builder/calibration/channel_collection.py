@@ -46,7 +46,7 @@ class ChannelCollection:
     _found: dict[str, _Channels] = field(default_factory=dict[str, _Channels])
 
     def add(self, feeds: Mapping[str, Array]) -> None:
-        """Look at a batch, whose tensors have been found to be finite."""
+        """Look at a batch, whose tensors have been found to hold no NaN."""
         names = observed_channels(self.module)
         if not names:
             return
@@ -64,12 +64,13 @@ class ChannelCollection:
             one.cells += cells
 
     def statistics(self) -> dict[str, ChannelStatistics]:
-        """What has come, by the names of the tensors."""
+        """What has come, by the names of the tensors; those that hold infinities are left out."""
         return {
             name: ChannelStatistics(
                 *(part.astype(np.float32) for part in (one.least, one.greatest, one.total / one.cells))
             )
             for name, one in self._found.items()
+            if np.isfinite([one.least, one.greatest]).all()
         }
 
 

@@ -49,8 +49,9 @@ class DeviceHistograms:
         self._driver.activate()
         for name, top in zip(tensors, self._tops(list(tensors.values())), strict=True):
             histograms[name].reach(float(top))
-        limits = [histograms[name].limit for name in tensors]
-        for name, row in zip(tensors, self._counts(list(tensors.values()), limits), strict=True):
+        bounded = [name for name in tensors if not histograms[name].unbounded]
+        limits = [histograms[name].limit for name in bounded]
+        for name, row in zip(bounded, self._counts([tensors[name] for name in bounded], limits), strict=True):
             histograms[name].counts += row[:BINS]
             histograms[name].zeros += int(row[BINS])
 

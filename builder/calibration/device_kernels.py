@@ -15,22 +15,20 @@ BINS = 2048
 
 
 def largest(tensor: Any, size: Any, tops: Any) -> None:
-    """The largest magnitude that each block sees; infinity where it sees a NaN."""
+    """The largest magnitude that each block sees; NaN where it sees one."""
     shared = cuda.shared.array(256, float32)
     thread, top = cuda.threadIdx.x, float32(0.0)
     place, step = int64(cuda.blockIdx.x) * THREADS + thread, int64(cuda.gridDim.x) * THREADS
     while place < size:
         magnitude = abs(tensor[place])
-        if magnitude != magnitude:
-            magnitude = float32(float("inf"))
-        if magnitude > top:
+        if magnitude > top or magnitude != magnitude:
             top = magnitude
         place += step
     shared[thread] = top
     cuda.syncthreads()
     if thread == 0:
         for other in range(1, THREADS):
-            if shared[other] > top:
+            if shared[other] > top or shared[other] != shared[other]:
                 top = shared[other]
         tops[cuda.blockIdx.x] = top
 

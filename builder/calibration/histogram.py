@@ -23,18 +23,20 @@ class Histogram:
 
     The first batch with an element other than 0 sets the limit, so another order of the batches may give other bins
     (9.17). The same batches in the same order give the same counts. `largest` is the largest magnitude itself, `zeros`
-    how many elements are exactly 0. Memory does not grow with the data.
+    how many elements are exactly 0. Memory does not grow with the data. A tensor that is once `unbounded`, such as
+    scores of attention behind a mask of infinities, has no range: nothing is counted of it any more.
     """
 
     name: str = "tensor"
     limit: float = 0.0
     largest: float = 0.0
     zeros: int = 0
+    unbounded: bool = False
     counts: Array = field(default_factory=lambda: np.zeros(BINS, np.int64))
 
     @property
     def elements(self) -> int:
-        return int(self.counts.sum())
+        return 0 if self.unbounded else int(self.counts.sum())
 
     @property
     def bin_width(self) -> float:
@@ -46,18 +48,22 @@ class Histogram:
         return self.largest == 0.0
 
     def add(self, batch: Array) -> None:
-        """Count a batch's elements; raises `InvalidInputError` for a NaN or an infinity in it."""
+        """Count a batch's elements; raises `InvalidInputError` for a NaN in it."""
         elements = batch.astype(np.float32, copy=False).reshape(-1)
         self.reach(float(max(elements.max(initial=0.0), -elements.min(initial=0.0))))
-        self.counts += counted(elements, self.limit)
-        self.zeros += elements.size - int(np.count_nonzero(elements))
+        if not self.unbounded:
+            self.counts += counted(elements, self.limit)
+            self.zeros += elements.size - int(np.count_nonzero(elements))
 
     def reach(self, top: float) -> None:
         """Make room for magnitudes up to `top`."""
-        if not np.isfinite(top):
+        if np.isnan(top):
             raise InvalidInputError(
-                f"tensor {self.name!r} holds NaN or infinity while it is calibrated: look at the calibration data"
+                f"tensor {self.name!r} holds NaN while it is calibrated: look at the calibration data"
             )
+        self.unbounded = self.unbounded or bool(np.isinf(top))
+        if self.unbounded:
+            return
         self.limit = self.limit or top
         while top > self.limit:
             self.counts = np.concatenate([self.counts.reshape(-1, 2).sum(1), np.zeros(BINS // 2, np.int64)])

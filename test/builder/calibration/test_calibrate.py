@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
+from onnx_models import model_of
 from two_convolutions import TENSORS, network, samples
 
 import mlirt
@@ -95,7 +97,7 @@ def test_pictures_are_resized_and_scaled(tmp_path: Path) -> None:
     [
         ([], "Calibration failure: no batch of calibration data came, so that every distribution is all zero"),
         (samples(0), "no batch of calibration data came for input 'x': it has 0 samples"),
-        (np.full((1, 3, 8, 8), np.nan, np.float32), "tensor 'x' holds NaN or infinity"),
+        (np.full((1, 3, 8, 8), np.nan, np.float32), "tensor 'x' holds NaN while"),
         (np.zeros((1, 3, 8, 9), np.float32), r"batch 0: input 'x' has shape \[1, 3, 8, 9\], expected \['n', 3, 8, 8\]"),
         ({"z": samples()}, r"expected arrays for \['x'\], got \['z'\]"),
         ("nowhere", "calibration data 'nowhere': there is no such file or folder"),
@@ -167,3 +169,28 @@ def test_a_report_has_a_picture_of_each_tensor_and_recommends(tmp_path: Path) ->
     assert page.count("<svg") == len(TENSORS)
     assert all(f"<h3>{name}</h3>" in page for name in TENSORS)
     assert "Recommended: <b>" in page
+
+
+def test_scores_behind_a_mask_of_infinities_stay_float() -> None:
+    """Other tensors have their scales, and the masked keys no weight."""
+    nodes = [
+        helper.make_node("MatMul", ["q", "k"], ["scores"]),
+        helper.make_node("Where", ["mask", "scores", "hidden"], ["masked"]),
+        helper.make_node("Softmax", ["masked"], ["weights"], axis=-1),
+    ]
+    rng, shapes = np.random.default_rng(0), {"q": (8, 16), "k": (16, 8)}
+    model = model_of(
+        nodes,
+        {"q": ("float32", [8, 16]), "k": ("float32", [16, 8]), "mask": ("bool", [8, 8])},
+        ["weights"],
+        {"hidden": np.array(-np.inf, np.float32)},
+    )
+    feeds = {"mask": np.tri(8, dtype=bool), **{n: rng.standard_normal(s, np.float32) for n, s in shapes.items()}}
+    found = mlirt.calibrate(model, [feeds], "minmax", target="cpu")
+    assert sorted(found.scales) == ["k", "q", "scores", "weights"]
+    got, want = (
+        mlirt.compile(model, "reference", **options).run(feeds)["weights"]
+        for options in ({"precision": "int8", "calibration": found}, {})
+    )
+    assert (got[~feeds["mask"]] == 0).all()
+    np.testing.assert_allclose(got, want, atol=0.05)

@@ -37,6 +37,9 @@ np.testing.assert_array_equal(sums[:BINS], counted(x, 5.0))
 assert sums[BINS] == 1000
 x[7] = np.nan
 cuda.jit(kernels.largest)[blocks, 256](x, x.size, tops)
+assert np.isnan(tops.max())
+x[7], x[8] = np.inf, -np.inf
+cuda.jit(kernels.largest)[blocks, 256](x, x.size, tops)
 assert tops.max() == np.inf
 print("equal")
 """
@@ -61,7 +64,7 @@ def _floats(address: int, count: int) -> Array:
 
 
 def _largest(tensor: int, size: int, tops: int) -> None:
-    _floats(tops, 264)[:] = np.nan_to_num(np.abs(_floats(tensor, size)).max(), nan=np.inf)
+    _floats(tops, 264)[:] = np.abs(_floats(tensor, size)).max()
 
 
 def _count(tensor: int, size: int, factor: float, rows: int) -> None:
@@ -107,7 +110,14 @@ def test_batches_add_up_to_the_same_histograms(device: DeviceHistograms) -> None
         assert [getattr(ours[name], what) for what in same] == [getattr(theirs[name], what) for what in same]
 
 
+def test_infinities_end_the_counting_of_their_tensor_alone(device: DeviceHistograms) -> None:
+    arrays = {"mask": np.array([0, -np.inf], np.float32), "x": np.array([1, 2], np.float32)}
+    found = {name: Histogram(name) for name in arrays}
+    device.add({name: DeviceTensor(array.ctypes.data, 2) for name, array in arrays.items()}, found)
+    assert {name: one.elements for name, one in found.items()} == {"mask": 0, "x": 2}
+
+
 def test_not_a_number_names_its_tensor(device: DeviceHistograms) -> None:
     array = np.array([1, np.nan], np.float32)
-    with pytest.raises(InvalidInputError, match="tensor 'conv1' holds NaN or infinity"):
+    with pytest.raises(InvalidInputError, match="tensor 'conv1' holds NaN while"):
         device.add({"conv1": DeviceTensor(array.ctypes.data, 2)}, {"conv1": Histogram("conv1")})

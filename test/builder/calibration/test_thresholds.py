@@ -92,8 +92,15 @@ def test_a_tensor_of_zeros_has_no_range() -> None:
 def test_not_a_number_is_refused() -> None:
     from mlirt.errors import InvalidInputError
 
-    with pytest.raises(InvalidInputError, match="tensor 'conv1' holds NaN or infinity"):
+    with pytest.raises(InvalidInputError, match="tensor 'conv1' holds NaN while"):
         Histogram("conv1").add(np.array([1, np.nan], np.float32))
+
+
+def test_a_tensor_with_infinities_has_no_elements_to_find_a_range_of() -> None:
+    histogram = of(np.array([1, -2], np.float32))
+    histogram.add(np.array([1, -np.inf], np.float32))
+    histogram.add(np.array([1, -2], np.float32))
+    assert histogram.elements == 0
 
 
 def test_zeros_of_a_rectifier_cut_nothing_off() -> None:
