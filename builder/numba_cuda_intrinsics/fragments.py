@@ -201,16 +201,18 @@ _LOADS = {1: ("u8", "h"), 2: ("u16", "h"), 4: ("u32", "r"), 8: ("u64", "l"), 16:
 def _load_guarded(builder: Any, address: Any, places: _Places, valid: Any, first: int) -> list[Any]:
     """Loads under a predicate, without a branch: zero where `first` is not below `valid`."""
     number = builder.ptrtoint(builder.addrspacecast(address, ir.PointerType(I8, GLOBAL)), I64)
-    guard = f".reg .pred p; setp.gt.s64 p, {{valid}}, {first};"
+    # The comparison is LLVM's, which sees through what `valid` is chosen by; then the word costs no instruction.
+    given = builder.zext(builder.icmp_signed(">", valid, I64(first)), I32)
+    guard = ".reg .pred p; setp.ne.u32 p, {given}, 0;"
     kind, letter = _LOADS[places.bytes]
     if places.bytes == _WIDE:
         zeros = " ".join(f"mov.u32 ${k}, 0;" for k in range(4))
-        text = f"{{ {guard.format(valid='$5')} {zeros} @p ld.global.{kind} {{$0,$1,$2,$3}}, [$4]; }}"
-        words = ptx(builder, text, [I32] * 4, [number, valid])
+        text = f"{{ {guard.format(given='$5')} {zeros} @p ld.global.{kind} {{$0,$1,$2,$3}}, [$4]; }}"
+        words = ptx(builder, text, [I32] * 4, [number, given])
         return _elements(builder, _vector(builder, I32, words), places)
     register = {"h": ir.IntType(16), "r": I32, "l": I64}[letter]
-    text = f"{{ {guard.format(valid='$2')} mov.b{register.width} $0, 0; @p ld.global.{kind} $0, [$1]; }}"
-    (loaded,) = ptx(builder, text, [register], [number, valid])
+    text = f"{{ {guard.format(given='$2')} mov.b{register.width} $0, 0; @p ld.global.{kind} $0, [$1]; }}"
+    (loaded,) = ptx(builder, text, [register], [number, given])
     bits = ir.IntType(8 * places.bytes)
     value = builder.trunc(loaded, bits) if bits.width < register.width else loaded
     return [builder.bitcast(value, places.element)] if places.group == 1 else _elements(builder, value, places)
