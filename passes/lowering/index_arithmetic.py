@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from xdsl.dialects import arith
@@ -78,6 +78,14 @@ class IndexArithmetic(ABC):
     def clamp(self, position: SSAValue, length: SSAValue | int) -> SSAValue:
         """The nearest position in `range(length)`."""
         return self.max(self.min(position, self.sub(length, 1)), 0)
+
+    def split(self, number: SSAValue, extents: Sequence[SSAValue]) -> list[SSAValue]:
+        """The indices of a row-major number in a box."""
+        indices: list[SSAValue] = []
+        for extent in reversed(extents[1:]):
+            indices.append(self.rem(number, extent))
+            number = self.div(number, extent)
+        return [number, *reversed(indices)] if extents else []
 
     def to_integer(self, position: SSAValue, type_: Attribute) -> SSAValue:
         """An index as an integer of a given type."""

@@ -152,6 +152,21 @@ class NestCode:
         count = min(len(indices), len(steps))
         return list(indices[:count]), steps[:count]
 
+    def pointer(self, operand: int) -> SSAValue:
+        """Where an operand's element at index zero is."""
+        return self._pointers[operand]
+
+    def linear(self, operand: int, indices: Sequence[SSAValue]) -> SSAValue:
+        """How many elements from its pointer on an element of an operand lies."""
+        b, index = self.builder, self.builder.constant(0)
+        for at, step in zip(*self.address(operand, indices), strict=True):
+            index = b.add(index, b.mul(at, step))
+        return index
+
+    def step(self, operand: int, loop: int) -> Stride:
+        """How far apart neighbouring iterations of a loop access an operand."""
+        return self._steps[operand][loop]
+
     def load(self, operand: int, indices: Sequence[SSAValue], more: Sequence[tuple[SSAValue, Stride]] = ()) -> SSAValue:
         """One element of an operand, moved on by `more` pairs of index and step."""
         places, steps = self.address(operand, indices)

@@ -87,14 +87,6 @@ class CodeWriter(IndexArithmetic):
             self.insert(scf.YieldOp())
         self.insert(scf.IfOp(condition, [], Region(block)))
 
-    def split(self, number: SSAValue, extents: Sequence[SSAValue]) -> list[SSAValue]:
-        """The indices of a row-major number in a box."""
-        indices: list[SSAValue] = []
-        for extent in reversed(extents[1:]):
-            indices.append(self.rem(number, extent))
-            number = self.div(number, extent)
-        return [number, *reversed(indices)] if extents else []
-
     def product(self, factors: Sequence[SSAValue]) -> SSAValue:
         """The product of sizes."""
         result = self.constant(1)
