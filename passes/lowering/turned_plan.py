@@ -38,9 +38,13 @@ class Stream:
     def width(self) -> int:
         return byte_width(self.element)
 
+    def has_own_memory(self) -> bool:
+        """Whether it is known how the buffer is aligned."""
+        return isinstance(self.buffer.owner, BufferOp | InputOp | WeightOp)
+
     def vector(self, axis: int, extents: Sequence[Dim]) -> int:
         """How many elements along a loop one access may move."""
-        if self.steps[axis] != 1 or not isinstance(self.buffer.owner, BufferOp | InputOp | WeightOp):
+        if self.steps[axis] != 1 or not self.has_own_memory():
             return 1
         numbers = [extents[axis], *(step for k, step in enumerate(self.steps) if k != axis)]
         lanes = _WIDE // self.width

@@ -1,0 +1,38 @@
+"""A pointwise op as a nest of few loops, and where the elements of its operands lie along them."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from mlirt.dialects.fused.fused_op import IndexOp
+from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, row_length
+from mlirt.passes.lowering.loop_nest import Affine, Nest, affine, collapse, direct
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.turned_plan import Stream
+
+
+def streams_of(op: Operation, lowering: Lowering) -> tuple[tuple[Dim, ...], list[Stream]] | None:
+    """The lengths of the loops, the last one along the result's memory, and the streams of the operands and the result.
+
+    None for an op that has several results or asks for positions.
+    """
+    assert isinstance(op, PointwiseOp)
+    if len(op.outputs) != 1 or row_length(op.outputs[0].type):
+        return None
+    if any(isinstance(inner, IndexOp) for inner in op.body.block.ops):
+        return None
+    space, places, output = dims(op.outputs[0].type), lowering.placements, op.outputs[0]
+    operands = [affine(value, places[value], one, len(space)) for value, one in zip(op.inputs, op.access, strict=True)]
+    nest = collapse(Nest.of(space, [*operands, direct(output, places[output])]).ordered(-1))
+    return nest.extents, [stream(one, lowering) for one in nest.operands]
+
+
+def stream(one: Affine, lowering: Lowering) -> Stream:
+    """Where the elements of an access lie."""
+    place, element = lowering.placements[one.value], element_of(one.value.type)
+    return Stream(place.buffer, element, place.offset + one.offset * byte_width(element), one.steps)
+
+
+__all__ = ["stream", "streams_of"]
