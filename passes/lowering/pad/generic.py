@@ -41,7 +41,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
         for axis in moved:
             loop = code.nest.groups.index((axis,))
             wanted = k.sub(k.mul(loops[loop], strides[axis]), pads[axis])
-            here[loop], valid = _settle(k, wanted, lengths[axis], op.mode.data)
+            here[loop], valid = settle(k, wanted, lengths[axis], op.mode.data)
             inside = k.both(inside, valid)
         value = k.guarded(inside, partial(code.load, 0, here), fill)
         code.store(value, 1, loops)
@@ -49,7 +49,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     return True
 
 
-def _settle(k: KernelBuilder, place: SSAValue, length: SSAValue, mode: PadMode) -> tuple[SSAValue, SSAValue | None]:
+def settle(k: KernelBuilder, place: SSAValue, length: SSAValue, mode: PadMode) -> tuple[SSAValue, SSAValue | None]:
     """A position in the input, and where it is valid (None: everywhere)."""
     if mode is PadMode.CONSTANT:
         return place, k.compare("ult", place, length)
