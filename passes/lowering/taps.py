@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.passes.lowering.index_arithmetic import known
 from mlirt.passes.lowering.kernel_builder import KernelBuilder, Stride
 
@@ -22,12 +22,15 @@ class Axis:
     length: Dim
     output: Dim
 
-    def stays_inside(self) -> bool:
-        """Whether no window reaches outside, as far as can be told without knowing the shapes."""
+    def stays_inside(self, block: int = 1) -> bool:
+        """Whether no window reaches outside, as far as can be told without knowing the shapes.
+
+        Windows come in blocks, the last of which may have windows of no result.
+        """
         if not isinstance(self.size, int) or not isinstance(self.pre, int) or self.pre > 0:
             return False
         room = self.length - self.dilation * (self.size - 1) + self.pre - 1
-        reach = (self.output - 1) * self.stride
+        reach = (ceil_div(self.output, block) * block - 1) * self.stride
         if isinstance(room, int) and isinstance(reach, int):
             return reach <= room
         return reach == room or reach == (room // self.stride) * self.stride
@@ -36,9 +39,9 @@ class Axis:
 class AxisCode:
     """The arithmetic of an axis in a kernel."""
 
-    def __init__(self, k: KernelBuilder, axis: Axis) -> None:
+    def __init__(self, k: KernelBuilder, axis: Axis, block: int = 1) -> None:
         self._k = k
-        self._is_inside = axis.stays_inside()
+        self._is_inside = axis.stays_inside(block)
         self._stride: Stride = k.stride(axis.stride)
         self._dilation: Stride = k.stride(axis.dilation)
         self._pre = k.size(axis.pre)

@@ -14,29 +14,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from xdsl.dialects.builtin import IntegerType, Signedness, f16, i8, i32, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from mlirt.dialects.fused.reduction import ReductionKind, neutral
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.symbolic import ceil_div, product
-from mlirt.dialects.tensor_types import byte_width, channels, dims, element_name, element_of
+from mlirt.dialects.tensor_types import byte_width, channels, dims, element_of
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.passes.lowering.block_lanes import number
 from mlirt.passes.lowering.kernel_builder import Stride
 from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, affine, collapse
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.reduction_nest import accumulator_of, indices_in
+from mlirt.passes.lowering.reduction_nest import indices_in
 from mlirt.passes.lowering.rows import whole
-from mlirt.passes.lowering.taps import Axis, AxisCode
-from mlirt.passes.lowering.tiles.problem import is_half
+from mlirt.passes.lowering.taps import AxisCode
+from mlirt.passes.lowering.window.combination import Combination, has_nearest, strip_lines
 from mlirt.passes.lowering.window.generic import window_axes
+from mlirt.passes.lowering.window.means import Means
 
 OPS = (WindowOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
-_UI8 = IntegerType(8, Signedness.UNSIGNED)
 _CHANNEL = 1
 _WIDE = 16  # bytes of a vector of channels
 _MOST_LINES, _MOST_VALUES = 16, 64  # that a thread holds
@@ -62,15 +59,9 @@ def _rows(op: WindowOp, lowering: Lowering) -> int | None:
     results = typical(product(dims(op.output.type)), typical_values(lowering.block)) // vector
     rows = 4 if first.stride == 1 else 2
     most = min(_MOST_LINES, _MOST_VALUES // vector)
-    while rows > 1 and (results < rows * _THREADS or len(_lines(first, rows)) > most):
+    while rows > 1 and (results < rows * _THREADS or len(strip_lines(first, rows)) > most):
         rows //= 2
-    return rows if len(_lines(first, rows)) <= _MOST_LINES else None
-
-
-def _lines(axis: Axis, rows: int) -> list[int]:
-    """The lines of the input that a strip reads, from its first one on."""
-    assert isinstance(axis.size, int)
-    return sorted({row * axis.stride + tap * axis.dilation for row in range(rows) for tap in range(axis.size)})
+    return rows if len(strip_lines(first, rows)) <= _MOST_LINES else None
 
 
 class _Strips:
@@ -80,14 +71,7 @@ class _Strips:
         self.op, self.rows, places, space = op, rows, lowering.placements, dims(op.output.type)
         self.k = k = lowering.kernel("window")
         self.axes = window_axes(op)
-        self.accumulator, element = accumulator_of(op.epilogue), element_of(op.input.type)
-        # The largest of some halves is one of them; bytes are compared in whole registers, where they need no care.
-        is_max = op.kind.data is WindowKind.MAX
-        compared: dict[Attribute, Attribute] = {f16: f16, i8: i32, _UI8: i32}
-        self.sums: Attribute = compared.get(element, self.accumulator) if is_max else self.accumulator
-        kind = ReductionKind.MAX if is_max else ReductionKind.ADD
-        self.start = number(k, neutral(kind, element_name(self.sums)), self.sums)
-        self.outside = number(k, neutral(kind, element_name(element)), element)
+        self.parts = Combination(k, op)
         extras = [
             affine(value, places[value], one, len(space)) for value, one in zip(op.extras, op.access, strict=True)
         ]
@@ -96,7 +80,8 @@ class _Strips:
         nest = Nest.of(space, [Affine(op.input, kept), *extras, whole(op.output, lowering)]).ordered(-1)
         self.needed = indices_in(op.epilogue) | set(op.axes())
         self.code = NestCode(k, collapse(nest, frozenset(self.needed)))
-        self.arithmetic = [AxisCode(k, axis) for axis in self.axes]
+        self.arithmetic = [AxisCode(k, axis, 1 if number else rows) for number, axis in enumerate(self.axes)]
+        self.means = Means(k, op, self.axes, self.arithmetic)
         self.steps: list[Stride] = [k.strides(op.input)[axis] for axis in op.axes()]
         self.place = self.code.nest.groups.index((op.axes()[0],))
 
@@ -124,15 +109,9 @@ class _Strips:
                     k.when(k.compare("slt", at[self.place], k.size(dims(self.op.output.type)[first])), finish)
         k.finish(self.op)
 
-    def _combine(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        k = self.k
-        s = k.scalars(self.sums)
-        combined = s.max if self.op.kind.data is WindowKind.MAX else s.add
-        return k.typed(combined(k.ready(a), k.ready(b)), self.sums)
-
     def _all_lines(self, loops: Sequence[SSAValue], starts: Sequence[SSAValue]) -> dict[int, SSAValue]:
         """For each line that the strip reads, what the window combines of it."""
-        k, offsets = self.k, _lines(self.axes[0], self.rows)
+        k, offsets = self.k, strip_lines(self.axes[0], self.rows)
 
         def taps(axis: int, cells: list[tuple[SSAValue, SSAValue | None]], totals: list[SSAValue]) -> list[SSAValue]:
             if axis < len(self.axes):
@@ -141,63 +120,44 @@ class _Strips:
                     code.taps, totals, lambda tap, sums: taps(axis + 1, [*cells, self._cell(axis, start, tap)], sums)
                 )
             return [
-                self._combine(total, self._read(loops, [self._cell(0, k.add(starts[0], offset), None), *cells]))
+                self.parts.of(total, self._read(loops, [self._cell(0, k.add(starts[0], offset), None), *cells]))
                 for offset, total in zip(offsets, totals, strict=True)
             ]
 
-        return dict(zip(offsets, taps(1, [], [self.start] * len(offsets)), strict=True))
+        return dict(zip(offsets, taps(1, [], [self.parts.start] * len(offsets)), strict=True))
 
     def _cell(self, axis: int, start: SSAValue, tap: SSAValue | None) -> tuple[SSAValue, SSAValue | None]:
         """Where a tap reads along an axis, and the condition under which it does (None: always)."""
         code, about = self.arithmetic[axis], self.axes[axis]
         place, inside = code.place(start, self.k.constant(0) if tap is None else tap)
         # Along neighbours in memory a condition keeps each thread at one of them.
-        is_free = self.op.kind.data is WindowKind.MAX and _has_nearest(about) and self.steps[axis] != 1
+        is_free = self.op.kind.data is WindowKind.MAX and has_nearest(about) and self.steps[axis] != 1
         if inside is None or not is_free:
             return place, inside
         return self.k.clamp(place, self.k.size(about.length)), None
 
     def _read(self, loops: Sequence[SSAValue], cells: Sequence[tuple[SSAValue, SSAValue | None]]) -> SSAValue:
-        k, element = self.k, element_of(self.op.input.type)
+        k = self.k
         more = [(place, step) for (place, _), step in zip(cells, self.steps, strict=True)]
         valid = reduce(k.both, [inside for _, inside in cells])
-        found = k.guarded(valid, lambda: self.code.load(0, loops, more), self.outside)
-        return k.typed(k.scalars(self.sums).cast(k.ready(found), element), self.sums)
+        return self.parts.part(k.guarded(valid, lambda: self.code.load(0, loops, more), self.parts.outside))
 
     def _finish(self, at: Sequence[SSAValue], starts: Sequence[SSAValue], lines: dict[int, SSAValue], row: int) -> None:
         """The result of a row of the strip."""
         k, op, code, about = self.k, self.op, self.code, self.axes[0]
         assert isinstance(about.size, int)
-        total = reduce(self._combine, [lines[row * about.stride + tap * about.dilation] for tap in range(about.size)])
-        total = k.typed(k.scalars(self.accumulator).cast(k.ready(total), self.sums), self.accumulator)
+        total = reduce(self.parts.of, [lines[row * about.stride + tap * about.dilation] for tap in range(about.size)])
+        total = self.parts.total(total)
         if op.kind.data is WindowKind.AVERAGE:
-            total = self._divided(total, [k.add(starts[0], row * about.stride), *starts[1:]])
+            places = [k.add(starts[0], row * about.stride), *starts[1:]]
+            counts = [self.means.count(axis, place) for axis, place in enumerate(places)]
+            (total,) = self.means.of([total], [counts])
         scalars = [total, *(code.load(1 + position, at) for position in range(len(op.extras)))]
         indices = [
             code.original(axis, at) if axis in self.needed else at[0] for axis in range(len(dims(op.output.type)))
         ]
         (value,) = k.inline(op.epilogue, scalars, indices)
         code.store(value, 1 + len(op.extras), at)
-
-    def _divided(self, total: SSAValue, starts: Sequence[SSAValue]) -> SSAValue:
-        """The mean of the cells that count, 0 of none; halves are multiplied by the reciprocal of the number."""
-        k, op = self.k, self.op
-        posts = [k.size(post) for post in op.post_padding.dims()] if op.includes_padding else [None] * len(starts)
-        counts = [axis.count(start, post) for axis, start, post in zip(self.arithmetic, starts, posts, strict=True)]
-        s = k.scalars(self.accumulator)
-        cells = s.cast(k.to_integer(k.max(reduce(k.mul, counts), 1), i64), i64)
-        if is_half(element_of(op.output.type)):
-            return s.mul(total, s.div(k.constant(1, self.accumulator), cells))
-        return k.typed(s.div(k.ready(total), cells), self.accumulator)
-
-
-def _has_nearest(axis: Axis) -> bool:
-    """Whether the cell of the input that is nearest to any cell of a window belongs to the window."""
-    sizes = (axis.size, axis.pre, axis.length, axis.output)
-    if axis.dilation != 1 or not all(isinstance(size, int) for size in sizes):
-        return False
-    size, pre, length, output = (int(str(size)) for size in sizes)
-    return 0 <= pre < size and 0 < length and (output - 1) * axis.stride - pre < length
 
 
 __all__ = ["lower"]
