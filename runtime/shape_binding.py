@@ -325,9 +325,12 @@ class _Binder:
         if isinstance(argument, BufferArgument):
             return Address(self.manifest.roots[argument.buffer], 0)
         if isinstance(argument, MapArgument):
-            layout = replace(argument.fixed, sizes=(1,) * len(argument.sizes), steps=(16,) * len(argument.steps))
-            return TensorMap(Address(self.manifest.roots[argument.buffer], 0), layout)
+            return self._map_placeholder(argument)
         return 0 if isinstance(argument, IntArgument) else argument.value
+
+    def _map_placeholder(self, argument: MapArgument) -> TensorMap:
+        layout = replace(argument.fixed, sizes=(1,) * len(argument.sizes), steps=(16,) * len(argument.steps))
+        return TensorMap(Address(self.manifest.roots[argument.buffer], 0), layout)
 
     def _argument(self, argument: Argument, kind: str, where: str) -> BoundArgument:
         if isinstance(argument, BufferArgument):
@@ -352,9 +355,11 @@ class _Binder:
             tuple(self._natural(one, f"{where}: {what}") for one in given)
             for given, what in ((argument.sizes, "a size"), (argument.steps, "a step"))
         )
+        if 0 in sizes:  # a kernel that sums up nothing copies nothing
+            return self._map_placeholder(argument)
         layout = replace(argument.fixed, sizes=sizes, steps=steps)
         offset = self._natural(argument.offset, f"{where}: offset")
-        if 0 in sizes or offset + layout.extent() > self.sizes[argument.buffer]:
+        if offset + layout.extent() > self.sizes[argument.buffer]:
             raise ExpressionError(
                 f"{where}: {sizes} is no tensor in the {self.sizes[argument.buffer]} bytes of its buffer"
             )

@@ -133,6 +133,22 @@ def test_a_map_beyond_its_buffer_is_refused(tiny: Maker) -> None:
         context.run({"x": np.ones((5, 4), np.float32)})
 
 
+def test_a_map_of_an_empty_tensor_is_one_of_which_nothing_is_copied(tiny: Maker) -> None:
+    """A device knows no tensors without elements, and a kernel that sums up none copies none."""
+
+    def with_map(manifest: dict[str, Any]) -> None:
+        manifest["kernels"][1] |= {"args": ["map", "ptr", "i32"]}
+        size = ["-", "n", 5]
+        shape = {"sizes": [64, size], "steps": [["*", 2, size], 2], "box": [8, 8], "element": "float16"}
+        manifest["launches"][1]["args"][0] = {"map": {"buffer": 1, **shape}}
+
+    driver = FakeDriver()
+    context_of(cuda_plan(tiny, with_map), driver).run({"x": np.ones((5, 4), np.float32)})
+    ((layout, address),) = driver.maps
+    assert (layout.sizes, layout.steps) == ((1, 1), (16, 16))
+    assert address % 16 == 0
+
+
 @pytest.mark.parametrize(
     ("offered", "capability", "chosen"),
     [

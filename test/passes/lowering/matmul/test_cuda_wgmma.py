@@ -87,6 +87,19 @@ def test_stages_go_round_while_warpgroups_take_turns(
     check((rows, 72, depth), f"64x64s3{turns}")
 
 
+@pytest.mark.parametrize("depth", [0, 16])
+@pytest.mark.parametrize("choice", ["64x64s2", "128x64s2", "64x64s2c2", "64x64s3t"])
+def test_a_sum_may_have_no_terms(choice: str, depth: int) -> None:
+    """Its length is settled by the run; no copy of a box is waited for then."""
+    text = product_text((70, 16), (88, 16), (70, 88), "f16", (False, True))
+    for rows in (70, 88):
+        text = text.replace(f"tensor<{rows}x16xf16>", f'tensor<{rows}x?xf16, #trt.dims<["{rows}", "16*s"]>>')
+    rng = np.random.default_rng(0)
+    inputs = {name: rng.standard_normal((rows, depth)).astype(np.float16) for name, rows in (("x", 70), ("w", 88))}
+    inputs["b"] = rng.standard_normal(88).astype(np.float16)
+    assert kernel_names(check_on_threads(forced(text, choice), inputs, tolerance=1e-2)) == ["matmul"]
+
+
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.tuples(st.integers(5, 200), st.integers(5, 140), st.integers(1, 40).map(lambda eights: 8 * eights)),
