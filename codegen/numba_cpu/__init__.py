@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirt.codegen.launch_comments import launch_comments
 from mlirt.codegen.numba_cpu.kernel_source import KernelSource, import_line, kernel_source
 from mlirt.dialects.kernel.core import FuncOp
 
 
 def emit(module: ModuleOp) -> str:
-    """The text of all kernels of a module."""
-    functions = "\n\n\n".join(text for func in _kernels(module) for text in KernelSource(func).functions())
+    """The text of all kernels of a module, each behind a comment that names its layers."""
+    comments = launch_comments(module)
+    functions = "\n\n\n".join(
+        comments.get(func.sym_name.data, "") + "\n\n\n".join(KernelSource(func).functions())
+        for func in _kernels(module)
+    )
     return f"{import_line(functions)}\n\n\n{functions}\n"
 
 

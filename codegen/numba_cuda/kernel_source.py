@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, Module
 from xdsl.ir import Attribute
 from xdsl.utils.hints import isa
 
+from mlirt.codegen.launch_comments import launch_comments
 from mlirt.codegen.numba_cuda.cuda_expressions import stored_name
 from mlirt.codegen.numba_cuda.cuda_source import CudaSource
 from mlirt.codegen.numba_cuda.kernel_text import KernelSource
@@ -22,8 +23,12 @@ _IMPORT = "from mlirt.builder.numba_cuda_intrinsics import *"
 
 
 def emit_module(module: ModuleOp) -> str:
-    """All kernels of a module as one Python file."""
-    texts = [source.text.removeprefix(_IMPORT).lstrip("\n") for source in sources_of(module).values()]
+    """All kernels of a module as one Python file, each behind a comment that names its layers."""
+    comments = launch_comments(module)
+    texts = [
+        comments.get(name, "") + source.text.removeprefix(_IMPORT).lstrip("\n")
+        for name, source in sources_of(module).items()
+    ]
     return "\n\n\n".join([_IMPORT, *texts])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from mlirt.errors import InvalidInputError
 
@@ -20,7 +20,7 @@ def kernel_sources(text: str, kernels: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for kernel in kernels:
         pieces = [
-            "\n".join(lines[_first_line(node) - 1 : node.end_lineno])
+            "\n".join(lines[_first_line(node, lines) - 1 : node.end_lineno])
             for node in tree.body
             if isinstance(node, ast.FunctionDef) and (node.name == kernel or node.name.startswith(f"{kernel}_"))
         ]
@@ -29,5 +29,9 @@ def kernel_sources(text: str, kernels: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _first_line(node: ast.FunctionDef) -> int:
-    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+def _first_line(node: ast.FunctionDef, lines: Sequence[str]) -> int:
+    """Where the comment in front of a function begins."""
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    while first > 1 and lines[first - 2].startswith("#"):
+        first -= 1
+    return first
