@@ -6,30 +6,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-_INSPECTOR_NAMES = {
-    "name": "Name",
-    "family": "LayerType",
-    "inputs": "Inputs",
-    "outputs": "Outputs",
-    "kernel": "TacticName",
-}
-
-
-def inspector_json(
-    layers: Sequence[Mapping[str, object]], bindings: Sequence[str], verbosity: str
-) -> dict[str, object]:
-    """The engine inspector's form: names alone, or (detailed) whole records."""
-    if verbosity == "none":
-        return {"Layers": [], "Bindings": list(bindings)}
-    if verbosity in ("detailed", "verbose"):
-        return {"Layers": [_detailed(layer) for layer in layers], "Bindings": list(bindings)}
-    return {"Layers": [str(layer.get("name", "")) for layer in layers], "Bindings": list(bindings)}
-
-
-def _detailed(layer: Mapping[str, object]) -> dict[str, object]:
-    known = {theirs: layer[ours] for ours, theirs in _INSPECTOR_NAMES.items() if ours in layer}
-    return known | {key: value for key, value in layer.items() if key not in _INSPECTOR_NAMES}
-
 
 def layer_lines(report: Mapping[str, object]) -> list[str]:
     """The same as text, a layer a line."""

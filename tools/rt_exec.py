@@ -176,10 +176,11 @@ def _profiles(arguments: Namespace) -> dict[str, tuple[Shape, Shape, Shape]]:
 def _report_layers(engine: EngineLike, arguments: Namespace) -> None:
     if not (arguments.dumpLayerInfo or arguments.exportLayerInfo):
         return
-    from mlirt.tools.layer_report import inspector_json, layer_lines
+    from mlirt.runtime.layer_records import inspected
+    from mlirt.tools.layer_report import layer_lines
 
     bindings = [tensor.name for tensor in (*engine.inputs, *engine.outputs)]
-    report = inspector_json(engine.layers, bindings, arguments.profilingVerbosity)
+    report = inspected(engine.layers, bindings, arguments.profilingVerbosity)
     if arguments.dumpLayerInfo:
         log_all("I", ["Layer Information:", *layer_lines(report)])
     if arguments.exportLayerInfo:

@@ -48,7 +48,16 @@ def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: 
         _quantize(module, ctx, target, network, config, reporter)
         name_usual_sizes(module, profiles[0].shapes if profiles else {})
         plan = _plan(module, ctx, target, network.name or "network", config, reporter)
+    _report_fusions(plan, reporter)
     return _with_profiles(plan, config, _shape_inputs(network))
+
+
+def _report_fusions(plan: Plan, reporter: Reporter) -> None:
+    """Say which layers became one launch (feature 17.18)."""
+    for record in plan.manifest.layers:
+        name = str(record.get("name", ""))
+        if " + " in name and record.get("family") != "reformat":
+            reporter.info(f"Fused into one {record.get('family')}: {name}")
 
 
 def _quantize(

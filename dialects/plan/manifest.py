@@ -38,7 +38,18 @@ from mlirt.dialects.plan.step_numbers import regions_of
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.quantization_notes import notes_about, notes_in
 from mlirt.dialects.symbolic import sym, symbols, to_json
-from mlirt.dialects.tensor_types import byte_width, dims, element_name, element_of, stored_bytes
+from mlirt.dialects.tensor_types import (
+    byte_width,
+    channels,
+    channels_last,
+    dims,
+    element_name,
+    element_of,
+    is_row_major,
+    memory_order,
+    rank,
+    stored_bytes,
+)
 from mlirt.errors import CompileError, UnsupportedError
 from mlirt.version import __version__
 
@@ -200,13 +211,18 @@ class _Writer:
 
     def layer(self, op: LaunchOp) -> Record:
         types = op.signature or FunctionType.from_lists([], [])
+        given = [*types.inputs, *types.outputs]
+        labels = [""] * len(given) if op.tensors is None else [label.data for label in op.tensors]
+        tensors = [_described(type_, label) for type_, label in zip(given, labels, strict=True)]
+        constant = [label == "" and op.tensors is not None for label in labels[: len(types.inputs)]]
         about = notes_about(self.notes, names(op.location))
         record: Record = {
             "name": self.layer_name(op),
             "family": self.family(op),
             "kernel": op.kernel_name(),
-            "inputs": [_described(type_) for type_ in types.inputs],
-            "outputs": [_described(type_) for type_ in types.outputs],
+            "inputs": [one for one, is_constant in zip(tensors, constant, strict=False) if not is_constant],
+            "weights": [one for one, is_constant in zip(tensors, constant, strict=False) if is_constant],
+            "outputs": tensors[len(types.inputs) :],
         }
         return record | {"quantization": about} if about else record
 
@@ -279,8 +295,13 @@ def _tensor(label: str, of: Attribute, buffer: int) -> Record:
     return {"name": label, "dtype": element_name(element_of(of)), "shape": shape, "buffer": buffer}
 
 
-def _described(of: Attribute) -> Record:
-    return {"dtype": element_name(element_of(of)), "shape": [str(dim) for dim in dims(of)]}
+def _described(of: Attribute, label: str) -> Record:
+    record: Record = {"name": label} if label else {}
+    if channels(of) is not None:
+        record["format"] = "channels in blocks"
+    elif not is_row_major(of):
+        record["format"] = "channels last" if memory_order(of) == channels_last(rank(of)) else "rows apart"
+    return record | {"dtype": element_name(element_of(of)), "shape": [to_json(dim) for dim in dims(of)]}
 
 
 def _argument_type(of: Attribute) -> str:

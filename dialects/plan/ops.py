@@ -179,9 +179,10 @@ class LaunchOp(IRDLOperation):
 
     `args` has one entry per kernel argument: `#plan.pointer<operand, "bytes">`, `#plan.tensor_map<operand, ..>`,
     `#plan.expression<"n">` or a float.
-    `grid` has the numbers of blocks on a GPU, `signature` the tensor types of the op that the launch came from. On a
-    CPU a launch may be marked `sequential`, as it keeps one worker busy for long, or `no_barrier`, as the launch after
-    it need not wait for it. C1: pointers name operands. C2: the grid has three entries.
+    `grid` has the numbers of blocks on a GPU, `signature` the tensor types of the op that the launch came from,
+    `tensors` what its operands and results are called; constants have no name. On a CPU a launch may be marked
+    `sequential`, as it keeps one worker busy for long, or `no_barrier`, as the launch after it need not wait for it.
+    C1: pointers name operands. C2: the grid has three entries.
 
     Example: `plan.launch %a, %b {kernel = @relu_1a2b3c4d, args = [#plan.pointer<0, "0">, #plan.pointer<1, "0">,
     #plan.expression<"4*n">]} : !plan.memory, !plan.memory`
@@ -194,6 +195,7 @@ class LaunchOp(IRDLOperation):
     args = prop_def(ArrayAttr)
     grid = opt_prop_def(ArrayAttr[ExpressionAttr])
     signature = opt_prop_def(FunctionType)
+    tensors = opt_prop_def(ArrayAttr[StringAttr])
     sequential = opt_prop_def(UnitAttr)
     no_barrier = opt_prop_def(UnitAttr)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
@@ -207,6 +209,7 @@ class LaunchOp(IRDLOperation):
         args: Sequence[Argument],
         grid: Sequence[Dim] | None = None,
         signature: FunctionType | None = None,
+        tensors: ArrayAttr[StringAttr] | None = None,
     ):
         super().__init__(
             operands=[buffers],
@@ -215,6 +218,7 @@ class LaunchOp(IRDLOperation):
                 "args": ArrayAttr(args),
                 "grid": None if grid is None else ArrayAttr(ExpressionAttr.of(size) for size in grid),
                 "signature": signature,
+                "tensors": tensors,
             },
         )
 

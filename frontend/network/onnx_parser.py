@@ -132,6 +132,15 @@ class OnnxParser:
         self._errors.clear()
 
 
+def get_nv_onnx_parser_version() -> int:
+    """The version of TensorRT's parser whose names these are, 8.5.3, as one number (feature 11.16)."""
+    return 80503
+
+
+def shutdown_protobuf_library() -> None:
+    """Nothing: readers of models keep no global state (feature 11.16)."""
+
+
 def _runs(known: Sequence[bool]) -> list[tuple[list[int], bool]]:
     """Neighbours with the same answer, together."""
     runs: list[tuple[list[int], bool]] = []

@@ -43,6 +43,7 @@ from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.kernel_identity import identity_of
 from mlirt.passes.lowering.placement import Placements
 from mlirt.passes.lowering.tactics import TACTIC, candidates
+from mlirt.passes.lowering.tensor_labels import TensorLabels
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -60,6 +61,7 @@ class Lowering:
         self.block = block
         self.only = only
         self.placements = Placements(ctx, block)
+        self._labels = TensorLabels()
         self._kernels: dict[str, str] = {}
         self._names: dict[Hashable, str] = {}
         self._choice = ""
@@ -110,7 +112,7 @@ class Lowering:
         signature = FunctionType.from_lists(
             [value.type for value in layer.operands], [value.type for value in layer.results]
         )
-        op = LaunchOp(name, buffers, arguments, grid, signature)
+        op = LaunchOp(name, buffers, arguments, grid, signature, self._labels.of_layer(layer))
         op.location = layer.location
         block = layer.parent
         assert block is not None

@@ -79,7 +79,7 @@ class BoundShapes:
             return Dims(self._given[name])
         if self._tensors[name].is_input or self.missing():
             return Dims(self._tensors[name].shape)
-        values = self._symbols()
+        values = self.symbols()
         shape = next(one.shape for one in self._manifest.outputs if one.name == name)
         lengths: list[int] = []
         for dim in shape:
@@ -89,7 +89,10 @@ class BoundShapes:
                 lengths.append(-1)
         return Dims(lengths)
 
-    def _symbols(self) -> dict[str, int]:
+    def symbols(self) -> dict[str, int]:
+        """What the symbols stand for, as far as the shapes that are set say so."""
+        if self.missing():
+            return {}
         shapes = [self._given[one.name] for one in self._manifest.given_inputs]
         try:
             values = bind_symbols(self._manifest, shapes, {})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mlirt.errors import InvalidInputError
-from mlirt.tensorrt.build_enums import ProfilingVerbosity
+from mlirt.runtime.layer_records import inspected, inspected_layer
 from mlirt.tensorrt.reporting import Reporting
 from mlirt.tensorrt.run_enums import LayerInformationFormat
 
@@ -21,7 +21,7 @@ class EngineInspector(Reporting):
 
     def __init__(self, engine: ICudaEngine) -> None:
         self._engine = engine
-        self.reporter = engine.reporter
+        self.reporter = engine.reporter.of_its_own()
         self.execution_context: IExecutionContext | None = None
 
     def get_layer_information(self, layer_index: int, format: LayerInformationFormat) -> str:
@@ -33,27 +33,20 @@ class EngineInspector(Reporting):
 
     def get_engine_information(self, format: LayerInformationFormat) -> str:
         """All layers, and in JSON the inputs and outputs, and who decides about branches and loops."""
-        verbosity = self._engine.profiling_verbosity
-        count = 0 if verbosity is ProfilingVerbosity.NONE else self._engine.num_layers
-        layers = [self._layer(index) for index in range(count)]
+        engine, verbosity = self._engine, self._engine.profiling_verbosity.name
+        found = inspected(engine.engine.layers, engine.tensor_names, verbosity, self._values())
         if format is LayerInformationFormat.ONELINE:
-            return "\n".join(map(_oneline, layers))
-        bindings = [] if verbosity is ProfilingVerbosity.NONE else self._engine.tensor_names
-        found = {"Layers": layers, "Bindings": bindings}
-        if verbosity is not ProfilingVerbosity.NONE and self._engine.engine.decisions:
-            found["Decisions"] = [asdict(decision) for decision in self._engine.engine.decisions]
+            return "\n".join(map(_oneline, cast("list[object]", found["Layers"])))
+        if verbosity != "NONE" and engine.engine.decisions:
+            found["Decisions"] = [asdict(decision) for decision in engine.engine.decisions]
         return json.dumps(found)
 
     def _layer(self, index: int) -> object:
-        record = self._engine.engine.layers[index]
-        verbosity = self._engine.profiling_verbosity
-        if verbosity is ProfilingVerbosity.NONE:
-            return ""
-        name = str(record.get("name", ""))
-        if verbosity is ProfilingVerbosity.LAYER_NAMES_ONLY:
-            return name
-        others = {key: value for key, value in record.items() if key not in ("name", "family")}
-        return {"Name": name, "LayerType": record.get("family"), **others}
+        return inspected_layer(self._engine.engine.layers[index], self._engine.profiling_verbosity.name, self._values())
+
+    def _values(self) -> dict[str, int]:
+        """What the symbols of dynamic dimensions stand for, where a context has shapes (feature 17.4)."""
+        return {} if self.execution_context is None else self.execution_context.symbol_values()
 
 
 def _oneline(layer: object) -> str:

@@ -35,7 +35,7 @@ class IExecutionContext(Reporting):
 
     def __init__(self, engine: ICudaEngine) -> None:
         self.engine = engine
-        self.reporter = engine.reporter
+        self.reporter = engine.reporter.of_its_own()
         self.name = ""
         self.profiler: IProfiler | None = None
         self.enqueue_emits_profile = True
@@ -102,6 +102,10 @@ class IExecutionContext(Reporting):
         """Elements from one position to the next, for each axis."""
         lengths = [max(length, 1) for length in self.get_tensor_shape(name)]
         return Dims(int(np.prod(lengths[axis + 1 :])) for axis in range(len(lengths)))
+
+    def symbol_values(self) -> dict[str, int]:
+        """What the symbols of dynamic dimensions stand for, once all shapes are set (mlirt's own)."""
+        return self._shapes.symbols()
 
     def infer_shapes(self) -> list[str]:
         """The inputs whose shapes, or whose values as shapes, are still to be set (feature 12.13)."""

@@ -35,7 +35,7 @@ class Runtime(EntryPoint):
         except TypeError as error:
             raise TypeError(f"deserialize_cuda_engine(): incompatible function arguments: {error}") from None
         try:
-            return ICudaEngine(load(content), self.reporter)
+            return ICudaEngine(load(content), self.reporter.of_its_own())
         except MlirtError as error:
             self.reporter.error("runtime.py::deserializeCudaEngine", error)
             return None

@@ -68,7 +68,13 @@ if TYPE_CHECKING:
         IRecurrenceLayer,
         ITripLimitLayer,
     )
-    from mlirt.frontend.network.onnx_parser import ErrorCode, OnnxParser, ParserError
+    from mlirt.frontend.network.onnx_parser import (
+        ErrorCode,
+        OnnxParser,
+        ParserError,
+        get_nv_onnx_parser_version,
+        shutdown_protobuf_library,
+    )
     from mlirt.frontend.network.tensor import ITensor
     from mlirt.runtime.api.cuda_engine import ICudaEngine
     from mlirt.runtime.api.engine_inspector import EngineInspector
@@ -168,7 +174,9 @@ _HOMES = {
     "mlirt.frontend.network.loops": (
         "IIteratorLayer ILoop ILoopBoundaryLayer ILoopOutputLayer IRecurrenceLayer ITripLimitLayer"
     ),
-    "mlirt.frontend.network.onnx_parser": "ErrorCode OnnxParser ParserError",
+    "mlirt.frontend.network.onnx_parser": (
+        "ErrorCode OnnxParser ParserError get_nv_onnx_parser_version shutdown_protobuf_library"
+    ),
     "mlirt.frontend.network.tensor": "ITensor",
     "mlirt.runtime.api.cuda_engine": "ICudaEngine",
     "mlirt.runtime.api.engine_inspector": "EngineInspector",
@@ -353,11 +361,13 @@ __all__ = [
     "bool",
     "float16",
     "float32",
+    "get_nv_onnx_parser_version",
     "get_plugin_registry",
     "init_libnvinfer_plugins",
     "int8",
     "int32",
     "nptype",
+    "shutdown_protobuf_library",
     "uint8",
     "volume",
 ]

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 class DataType(Enumeration):
-    """The six types of TensorRT 8.5; BF16 and INT64, with the numbers of later versions, come with ONNX models."""
+    """The six types of TensorRT 8.5, and those that only come with ONNX models.
+
+    FP8, BF16 and INT64 have the numbers of later versions. TensorRT has no others: the last ones are mlirt's own.
+    """
 
     FLOAT = 0
     HALF = 1
@@ -19,8 +22,14 @@ class DataType(Enumeration):
     INT32 = 3
     BOOL = 4
     UINT8 = 5
+    FP8 = 6
     BF16 = 7
     INT64 = 8
+    DOUBLE = 100
+    INT16 = 101
+    UINT16 = 102
+    UINT32 = 103
+    UINT64 = 104
 
     @property
     def itemsize(self) -> int:
@@ -37,6 +46,12 @@ _NAMES = {
     DataType.UINT8: "uint8",
     DataType.BF16: "bfloat16",
     DataType.INT64: "int64",
+    DataType.FP8: "float8_e4m3fn",
+    DataType.DOUBLE: "float64",
+    DataType.INT16: "int16",
+    DataType.UINT16: "uint16",
+    DataType.UINT32: "uint32",
+    DataType.UINT64: "uint64",
 }
 _BYTES = {
     DataType.FLOAT: 4,
@@ -47,6 +62,12 @@ _BYTES = {
     DataType.UINT8: 1,
     DataType.BF16: 2,
     DataType.INT64: 8,
+    DataType.FP8: 1,
+    DataType.DOUBLE: 8,
+    DataType.INT16: 2,
+    DataType.UINT16: 2,
+    DataType.UINT32: 4,
+    DataType.UINT64: 8,
 }
 _TYPES = {name: kind for kind, name in _NAMES.items()}
 
@@ -67,8 +88,8 @@ def nptype(trt_type: DataType) -> type[np.generic[Any]]:
     """The NumPy type of an element type."""
     import numpy as np
 
-    if trt_type is DataType.BF16:
+    if trt_type in (DataType.BF16, DataType.FP8):
         import ml_dtypes
 
-        return ml_dtypes.bfloat16
+        return ml_dtypes.bfloat16 if trt_type is DataType.BF16 else ml_dtypes.float8_e4m3fn
     return np.dtype(_NAMES[trt_type]).type

@@ -27,6 +27,10 @@ class Reporter:
         self.logger = logger
         self.recorder = recorder
 
+    def of_its_own(self) -> Reporter:
+        """The reporter of an object that another one made: it inherits the recorder, and may change its own."""
+        return Reporter(self.logger, self.recorder)
+
     def error(self, where: str, error: Exception | str) -> None:
         """Report an error; `where` is the call that failed."""
         code = code_of(error)

@@ -69,7 +69,7 @@ def test_the_runtime_understands_it() -> None:
     assert [symbol.name for symbol in manifest.symbols] == ["n"]
     assert [launch.layer for launch in manifest.launches] == ["scale", "likely", "total"]
     assert [layer["family"] for layer in record["layers"]] == ["pointwise", "softmax", "pointwise"]
-    assert record["layers"][0]["inputs"][0] == {"dtype": "float32", "shape": ["n", "8"]}
+    assert record["layers"][0]["inputs"][0] == {"name": "input0", "dtype": "float32", "shape": ["n", 8]}
     bound = bind_shapes(manifest, [(5, 8)])
     assert bound.output_shapes == ((5, 8), (80,), (80,), (80,))
     assert bound.arena_bytes >= 5 * 16 * 4

@@ -1,4 +1,4 @@
-"""OnnxParser: ONNX models become networks of layers (rows 2.9, 11.1 to 11.6, 11.11, 11.12)."""
+"""OnnxParser: ONNX models become networks of layers (rows 2.9, 11.1 to 11.8, 11.11, 11.12, 11.16)."""
 
 from __future__ import annotations
 
@@ -144,3 +144,18 @@ def test_what_is_supported() -> None:
     model = cnn()
     model.graph.node[1].op_type = "Convolve"
     assert reader.supports_model(model.SerializeToString()) == (False, [([0], True), ([1], False), ([2, 3], True)])
+
+
+def test_types_that_tensorrt_has_no_word_for() -> None:
+    """Rows 11.7 and 11.8: tensors keep their types, as nothing has to be narrowed."""
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (int64[2] x) => (double[2] y) { y = Cast <to: int = 11> (x) }'
+    network = parsed(parser.parse_model(text))
+    types = [network.get_input(0).dtype, network.get_output(0).dtype]
+    assert types == [trt.DataType.INT64, trt.DataType.DOUBLE]
+    assert [trt.nptype(dtype)(3).nbytes for dtype in types] == [dtype.itemsize for dtype in types] == [8, 8]
+
+
+def test_state_of_the_parser() -> None:
+    """Row 11.16."""
+    assert trt.get_nv_onnx_parser_version() == 80503
+    trt.shutdown_protobuf_library()

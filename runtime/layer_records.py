@@ -1,0 +1,78 @@
+"""The layers of a plan in the words of TensorRT's engine inspector: names alone, or all that is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from mlirt.runtime.expressions import ExpressionError, evaluate, parse
+
+Record = Mapping[str, object]
+
+_TYPES = {"float32": "FP32", "float16": "FP16", "bfloat16": "BF16", "bool": "Bool", "float64": "FP64"}
+_WORDS = {"name": "Name", "family": "LayerType", "kernel": "TacticName"}
+
+
+def inspected(
+    layers: Sequence[Record], bindings: Sequence[str], verbosity: str, values: Mapping[str, int] | None = None
+) -> dict[str, object]:
+    """The whole engine; `verbosity` is none, layer_names_only (or default) or detailed (or verbose).
+
+    `values` are what the symbols of dynamic dimensions stand for, where shapes are set.
+    """
+    if verbosity.lower() == "none":
+        return {"Layers": [], "Bindings": []}
+    return {"Layers": [inspected_layer(layer, verbosity, values) for layer in layers], "Bindings": list(bindings)}
+
+
+def inspected_layer(layer: Record, verbosity: str, values: Mapping[str, int] | None = None) -> object:
+    """One layer: an empty string, its name, or an object."""
+    if verbosity.lower() == "none":
+        return ""
+    if verbosity.lower() in ("layer_names_only", "default"):
+        return str(layer.get("name", ""))
+    told: dict[str, object] = {word: layer[key] for key, word in _WORDS.items() if key in layer}
+    for key, word in (("inputs", "Inputs"), ("outputs", "Outputs")):
+        if key in layer:
+            told[word] = [_tensor(one, values or {}) for one in _records(layer[key])]
+    if weights := _records(layer.get("weights")):
+        told["Weights"] = [{"Type": _type(one), "Count": _count(one)} for one in weights]
+    return told | {key: value for key, value in layer.items() if key not in (*_WORDS, "inputs", "outputs", "weights")}
+
+
+def _tensor(record: Record, values: Mapping[str, int]) -> dict[str, object]:
+    order = str(record.get("format", "row major linear"))
+    return {
+        "Name": record.get("name", ""),
+        "Location": "Device",
+        "Dimensions": [_length(one, values) for one in _items(record.get("shape"))],
+        "Format/Datatype": f"{order[:1].upper()}{order[1:]} {_type(record)}",
+    }
+
+
+def _length(length: object, values: Mapping[str, int]) -> int:
+    """A length; -1 where it is not settled."""
+    try:
+        return evaluate(parse(length, values), values)
+    except ExpressionError:
+        return -1
+
+
+def _count(record: Record) -> int:
+    count = 1
+    for length in _items(record.get("shape")):
+        count *= _length(length, {})
+    return count
+
+
+def _type(record: Record) -> str:
+    name = str(record.get("dtype", ""))
+    return _TYPES.get(name, name.capitalize())
+
+
+def _records(value: object) -> list[Record]:
+    return [cast("Record", one) for one in _items(value) if isinstance(one, Mapping)]
+
+
+def _items(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
