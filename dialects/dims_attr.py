@@ -11,7 +11,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from mlirt.dialects.symbolic import Dim, parse
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic_text import parse
 
 
 @irdl_attr_definition

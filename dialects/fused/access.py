@@ -11,7 +11,8 @@ from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from mlirt.dialects.symbolic import Dim, parse, sym
+from mlirt.dialects.symbolic import Dim, sym
+from mlirt.dialects.symbolic_text import parse
 
 
 @irdl_attr_definition

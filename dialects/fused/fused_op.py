@@ -22,7 +22,8 @@ from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.fused.access import AccessAttr
-from mlirt.dialects.symbolic import Dim, coefficient_of, evaluate, parse, substitute, sym, symbols
+from mlirt.dialects.symbolic import Dim, coefficient_of, evaluate, substitute, sym, symbols
+from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import element_of, rank
 from mlirt.errors import InvalidInputError

@@ -13,7 +13,8 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
-from mlirt.dialects.symbolic import Dim, parse
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic_text import parse
 
 
 @irdl_attr_definition

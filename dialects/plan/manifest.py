@@ -37,7 +37,8 @@ from mlirt.dialects.plan.ops import BufferKind, BufferOp, InputOp, LaunchOp, Out
 from mlirt.dialects.plan.step_numbers import regions_of
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.quantization_notes import notes_about, notes_in
-from mlirt.dialects.symbolic import sym, symbols, to_json
+from mlirt.dialects.symbolic import sym, symbols
+from mlirt.dialects.symbolic_text import to_json
 from mlirt.dialects.tensor_types import (
     byte_width,
     channels,

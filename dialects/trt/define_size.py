@@ -10,7 +10,8 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, opt_operand_def, opt_prop_def, prop_def, traits_def
 from xdsl.traits import MemoryWriteEffect
 
-from mlirt.dialects.symbolic import Dim, parse
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, element_of, rank
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from mlirt.dialects.symbolic import Dim, parse, sym
+from mlirt.dialects.symbolic import Dim, sym
+from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import element_count, element_type, tensor
 from mlirt.dialects.weights import WeightStore

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import SupportsIndex
 
-from mlirt.dialects.symbolic import Dim, parse, sym
+from mlirt.dialects.symbolic import Dim, sym
+from mlirt.dialects.symbolic_text import parse
 from mlirt.errors import InvalidInputError
 
 

@@ -22,9 +22,9 @@ from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
 from mlirt.passes.lowering.contraction_ranges import range_of_sums
 from mlirt.passes.lowering.number_ranges import NumberRanges, Range, type_range
+from mlirt.passes.lowering.rounded_values import LIMIT, Rounding, float_constant, is_whole
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import integer_type
 
-_LIMIT = 2.0**22
 _SHIFT = 1.5 * 2.0**23
 """Plus a whole number up to the limit: a float32 whose lower bits are the number, and whose step is 1."""
 _SHIFT_BITS = 0x4B400000
@@ -100,7 +100,7 @@ class _Region:
                 self._divide(op)
             elif isinstance(op, arith.AddfOp | arith.SubfOp):
                 self._drop_zero(op)
-            elif isinstance(op, math.RoundEvenOp) and _is_whole(op.operand):
+            elif isinstance(op, math.RoundEvenOp) and is_whole(op.operand):
                 Rewriter.replace_op(op, [], [op.operand])
         for op in list(self.block.ops):
             if isinstance(op, arith.FPToSIOp):
@@ -124,21 +124,21 @@ class _Region:
         while isinstance(value.owner, arith.TruncIOp | arith.ExtSIOp | arith.ExtUIOp | arith.BitcastOp):
             value = value.owner.operands[0]
         owner = value.owner
-        if not isinstance(owner, arith.FPToSIOp) or owner.input.type != op.result.type or not _is_whole(owner.input):
+        if not isinstance(owner, arith.FPToSIOp) or owner.input.type != op.result.type or not is_whole(owner.input):
             return
         if self.ranges.of(owner.input) is not None and known(op.input) == self.ranges.of(owner.input):
             Rewriter.replace_op(op, [], [owner.input])
 
     def _drop_zero(self, op: arith.AddfOp | arith.SubfOp) -> None:
         """A zero point of zero. The sign of a zero does not outlive the shift that rounds."""
-        whole = _is_whole(op.lhs) and self.ranges.of(op.lhs) is not None
-        if _number(op.rhs) == 0.0 and (whole or isinstance(op, arith.SubfOp)):
+        whole = is_whole(op.lhs) and self.ranges.of(op.lhs) is not None
+        if float_constant(op.rhs) == 0.0 and (whole or isinstance(op, arith.SubfOp)):
             Rewriter.replace_op(op, [], [op.lhs])
 
     def _round_float(self, op: math.RoundEvenOp) -> None:
         """The shift is added and taken away again."""
         x = self.ranges.of(op.operand)
-        if op.result.type == f32 and x is not None and x.within(-_LIMIT, _LIMIT):
+        if op.result.type == f32 and x is not None and x.within(-LIMIT, LIMIT):
             shift = _float(_SHIFT)
             moved = arith.AddfOp(op.operand, shift.result)
             self._replace(op, [shift, moved, arith.SubfOp(moved.result, shift.result)])
@@ -147,7 +147,7 @@ class _Region:
         """An integer plus the bits of the shift is the shift plus the integer."""
         source, unsigned = op.input, isinstance(op, arith.UIToFPOp)
         known = self.ranges.unsigned(source) if unsigned else self.ranges.of(source)
-        if op.result.type != f32 or known is None or not known.within(-_LIMIT, _LIMIT) or _width(source) > 32:
+        if op.result.type != f32 or known is None or not known.within(-LIMIT, LIMIT) or _width(source) > 32:
             return
         wide: list[Operation] = []
         if _width(source) < 32:
@@ -163,14 +163,14 @@ class _Region:
 
         Where x itself may be too large for that, the float is clamped.
         """
-        found = _Rounding.of(op)
+        found = Rounding.of(op)
         if found is None or op.input.type != f32 or _width(op.result) > 32:
             return
         x = self.ranges.of(found.input)
         low, high = found.low - found.zero, found.high - found.zero
-        if x is None or max(low, x.low) < -_LIMIT or min(high, x.high) > _LIMIT:
+        if x is None or max(low, x.low) < -LIMIT or min(high, x.high) > LIMIT:
             return
-        below, above, is_small = x.low < low, x.high > high, x.within(-_LIMIT, _LIMIT)
+        below, above, is_small = x.low < low, x.high > high, x.within(-LIMIT, LIMIT)
         new: list[Operation] = []
         value = found.input
         for bound, needed, clamp in ((low, below, arith.MaximumfOp), (high, above, arith.MinimumfOp)):
@@ -195,7 +195,7 @@ class _Region:
         """With the reciprocal r of d: q = x * r, corrected by (x - q * d) * r."""
         import numpy as np
 
-        divisor, x = _number(op.rhs), self.ranges.of(op.lhs)
+        divisor, x = float_constant(op.rhs), self.ranges.of(op.lhs)
         rounded = all(isinstance(use.operation, math.RoundEvenOp) for use in op.result.uses)
         if op.result.type == f32 and divisor == 1.0:
             Rewriter.replace_op(op, [], [op.lhs])
@@ -218,84 +218,18 @@ class _Region:
         """`n * d / d`, where n is whole: both roundings together are less than half of one. Or `max(n * d, 0) / d`."""
         above: arith.MaximumfOp | None = None
         scaled = op.lhs.owner
-        if isinstance(scaled, arith.MaximumfOp) and _number(scaled.rhs) == 0.0 and divisor > 0:
+        if isinstance(scaled, arith.MaximumfOp) and float_constant(scaled.rhs) == 0.0 and divisor > 0:
             above, scaled = scaled, scaled.lhs.owner
-        if not isinstance(scaled, arith.MulfOp) or _number(scaled.rhs) != divisor or not _is_whole(scaled.lhs):
+        if not isinstance(scaled, arith.MulfOp) or float_constant(scaled.rhs) != divisor or not is_whole(scaled.lhs):
             return False
         known = self.ranges.of(scaled.lhs)
-        if known is None or not known.within(-_LIMIT, _LIMIT):
+        if known is None or not known.within(-LIMIT, LIMIT):
             return False
         if above is None:
             Rewriter.replace_op(op, [], [scaled.lhs])
         else:
             Rewriter.replace_op(op, [arith.MaximumfOp(scaled.lhs, above.rhs)])
         return True
-
-
-def _is_whole(value: SSAValue) -> bool:
-    """Whether a float is a whole number, where it is finite."""
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp):
-        number = _number(value)
-        return number is not None and float(number).is_integer()
-    if isinstance(owner, arith.MaximumfOp | arith.MinimumfOp | arith.AddfOp | arith.SubfOp):
-        return _is_whole(owner.lhs) and _is_whole(owner.rhs)
-    return isinstance(owner, math.RoundEvenOp | arith.SIToFPOp | arith.UIToFPOp)
-
-
-@dataclass(frozen=True)
-class _Rounding:
-    """`clamp(roundeven(input) + zero, low, high)`, all of them whole numbers."""
-
-    input: SSAValue
-    zero: float
-    low: float
-    high: float
-
-    def without_bounds(self) -> _Rounding:
-        """The same with whole bounds of the input, such as a rectifier's, as bounds of the result."""
-        owner = self.input.owner
-        bound = _number(owner.rhs) if isinstance(owner, arith.MaximumfOp | arith.MinimumfOp) else None
-        if bound is None or not float(bound).is_integer() or abs(bound) > _LIMIT / 2:
-            return self
-        assert isinstance(owner, arith.MaximumfOp | arith.MinimumfOp)
-        limit, low, high = bound + self.zero, self.low, self.high
-        if isinstance(owner, arith.MaximumfOp):
-            low = min(max(low, limit), high)
-        else:
-            high = max(min(high, limit), low)
-        return _Rounding(owner.lhs, self.zero, low, high).without_bounds()
-
-    @staticmethod
-    def of(op: arith.FPToSIOp) -> _Rounding | None:
-        """What is rounded before it becomes an integer; None where it is not rounded half to even."""
-        value, low, high = op.input, -_LIMIT, _LIMIT
-        while isinstance(value.owner, arith.MaximumfOp | arith.MinimumfOp):
-            bound = _number(value.owner.rhs)
-            if bound is None or not float(bound).is_integer():
-                return None
-            if isinstance(value.owner, arith.MaximumfOp):
-                low = max(low, bound)
-            else:
-                high = min(high, bound)
-            value = value.owner.lhs
-        zero = 0.0
-        if isinstance(value.owner, arith.AddfOp):
-            shift = _number(value.owner.rhs)
-            if shift is None or not float(shift).is_integer() or abs(shift) > _LIMIT / 2:
-                return None
-            value, zero = value.owner.lhs, float(shift)
-        owner = value.owner
-        if isinstance(owner, math.RoundEvenOp):
-            return _Rounding(owner.operand, zero, low, high).without_bounds()
-        return _Rounding(value, zero, low, high) if _is_whole(value) else None
-
-
-def _number(value: SSAValue) -> float | None:
-    """The number that a float constant is."""
-    owner = value.owner
-    constant = owner.value if isinstance(owner, arith.ConstantOp) else None
-    return constant.value.data if isinstance(constant, FloatAttr) else None
 
 
 def _float(value: float) -> arith.ConstantOp:

@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, f32
 
 from mlirt.dialects.symbol_values import bind
-from mlirt.dialects.symbolic import parse
+from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_types import tensor
 from mlirt.errors import InvalidInputError
 

@@ -17,13 +17,12 @@ from mlirt.dialects.symbolic import (
     maximum,
     minimum,
     modulo,
-    parse,
     product,
     substitute,
     sym,
     symbols,
-    to_json,
 )
+from mlirt.dialects.symbolic_text import parse, to_json
 
 VALUES = {"n": 3, "h": 17, "w": 8}
 leaves = st.one_of(st.integers(-9, 9), st.sampled_from([sym("n"), sym("h"), sym("w")]))

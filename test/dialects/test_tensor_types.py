@@ -10,7 +10,8 @@ from xdsl.parser import Parser
 
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.registry import register_dialects
-from mlirt.dialects.symbolic import parse, sym
+from mlirt.dialects.symbolic import sym
+from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_types import (
     byte_width,
     channels,

@@ -17,7 +17,8 @@ from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.fused_op import YieldOp, scalar_region
 from mlirt.dialects.locations import named
 from mlirt.dialects.registry import register_dialects
-from mlirt.dialects.symbolic import Dim, parse
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_types import Tensor, element_type, tensor
 from mlirt.dialects.verification import verify
 

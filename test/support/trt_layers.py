@@ -18,7 +18,8 @@ from xdsl.utils.str_enum import StrEnum
 from xdsl.utils.test_value import create_ssa_value
 
 from mlirt.dialects.integer_list import integer_list
-from mlirt.dialects.symbolic import Dim, evaluate, parse
+from mlirt.dialects.symbolic import Dim, evaluate
+from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import dims, element_of, element_type, is_unknown, numpy_dtype, tensor
 

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import DenseArrayBase, f64
 
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.interpolation import Coordinate, ResizeKind, Rounding, Selector
-from mlirt.dialects.symbolic import parse
+from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.resize import ResizeOp
 

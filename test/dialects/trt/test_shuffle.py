@@ -11,7 +11,8 @@ from trt_layers import layer, random, run
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.dims_attr import DimsAttr
-from mlirt.dialects.symbolic import parse, sym
+from mlirt.dialects.symbolic import sym
+from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_types import dims, is_unknown
 from mlirt.dialects.trt.shuffle import ShuffleOp
 

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.slicing import SliceMode
-from mlirt.dialects.symbolic import parse
+from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.errors import InvalidInputError
 

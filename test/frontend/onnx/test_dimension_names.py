@@ -6,7 +6,7 @@ import pytest
 from onnx import helper
 from onnx_models import imported_text, model_of
 
-from mlirt.dialects.symbolic import parse
+from mlirt.dialects.symbolic_text import parse
 from mlirt.frontend.onnx.dimension_names import DimensionNames, identifier
 
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import f32, i64
 
-from mlirt.dialects.symbolic import evaluate, parse
+from mlirt.dialects.symbolic import evaluate
+from mlirt.dialects.symbolic_text import parse
 from mlirt.frontend.onnx.dim_numbers import Number, Ratio
 from mlirt.frontend.onnx.number_arrays import ABSENT, Array, Numbers, as_numbers, constant_of, numbers_from
 from mlirt.frontend.onnx.shape_values import propagate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlirt.dialects.symbolic import parse
+from mlirt.dialects.symbolic_text import parse
 from mlirt.passes.cleanup.length_equations import solution, symbol_of
 
 ORDER = {"a": 0, "b": 1, "c": 2}

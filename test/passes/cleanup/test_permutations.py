@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlirt.dialects.symbolic import parse
+from mlirt.dialects.symbolic_text import parse
 from mlirt.passes.cleanup.permutations import Rearrangement, factors, inverse, permuted, reshape, transpose
 
 Array = np.ndarray[Any, np.dtype[Any]]

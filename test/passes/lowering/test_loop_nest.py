@@ -9,7 +9,8 @@ from xdsl.dialects import test as placeholder
 from xdsl.dialects.builtin import f32
 
 from mlirt.dialects.fused.access import AccessAttr
-from mlirt.dialects.symbolic import Dim, parse
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_types import strides, tensor
 from mlirt.passes.lowering.loop_nest import Affine, Nest, affine, collapse
 from mlirt.passes.lowering.placement import Placement

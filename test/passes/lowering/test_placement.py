@@ -13,7 +13,7 @@ from mlirt.dialects.fused.fused_op import identity_region
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.plan.ops import BufferOp, WeightOp
-from mlirt.dialects.symbolic import parse
+from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_types import tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore

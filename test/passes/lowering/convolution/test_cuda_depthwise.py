@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.kernel.core import FuncOp, StoreOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp
-from mlirt.dialects.symbolic import parse
+from mlirt.dialects.symbolic_text import parse
 from mlirt.passes.lowering.convolution import cuda_depthwise
 
 

@@ -1,0 +1,12 @@
+"""What the code calls: the system's scheduler and semaphores, and instructions of the processor."""
+
+DECLARATIONS = """
+declare i32 @sched_yield()
+declare i32 @sem_init(ptr, i32, i32)
+declare i32 @sem_wait(ptr)
+declare i32 @sem_post(ptr)
+{pause_declaration}
+
+declare i64 @llvm.cttz.i64(i64, i1)
+declare i64 @llvm.umin.i64(i64, i64)
+"""
