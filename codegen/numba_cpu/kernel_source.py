@@ -17,22 +17,12 @@ from mlirt.codegen.python_expressions import type_name
 from mlirt.dialects.kernel.amx import AmxBeginOp, AmxClearOp, AmxDotAddOp, AmxEndOp, AmxStoreOp, WorkerMemoryOp
 from mlirt.dialects.kernel.buffers import Memory, memory
 from mlirt.dialects.kernel.core import FuncOp, ReduceKind, ReturnOp, StoreOp
-from mlirt.dialects.kernel.tile import (
-    PrefetchOp,
-    TileCombineOp,
-    TileFillOp,
-    TileForEachOp,
-    TileLoadOp,
-    TileLoadPatchOp,
-    TileLoadTransposedOp,
-    TileMultiplyAddLanesOp,
-    TileMultiplyAddOp,
-    TileTransformOp,
-    WorkerShareOp,
-    tile_shape,
-)
+from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileTransformOp, tile_shape
 from mlirt.dialects.kernel.tile_bytes import TileDotAddOp
+from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadPatchOp, TileLoadTransposedOp
+from mlirt.dialects.kernel.tile_products import TileCombineOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
 from mlirt.dialects.kernel.varying import varying_values
+from mlirt.dialects.kernel.worker import PrefetchOp, WorkerShareOp
 from mlirt.dialects.tensor_types import element_name, is_float, is_float8
 
 _LIBRARY = "mlirt.builder.numba_cpu_intrinsics"

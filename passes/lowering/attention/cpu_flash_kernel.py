@@ -15,11 +15,9 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, StoreOp, YieldOp
-from mlirt.dialects.kernel.tile import (
-    TileForEachOp,
-    TileMultiplyAddOp,
-    WorkerShareOp,
-)
+from mlirt.dialects.kernel.tile import TileForEachOp
+from mlirt.dialects.kernel.tile_products import TileMultiplyAddOp
+from mlirt.dialects.kernel.worker import WorkerShareOp
 from mlirt.dialects.symbolic import Dim, ceil_div, product
 from mlirt.passes.lowering.attention.cpu_code import Places, named
 from mlirt.passes.lowering.attention.cpu_packing import CpuPacking

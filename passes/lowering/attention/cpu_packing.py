@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.kernel.core import StoreOp, YieldOp
-from mlirt.dialects.kernel.tile import TileForEachOp, TileLoadOp, TileLoadTransposedOp
+from mlirt.dialects.kernel.tile import TileForEachOp
+from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadTransposedOp
 from mlirt.dialects.symbolic import ceil_div
 from mlirt.passes.lowering.attention.cpu_code import CpuCode, Places, named
 

@@ -7,8 +7,10 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.features import need_features
-from mlirt.dialects.kernel.tile import PrefetchOp, TileFillOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
+from mlirt.dialects.kernel.tile import TileFillOp
 from mlirt.dialects.kernel.tile_bytes import BYTE_PRODUCTS, TileDotAddOp
+from mlirt.dialects.kernel.tile_products import TileMultiplyAddLanesOp, TileMultiplyAddOp
+from mlirt.dialects.kernel.worker import PrefetchOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of, is_flat

@@ -13,15 +13,10 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.kernel.core import StoreOp, YieldOp
-from mlirt.dialects.kernel.tile import (
-    PrefetchOp,
-    TileFillOp,
-    TileForEachOp,
-    TileLoadPatchOp,
-    TileMultiplyAddOp,
-    TileTransformOp,
-    WorkerShareOp,
-)
+from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileTransformOp
+from mlirt.dialects.kernel.tile_loads import TileLoadPatchOp
+from mlirt.dialects.kernel.tile_products import TileMultiplyAddOp
+from mlirt.dialects.kernel.worker import PrefetchOp, WorkerShareOp
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry
 from mlirt.passes.lowering.convolution.cpu_winograd_plan import Plan

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.kernel.core import StoreOp, YieldOp
-from mlirt.dialects.kernel.tile import TileForEachOp, TileLoadOp, TileLoadTransposedOp
+from mlirt.dialects.kernel.tile import TileForEachOp
+from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadTransposedOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.passes.lowering.matmul.cpu_tile_kernel import Place, TileKernel, Vectors
 

@@ -11,8 +11,10 @@ from xdsl.ir import Block, Region, SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.kernel.core import LoadOp, StoreOp, YieldOp
-from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileMultiplyAddOp, WorkerShareOp
+from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp
 from mlirt.dialects.kernel.tile_bytes import TileDotAddOp
+from mlirt.dialects.kernel.tile_products import TileMultiplyAddOp
+from mlirt.dialects.kernel.worker import WorkerShareOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.passes.lowering.kernel_builder import Stride
 from mlirt.passes.lowering.lowering import KernelBuilder

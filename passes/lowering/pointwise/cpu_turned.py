@@ -11,7 +11,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from mlirt.dialects.fused.fused_op import IndexOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.kernel.core import ParallelOp, YieldOp
-from mlirt.dialects.kernel.tile import TileForEachOp, TileLoadTransposedOp
+from mlirt.dialects.kernel.tile import TileForEachOp
+from mlirt.dialects.kernel.tile_loads import TileLoadTransposedOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.passes.lowering.block_lanes import lane_axes

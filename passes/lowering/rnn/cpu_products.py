@@ -9,8 +9,9 @@ from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Block, Region, SSAValue
 
 from mlirt.dialects.kernel.core import StoreOp, YieldOp
-from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileMultiplyAddOp
+from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp
 from mlirt.dialects.kernel.tile_bytes import TileDotAddOp
+from mlirt.dialects.kernel.tile_products import TileMultiplyAddOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.rnn.cpu_scratch import Scratch

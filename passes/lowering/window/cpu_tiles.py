@@ -12,7 +12,8 @@ from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.kernel.core import ReduceKind
-from mlirt.dialects.kernel.tile import TileCombineOp, TileFillOp
+from mlirt.dialects.kernel.tile import TileFillOp
+from mlirt.dialects.kernel.tile_products import TileCombineOp
 from mlirt.dialects.symbolic import Dim, floor_div, maximum, minimum
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, integer_range
 from mlirt.passes.lowering.lowering import Lowering

@@ -11,8 +11,8 @@ from cpu_kernel_runs import widths
 from quantized_convolution import Case, Layer
 
 from mlirt.dialects.interpreter import interpret
-from mlirt.dialects.kernel.tile import TileMultiplyAddLanesOp
 from mlirt.dialects.kernel.tile_bytes import TileDotAddOp
+from mlirt.dialects.kernel.tile_products import TileMultiplyAddLanesOp
 from mlirt.passes.pipeline import check_ir, run_passes
 
 CASES = {

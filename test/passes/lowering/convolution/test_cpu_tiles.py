@@ -9,7 +9,8 @@ from convolution_layer import Case, Layer
 from cpu_kernel_runs import widths
 
 from mlirt.dialects.interpreter import interpret
-from mlirt.dialects.kernel.tile import TileForEachOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
+from mlirt.dialects.kernel.tile import TileForEachOp
+from mlirt.dialects.kernel.tile_products import TileMultiplyAddLanesOp, TileMultiplyAddOp
 from mlirt.dialects.symbolic import sym
 from mlirt.passes.lowering.convolution.cpu_packing import pack, pack_depthwise
 from mlirt.passes.lowering.convolution.cpu_tile_choice import choose_tile, lines_for_each

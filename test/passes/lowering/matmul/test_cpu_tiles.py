@@ -23,7 +23,7 @@ from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.fused_op import IndexOp, YieldOp, scalar_region
 from mlirt.dialects.interpreter import interpret
-from mlirt.dialects.kernel.tile import TileMultiplyAddOp
+from mlirt.dialects.kernel.tile_products import TileMultiplyAddOp
 from mlirt.dialects.registry import register_dialects
 from mlirt.dialects.symbolic import Dim, sym
 from mlirt.dialects.tensor_types import tensor

@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.interpreter import interpret
-from mlirt.dialects.kernel.tile import TileLoadTransposedOp
+from mlirt.dialects.kernel.tile_loads import TileLoadTransposedOp
 from mlirt.passes.pipeline import check_ir, run_passes
 
 

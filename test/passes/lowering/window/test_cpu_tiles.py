@@ -19,7 +19,7 @@ from mlirt.dialects.fused.fused_op import YieldOp, scalar_region
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.interpreter import interpret
-from mlirt.dialects.kernel.tile import TileCombineOp
+from mlirt.dialects.kernel.tile_products import TileCombineOp
 from mlirt.dialects.symbolic import sym
 from mlirt.dialects.tensor_types import element_type, with_element
 from mlirt.dialects.trt.constant import ConstantOp
