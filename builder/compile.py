@@ -9,11 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from xdsl.dialects.builtin import UnitAttr
+
 from mlirt.builder.profiles import Profiles, pinned_shapes, read_profiles
 from mlirt.builder.usual_sizes import name_usual_sizes
 from mlirt.dialects.context import RtContext
-from mlirt.dialects.layer_precisions import set_layer_precisions
+from mlirt.dialects.layer_precisions import OBEYED, set_layer_precisions
 from mlirt.dialects.locations import names
+from mlirt.dialects.tensor_op import TensorOp
+from mlirt.dialects.tensor_types import element_of, is_float
+from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -55,6 +60,7 @@ def compile(
     calibration: CalibrationLike | None = None,
     dynamic_ranges: Mapping[str, Range] | None = None,
     layer_precisions: Mapping[str, str] | None = None,
+    obey_layer_precisions: bool = False,
     tactic_sources: Sequence[str] = (),
 ) -> EngineLike:
     """Build an engine for an ONNX model given as a path, bytes or a ModelProto.
@@ -80,7 +86,8 @@ def compile(
         with TensorRT's interface. A network that quantises itself needs none.
     dynamic_ranges: for "int8" the range (min, max) of tensors by name, in place of the calibration's.
     layer_precisions: what layers, by name, compute in: "fp32", "fp16" or "int8", as far as `precision` permits it. A
-        name that no layer has is warned of.
+        name that no layer has is warned of; `*` stands for all layers that are not named.
+    obey_layer_precisions: refuse a network in which a layer cannot have what it is asked for; else that is a warning.
     tactic_sources: libraries whose kernels are measured beside mlirt's own: "CUBLAS_LT" for products, "CUDNN" for
         convolutions. A plan in which one was the fastest needs it where it runs. For "cuda".
 
@@ -93,8 +100,9 @@ def compile(
         raise InvalidInputError(f"precision {precision!r} is not known; expected one of {', '.join(PRECISIONS)}")
     ctx = RtContext()
     module = imported(model, ctx, profiles, input_shapes or {}, constants)
-    set_layer_precisions(module, layer_precisions or {})
-    _warn_of_unknown_layers(module, layer_precisions or {})
+    set_layer_precisions(module, _precisions(module, layer_precisions or {}))
+    if obey_layer_precisions:
+        module.attributes[OBEYED] = UnitAttr()
     if "int8" in precision:
         from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
 
@@ -123,6 +131,21 @@ def compile(
         timing_cache, algorithm_selector, heuristic=heuristic, calls=calls, rounds=rounds, sources=tactic_sources
     ) as choice:
         return build(module, ctx, chosen, precision, progress, folder, _name_of(model), choice)
+
+
+def _precisions(module: ModuleOp, asked: Mapping[str, str]) -> dict[str, str]:
+    """The format of each layer: `*` stands for those that compute with floating-point numbers and are not named."""
+    found = {name: text for name, text in asked.items() if name != "*"}
+    _warn_of_unknown_layers(module, found)
+    if "*" in asked:
+        for op in module.walk():
+            if isinstance(op, TensorOp) and not isinstance(op, ConstantOp) and _has_floats(op):
+                found |= {name: asked["*"] for name in names(op.location) if name not in found}
+    return found
+
+
+def _has_floats(op: TensorOp) -> bool:
+    return any(is_float(element_of(result.type)) for result in op.results)
 
 
 def _warn_of_unknown_layers(module: ModuleOp, asked: Mapping[str, str]) -> None:

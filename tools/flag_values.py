@@ -18,6 +18,17 @@ def shapes(text: str) -> dict[str, Shape]:
     return found
 
 
+def precisions(text: str) -> dict[str, str]:
+    """`conv1:fp32,*:fp16` as formats by layer; of two for one layer the last counts."""
+    found: dict[str, str] = {}
+    for item in text.split(","):
+        name, colon, precision = item.rpartition(":")
+        if not colon or not name or precision not in ("fp32", "fp16", "int8"):
+            raise argparse.ArgumentTypeError(f"{item!r}: expected LAYER:fp32, LAYER:fp16 or LAYER:int8")
+        found[name.strip("'\"")] = precision
+    return found
+
+
 def files(text: str) -> dict[str, str]:
     """`name:file.npy,other:file.bin` as paths by name."""
     return _pairs(text, "NAME:FILE")

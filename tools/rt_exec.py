@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import statistics
 import sys
 import time
 import traceback
@@ -93,17 +94,34 @@ _WRITTEN = ("saveEngine", "calibReport", "exportOutput", "exportTimes", "exportP
 
 
 def _run(arguments: Namespace) -> None:
+    log_all("W", arguments.without_effect)
     for flag in _WRITTEN:
         check_output(getattr(arguments, flag), flag)
     engine = _load(arguments) if arguments.loadEngine else _build(arguments)
     if arguments.saveEngine:
         engine.save(arguments.saveEngine)
         log("I", f"Saved the engine to {arguments.saveEngine} ({Path(arguments.saveEngine).stat().st_size} bytes)")
+    if arguments.timeDeserialize:
+        _time_loading(arguments)
+        return
     _report_layers(engine, arguments)
     if arguments.buildOnly:
         log("I", "Skipped inference phase since --buildOnly is added.")
         return
     _infer(engine, arguments)
+
+
+def _time_loading(arguments: Namespace) -> None:
+    """The median time of opening the plan again."""
+    from mlirt.runtime.engine import load
+
+    path = arguments.loadEngine or arguments.saveEngine
+    times: list[float] = []
+    for _ in range(max(1, arguments.iterations)):
+        start = time.perf_counter()
+        load(path)
+        times.append((time.perf_counter() - start) * 1e3)
+    log("I", f"Total deserialization time is {statistics.median(times):g} milliseconds.")
 
 
 def _load(arguments: Namespace) -> EngineLike:
@@ -131,6 +149,7 @@ def _build(arguments: Namespace) -> EngineLike:
     profiles = _profiles(arguments)
     try:
         int8 = int8_options(arguments, profiles, progress, log)
+        options = int8 | _asked_precisions(arguments, int8)
         engine = build(
             arguments.onnx,
             arguments.target,
@@ -142,7 +161,7 @@ def _build(arguments: Namespace) -> EngineLike:
             avg_timing_iterations=arguments.avgTiming,
             min_timing_iterations=arguments.minTiming,
             tactic_sources=sources_of_flag(arguments.tacticSources) if arguments.tacticSources else (),
-            **int8,
+            **options,
         )
         progress.close()
     finally:
@@ -151,6 +170,17 @@ def _build(arguments: Namespace) -> EngineLike:
     if arguments.verbose:
         log("V", f"Phases of the build: {progress.line()}")
     return engine
+
+
+def _asked_precisions(arguments: Namespace, int8: Mapping[str, Any]) -> dict[str, Any]:
+    """What layers shall compute in, those that --accuracyTarget keeps in float among them, and whether they must."""
+    kept: dict[str, str] = int8.get("layer_precisions", {})
+    if arguments.layerPrecisions and arguments.precisionConstraints == "none":
+        log("W", "--layerPrecisions is ignored without --precisionConstraints=prefer or --precisionConstraints=obey.")
+        return {}
+    asked = {**arguments.layerPrecisions, **kept}
+    options: dict[str, Any] = {"layer_precisions": asked} if asked else {}
+    return options | ({"obey_layer_precisions": True} if arguments.precisionConstraints == "obey" else {})
 
 
 def _logged(bar: ProgressBar) -> Callable[[str, int, int], None]:

@@ -7,14 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from mlirt.errors import InvalidInputError, UnsupportedError
-from mlirt.tools.flag_values import files, natural, number, percentiles, positive, shapes, share
+from mlirt.tools.flag_values import files, natural, number, percentiles, positive, precisions, shapes, share
+from mlirt.tools.trtexec_flags import take_trtexec_flags
 
 _NOT_YET = frozenset(
     """
-    uff deploy model output batch maxBatch plugins noTF32 sparsity workspace memPoolSize
-    precisionConstraints layerPrecisions layerOutputTypes layerDeviceTypes inputIOFormats outputIOFormats directIO
-    preview restricted safe consistency refit dumpRefit device useDLACore allowGPUFallback
-    idleTime streams exposeDMA useManagedMemory threads timeDeserialize timeRefit persistentCacheRatio
+    sparsity layerOutputTypes inputIOFormats outputIOFormats directIO refit dumpRefit device streams timeRefit
     """.split()
 )
 
@@ -26,12 +24,14 @@ class _Parser(argparse.ArgumentParser):
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """The flags as a namespace; `InvalidInputError` for what is wrong, `UnsupportedError` for what is to come."""
+    argv, without_effect = take_trtexec_flags(argv)
     for argument in argv:
         name = argument.removeprefix("--").split("=")[0]
         if argument.startswith("--") and name in _NOT_YET:
             raise UnsupportedError(f"--{name} is not supported yet; leave it out (rt-exec --help lists what is)")
     arguments = _parser().parse_args(list(argv))
     _check(arguments)
+    arguments.without_effect = without_effect
     return arguments
 
 
@@ -51,10 +51,13 @@ def _check(arguments: argparse.Namespace) -> None:
         )
         if getattr(arguments, flag)
     ]
+    building += ["layerPrecisions"] if arguments.layerPrecisions else []
     building += [flag for flag in ("fp16", "int8", "best", "calib", "calibData") if getattr(arguments, flag)]
     if arguments.loadEngine and (building or arguments.target != "auto"):
         which = building[0] if building else "target"
         raise InvalidInputError(f"--{which} is for building, but --loadEngine loads an engine that is built")
+    if arguments.timeDeserialize and not (arguments.loadEngine or arguments.saveEngine):
+        raise InvalidInputError("--timeDeserialize needs a plan: add --loadEngine=FILE or --saveEngine=FILE")
     if arguments.timingCacheFile and arguments.noBuilderCache:
         raise InvalidInputError("--timingCacheFile and --noBuilderCache contradict each other: give one of them")
     given = [bool(arguments.minShapes), bool(arguments.maxShapes)]
@@ -137,6 +140,19 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SPEC",
         help="libraries whose kernels are measured beside our own: +CUBLAS_LT,+CUDNN (CUDA); none by default",
     )
+    build.add_argument(
+        "--layerPrecisions",
+        type=precisions,
+        default={},
+        metavar="SPEC",
+        help="what layers compute in: conv1:fp32,*:fp16 (the star: all other layers)",
+    )
+    build.add_argument(
+        "--precisionConstraints",
+        choices=("none", "prefer", "obey"),
+        default="none",
+        help="none ignores --layerPrecisions, prefer warns where they cannot be had, obey fails; default: %(default)s",
+    )
     build.add_argument("--buildOnly", action="store_true", help="do not run")
     build.add_argument(
         "--profilingVerbosity",
@@ -155,7 +171,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--duration", type=number, default=3, metavar="S", help="at least S seconds; default: %(default)s")
     run.add_argument(
-        "--sleepTime", type=number, default=0, metavar="MS", help="pause between runs; default: %(default)s"
+        "--sleepTime",
+        "--idleTime",
+        type=number,
+        default=0,
+        metavar="MS",
+        help="pause between runs; default: %(default)s",
     )
     run.add_argument(
         "--noDataTransfers", action="store_true", help="inputs stay on the device, outputs are not fetched"
@@ -176,6 +197,7 @@ def _parser() -> argparse.ArgumentParser:
         report.add_argument(
             f"--export{flag}", metavar="FILE", help=f"write {what} to a JSON file" + " (or .npz)" * (flag == "Output")
         )
+    report.add_argument("--timeDeserialize", action="store_true", help="time the opening of the plan, and do not run")
     report.add_argument("--exportTimes", metavar="FILE", help="write the time stamps of all runs to a JSON file")
     return parser
 

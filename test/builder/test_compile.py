@@ -12,7 +12,7 @@ from onnx import helper
 from onnx_models import model_of, numbers, write_model
 
 import mlirt
-from mlirt.errors import InvalidInputError, InvalidModelError
+from mlirt.errors import CompileError, InvalidInputError, InvalidModelError
 
 
 def network() -> onnx.ModelProto:
@@ -55,6 +55,18 @@ def test_a_layer_that_is_not_there_is_warned_of() -> None:
     model = model_of([helper.make_node("Relu", ["x"], ["y"], name="relu")], {"x": ("float32", ["n", 3])}, ["y"])
     with pytest.warns(UserWarning, match=r"layer_precisions: the network has no layer 'relo'; did you mean 'relu'\?"):
         mlirt.compile(model, "reference", layer_precisions={"relo": "fp32"})
+
+
+def test_all_layers_that_are_not_named() -> None:
+    """Row 30.3: the star asks for what a CPU has not; that is a warning, or an error where it must be obeyed."""
+    nodes = [helper.make_node("Relu", ["x"], ["a"], name="relu"), helper.make_node("Exp", ["a"], ["y"], name="exp")]
+    model = model_of(nodes, {"x": ("float32", [3])}, ["y"])
+    asked = {"relu": "fp32", "*": "fp16"}
+    with pytest.warns(UserWarning, match="exp"):
+        mlirt.compile(model, "cpu", "fp16", layer_precisions=asked)
+    with pytest.raises(CompileError, match=r"exp\): computes in f32, but fp16 was asked for"):
+        mlirt.compile(model, "cpu", "fp16", layer_precisions=asked, obey_layer_precisions=True)
+    mlirt.compile(model, "cpu", "fp16", layer_precisions={"*": "fp32"}, obey_layer_precisions=True)
 
 
 def test_a_profile_without_a_choice_fixes_the_dimension() -> None:

@@ -147,7 +147,14 @@ def test_shapes_that_no_memory_holds(plan: str, capsys: pytest.CaptureFixture[st
         (["--colour=red"], "unrecognized arguments: --colour=red"),
         (["--timingCacheFile=t", "--noBuilderCache", "--onnx=a"], "contradict each other"),
         (["--timingCacheFile=t", "--loadEngine=a"], "--timingCacheFile is for building"),
-        (["--safe", "--onnx=a"], "--safe is not supported yet; leave it out"),
+        (["--safe", "--onnx=a"], "--safe is not supported: there is no safety runtime"),
+        (["--uff=a.uff"], "--uff is not supported: convert the model to ONNX"),
+        (["--deploy=a.prototxt"], "--deploy is not supported: Caffe models are not read; convert the model to ONNX"),
+        (["--useDLACore=0", "--onnx=a"], "there is no DLA compiler in this implementation"),
+        (["--batch=4", "--onnx=a"], "the batch is a dimension of the inputs; give it with --shapes"),
+        (["--onnx=a", "--layerPrecisions=conv1"], "expected LAYER:fp32, LAYER:fp16 or LAYER:int8"),
+        (["--loadEngine=a", "--layerPrecisions=*:fp16"], "--layerPrecisions is for building"),
+        (["--onnx=a", "--timeDeserialize"], "--timeDeserialize needs a plan"),
         (["--accuracyTarget=2", "--onnx=a"], "expected a number from 0 to 1, such as 0.99"),
         (["--streams=2", "--onnx=a"], "--streams is not supported yet"),
         (["--onnx=/nowhere/a.onnx"], "--onnx=/nowhere/a.onnx: there is no such file"),
@@ -286,3 +293,37 @@ def test_the_tool_starts_without_compiler_or_numpy() -> None:
         "sys.exit(str(bad) if bad else 0)"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60, stdout=subprocess.DEVNULL)
+
+
+def test_flags_without_effect(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows 30.2 and 30.4: scripts for trtexec go on, and are told."""
+    flags = "--noTF32 --workspace=4096 --preview=+fasterDynamicShapes0805 --device=0 --sparsity=disable --idleTime=0"
+    assert run(f"--loadEngine={plan}", "--shapes=x:1x4", *flags.split(), "--streams=1", *QUICK) == 0
+    out = capsys.readouterr().out
+    assert "[W] --workspace has no effect: tactics take no memory beside the tensors." in out
+    assert "--device" not in out.splitlines()[1]
+
+
+def test_time_of_opening(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Row 30.4: --timeDeserialize measures, and does not run."""
+    assert run(f"--loadEngine={plan}", "--timeDeserialize", "--iterations=2") == 0
+    out = capsys.readouterr().out
+    assert re.search(r"Total deserialization time is [\d.]+ milliseconds\.", out)
+    assert "Throughput" not in out
+
+
+def test_precisions_of_layers(builder: Callable[[Builder], None], plan: str, tmp_path: Path) -> None:
+    """Row 30.3: the star is for layers that are not named, of two formats for one the last counts."""
+    asked: list[dict[str, Any]] = []
+
+    def build(*_: Any, progress: Any, **choice: Any) -> Any:
+        asked.append({key: choice[key] for key in ("layer_precisions", "obey_layer_precisions") if key in choice})
+        return load(plan)
+
+    builder(build)
+    (tmp_path / "m.onnx").write_bytes(b"onnx")
+    spec = ["--layerPrecisions=*:fp16,a:b:int8,a:b:fp32", f"--onnx={tmp_path / 'm.onnx'}", "--buildOnly", "--fp16"]
+    for constraints in ("none", "prefer", "obey"):
+        assert run(*spec, f"--precisionConstraints={constraints}") == 0
+    formats = {"layer_precisions": {"*": "fp16", "a:b": "fp32"}}
+    assert asked == [{}, formats, {**formats, "obey_layer_precisions": True}]

@@ -1,0 +1,52 @@
+"""Flags of trtexec that change nothing here, and those that cannot mean anything here, each with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlirt.errors import UnsupportedError
+
+# Accepted, so that scripts go on; what is said about it.
+_WITHOUT_EFFECT = {
+    "noTF32": "float32 is computed as such unless --tf32 is given",
+    "workspace": "tactics take no memory beside the tensors",
+    "memPoolSize": "tactics take no memory beside the tensors",
+    "preview": "dynamic shapes need no preview features",
+    "allowGPUFallback": "there is no DLA to fall back from",
+    "persistentCacheRatio": "the device's cache is left to itself",
+    "useManagedMemory": "inputs and outputs are copied",
+    "exposeDMA": "transfers are in order with the kernels",
+    "threads": "there is one stream",
+    "consistency": "plans are always checked when they are read",
+}
+_REFUSED = {
+    "uff": "convert the model to ONNX",
+    "deploy": "Caffe models are not read; convert the model to ONNX",
+    "model": "Caffe models are not read; convert the model to ONNX",
+    "output": "an ONNX model names its outputs itself",
+    "batch": "the batch is a dimension of the inputs; give it with --shapes",
+    "maxBatch": "the batch is a dimension of the inputs; give it with --maxShapes",
+    "plugins": "there are no plugins; express the layer by ONNX's ops",
+    "useDLACore": "there is no DLA compiler in this implementation",
+    "layerDeviceTypes": "there is no DLA; all layers are on the one device",
+    "safe": "there is no safety runtime",
+    "restricted": "there is no safety runtime",
+}
+_HARMLESS = {"sparsity": "disable", "device": "0", "streams": "1"}
+
+
+def take_trtexec_flags(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The other arguments, and a line for each flag without effect; raises `UnsupportedError` for what is refused."""
+    kept: list[str] = []
+    lines: list[str] = []
+    for argument in argv:
+        name, _, value = argument.removeprefix("--").partition("=")
+        if not argument.startswith("--"):
+            kept.append(argument)
+        elif name in _REFUSED:
+            raise UnsupportedError(f"--{name} is not supported: {_REFUSED[name]}")
+        elif name in _WITHOUT_EFFECT:
+            lines.append(f"--{name} has no effect: {_WITHOUT_EFFECT[name]}.")
+        elif _HARMLESS.get(name) != value:
+            kept.append(argument)
+    return kept, lines
