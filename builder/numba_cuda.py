@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -12,7 +13,7 @@ from mlirt.builder.compile_side_by_side import Progress, Report, compile_side_by
 from mlirt.builder.compiler_process import CompilerProcess
 from mlirt.builder.cubin import Cubin
 from mlirt.builder.kernel_cache import KernelCache, key_of, sources_digest, versions
-from mlirt.errors import CompileError
+from mlirt.errors import CompileError, UnsupportedError
 
 if TYPE_CHECKING:
     from mlirt.codegen.numba_cuda.kernel_text import KernelSource
@@ -30,7 +31,8 @@ def compile_kernels(
 ) -> dict[str, Cubins]:
     """The machine code of each kernel by its name and by architecture.
 
-    Raises `CompileError` that names the kernel; with `failures`, the errors are put there and the rest is compiled.
+    Raises `UnsupportedError` where the compiler is not installed, `CompileError` that names the kernel; with
+    `failures`, the errors are put there and the rest is compiled.
     `report` is called with a text, the kernels done and the kernels in all.
     """
     cache, done = KernelCache(), dict[str, Cubins]()
@@ -80,6 +82,11 @@ def _compile(
     progress: Progress,
     failures: dict[str, CompileError] | None,
 ) -> dict[str, Cubins]:
+    if find_spec("numba_cuda") is None:  # numba has an older compiler of its own, which cannot do this
+        raise UnsupportedError(
+            "kernels for GPUs are compiled by numba-cuda, which is not installed: pip install 'mlirt[cuda]'"
+        )
+
     def start() -> CompilerProcess:
         return CompilerProcess("mlirt.builder.numba_cuda_worker")
 

@@ -15,7 +15,7 @@ from mlirt.codegen.numba_cuda.kernel_source import emit_kernel, sources_of
 from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import EXPRESSIONS
-from mlirt.errors import CompileError
+from mlirt.errors import CompileError, UnsupportedError
 from mlirt.passes.pipeline import run_passes
 
 PRODUCT = """
@@ -54,6 +54,15 @@ def lowered(text: str) -> dict[str, KernelSource]:
     module, context = parse_module(text)
     run_passes(module, context, "convert-fused-to-kernel{target=cuda},map-parallel-to-threads")
     return sources_of(module)
+
+
+def test_a_machine_without_the_compiler_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> None:
+        """No package of any name."""
+
+    monkeypatch.setattr(numba_cuda, "find_spec", absent)
+    with pytest.raises(UnsupportedError, match=r"not installed: pip install 'mlirt\[cuda\]'"):
+        compile_kernels(lowered(SOFTMAX))
 
 
 @pytest.mark.parametrize("choice", ["64x64s3", "64x64s3c2", "128x128s4", "64x128s4t"])
