@@ -27,6 +27,7 @@ from mlirt.passes.lowering.tiles.problem import Problem, Sizes, unit_kind
 from mlirt.passes.lowering.tiles.product import Operands, Place, lower_product
 from mlirt.passes.lowering.tiles.results import Epilogue
 from mlirt.passes.lowering.tiles.tile_memory import TileMemories
+from mlirt.passes.lowering.warpgroups.packing import packed_rows
 from mlirt.passes.lowering.warpgroups.row_epilogue import large_extras
 
 if TYPE_CHECKING:
@@ -129,11 +130,8 @@ def _packed(weights: Array, columns: int) -> Array:
     import numpy as np
 
     groups, count, *_ = weights.shape
-    lines = weights.reshape(groups, count, -1)
-    depth = -(-lines.shape[2] // _PIECE) * _PIECE
-    packed = np.zeros((groups, -(-count // columns) * columns, depth), weights.dtype)
-    packed[:, :count, : lines.shape[2]] = lines
-    return packed
+    lines = packed_rows(weights.reshape(groups, count, -1))
+    return np.pad(lines, ((0, 0), (0, -count % columns), (0, 0)))
 
 
 def _indices(k: KernelBuilder, nest: Nest, pixels: Pixels, channel: SSAValue, row: SSAValue) -> list[SSAValue]:
