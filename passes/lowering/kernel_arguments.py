@@ -14,7 +14,7 @@ from mlirt.dialects.plan.expression import Argument, ExpressionAttr, PointerAttr
 from mlirt.dialects.plan.tensor_map import TensorMapAttr, Walk
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float
-from mlirt.passes.lowering.index_arithmetic import IndexArithmetic
+from mlirt.passes.lowering.block_writer import BlockWriter
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -24,15 +24,15 @@ Stride: TypeAlias = "SSAValue | int"
 _CONSTANT_STRIDES = (-1, 0, 1)
 
 
-class KernelArguments(IndexArithmetic):
+class KernelArguments(BlockWriter):
     """The function of a kernel and what its arguments are bound to."""
 
     def __init__(self, lowering: Lowering, family: str) -> None:
-        super().__init__()
+        self.function = FuncOp(family, [], family=family)
+        super().__init__(self.function.body.block)
         self.lowering = lowering
         self.constant_sizes = lowering.target.kind == "cuda"
         """Whether numbers that sizes and strides are become part of the code."""
-        self.function = FuncOp(family, [], family=family)
         self.function.attributes["target"] = StringAttr(lowering.target.kind)
         self._arguments: list[Argument] = []
         self._buffers: list[SSAValue] = []

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import (
-    AnyFloat,
     DenseArrayBase,
     FloatAttr,
     FunctionType,
@@ -25,9 +24,9 @@ from xdsl.rewriter import InsertPoint
 from mlirt.dialects.fused.fused_op import IndexOp, SizeOp, copy_region
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, ReturnOp, StoreOp, YieldOp
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import element_of, is_float, is_float8, is_unsigned
+from mlirt.dialects.tensor_types import element_of, is_float8, is_unsigned
 from mlirt.passes.lowering.kernel_arguments import KernelArguments, Stride
-from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars, integer_type, scalar_type
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars, scalar_type
 
 if TYPE_CHECKING:
     from mlirt.passes.lowering.lowering import Lowering
@@ -36,7 +35,6 @@ __all__ = ["Extent", "KernelBuilder", "Stride"]
 
 # A size of the host program, or a value inside the kernel.
 Extent: TypeAlias = "Dim | SSAValue"
-OpT = TypeVar("OpT", bound=Operation)
 _INDEX = IndexType()
 # Numbers that formulas consist of, and the limits of bytes; others tell layers apart.
 _CODE_NUMBERS = frozenset({0.0, 0.5, 1.0, -1.0, 2.0, float("inf"), float("-inf"), -128.0, 127.0, 255.0})
@@ -47,10 +45,7 @@ class KernelBuilder(KernelArguments):
 
     def __init__(self, lowering: Lowering, family: str) -> None:
         super().__init__(lowering, family)
-        self.block: Block = self.function.body.block
-        self._constants: dict[Attribute, SSAValue] = {}
         self._region_constants: dict[Operation, SSAValue] = {}
-        self._last_constant: Operation | None = None
 
     # Ops.
 
@@ -58,36 +53,6 @@ class KernelBuilder(KernelArguments):
     def body(self) -> Builder:
         """Appends to the innermost open loop."""
         return Builder(InsertPoint.at_end(self.block))
-
-    def insert(self, op: OpT) -> OpT:
-        """Append an op."""
-        self.block.add_op(op)
-        return op
-
-    def value(self, op: Operation) -> SSAValue:
-        """Append an op and return its result."""
-        return self.insert(op).results[0]
-
-    def constant(self, value: float, type_: Attribute = _INDEX) -> SSAValue:
-        """A number that is part of the code; equal ones are one op at the start of the kernel."""
-        if is_float(type_):
-            attr = FloatAttr(float(value), cast("AnyFloat", type_))
-        elif isinstance(type_, IndexType):
-            attr = IntegerAttr(int(value), type_)
-        else:
-            attr = IntegerAttr(int(value), integer_type(type_), truncate_bits=True)
-        if attr not in self._constants:
-            op = arith.ConstantOp(attr)
-            top = self.function.body.block
-            if self._last_constant is not None:
-                top.insert_op_after(op, self._last_constant)
-            elif top.first_op is not None:
-                top.insert_op_before(op, top.first_op)
-            else:
-                top.add_op(op)
-            self._last_constant = op
-            self._constants[attr] = op.result
-        return self._constants[attr]
 
     def scalars(self, element: Attribute) -> Scalars:
         """Arithmetic on numbers of one element type, at the end of the innermost open loop."""
@@ -141,15 +106,6 @@ class KernelBuilder(KernelArguments):
     # Loops.
 
     @contextmanager
-    def inside(self, block: Block) -> Generator[None]:
-        """Append to `block` for a while."""
-        outer, self.block = self.block, block
-        try:
-            yield
-        finally:
-            self.block = outer
-
-    @contextmanager
     def parallel(self, extents: Sequence[Extent]) -> Generator[list[SSAValue]]:
         """Independent iterations over a box; gives one index per extent."""
         op = ParallelOp([self.extent(extent) for extent in extents])
@@ -179,14 +135,6 @@ class KernelBuilder(KernelArguments):
         with self.inside(block):
             self.insert(scf.YieldOp(*step(block.args[0], list(block.args[1:]))))
         return list(self.insert(op).results)
-
-    def when(self, condition: SSAValue, then: Callable[[], None]) -> None:
-        """Do something only where an i1 holds."""
-        block = Block()
-        with self.inside(block):
-            then()
-            self.insert(scf.YieldOp())
-        self.insert(scf.IfOp(condition, [], Region(block)))
 
     def either(self, condition: SSAValue, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
         """Do one thing where an i1 holds and another where it does not."""

@@ -57,33 +57,15 @@ class CpuCode:
             self.size(f"whole_{name}", extent // _UNROLLED * _UNROLLED),
             self.size(name, extent),
         )
-        tile = self._sum(k.constant(0), whole, _UNROLLED, tile, add(_UNROLLED))
+        tile = k.sum_up(k.constant(0), whole, _UNROLLED, tile, add(_UNROLLED))
         if bounds is not None or extent % _UNROLLED != 0:
-            tile = self._sum(whole, stop, 1, tile, add(1))
+            tile = k.sum_up(whole, stop, 1, tile, add(1))
         return tile
 
     def unrolled(self, count: SSAValue) -> tuple[SSAValue, SSAValue]:
         """The end of the steps that are taken several at once, and of all steps."""
         k = self.k
         return named(k.mul(k.div(count, _UNROLLED), _UNROLLED), "whole"), count
-
-    def _sum(
-        self,
-        start: SSAValue,
-        stop: SSAValue,
-        step: int,
-        tile: SSAValue,
-        body: Callable[[SSAValue, SSAValue], SSAValue],
-    ) -> SSAValue:
-        k = self.k
-        block = Block(arg_types=[start.type, tile.type])
-        block.args[0].name_hint = "k"
-        op = scf.ForOp(start, stop, k.constant(step), [tile], block)
-        with k.inside(block):
-            k.insert(scf.YieldOp(body(block.args[0], block.args[1])))
-        k.insert(op)
-        op.results[0].name_hint = tile.name_hint
-        return op.results[0]
 
     def count(self, start: SSAValue, stop: SSAValue, step: int, name: str, body: Callable[[SSAValue], None]) -> None:
         """`for name in range(start, stop, step): body(name)`."""

@@ -183,9 +183,9 @@ class TileKernel:
         unrolled = _UNROLLED if vectors.step == self.width else 1
         depth = self.product.depth
         whole = self.size("whole_depth", depth // unrolled * unrolled)
-        tile = self._sum(k.constant(0), whole, unrolled, tile, add(unrolled))
+        tile = k.sum_up(k.constant(0), whole, unrolled, tile, add(unrolled))
         if depth % unrolled != 0:
-            tile = self._sum(whole, self.size("depth", depth), 1, tile, add(1))
+            tile = k.sum_up(whole, self.size("depth", depth), 1, tile, add(1))
         self._store(tile, height, place)
 
     def _sum_of_words(self, tile: SSAValue, at: SSAValue, row_step: SSAValue, vectors: Vectors) -> SSAValue:
@@ -202,9 +202,9 @@ class TileKernel:
 
         words, rest = divmod(depth, word)
         many, whole = self.size("many_words", words // _UNROLLED * _UNROLLED), self.size("whole_words", words)
-        tile = self._sum(k.constant(0), many, _UNROLLED, tile, add(_UNROLLED))
+        tile = k.sum_up(k.constant(0), many, _UNROLLED, tile, add(_UNROLLED))
         if words % _UNROLLED:
-            tile = self._sum(many, whole, 1, tile, add(1))
+            tile = k.sum_up(many, whole, 1, tile, add(1))
         return add(1, rest)(whole, tile) if rest else tile
 
     def _store(self, tile: SSAValue, height: int, place: Place) -> None:
@@ -260,24 +260,6 @@ class TileKernel:
         for axis in needed.intersection(axes[-1]):
             indices[axis] = self.k.add(column, lane)
         return indices
-
-    def _sum(
-        self,
-        start: SSAValue,
-        stop: SSAValue,
-        step: int,
-        tile: SSAValue,
-        body: Callable[[SSAValue, SSAValue], SSAValue],
-    ) -> SSAValue:
-        k = self.k
-        block = Block(arg_types=[start.type, tile.type])
-        block.args[0].name_hint = "k"
-        op = scf.ForOp(start, stop, k.constant(step), [tile], block)
-        with k.inside(block):
-            k.insert(scf.YieldOp(body(block.args[0], block.args[1])))
-        k.insert(op)
-        op.results[0].name_hint = tile.name_hint
-        return op.results[0]
 
     # Small things.
 

@@ -1,0 +1,92 @@
+"""Writes ops at the end of the innermost open block of a kernel; constants go to the start of the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TypeVar, cast
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from mlirt.dialects.tensor_types import is_float
+from mlirt.passes.lowering.index_arithmetic import IndexArithmetic
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import integer_type
+
+OpT = TypeVar("OpT", bound=Operation)
+_INDEX = IndexType()
+
+
+class BlockWriter(IndexArithmetic):
+    """Appends ops to the innermost open block of a kernel whose outermost one is `top`."""
+
+    def __init__(self, top: Block) -> None:
+        self.top = top
+        self.block = top
+        self._constants: dict[Attribute, SSAValue] = {}
+        self._last_constant: Operation | None = None
+
+    def insert(self, op: OpT) -> OpT:
+        """Append an op."""
+        self.block.add_op(op)
+        return op
+
+    def value(self, op: Operation) -> SSAValue:
+        """Append an op and return its result."""
+        return self.insert(op).results[0]
+
+    def constant(self, value: float, type_: Attribute = _INDEX) -> SSAValue:
+        """A number that is part of the code; equal ones are one op at the start of the kernel."""
+        if is_float(type_):
+            attr = FloatAttr(float(value), cast("AnyFloat", type_))
+        elif isinstance(type_, IndexType):
+            attr = IntegerAttr(int(value), type_)
+        else:
+            attr = IntegerAttr(int(value), integer_type(type_), truncate_bits=True)
+        if attr not in self._constants:
+            op = arith.ConstantOp(attr)
+            if self._last_constant is not None:
+                self.top.insert_op_after(op, self._last_constant)
+            elif self.top.first_op is not None:
+                self.top.insert_op_before(op, self.top.first_op)
+            else:
+                self.top.add_op(op)
+            self._last_constant = op
+            self._constants[attr] = op.result
+        return self._constants[attr]
+
+    @contextmanager
+    def inside(self, block: Block) -> Generator[None]:
+        """Append to `block` for a while."""
+        outer, self.block = self.block, block
+        try:
+            yield
+        finally:
+            self.block = outer
+
+    def when(self, condition: SSAValue, then: Callable[[], None]) -> None:
+        """Do something only where an i1 holds."""
+        block = Block()
+        with self.inside(block):
+            then()
+            self.insert(scf.YieldOp())
+        self.insert(scf.IfOp(condition, [], Region(block)))
+
+    def sum_up(
+        self,
+        start: SSAValue,
+        stop: SSAValue,
+        step: int,
+        total: SSAValue,
+        body: Callable[[SSAValue, SSAValue], SSAValue],
+    ) -> SSAValue:
+        """`total = body(k, total)` for k in `range(start, stop, step)`; the name of the total is kept."""
+        block = Block(arg_types=[start.type, total.type])
+        block.args[0].name_hint = "k"
+        op = scf.ForOp(start, stop, self.constant(step), [total], block)
+        with self.inside(block):
+            self.insert(scf.YieldOp(body(block.args[0], block.args[1])))
+        self.insert(op)
+        op.results[0].name_hint = total.name_hint
+        return op.results[0]
