@@ -49,17 +49,22 @@ class TensorOp(IRDLOperation, ABC):
     def build_inferred(
         cls,
         operands: Sequence[SSAValue | Sequence[SSAValue] | None],
-        properties: Mapping[str, Attribute | None] | None = None,
+        properties: Mapping[str, object] | None = None,
         location: LocationAttr | None = None,
         results: int = 1,
     ) -> Self:
-        """Make the op with the result types that `infer` gives; raises `VerifyException` where `check` fails."""
+        """Make the op with the result types that `infer` gives; raises `VerifyException` where `check` fails.
+
+        Properties are attributes or plain values: `{"kind": "clip", "alpha": 0.0, "beta": 6.0}`.
+        """
         from xdsl.dialects.builtin import NoneType
 
-        unknown = cls.grouped([NoneType()] * results)
-        op = cls.build(operands=operands, properties=properties, result_types=unknown)
+        from mlirt.dialects.property_values import properties_of
+
+        given = properties_of(cls, properties or {})
+        op = cls.build(operands=operands, properties=given, result_types=cls.grouped([NoneType()] * results))
         op.check()
-        typed = cls.build(operands=operands, properties=properties, result_types=cls.grouped(op.infer()))
+        typed = cls.build(operands=operands, properties=given, result_types=cls.grouped(op.infer()))
         op.erase(safe_erase=False)
         if location is not None:
             typed.location = location

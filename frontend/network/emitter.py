@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirt.dialects.locations import named
+from mlirt.dialects.property_values import properties_of
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import byte_width, element_of, element_type, is_float, numpy_dtype
 from mlirt.dialects.trt.constant import ConstantOp
@@ -17,7 +18,6 @@ from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.known_values import known_value
 from mlirt.frontend.network.record import LayerRecord
-from mlirt.frontend.properties import properties_of
 from mlirt.tensorrt.data_types import DataType, numpy_name
 
 if TYPE_CHECKING:

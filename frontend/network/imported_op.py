@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
+from mlirt.dialects.property_values import properties_of
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightsAttr
 from mlirt.frontend.network.layer import settings_of
 from mlirt.frontend.network.record import LayerRecord
-from mlirt.frontend.properties import properties_of
 
 if TYPE_CHECKING:
     from mlirt.frontend.network.emitter import LayerEmitter

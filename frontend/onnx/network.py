@@ -15,6 +15,7 @@ from xdsl.rewriter import InsertPoint
 from xdsl.utils.test_value import create_ssa_value
 
 from mlirt.dialects.locations import names
+from mlirt.dialects.property_values import properties_of
 from mlirt.dialects.symbolic import Dim, symbols
 from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_op import TensorOp
@@ -37,7 +38,6 @@ from mlirt.frontend.onnx.assumptions import Assumptions
 from mlirt.frontend.onnx.narrow_types import NarrowType
 from mlirt.frontend.onnx.number_arrays import Array, Numbers, as_numbers
 from mlirt.frontend.onnx.refusals import ValueNeededError
-from mlirt.frontend.properties import properties_of
 
 # Results that are larger than this, and larger than twice what they are made of, are left to the engine.
 LARGEST_GROWTH_BYTES = 1 << 20

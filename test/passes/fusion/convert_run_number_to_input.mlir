@@ -1,8 +1,8 @@
 // RUN: rt-opt %s -p convert-run-number-to-input --split-input-file | filecheck %s
 
 // All that read it read one argument, the last.
-// CHECK:      func.func @main(%x: tensor<2xf32> {trt.name = "x"}, [[RUN:%.*]]: tensor<i64> {trt.name = "run number", trt.counts_runs}) -> (tensor<i64>, tensor<i64>) {
-// CHECK-NEXT:   func.return [[RUN]], [[RUN]] : tensor<i64>, tensor<i64>
+// CHECK:      func.func @main(%x: tensor<2xf32> {trt.name = "x"}, [[NUMBER:%.*]]: tensor<i64> {trt.name = "run number", trt.counts_runs}) -> (tensor<i64>, tensor<i64>) {
+// CHECK-NEXT:   func.return [[NUMBER]], [[NUMBER]] : tensor<i64>, tensor<i64>
 func.func @main(%x: tensor<2xf32> {trt.name = "x"}) -> (tensor<i64>, tensor<i64>) {
   %a = trt.run_number : tensor<i64>
   %b = trt.run_number : tensor<i64>

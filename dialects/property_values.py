@@ -10,14 +10,21 @@ from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, FloatAttr, IntegerAt
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute
 from xdsl.irdl import IRDLOperation
+from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.symbolic import Expr
 
 
 def properties_of(op: type[IRDLOperation], values: Mapping[str, object]) -> dict[str, Attribute]:
-    """The attributes for the properties of an op; `None` leaves a property at its default."""
+    """The attributes for the properties of an op; `None` leaves a property at its default.
+
+    Raises `VerifyException` for a name that is no property of the op.
+    """
     bases = _bases(op)
+    for name in values:
+        if name not in bases:
+            raise VerifyException(f"{op.name} has no property {name!r}; it has {', '.join(sorted(bases)) or 'none'}")
     return {name: _attribute(bases[name], value) for name, value in values.items() if value is not None}
 
 
