@@ -31,7 +31,10 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     results = [without_axis(whole(value, lowering), axis) for value in (op.values, op.indices)]
     code, border = rows(k, space, axis, [whole(op.input, lowering), *results])
     steps = [k.strides(value)[axis] for value in (op.values, op.indices)]
-    (_pick if _is_few(op.count(), space[axis]) else _rank)(k, op, code, border, steps)
+    if op.count() == 1 and op.values.first_use is None:
+        _find(k, op, code, border, steps)
+    else:
+        (_pick if _is_few(op.count(), space[axis]) else _rank)(k, op, code, border, steps)
     k.finish(op)
     return True
 
@@ -57,9 +60,29 @@ class _Row:
 
     def put(self, source: SSAValue, rank: SSAValue) -> None:
         """The element at `source` is the one of this rank."""
-        position = self._k.to_integer(source, self._index_type)
         self._code.store(self._code.load(0, [*self._here, source]), 1, self._here, [(rank, self._steps[0])])
+        self.put_place(source, rank)
+
+    def put_place(self, source: SSAValue, rank: SSAValue) -> None:
+        """Where the element of this rank is."""
+        position = self._k.to_integer(source, self._index_type)
         self._code.store(position, 2, self._here, [(rank, self._steps[1])])
+
+
+def _find(k: KernelBuilder, op: TopkOp, code: NestCode, border: int, steps: list[SSAValue | int]) -> None:
+    """`parallel (rows) { best key; its first place }`, where nobody reads the element: rows may be lanes of vectors."""
+    outer, (length,) = code.split(border)
+    type_ = key_type(element_of(op.input.type))
+    lowest = k.constant(-(2 ** (type_.width.data - 1)), type_)
+    extent = k.extent(length)
+    with k.parallel(outer) as loops:
+        row = _Row(k, op, code, code.loops_before(border, loops), steps)
+        best = k.reduce(ReduceKind.MAX, [extent], lowest, lambda at: row.key(at[0]))
+
+        def place(at: list[SSAValue]) -> SSAValue:
+            return k.select(k.compare("eq", row.key(at[0]), best), at[0], extent)
+
+        row.put_place(k.reduce(ReduceKind.MIN, [extent], extent, place), k.constant(0))
 
 
 def _pick(k: KernelBuilder, op: TopkOp, code: NestCode, border: int, steps: list[SSAValue | int]) -> None:

@@ -80,6 +80,21 @@ def _awkward(element: str, length: int) -> Array:
 
 @pytest.mark.parametrize("kind", list(ExtremeKind))
 @pytest.mark.parametrize("element", SORTED)
+@pytest.mark.parametrize("axis", [1, 2])
+def test_the_place_of_an_extreme_that_nobody_reads(kind: ExtremeKind, element: str, axis: int) -> None:
+    for sizes in ((3, 40, 2), ("r", "n", 2)):
+
+        def build(network: Network, sizes: tuple[int | str, ...] = sizes) -> list[SSAValue]:
+            found = [1 if k == axis else size for k, size in enumerate(sizes)]
+            op = TopkOp(kind, network.inputs[0], axis, t(element, *found), t("int64", *found))
+            network.add(op)
+            return [op.indices]
+
+        check([t(element, *sizes)], build, [_awkward(element, 40)])
+
+
+@pytest.mark.parametrize("kind", list(ExtremeKind))
+@pytest.mark.parametrize("element", SORTED)
 @pytest.mark.parametrize(("length", "count"), [(7, 3), (7, 7), (40, 2), (40, 5)])
 def test_topk(kind: ExtremeKind, element: str, length: int, count: int) -> None:
     for sizes in ((3, length, 2), ("r", "n", 2)):
