@@ -43,6 +43,8 @@ class Builder(EntryPoint):
 
     def build_serialized_network(self, network: INetworkDefinition, config: IBuilderConfig) -> IHostMemory | None:
         """The plan of a network; None, with the reason in the log, where it cannot be built (feature 3.1)."""
+        if network is None or config is None:  # pyright: ignore[reportUnnecessaryComparison]
+            raise TypeError("build_serialized_network(): expected a network and a builder configuration, got None")
         try:
             return IHostMemory(network_plan(network, config, self.reporter))
         except MlirtError as error:

@@ -80,6 +80,8 @@ class INetworkDefinition(
 
     def add_input(self, name: str, dtype: DataType, shape: Sequence[int]) -> ITensor:
         """A new input; -1 is a length that the run decides. None for a name that is empty or taken (feature 2.2)."""
+        if not isinstance(dtype, DataType):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"add_input(): dtype: expected a DataType such as float32, got {dtype!r}")
         if not name or self.graph.is_taken(name):
             return self._refused("addInput", f"an input needs a name of its own, got {name!r}")
         if any(length < -1 for length in shape):
@@ -92,6 +94,8 @@ class INetworkDefinition(
 
     def mark_output(self, tensor: ITensor) -> None:
         """Make a tensor an output of the network (feature 2.3)."""
+        if not isinstance(tensor, ITensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"mark_output(): expected an ITensor, got {tensor!r}")
         if tensor in self.graph.outputs:
             self.graph.reporter.warning(f"{tensor.name} is an output already")
             return

@@ -61,6 +61,9 @@ class NetworkGraph:
         **fields: Any,
     ) -> Layer:
         """A new layer at the end, with TensorRT's name for one that has none; `settings` that are None are absent."""
+        for place, tensor in enumerate(inputs):
+            if not isinstance(tensor, ITensor) and (tensor is not None or place == 0):
+                raise TypeError(f"{layer_class.__name__}: input {place}: expected an ITensor, got {tensor!r}")
         name = f"(Unnamed Layer* {len(self.records)}) [{layer_class.KIND}]"
         record = LayerRecord(self, layer_class, layer_class.TYPE, name, list(inputs), **fields)
         record.outputs = [ITensor(self, _output_name(name, k), record) for k in range(outputs)]

@@ -28,6 +28,8 @@ class BoundShapes:
             raise InvalidInputError(f"the engine has no input {name!r}")
         if len(shape) != len(tensor.shape):
             raise InvalidInputError(f"{name}: engineDims.nbDims == dims.nbDims: expected {tensor.shape}, got {shape}")
+        if min(shape, default=0) < 0:
+            raise InvalidInputError(f"{name}: {list(shape)} is no shape; each length is to be set")
         for axis, (length, own) in enumerate(zip(shape, tensor.shape, strict=True)):
             if own not in (-1, length):
                 raise InvalidInputError(f"{name}: Static dimension mismatch at index {axis}: {length}, expected {own}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -88,7 +89,7 @@ class IExecutionContext(Reporting):
     def set_input_shape(self, name: str, shape: Iterable[int]) -> bool:
         """The shape of an input in the next runs; False where the engine or the profile does not allow it."""
         try:
-            self._shapes.set(name, tuple(int(length) for length in shape))
+            self._shapes.set(name, tuple(index(length) for length in shape))
         except MlirtError as error:
             return self._failed("setInputShape", error)
         return True
@@ -138,9 +139,15 @@ class IExecutionContext(Reporting):
         if isinstance(memory, np.ndarray):
             if not memory.flags.c_contiguous or self.engine.engine.target == "cuda":
                 return self._failed("setTensorAddress", f"{name}: needs a C-contiguous array and an engine on the CPU")
+            manifest = self.engine.manifest
+            dtype = next(numpy_dtype(one.dtype) for one in (*manifest.inputs, *manifest.outputs) if one.name == name)
+            if memory.dtype != dtype:
+                return self._failed("setTensorAddress", f"{name}: expected an array of {dtype}, got {memory.dtype}")
             self._arrays[name] = memory
-            memory = memory.ctypes.data
-        self._addresses[name] = int(memory)
+            self._addresses[name] = memory.ctypes.data
+            return True
+        self._arrays.pop(name, None)
+        self._addresses[name] = index(memory)
         return True
 
     def get_tensor_address(self, name: str) -> int:
@@ -201,6 +208,7 @@ class IExecutionContext(Reporting):
         for name in self.engine.tensor_names:
             if not addresses.get(name) and name not in self._allocators and 0 not in self._shapes.shape_of(name):
                 raise InvalidInputError(f"the address of {name!r} is not set")
+        self._check_arrays(addresses)
         if self._run_at(addresses, stream):
             return
         kind = self.engine.engine.target
@@ -214,6 +222,13 @@ class IExecutionContext(Reporting):
         self._last_feeds = feeds
         if self.enqueue_emits_profile:
             self.report_to_profiler()
+
+    def _check_arrays(self, addresses: dict[str, int]) -> None:
+        """Raise `InvalidInputError` where an array of the caller is smaller than its tensor."""
+        for name, array in self._arrays.items():
+            shape = tuple(self.get_tensor_shape(name))
+            if addresses.get(name) == array.ctypes.data and array.size < np.prod(shape, dtype=np.int64):
+                raise InvalidInputError(f"{name}: the array has {array.size} elements, too few for the shape {shape}")
 
     def _run_at(self, addresses: dict[str, int], stream: int) -> bool:
         """Queue the run on the device, where nothing else is to be done with it; False where it cannot be queued."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from layer_networks import CollectingLogger, constant, evaluate, new_network
@@ -29,6 +31,21 @@ def test_input_with_a_taken_name_is_none() -> None:
     assert network.add_input("x", trt.float32, (1,)) is None
     assert network.add_input("", trt.float32, (1,)) is None
     assert "needs a name of its own, got 'x'" in logger.text()
+
+
+def test_what_is_no_tensor_and_no_type_is_refused_at_once() -> None:
+    network = new_network()
+    nothing: Any = None
+    text: Any = "float"
+    with pytest.raises(TypeError, match=r"add_input\(\): dtype: expected a DataType such as float32, got 'float'"):
+        network.add_input("x", text, (1,))
+    with pytest.raises(TypeError, match="IConvolutionLayer: input 0: expected an ITensor, got None"):
+        network.add_convolution_nd(nothing, 4, (3, 3), np.ones((4, 3, 3, 3), np.float32))
+    with pytest.raises(TypeError, match=r"mark_output\(\): expected an ITensor, got None"):
+        network.mark_output(nothing)
+    with pytest.raises(TypeError, match="expected a network and a builder configuration, got None"):
+        trt.Builder(trt.Logger()).build_serialized_network(network, nothing)
+    assert (network.num_layers, network.num_inputs, network.num_outputs) == (0, 0, 0)
 
 
 def test_outputs_are_marked_and_unmarked() -> None:

@@ -116,6 +116,25 @@ def test_run_by_names(engine: trt.ICudaEngine) -> None:
     assert not context.set_tensor_address("x", np.ones((3, 2), np.float32).T)
 
 
+def test_arrays_that_do_not_fit_are_refused(engine: trt.ICudaEngine) -> None:
+    context = engine.create_execution_context()
+    y, shape = np.empty((4, 3), np.float32), np.empty(2, np.int32)
+    assert context.set_input_shape("x", (4, 3))
+    assert not context.set_tensor_address("x", np.ones((4, 3)))
+    assert "x: expected an array of float32, got float64" in LOGGER.text()
+    for name, array in (("x", np.ones((3, 3), np.float32)), ("y", y), ("shape", shape)):
+        assert context.set_tensor_address(name, array)
+    assert not context.execute_async_v3(0)
+    assert "x: the array has 9 elements, too few for the shape (4, 3)" in LOGGER.text()
+    assert context.set_input_shape("x", (3, 3))
+    assert context.execute_async_v3(0)
+    assert not context.set_input_shape("x", (-1, 3))
+    with pytest.raises(TypeError):
+        context.set_input_shape("x", (1.5, 3))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError):
+        context.set_tensor_address("x", "memory")  # pyright: ignore[reportArgumentType]
+
+
 def test_run_by_bindings(engine: trt.ICudaEngine) -> None:
     """Rows 13.3, 13.4."""
     context = engine.create_execution_context()
