@@ -93,8 +93,8 @@ def product(rows: int, columns: int, depth: int, prototype: float | None = None,
     return Layer(name, about.precision, model, peer, 2.0 * rows * columns * depth, prototype)
 
 
-def convolution(channels: int, size: int, batch: int, prototype: float | None = None) -> Layer:
-    """A 3 x 3 convolution in half precision that keeps the size, channels last."""
+def convolution(channels: int, size: int, batch: int, prototype: float | None = None, kind: str = "fp16") -> Layer:
+    """A 3 x 3 convolution that keeps the size, channels last for the peer."""
     shape, window = (batch, channels, size, size), (channels, channels, 3, 3)
 
     def model() -> onnx.ModelProto:
@@ -108,12 +108,13 @@ def convolution(channels: int, size: int, batch: int, prototype: float | None = 
     def peer() -> Callable[[], object]:
         import torch
 
-        torch.backends.cudnn.benchmark = True
-        image, kernel = (_random(one, "half").to(memory_format=torch.channels_last) for one in (shape, window))
+        torch.backends.cudnn.benchmark, torch.backends.cudnn.allow_tf32 = True, kind == "tf32"
+        element = KINDS[kind].torch_type
+        image, kernel = (_random(one, element).to(memory_format=torch.channels_last) for one in (shape, window))
         return lambda: torch.nn.functional.conv2d(image, kernel, None, 1, 1)
 
-    name = f"conv {channels}ch {size}x{size} b{batch}"
-    return Layer(name, "fp16", model, peer, 2.0 * np.prod(shape) * channels * 9, prototype)
+    name = f"conv {channels}ch {size}x{size} b{batch}" + f" {kind}" * (kind != "fp16")
+    return Layer(name, KINDS[kind].precision, model, peer, 2.0 * np.prod(shape) * channels * 9, prototype)
 
 
 def _random(shape: tuple[int, ...], torch_type: str) -> Any:
@@ -152,6 +153,14 @@ LAYERS = (
     convolution(128, 28, 32, 1.19),
     convolution(256, 14, 32, 1.21),
     convolution(512, 7, 32, 1.14),
+    convolution(64, 56, 1, kind="tf32"),
+    convolution(256, 14, 1, kind="tf32"),
+    convolution(64, 56, 32, kind="tf32"),
+    convolution(256, 14, 32, kind="tf32"),
+    convolution(64, 56, 1, kind="fp32"),
+    convolution(256, 14, 1, kind="fp32"),
+    convolution(64, 56, 32, kind="fp32"),
+    convolution(256, 14, 32, kind="fp32"),
     product(4096, 4096, 4096, kind="bf16"),
     product(4096, 4096, 4096, 1.69, "int8"),
     product(512, 3072, 768, 1.25, "int8"),

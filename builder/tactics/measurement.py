@@ -78,12 +78,13 @@ def place_of(timer: Timer) -> str:
 def _worth_measuring(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The best by estimate, and some of each tactic, as estimates of different ones may differ more than the times.
 
-    Those without an estimate may be very slow: they are measured only where there is little to do, or where the others
-    are those of libraries, of which nothing is known either.
+    All of libraries, as nothing is known of them. Those without an estimate may be very slow: they are measured only
+    where there is little to do, or where the others are those of libraries.
     """
     estimated: list[Candidate] = []
     for place, one in enumerate(one for one in candidates if one.cost is not None):
-        if place < _MOST_TRIALS or sum(other.file == one.file for other in estimated) < _FEWEST_TRIALS:
+        alike = sum(other.file == one.file for other in estimated)
+        if place < _MOST_TRIALS or one.cost == _NEVER or alike < _FEWEST_TRIALS:
             estimated.append(one)
     if estimated and _LITTLE < (estimated[0].cost or 0) < _NEVER:
         return estimated

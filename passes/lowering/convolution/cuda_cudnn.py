@@ -26,6 +26,7 @@ CUDNN = "cudnn"
 """The feature of a target whose builds may take this library."""
 
 _UNKNOWN = float("inf")
+_CHOICES = (*CHOICES, "third", "fourth")
 _IMAGES = 4  # dimensions
 _ELEMENTS = (Float16Type(), BFloat16Type(), Float32Type())
 
@@ -33,7 +34,7 @@ _ELEMENTS = (Float16Type(), BFloat16Type(), Float32Type())
 def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
     """The library's proposals that may be tried; it makes them when it sees the sizes of a run."""
     assert isinstance(op, ConvolutionOp)
-    return CHOICES if _epilogue(op, lowering) is not None else ()
+    return _CHOICES if _epilogue(op, lowering) is not None else ()
 
 
 def cost(op: Operation, lowering: Lowering, choice: str) -> float:
@@ -44,14 +45,14 @@ def cost(op: Operation, lowering: Lowering, choice: str) -> float:
 def lower(op: Operation, lowering: Lowering) -> bool:
     assert isinstance(op, ConvolutionOp)
     epilogue, order = _epilogue(op, lowering), _order(op, lowering)
-    if epilogue is None or order is None or lowering.choice(op) not in CHOICES:
+    if epilogue is None or order is None or lowering.choice(op) not in _CHOICES:
         return False
     element, window = element_of(op.output.type), op.spatial()
     kernel = LibraryConvolutionOp(
         f"{CUDNN}_convolution",
-        [element] * (3 if epilogue.bias is None else 4),
+        [element] * 3 + [Float32Type()] * (epilogue.bias is not None),
         CUDNN,
-        CHOICES.index(lowering.choice(op)),
+        _CHOICES.index(lowering.choice(op)),
         WORKSPACE_BYTES,
         stride=[stride for stride, _, _, _ in window],
         dilation=[dilation for _, dilation, _, _ in window],
@@ -61,7 +62,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
         rounded=element == Float32Type() and TF32 in lowering.target.features,
         activation=epilogue.activation,
     )
-    bias = [] if epilogue.bias is None else [rounded_bias(epilogue.bias, element, lowering)]
+    bias = [] if epilogue.bias is None else [rounded_bias(epilogue.bias, Float32Type(), lowering)]
     places = [lowering.placements[op.input], _taps(op, lowering, order), lowering.placements[op.output]]
     images, channels, height, width = dims(op.input.type)
     kernels, _, down, across = dims(op.kernel.type)
@@ -71,17 +72,14 @@ def lower(op: Operation, lowering: Lowering) -> bool:
 
 
 def _epilogue(op: ConvolutionOp, lowering: Lowering) -> LibraryEpilogue | None:
-    """What the library would do with the sums; None where it has no such convolution, or the build does not allow it.
-
-    A rectifier without a bias, and the other way round, are among what it has; the former is rare and left out.
-    """
+    """What the library would do with the sums; None where it has none such, or the build does not allow it."""
     if CUDNN not in lowering.target.features or not _is_plain(op, lowering):
         return None
     found = library_epilogue(op, list(op.extras), list(op.access))
     if found is None or found.activation is LibraryActivation.GELU_TANH:
         return None
     if found.bias is None or found.access is None:
-        return found if found.activation is LibraryActivation.NONE else None
+        return found
     by_channel = [index for index in found.access.indices() if index != 0]
     along = [str(index) for index in by_channel] == ["d1"]
     known = lowering.constant_array(found.bias) is not None

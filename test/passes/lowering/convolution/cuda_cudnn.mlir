@@ -1,9 +1,9 @@
 // RUN: rt-opt %s -p "convert-fused-to-kernel{target=cuda features=cudnn}" | filecheck %s
-// A convolution by a library: known kernels are turned into the order of the images, the bias gets their type.
+// A convolution by a library: known kernels are turned into the order of the images, the bias is single precision.
 // CHECK-LABEL: func.func @convolution
 // CHECK-DAG: %[[X:.*]] = plan.input %x
 // CHECK-DAG: %[[TAPS:.*]] = plan.weight {{.*}}taps
-// CHECK-DAG: %[[B:.*]] = plan.weight {{.*}}bias
+// CHECK-DAG: %[[B:.*]] = plan.weight {{.*}}constant
 // CHECK-DAG: %[[WORKSPACE:.*]] = plan.buffer {bytes = #plan.expression<"33554432">}
 // CHECK: plan.launch %[[X]], %[[TAPS]], %{{.*}}, %[[WORKSPACE]], %[[B]] {kernel = @cudnn_convolution_[[DIGEST:[0-9a-f]+]]
 // CHECK-SAME: #plan.expression<"n">, #plan.expression<"8">, #plan.expression<"9">, #plan.expression<"7">

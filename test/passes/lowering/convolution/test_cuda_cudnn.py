@@ -57,6 +57,33 @@ def test_a_convolution_with_bias_and_relu(*, channels_last: bool, problem: Probl
     np.testing.assert_allclose(found.astype(np.float64), want.astype(np.float64), atol=TOLERANCE[element] * scale)
 
 
+RECTIFIED = """
+func.func @main(%x: tensor<2x4x6x5xf32> {trt.name = "x"}) -> (tensor<2x8x6x5xf32> {trt.name = "y"}) {
+  %w = trt.constant {value = dense<0.5> : tensor<8x4x3x3xf32>} : tensor<8x4x3x3xf32>
+  %y = fused.convolution %x, %w {fused.tactic = "cuda_cudnn:fourth", stride = array<i64: 1, 1>,
+      dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>}
+      : (tensor<2x4x6x5xf32>, tensor<8x4x3x3xf32>) -> tensor<2x8x6x5xf32> {
+  ^bb0(%acc: f32):
+    %zero = arith.constant 0.0 : f32
+    %top = arith.maximumf %acc, %zero : f32
+    fused.yield %top : f32
+  }
+  func.return %y : tensor<2x8x6x5xf32>
+}
+"""
+
+
+def test_a_rectifier_without_a_bias() -> None:
+    module, context = parse_module(RECTIFIED)
+    x = {"x": np.random.default_rng(0).standard_normal((2, 4, 6, 5)).astype(np.float32)}
+    (want,) = interpret(module, context, x).values()
+    run_passes(module, context, PASSES)
+    (call,) = [op for op in module.walk() if isinstance(op, LibraryConvolutionOp)]
+    assert (call.is_biased, call.activation.data.value, call.proposal.value.data) == (False, "relu", 3)
+    (found,) = run_plan(module, context, x).values()
+    np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("why", "problem"),
     [
