@@ -56,3 +56,9 @@ def test_teams(rows: int, length: int, shuffles: int, barriers: int) -> None:
     """Two reductions: short rows are exchanged within a part of a warp, long ones between warps too."""
     module = softmax(rows, length, "f32")
     assert (len(ops(module, ShuffleOp)), len(ops(module, BarrierOp))) == (shuffles, barriers)
+
+
+@pytest.mark.parametrize(("element", "close"), [("f16", True), ("f32", False), ("f64", False)])
+def test_exponentials_are_as_close_as_results_are_rounded(element: str, close: bool) -> None:
+    (function,) = [op for op in softmax(7, 64, element).ops if isinstance(op, FuncOp)]
+    assert ("close_functions" in function.attributes) == close
