@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.kernel.core import LoadOp, StoreOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of
 from mlirt.passes.lowering.loop_nest import Affine, Nest, collapse
-from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
+from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.placement import Placement
 from mlirt.passes.lowering.turned_plan import THREADS, Stream, find
 from mlirt.passes.lowering.turned_tiles import TurnedTiles
@@ -16,27 +18,34 @@ from mlirt.passes.lowering.turned_tiles import TurnedTiles
 
 def copy(value: SSAValue, target: Placement, layer: Operation, lowering: Lowering) -> None:
     """Launch a copy of a tensor to another place."""
+    copy_to_each(value, [target], layer, lowering)
+
+
+def copy_to_each(value: SSAValue, targets: Sequence[Placement], layer: Operation, lowering: Lowering) -> None:
+    """Launch a copy of a tensor to several places that lie alike: it is read once."""
     source = lowering.placements[value]
     sizes, element = dims(value.type), element_of(value.type)
     if element_count(value.type) == 0:
         return
-    operands = [Affine(value, source.strides), Affine(value, target.strides)]
+    operands = [Affine(value, source.strides), Affine(value, targets[0].strides)]
     nest = collapse(Nest.of(sizes, operands).ordered(1))
-    k = lowering.kernel("copy")
-    if _turn(k, nest, source, target, layer):
+    if all([_turn(lowering, nest, source, target, layer) for target in targets]):
         return
+    k = lowering.kernel("copy")
     reader = k.memory(source.buffer, element, source.offset, source.part)
-    writer = k.memory(target.buffer, element, target.offset, target.part)
+    writers = [k.memory(target.buffer, element, target.offset, target.part) for target in targets]
     read_steps, write_steps = ([k.stride(step) for step in one.steps] for one in nest.operands)
     with k.parallel(list(nest.extents) or [1]) as loops:
         indices = loops[: len(nest.extents)]
         element_value = k.value(LoadOp(reader, indices, read_steps))
-        k.insert(StoreOp(element_value, writer, indices, write_steps))
+        for writer in writers:
+            k.insert(StoreOp(element_value, writer, indices, write_steps))
     k.finish(layer)
 
 
-def _turn(k: KernelBuilder, nest: Nest, source: Placement, target: Placement, layer: Operation) -> bool:
+def _turn(lowering: Lowering, nest: Nest, source: Placement, target: Placement, layer: Operation) -> bool:
     """On a GPU, a copy between places that lie across each other, by way of shared memory."""
+    k = lowering.kernel("copy")
     element = element_of(nest.operands[0].value.type)
     places = zip((source, target), nest.operands, strict=True)
     reader, writer = (Stream(place.buffer, element, place.offset, one.steps) for place, one in places)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.concat import ConcatOp
-from mlirt.passes.lowering.copying import copy
+from mlirt.passes.lowering.copying import copy_to_each
 from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.placement import Placement
 
 OPS = (ConcatOp,)
 TARGETS = frozenset({"cpu", "cuda"})
@@ -14,8 +15,12 @@ PRIORITY = 0
 
 
 def lower(op: Operation, lowering: Lowering) -> bool:
+    """One launch for each tensor, which may be joined with itself."""
     assert isinstance(op, ConcatOp)
+    places: dict[SSAValue, list[Placement]] = {}
     for position, value in enumerate(op.inputs):
         if not lowering.placements.writes_into(op, position):
-            copy(value, lowering.placements.part(op, position), op, lowering)
+            places.setdefault(value, []).append(lowering.placements.part(op, position))
+    for value, targets in places.items():
+        copy_to_each(value, targets, op, lowering)
     return True

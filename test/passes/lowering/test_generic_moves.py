@@ -18,6 +18,7 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.scatter import ScatterMode, ScatterOp, ScatterReduction
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.view import ViewOp
+from mlirt.dialects.kernel.core import FuncOp, LoadOp, StoreOp
 from mlirt.dialects.plan.ops import LaunchOp
 
 RNG = np.random.default_rng(0)
@@ -133,13 +134,20 @@ NESTED = [t("float32", "n", "c", 3), t("float32", "n", 4, 3)]
 def test_concatenations() -> None:
     arrays = [random_array(RNG, "float32", (2, 5, 3)), random_array(RNG, "float32", (2, 4, 3))]
     check(NESTED, _nested, arrays)
-    check(
-        NESTED,
-        lambda network: [
-            network.add(ConcatOp([*network.inputs, network.inputs[0]], 1, t("float32", "n", "2*c + 4", 3)))
-        ],
-        arrays,
-    )
+    check(NESTED, _repeated, arrays)
+
+
+def _repeated(network: Network) -> list[SSAValue]:
+    """A concatenation that has a tensor twice."""
+    return [network.add(ConcatOp([*network.inputs, network.inputs[0]], 1, t("float32", "n", "2*c + 4", 3)))]
+
+
+def test_what_is_joined_with_itself_is_read_once() -> None:
+    module = lower(network_of(NESTED, _repeated), context())
+    kernels = {op.sym_name.data: op for op in module.walk() if isinstance(op, FuncOp)}
+    launched = [kernels[op.kernel_name()] for op in module.walk() if isinstance(op, LaunchOp)]
+    accesses = [[type(op) for op in kernel.walk() if isinstance(op, LoadOp | StoreOp)] for kernel in launched]
+    assert accesses == [[LoadOp, StoreOp, StoreOp], [LoadOp, StoreOp]]
 
 
 def test_producers_write_into_a_concatenation() -> None:
