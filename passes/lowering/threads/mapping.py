@@ -20,7 +20,7 @@ from mlirt.passes.lowering.threads.row_plan import RowPlan, row_plan
 from mlirt.passes.lowering.threads.team_body import TeamBody
 from mlirt.passes.lowering.threads.thread_body import ThreadBody
 from mlirt.passes.lowering.threads.vector_body import VectorBody
-from mlirt.passes.lowering.threads.vector_width import vector_width
+from mlirt.passes.lowering.threads.vector_width import VectorLoop, vector_width
 
 _INDEX_LIMIT = 2**31
 _PROCESSORS = 132  # of an H100: what a launch should at least keep busy
@@ -30,6 +30,7 @@ _SHORT_ROW = 16
 _TILE_ROWS, _TILE_COLUMNS = (8, 4, 2, 1), (4, 2, 1)
 _MOST_THREADS = 1024
 _BUSY = 64 * 1024  # threads with which blocks may be larger
+_LONG = 500  # ops of a thread that take many registers: smaller blocks leave fewer of them unused
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,8 @@ def _choose(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> Shape:
         return Shape(team=row.team, block=row.team if row.team > WARP else block, row=row)
     vector = vector_width(outer, launches)
     if vector > 1 or not any(isinstance(op, ReduceOp | ParallelOp) for op in outer.body.block.walk()):
-        return Shape(vector=vector, block=_block_for(rows, vector))
+        block = _block_for(rows, vector)
+        return Shape(vector=vector, block=block if VectorLoop.of(outer).length(vector) < _LONG else min(block, 128))
     length = max((launches[0].guess(op.extents) if launches else _MOST_THREADS for op in inner), default=0)
     if length <= _SHORT_ROW or rows >= _FEW_ROWS or (rows >= _SOME_ROWS and length <= 2 * WARP):
         return Shape(block=_block_for(rows, 1))

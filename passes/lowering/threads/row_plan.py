@@ -20,6 +20,7 @@ _SHORTEST = 4  # elements of a row
 _MOST = 64  # elements of a row that a thread holds
 _SOME = 32  # that it should hold
 _TOGETHER = 16  # bytes that neighbours should read at a time
+_FAR_TOGETHER, _DEEP = 64, 4  # bytes that they should where each still reads so many vectors
 _MOST_THREADS = 1024
 _BUSY = 64 * 1024  # threads that a launch should have
 _LONGEST = 3000  # ops after unrolling
@@ -70,6 +71,8 @@ def _split(length: int, vector: int, width: int, rows: int) -> RowPlan | None:
     held = max(1, _SOME // vector)
     team = 1
     while team < _MOST_THREADS and team < vectors and (team * held < vectors or team * vector * width < _TOGETHER):
+        team *= 2
+    while 2 * team * _DEEP <= vectors and team * vector * width < _FAR_TOGETHER:
         team *= 2
     while team < _MOST_THREADS and team < vectors and rows * team < _BUSY:
         team *= 2

@@ -17,7 +17,7 @@ from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
 WIDE = 16  # bytes of the widest access
 _FEWEST = 8 * 1024  # iterations below which there is nothing to gain
 _THREADS = 16 * 1024  # that a GPU should have to do; with fewer, each does less
-_LONGEST = 900  # ops after unrolling
+_LONGEST = 1400  # ops after unrolling
 _SCALAR_DIALECTS = frozenset({"arith", "math"})
 
 

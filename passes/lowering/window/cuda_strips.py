@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from math import inf, prod
 
 from xdsl.ir import Operation, SSAValue
 
@@ -37,6 +38,7 @@ PRIORITY = 10
 _CHANNEL = 1
 _WIDE = 16  # bytes of a vector of channels
 _MOST_LINES, _MOST_VALUES = 16, 64  # that a thread holds
+_MOST_READS = 24  # that follow one another without a loop, so that all of them can be under way
 _THREADS = 32 * 1024  # that a launch should have
 
 
@@ -115,16 +117,30 @@ class _Strips:
 
         def taps(axis: int, cells: list[tuple[SSAValue, SSAValue | None]], totals: list[SSAValue]) -> list[SSAValue]:
             if axis < len(self.axes):
-                start, code = starts[axis], self.arithmetic[axis]
-                return k.loop(
-                    code.taps, totals, lambda tap, sums: taps(axis + 1, [*cells, self._cell(axis, start, tap)], sums)
-                )
+                start, code, size = starts[axis], self.arithmetic[axis], self.axes[axis].size
+
+                def step(tap: SSAValue, sums: list[SSAValue]) -> list[SSAValue]:
+                    return taps(axis + 1, [*cells, self._cell(axis, start, tap)], sums)
+
+                if not isinstance(size, int) or self._reads() > _MOST_READS:
+                    return k.loop(code.taps, totals, step)
+                for tap in range(size):
+                    totals = step(k.constant(tap), totals)
+                return totals
             return [
-                self.parts.of(total, self._read(loops, [self._cell(0, k.add(starts[0], offset), None), *cells]))
+                self._more(total, self._read(loops, [self._cell(0, k.add(starts[0], offset), None), *cells]))
                 for offset, total in zip(offsets, totals, strict=True)
             ]
 
         return dict(zip(offsets, taps(1, [], [self.parts.start] * len(offsets)), strict=True))
+
+    def _more(self, total: SSAValue, part: SSAValue) -> SSAValue:
+        return part if total is self.parts.start else self.parts.of(total, part)
+
+    def _reads(self) -> float:
+        """How many elements of the input a thread reads, vectors counted as one."""
+        sizes = [axis.size if isinstance(axis.size, int) else inf for axis in self.axes[1:]]
+        return len(strip_lines(self.axes[0], self.rows)) * prod(sizes)
 
     def _cell(self, axis: int, start: SSAValue, tap: SSAValue | None) -> tuple[SSAValue, SSAValue | None]:
         """Where a tap reads along an axis, and the condition under which it does (None: always)."""
