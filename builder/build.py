@@ -11,8 +11,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.builder.condition_setter import setter_cubins
 from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
+from mlirt.builder.kept_network import network_sections
 from mlirt.builder.numba_cuda import ARCHITECTURES
-from mlirt.builder.tactics.selection import Tuning, select_tactics
+from mlirt.builder.tactics.selection import Tuning, select_tactics, tactics_of
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.features import features_of
@@ -43,15 +44,20 @@ def build(
     spin_ms: float | None = None,
     first: str | None = None,
     architectures: Sequence[str] = ARCHITECTURES,
+    *,
+    refittable: bool = False,
 ) -> Engine:
     """The engine of a network for `cpu` or `cuda`; the module is rewritten in place.
 
     It is opened on a device of this machine. One for a GPU where there is none can be saved for another machine.
 
     `first` is the first phase to run, for a network that has been through those before it. An engine for a GPU that is
-    not to be saved needs code for the `architectures` of this machine alone.
+    not to be saved needs code for the `architectures` of this machine alone. A `refittable` one keeps its network, for
+    builder/refit.py.
     """
-    plan = build_plan(module, ctx, target, precision, progress, dump_phases, name, tuning, first, architectures)
+    plan = build_plan(
+        module, ctx, target, precision, progress, dump_phases, name, tuning, first, architectures, refittable=refittable
+    )
     return Engine(plan, spin_ms, waits=target == "cuda" and not gpu_is_here())
 
 
@@ -66,9 +72,13 @@ def build_plan(
     tuning: Tuning | None = None,
     first: str | None = None,
     architectures: Sequence[str] = ARCHITECTURES,
+    *,
+    refittable: bool = False,
 ) -> Plan:
     """The plan of a network; needs no device of its target. `tuning` says how tactics are chosen for GPUs."""
     report, choice = progress or _silent, tuning or Tuning()
+    kept = network_sections(module, ctx) if refittable else {}
+    tactics: list[str] = []
     machine = cpu_target() if target == "cpu" else cuda_target(precision, choice.sources)
     report("optimising the network", 0, 1)
     sizes = (machine.vector_bits, machine.threads, machine.arch or "sm_90a")
@@ -78,6 +88,7 @@ def build_plan(
     if target == "cuda":
         run_phases(module, ctx, first, "layout", options=options)
         select_tactics(module, ctx, machine, choice, report)
+        tactics = tactics_of(module)
         report("lowering the network", 0, 1)
         run_phases(module, ctx, first="lowering", options=options)
     else:
@@ -98,8 +109,11 @@ def build_plan(
         code |= {f"set_condition.{arch}.cubin": cubin for arch, cubin in setters.items()}
     for record in cast("list[dict[str, object]]", manifest["kernels"]):
         record.update(kernels.get(str(record["name"]), {}))  # there is no code for what a library computes
+    if kept:
+        how = {"precision": precision, "sources": sorted(choice.sources), "tactics": tactics}
+        manifest["info"] = {**cast("Mapping[str, object]", manifest.get("info", {})), "build": how}
     needed = set(weight_keys(module))
-    return make_plan(manifest, code, {key: array for key, array in ctx.weights.items() if key in needed})
+    return make_plan(manifest, code | kept, {key: array for key, array in ctx.weights.items() if key in needed})
 
 
 def _take_inputs_where_they_lie(manifest: dict[str, object]) -> None:

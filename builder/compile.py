@@ -61,6 +61,7 @@ def compile(
     dynamic_ranges: Mapping[str, Range] | None = None,
     layer_precisions: Mapping[str, str] | None = None,
     obey_layer_precisions: bool = False,
+    refittable: bool = False,
     tactic_sources: Sequence[str] = (),
 ) -> EngineLike:
     """Build an engine for an ONNX model given as a path, bytes or a ModelProto.
@@ -88,6 +89,7 @@ def compile(
     layer_precisions: what layers, by name, compute in: "fp32", "fp16" or "int8", as far as `precision` permits it. A
         name that no layer has is warned of; `*` stands for all layers that are not named.
     obey_layer_precisions: refuse a network in which a layer cannot have what it is asked for; else that is a warning.
+    refittable: keep the network in the plan, so that `mlirt.refit` can give it other weights.
     tactic_sources: libraries whose kernels are measured beside mlirt's own: "CUBLAS_LT" for products, "CUDNN" for
         convolutions. A plan in which one was the fastest needs it where it runs. For "cuda".
 
@@ -123,14 +125,16 @@ def compile(
 
     folder = None if dump_phases is None else Path(dump_phases)
     if chosen != "cuda":
-        return build(module, ctx, chosen, precision, progress, folder, _name_of(model), spin_ms=spin_ms)
+        return build(
+            module, ctx, chosen, precision, progress, folder, _name_of(model), spin_ms=spin_ms, refittable=refittable
+        )
     from mlirt.builder.tactics.tuning import tuning
 
     calls, rounds = avg_timing_iterations, min_timing_iterations
     with tuning(
         timing_cache, algorithm_selector, heuristic=heuristic, calls=calls, rounds=rounds, sources=tactic_sources
     ) as choice:
-        return build(module, ctx, chosen, precision, progress, folder, _name_of(model), choice)
+        return build(module, ctx, chosen, precision, progress, folder, _name_of(model), choice, refittable=refittable)
 
 
 def _precisions(module: ModuleOp, asked: Mapping[str, str]) -> dict[str, str]:

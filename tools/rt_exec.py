@@ -150,6 +150,8 @@ def _build(arguments: Namespace) -> EngineLike:
     try:
         int8 = int8_options(arguments, profiles, progress, log)
         options = int8 | _asked_precisions(arguments, int8)
+        if arguments.refit:
+            options["refittable"] = True
         engine = build(
             arguments.onnx,
             arguments.target,

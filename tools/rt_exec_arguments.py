@@ -12,7 +12,7 @@ from mlirt.tools.trtexec_flags import take_trtexec_flags
 
 _NOT_YET = frozenset(
     """
-    sparsity layerOutputTypes inputIOFormats outputIOFormats directIO refit dumpRefit device streams timeRefit
+    sparsity layerOutputTypes inputIOFormats outputIOFormats directIO dumpRefit device streams timeRefit
     """.split()
 )
 
@@ -52,7 +52,7 @@ def _check(arguments: argparse.Namespace) -> None:
         if getattr(arguments, flag)
     ]
     building += ["layerPrecisions"] if arguments.layerPrecisions else []
-    building += [flag for flag in ("fp16", "int8", "best", "calib", "calibData") if getattr(arguments, flag)]
+    building += [flag for flag in ("refit", "fp16", "int8", "best", "calib", "calibData") if getattr(arguments, flag)]
     if arguments.loadEngine and (building or arguments.target != "auto"):
         which = building[0] if building else "target"
         raise InvalidInputError(f"--{which} is for building, but --loadEngine loads an engine that is built")
@@ -153,6 +153,7 @@ def _parser() -> argparse.ArgumentParser:
         default="none",
         help="none ignores --layerPrecisions, prefer warns where they cannot be had, obey fails; default: %(default)s",
     )
+    build.add_argument("--refit", action="store_true", help="keep the network in the plan, for other weights")
     build.add_argument("--buildOnly", action="store_true", help="do not run")
     build.add_argument(
         "--profilingVerbosity",

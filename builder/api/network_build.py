@@ -85,8 +85,9 @@ def _plan(module: ModuleOp, ctx: RtContext, target: str, name: str, config: IBui
     from mlirt.builder.build import build_plan
 
     precision, progress = precision_of(config, target), _progress(reporter)
+    refittable = config.get_flag(BuilderFlag.REFIT)
     if target == "cpu":
-        return build_plan(module, ctx, target, precision, progress, name=name)
+        return build_plan(module, ctx, target, precision, progress, name=name, refittable=refittable)
     choices = tuning(
         None if config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE) else config.get_timing_cache(),
         config.algorithm_selector,
@@ -98,7 +99,7 @@ def _plan(module: ModuleOp, ctx: RtContext, target: str, name: str, config: IBui
         workspace=config.get_memory_pool_limit(MemoryPoolType.WORKSPACE) or None,
     )
     with choices as choice:
-        return build_plan(module, ctx, target, precision, progress, name=name, tuning=choice)
+        return build_plan(module, ctx, target, precision, progress, name=name, tuning=choice, refittable=refittable)
 
 
 def _progress(reporter: Reporter) -> Callable[[str, int, int], None]:

@@ -16,6 +16,7 @@ from mlirt.builder.tactics.measurement import Report, times_of
 from mlirt.builder.tactics.sites import Site, find_sites
 from mlirt.builder.tactics.timing_cache import Times, TimingCache
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.interpreter import entry_function
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.target import Target
@@ -47,10 +48,14 @@ class Tuning:
     calls: int = CALLS
     sources: frozenset[str] = frozenset()
     """The features of a target that stand for libraries which may be used."""
+    replay: Sequence[str] | None = None
+    """What `tactics_of` gave for an earlier build of the network, to be taken again."""
 
 
 def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tuning, report: Report) -> None:
     """Name the tactic of every op that has more than one, on a network after the phase `layout`."""
+    if tuning.replay is not None and _replayed(module, tuning.replay):
+        return
     if tuning.timer is None and tuning.selector is None and tuning.workspace is None:
         return  # lowering follows the estimates by itself
     report("looking for tactics", 0, 1)
@@ -79,6 +84,23 @@ def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tun
         order = [op for op in module.walk() if op in taken]
         contexts = [context_of(op, known, bounds) for op in order]
         tuning.selector.report_algorithms(contexts, [taken[op] for op in order])
+
+
+def tactics_of(module: ModuleOp) -> list[str]:
+    """The tactic of each fused op in order; empty where lowering finds it by itself."""
+    named = [op.attributes.get(TACTIC) for op in module.walk() if isinstance(op, FusedOp)]
+    return [name.data if isinstance(name, StringAttr) else "" for name in named]
+
+
+def _replayed(module: ModuleOp, tactics: Sequence[str]) -> bool:
+    """Name the tactics of an earlier build; False, with nothing done, where the network became another one."""
+    ops = [op for op in module.walk() if isinstance(op, FusedOp)]
+    if len(ops) != len(tactics):
+        return False
+    for op, name in zip(ops, tactics, strict=True):
+        if name:
+            op.attributes[TACTIC] = StringAttr(name)
+    return True
 
 
 def _offered(site: Site, times: Times) -> list[Algorithm]:

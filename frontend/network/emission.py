@@ -12,6 +12,7 @@ from mlirt.dialects.symbolic import Dim, sym
 from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import element_count, element_type, tensor
+from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import InvalidModelError, MlirtError, UnsupportedError
 from mlirt.frontend.network.emitter import LayerEmitter
@@ -97,7 +98,8 @@ class Emission:
             _check_volumes(record, results)
         self._made[record] = ir.made
         for output, value in zip(record.outputs, results, strict=True):
-            if output.name != output.implied_name:
+            has_own_name = isinstance(value.owner, ConstantOp) and value.name_hint is not None
+            if output.name != output.implied_name and not has_own_name:
                 value.name_hint = hint_of_name(output.name)
             self.values[output] = value
 

@@ -11,6 +11,7 @@ from xdsl.rewriter import InsertPoint
 
 from mlirt.dialects.locations import named
 from mlirt.dialects.property_values import properties_of
+from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import byte_width, element_of, element_type, is_float, numpy_dtype
 from mlirt.dialects.trt.constant import ConstantOp
@@ -108,7 +109,14 @@ class LayerEmitter:
         element = element_of(like.type)
         if is_float(element):
             array = array.astype(numpy_dtype(element), copy=False)
-        return self.constant(array.reshape(shape), name)
+        return self.named_constant(array.reshape(shape), name, named=name != what)
+
+    def named_constant(self, array: Array, name: str, *, named: bool) -> SSAValue:
+        """A constant that keeps its name, where the user gave it one."""
+        made = self.constant(array, name)
+        if named:
+            made.name_hint = hint_of_name(name)
+        return made
 
     def cast(self, value: SSAValue, to: Attribute | DataType) -> SSAValue:
         """The elements in another type; the value itself where it has that type."""

@@ -43,7 +43,7 @@ class IConstantLayer(ILayer):
         if count != array.size:
             raise InvalidModelError(f"{self.name}: weights has count {array.size}, but {count} was expected")
         name = self.record.graph.weights_names.get(id(array), "")
-        return [ir.constant(array.reshape(shape), name)]
+        return [ir.named_constant(array.reshape(shape), name, named=bool(name))]
 
 
 class IFillLayer(ILayer):

@@ -32,6 +32,7 @@ from mlirt.dialects.tensor_types import (
 )
 from mlirt.dialects.trt import Trt
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import InvalidModelError, UnsupportedError
 from mlirt.frontend.onnx.assumptions import Assumptions
@@ -172,7 +173,8 @@ class Network:
         types = [_sensible(result.type) for result in probe.results]
         folded = self._folded(probe, flat, types)
         if folded is not None:
-            return [self.constant(array) for array in folded]
+            hint = flat[0].hint if _keeps_order(probe) else ""
+            return [self.constant(array, hint) for array in folded]
         made = op_class.build(
             operands=[_substituted(group, self.ssa) for group in operands],
             properties=attributes,
@@ -262,6 +264,11 @@ class Network:
         with self.inside(self.root):  # branches and loops, which stand behind it, may share it
             self.append(op)
         return op.output
+
+
+def _keeps_order(op: TensorOp) -> bool:
+    """Whether a result has the elements of the operand one by one, so that it may be called as that is."""
+    return isinstance(op, ShuffleOp) and op.first_transpose is None and op.second_transpose is None
 
 
 def _flattened(group: Value | Sequence[Value] | None) -> list[Value]:

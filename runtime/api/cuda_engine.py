@@ -11,6 +11,7 @@ from mlirt.runtime.api.engine_inspector import EngineInspector
 from mlirt.runtime.api.engine_tensors import EngineTensor, engine_tensors, profile_shapes
 from mlirt.runtime.api.execution_context import IExecutionContext
 from mlirt.runtime.api.host_memory import IHostMemory
+from mlirt.runtime.kept_network import is_refittable
 from mlirt.runtime.manifest import ShapeRange, Tensor
 from mlirt.runtime.plan_file import plan_bytes
 from mlirt.runtime.shape_binding import bind_shapes
@@ -72,7 +73,13 @@ class ICudaEngine(EngineBindings, Reporting):
 
     @property
     def refittable(self) -> bool:
-        return False
+        """Whether a `Refitter` can give it other weights."""
+        return is_refittable(self.engine.plan)
+
+    def exchange(self, engine: Engine) -> None:
+        """Be another engine of the same network from now on; contexts follow at their next run (mlirt's own)."""
+        self.engine = engine
+        self.manifest = engine.plan.manifest
 
     @property
     def engine_capability(self) -> EngineCapability:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mlirt.runtime.api.cuda_engine import ICudaEngine
     from mlirt.runtime.api.output_allocator import IOutputAllocator
     from mlirt.runtime.api.profiler import IProfiler
+    from mlirt.runtime.context import ExecutionContext
 
 _ALIGNMENT = 256
 
@@ -43,7 +44,8 @@ class IExecutionContext(Reporting):
         self.debug_sync = False
         self.persistent_cache_limit = 0
         self.nvtx_verbosity = ProfilingVerbosity.LAYER_NAMES_ONLY
-        self._context = engine.engine.create_execution_context()
+        self._made_for = engine.engine
+        self._made = engine.engine.create_execution_context()
         self._shapes = BoundShapes(engine.manifest, engine.tensors)
         self._addresses: dict[str, int] = {}
         self._arrays: dict[str, np.ndarray] = {}
@@ -51,6 +53,16 @@ class IExecutionContext(Reporting):
         self._allocators: dict[str, IOutputAllocator] = {}
         self._event = 0
         self._last_feeds: dict[str, np.ndarray] | None = None
+
+    @property
+    def _context(self) -> ExecutionContext:
+        """The context that runs: another one once the engine has other weights."""
+        if self._made_for is not self.engine.engine:
+            self._made_for = self.engine.engine
+            self._made = self._made_for.create_execution_context()
+            if self._event:
+                self._made.set_input_consumed_event(self._event)
+        return self._made
 
     @property
     def temporary_allocator(self) -> None:

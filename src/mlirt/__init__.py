@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mlirt.builder.calibration.calibration import Calibration
     from mlirt.builder.calibration.sensitivity import sensitivity
     from mlirt.builder.compile import compile
+    from mlirt.builder.refit import refit, refittable_weights
     from mlirt.builder.tactics.timing_cache import TimingCache
     from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, MlirtError, PlanError, UnsupportedError
     from mlirt.runtime.engine import Engine, load
@@ -25,6 +26,8 @@ _HOMES = {
     "calibrate": "mlirt.builder.calibration.calibrate",
     "Calibration": "mlirt.builder.calibration.calibration",
     "sensitivity": "mlirt.builder.calibration.sensitivity",
+    "refit": "mlirt.builder.refit",
+    "refittable_weights": "mlirt.builder.refit",
     "TimingCache": "mlirt.builder.tactics.timing_cache",
     "Engine": "mlirt.runtime.engine",
     "load": "mlirt.runtime.engine",
@@ -50,6 +53,8 @@ __all__ = [
     "calibrate",
     "compile",
     "load",
+    "refit",
+    "refittable_weights",
     "sensitivity",
 ]
 

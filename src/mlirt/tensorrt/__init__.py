@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mlirt.builder.api.builder import Builder
     from mlirt.builder.api.builder_config import IBuilderConfig
     from mlirt.builder.api.optimization_profile import IOptimizationProfile
+    from mlirt.builder.api.refitter import Refitter
     from mlirt.builder.calibration.calibrators import (
         CalibrationAlgoType,
         IInt8Calibrator,
@@ -135,7 +136,6 @@ if TYPE_CHECKING:
         IPluginV2Ext,
         PluginField,
         PluginFieldCollection,
-        Refitter,
         UffParser,
         get_plugin_registry,
         init_libnvinfer_plugins,
@@ -148,6 +148,7 @@ _HOMES = {
     "mlirt.builder.api.builder": "Builder",
     "mlirt.builder.api.builder_config": "IBuilderConfig",
     "mlirt.builder.api.optimization_profile": "IOptimizationProfile",
+    "mlirt.builder.api.refitter": "Refitter",
     "mlirt.builder.calibration.calibrators": (
         "CalibrationAlgoType IInt8Calibrator IInt8EntropyCalibrator IInt8EntropyCalibrator2 IInt8LegacyCalibrator "
         "IInt8MinMaxCalibrator"
@@ -201,7 +202,7 @@ _HOMES = {
     ),
     "mlirt.tensorrt.logger": "ILogger Logger Severity",
     "mlirt.tensorrt.refusals": (
-        "CaffeParser IGpuAllocator IPluginCreator IPluginV2 IPluginV2Ext PluginField PluginFieldCollection Refitter "
+        "CaffeParser IGpuAllocator IPluginCreator IPluginV2 IPluginV2Ext PluginField PluginFieldCollection "
         "UffParser get_plugin_registry init_libnvinfer_plugins"
     ),
     "mlirt.tensorrt.run_enums": "LayerInformationFormat TensorFormat TensorIOMode TensorLocation",

@@ -29,12 +29,6 @@ class UffParser(_Refused):
     INSTEAD = "it was removed from TensorRT; convert the model to ONNX"
 
 
-class Refitter(_Refused):
-    """Changes the weights of an engine."""
-
-    INSTEAD = "build the engine again with the new weights; kernels come from the cache"
-
-
 class IGpuAllocator(_Refused):
     """Memory for engines from the user."""
 

@@ -9,7 +9,7 @@ import mlirt as trt
 from mlirt.builder.api.builder_config import IBuilderConfig
 from mlirt.errors import InvalidInputError, UnsupportedError
 
-KEPT = [flag for flag in trt.BuilderFlag if flag.name not in ("REFIT", "SAFETY_SCOPE", "DIRECT_IO", "STRICT_TYPES")]
+KEPT = [flag for flag in trt.BuilderFlag if flag.name not in ("SAFETY_SCOPE", "DIRECT_IO", "STRICT_TYPES")]
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_flags(config: IBuilderConfig, flag: trt.BuilderFlag) -> None:
 
 @pytest.mark.parametrize("flag", [flag for flag in trt.BuilderFlag if flag not in KEPT])
 def test_flags_for_what_is_not_there(config: IBuilderConfig, flag: trt.BuilderFlag) -> None:
-    """Row 10.18 too: no engine is refitted, so that the scales of its weights stay those it was built with."""
+    """Row 3.4."""
     with pytest.raises(UnsupportedError, match=f"BuilderFlag.{flag.name}"):
         config.set_flag(flag)
 

@@ -1,0 +1,89 @@
+"""Plans that keep their network are built again with other weights: by ONNX names, with the same tactics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+from onnx_models import model_of
+
+import mlirt
+from mlirt.builder.build import build_plan
+from mlirt.builder.refit import KeptNetwork
+from mlirt.builder.tactics.algorithm_selector import Algorithm, AlgorithmContext
+from mlirt.builder.tactics.selection import Tuning
+from mlirt.dialects.context import RtContext
+from mlirt.errors import InvalidInputError
+from mlirt.frontend.onnx.importer import import_model
+from mlirt.runtime.engine import Engine
+from mlirt.runtime.plan_file import Plan
+
+X = np.arange(12, dtype=np.float32).reshape(2, 6) / 12
+
+
+def network(kernel: np.ndarray, bias: np.ndarray) -> onnx.ModelProto:
+    nodes = [helper.make_node("Gemm", ["x", "kernel", "bias"], ["a"]), helper.make_node("Relu", ["a"], ["y"])]
+    model = model_of(nodes, {"x": ("float32", ["n", 6])}, ["y"])
+    for name, array in (("kernel", kernel), ("bias", bias)):
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+    return model
+
+
+def weights(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    return random.standard_normal((6, 64)).astype(np.float32), random.standard_normal(64).astype(np.float32)
+
+
+def test_initializers_have_names(tmp_path: Path) -> None:
+    """Rows 14.3 and 14.6: a saved engine gives what one does that is built with the weights."""
+    (kernel, bias), (other, _) = weights(0), weights(1)
+    mlirt.compile(network(kernel, bias), "cpu", refittable=True).save(tmp_path / "a.plan")
+    engine = mlirt.load(tmp_path / "a.plan")
+    known = mlirt.refittable_weights(engine)
+    assert set(known) == {"kernel", "bias"}
+    np.testing.assert_array_equal(known["bias"].reshape(-1), bias)
+    found = mlirt.refit(engine, {"kernel": other}).run({"x": X})["y"]
+    want = mlirt.compile(network(other, bias), "cpu").run({"x": X})["y"]
+    np.testing.assert_array_equal(found, want)
+    with pytest.raises(InvalidInputError, match="no weights 'w'; it has kernel, bias"):
+        mlirt.refit(engine, {"w": other})
+    with pytest.raises(InvalidInputError, match=r"kernel: expected floating-point weights of shape \[6, 64\]"):
+        mlirt.refit(engine, {"kernel": bias})
+
+
+def test_plain_plans_keep_nothing() -> None:
+    """Row 14.1."""
+    engine = mlirt.compile(network(*weights(0)), "cpu")
+    assert isinstance(engine, Engine)
+    with pytest.raises(InvalidInputError, match="refittable=True"):
+        mlirt.refit(engine, {})
+
+
+class Last:
+    """Takes the way that nobody would take by himself."""
+
+    def select_algorithms(self, context: AlgorithmContext, choices: Sequence[Algorithm]) -> list[int]:
+        return [len(choices) - 1]
+
+    def report_algorithms(self, contexts: Sequence[AlgorithmContext], choices: Sequence[Algorithm]) -> None:
+        """Nothing to do."""
+
+
+def test_tactics_are_those_of_the_first_build() -> None:
+    """Rows 14.6 and 22.2: a GPU's kernels stay the same, and nothing is measured."""
+    ctx = RtContext()
+    module = import_model(network(*weights(0)), ctx)
+    other = RtContext()
+    usual = build_plan(import_model(network(*weights(0)), other), other, "cuda", architectures=("sm_90a",))
+    odd = build_plan(module, ctx, "cuda", tuning=Tuning(selector=Last()), refittable=True, architectures=("sm_90a",))
+    again = KeptNetwork(odd).plan()
+
+    def kernels(plan: Plan) -> list[str]:
+        return [kernel.name for kernel in plan.manifest.kernels]
+
+    assert kernels(odd) != kernels(usual)
+    assert kernels(again) == kernels(odd)
