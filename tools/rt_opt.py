@@ -28,26 +28,16 @@ from mlirt.tools.ir_dumps import IrDumps
 from mlirt.tools.output_files import check_output, write_output
 from mlirt.tools.python_source import python_source
 from mlirt.tools.rt_opt_arguments import parse_arguments, pass_help, pass_list
+from mlirt.tools.tool_main import tool_main
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool; the result is the exit code: 0, 1 for an error in the input, 2 for wrong flags."""
-    try:
-        arguments = parse_arguments(argv)
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 1
-    try:
-        return _Driver(arguments).run()
-    except MlirtError as error:
-        about = "rt-opt" if arguments.help_pass else InputFile(arguments.input).name
-        print(diagnostic_of(error, about, None), file=sys.stderr)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone, as in `rt-opt ... | head`
-    except Exception as error:
-        print(f"rt-opt: internal error: {type(error).__name__}: {error} (--verbose shows where)", file=sys.stderr)
-        if arguments.verbose:
-            traceback.print_exc()
-    return 1
+    return tool_main("rt-opt", argv, parse_arguments, lambda arguments: _Driver(arguments).run(), _subject)
+
+
+def _subject(arguments: argparse.Namespace) -> str:
+    return "rt-opt" if arguments.help_pass else InputFile(arguments.input).name
 
 
 @dataclass

@@ -9,30 +9,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from mlirt.errors import InvalidInputError, MlirtError
+from mlirt.errors import InvalidInputError
 from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.plan_file import read_plan
 from mlirt.runtime.shape_binding import Shape, bind_shapes
-from mlirt.tools.diagnostic import diagnostic_of
 from mlirt.tools.flag_values import shapes
 from mlirt.tools.output_files import check_output, write_output
 from mlirt.tools.report.kernel_sources import kernel_sources
 from mlirt.tools.report.page import page
+from mlirt.tools.tool_main import tool_main
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool; the result is the exit code: 0, 1 for an error in the input, 2 for wrong flags."""
-    try:
-        arguments = _parse_arguments(argv)
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 1
-    try:
-        check_output(arguments.output)
-        write_output(_report(arguments), arguments.output)
-    except MlirtError as error:
-        print(diagnostic_of(error, arguments.plan, None), file=sys.stderr)
-        return 1
+    return tool_main("rt-report", argv, _parse_arguments, _write, lambda arguments: arguments.plan)
+
+
+def _write(arguments: argparse.Namespace) -> int:
+    check_output(arguments.output)
+    write_output(_report(arguments), arguments.output)
     return 0
 
 
@@ -45,6 +41,7 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--profile", metavar="FILE", help="times of the launches, from rt-exec --exportProfile")
     parser.add_argument("--source", metavar="FILE", help="source of the kernels, from rt-opt -t")
+    parser.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
     return parser.parse_args(argv)
 
 

@@ -4,36 +4,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
 from mlirt.dialects.xdsl_compat import module_text
-from mlirt.errors import InvalidInputError, MlirtError
+from mlirt.errors import InvalidInputError
 from mlirt.passes.phases import PRECISIONS, TARGETS, phase_names, pipeline_for
-from mlirt.tools.diagnostic import diagnostic_of
 from mlirt.tools.input_files import InputFile, load_network, load_text, new_context
 from mlirt.tools.output_files import check_output, write_output
 from mlirt.tools.python_source import EMITTERS, python_source
+from mlirt.tools.tool_main import tool_main
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool; the result is the exit code: 0, 1 for an error in the input, 2 for wrong flags."""
-    try:
-        arguments = _parse_arguments(argv)
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 1
-    try:
-        _translate(arguments)
-    except MlirtError as error:
-        print(diagnostic_of(error, arguments.input, None), file=sys.stderr)
-    except Exception as error:
-        print(f"rt-translate: internal error: {type(error).__name__}: {error} (--verbose shows where)", file=sys.stderr)
-        if arguments.verbose:
-            traceback.print_exc()
-    else:
-        return 0
-    return 1
+    return tool_main("rt-translate", argv, _parse_arguments, _translate, lambda arguments: arguments.input)
 
 
 def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -52,7 +37,7 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _translate(arguments: argparse.Namespace) -> None:
+def _translate(arguments: argparse.Namespace) -> int:
     check_output(arguments.output)
     file = InputFile(arguments.input)
     if arguments.print_pipeline:
@@ -63,6 +48,7 @@ def _translate(arguments: argparse.Namespace) -> None:
         write_output(python_source(module, arguments.emit_python), arguments.output)
     else:
         _import_onnx(file, arguments.output)
+    return 0
 
 
 def _import_onnx(file: InputFile, output: str | None) -> None:

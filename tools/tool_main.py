@@ -1,0 +1,44 @@
+"""What the tools but rt-exec do around their work: flags in, one line for an error, an exit code out."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+
+from mlirt.errors import MlirtError
+from mlirt.tools.diagnostic import diagnostic_of
+
+
+def tool_main(
+    name: str,
+    argv: Sequence[str] | None,
+    parse: Callable[[Sequence[str] | None], argparse.Namespace],
+    work: Callable[[argparse.Namespace], int],
+    subject: Callable[[argparse.Namespace], str],
+) -> int:
+    """Run a tool; the result is the exit code: that of `work`, 1 for an error, 2 for wrong flags, 130 if interrupted.
+
+    An error begins with the file that `subject` names. Where the flags have `verbose` it ends with a traceback.
+    """
+    try:
+        arguments = parse(argv)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 1
+    try:
+        return work(arguments)
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone, as in `rt-opt ... | head`
+        return 1
+    except Exception as error:
+        if isinstance(error, MlirtError):
+            print(diagnostic_of(error, subject(arguments), None), file=sys.stderr)
+        else:
+            print(f"{name}: internal error: {type(error).__name__}: {error} (--verbose shows where)", file=sys.stderr)
+        if arguments.verbose:
+            traceback.print_exc()
+        return 1
