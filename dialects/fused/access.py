@@ -11,6 +11,7 @@ from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from mlirt.dialects.broadcasting import is_repeated
 from mlirt.dialects.symbolic import Dim, sym
 from mlirt.dialects.symbolic_text import parse
 
@@ -54,7 +55,7 @@ def broadcast_access(operand: Sequence[Dim], space: Sequence[Dim]) -> AccessAttr
     """Read an operand of the same rank as the iteration space, length-1 dimensions repeated."""
     return AccessAttr.of(
         [
-            0 if size == 1 and extent != 1 else iteration(axis)
+            0 if size != extent and is_repeated(size) else iteration(axis)
             for axis, (size, extent) in enumerate(zip(operand, space, strict=True))
         ]
     )

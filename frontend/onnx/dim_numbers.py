@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from mlirt.dialects.symbolic import Call, Dim, Expr, Symbol, ceil_div, floor_div, maximum, minimum, modulo
+from mlirt.dialects.symbolic import Dim, Expr, ceil_div, floor_div, maximum, minimum, modulo
+from mlirt.dialects.symbolic_bounds import not_negative
 
 # Scales such as 0.5 or 1.25 are exact; a float like 0.1 would claim more precision than the network itself has.
 LARGEST_DENOMINATOR = 1 << 12
@@ -47,23 +48,6 @@ def from_float(value: float) -> Number:
         return None
     exact = Fraction(value)
     return ratio(exact.numerator, exact.denominator)
-
-
-def not_negative(value: Dim) -> bool:
-    """Whether a dimension is certainly at least 0, lengths being so."""
-    if isinstance(value, int):
-        return value >= 0
-    return all(c >= 0 and all(_atom_not_negative(a) for a in m) for m, c in value.terms)
-
-
-def _atom_not_negative(atom: Symbol | Call) -> bool:
-    if isinstance(atom, Symbol):
-        return True
-    if atom.function == "max":
-        return not_negative(atom.left) or not_negative(atom.right)
-    if atom.function == "%":
-        return not_negative(atom.right)
-    return not_negative(atom.left) and not_negative(atom.right)
 
 
 def add(a: Number, b: Number) -> Number:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import Attribute
 
+from mlirt.dialects.broadcasting import is_repeated
 from mlirt.dialects.symbolic import Dim, ceil_div, maximum
 from mlirt.dialects.tensor_types import element_type, is_float, numpy_dtype, tensor
 from mlirt.frontend.onnx.dim_numbers import not_negative
@@ -135,7 +136,7 @@ def expand(net: Network, x: Value, dims: Sequence[Dim]) -> Value:
     """Dimensions of length 1 repeated to `dims`; the rank stays."""
     if tuple(dims) == x.dims:
         return x
-    repeated = [have == 1 and want != 1 for have, want in zip(x.dims, dims, strict=True)]
+    repeated = [have != want and is_repeated(have) for have, want in zip(x.dims, dims, strict=True)]
     array = x.array
     if array is not None and array.size == 1 and all(isinstance(dim, int) for dim in dims):
         return filled(net, [dim for dim in dims if isinstance(dim, int)], array)

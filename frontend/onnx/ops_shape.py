@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.broadcasting import is_repeated
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import tensor
 from mlirt.dialects.trt.require import RequireOp
@@ -195,7 +196,7 @@ def expand(net: Network, node: Node) -> Value:
     for axis, (have, want) in enumerate(zip(own, wanted, strict=True)):
         if isinstance(have, int) and isinstance(want, int) and have != want and 1 not in (have, want):
             raise node.invalid(f"dimension {axis} of length {have} cannot be expanded to {want}")
-        stays = want is None or want == 1 or have == want or have != 1
+        stays = want is None or want == 1 or have == want or not is_repeated(have)
         target.append(have if stays or want is None else want)
         if stays and want not in (None, 1, have):
             _require_length(net, node, x, axis - (rank - x.rank), axis - (rank - len(dims)))

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from mlirt.dialects.broadcasting import is_repeated
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.symbolic import Dim, substitute, symbols
 from mlirt.dialects.tensor_op import TensorOp
@@ -64,7 +65,7 @@ def _replacements(function: FuncOp) -> dict[str, Dim]:
     found: dict[str, Dim] = {}
     for op in function.walk():
         for equal in _equal_lengths(op):
-            first, *others = [dim for dim in equal if dim != 1 and not is_unknown(dim)] or [1]
+            first, *others = [dim for dim in equal if not is_repeated(dim) and not is_unknown(dim)] or [1]
             for other in others:
                 answer = solution(substitute(first, found), substitute(other, found), order, bound - set(found))
                 if answer is not None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.broadcasting import broadcast
-from mlirt.dialects.symbolic import Dim, sym
+from mlirt.dialects.symbolic import Dim, minimum, sym
 
 
 @given(st.integers(0, 4).flatmap(lambda rank: st.lists(st.tuples(*[st.integers(0, 3)] * rank), min_size=1, max_size=3)))
@@ -33,6 +33,9 @@ def test_as_numpy(shapes: list[tuple[int, ...]]) -> None:
         ([sym("?0"), sym("n")], sym("n")),
         ([sym("?0"), 3], 3),
         ([sym("?0"), 1], sym("?0")),
+        ([minimum(sym("n"), 1), sym("m")], sym("m")),
+        ([minimum(sym("n"), 1), 4], 4),
+        ([minimum(sym("n"), 1), 1], minimum(sym("n"), 1)),
     ],
 )
 def test_symbols(lengths: list[Dim], expected: Dim) -> None:

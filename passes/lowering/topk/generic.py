@@ -31,7 +31,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     results = [without_axis(whole(value, lowering), axis) for value in (op.values, op.indices)]
     code, border = rows(k, space, axis, [whole(op.input, lowering), *results])
     steps = [k.strides(value)[axis] for value in (op.values, op.indices)]
-    if op.count() == 1 and op.values.first_use is None:
+    if lowering.target.kind == "cpu" and op.count() == 1 and op.values.first_use is None:
         _find(k, op, code, border, steps)
     else:
         (_pick if _is_few(op.count(), space[axis]) else _rank)(k, op, code, border, steps)

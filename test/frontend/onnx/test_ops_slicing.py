@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from onnx import helper
 from onnx_models import assert_agrees, check_node, imported_text, model_of, numbers, one_node
 
+import mlirt
 from mlirt.dialects.symbolic import evaluate, sym
 from mlirt.errors import InvalidModelError
 from mlirt.frontend.onnx.ops_slicing import window
@@ -112,3 +113,23 @@ def test_a_dynamic_pad_is_a_slice_that_starts_outside() -> None:
     model = model_of(nodes, {"x": ("float32", [2, "n"])}, ["y"], constants)
     assert "mode = #trt<slice_mode fill>" in imported_text(model)
     assert_agrees(model, {"x": numbers(2, 3)})
+
+
+@pytest.mark.parametrize("shape", [(2, 5), (3, 1), (2, 0)])
+def test_the_last_part_of_an_axis_is_repeated_beside_the_whole(shape: tuple[int, int]) -> None:
+    """Its length is 1, but for an empty axis."""
+    nodes = [
+        helper.make_node("Slice", ["x", "start", "end", "axis"], ["last"]),
+        helper.make_node("Sub", ["x", "last"], ["difference"]),
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Expand", ["last", "shape"], ["repeated"]),
+        helper.make_node("Mul", ["y", "last"], ["product"]),
+    ]
+    constants = {"start": np.array([-1]), "end": np.array([2**31]), "axis": np.array([1])}
+    inputs = {"x": ("float32", ["b", "t"]), "y": ("float32", ["b", "u"])}
+    model = model_of(nodes, inputs, ["difference", "repeated", "product"], constants)
+    feeds = {"x": numbers(*shape), "y": numbers(shape[0], shape[1] and 4)}
+    assert_agrees(model, feeds)
+    got = mlirt.compile(model, "cpu").run(feeds)
+    np.testing.assert_array_equal(got["difference"], feeds["x"] - feeds["x"][:, -1:])
+    np.testing.assert_array_equal(got["product"], feeds["y"] * feeds["x"][:, -1:])

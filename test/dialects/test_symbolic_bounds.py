@@ -1,0 +1,52 @@
+"""What is certain about dimensions holds whatever their symbols stand for."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlirt.dialects.symbolic import Dim, ceil_div, evaluate, maximum, minimum, sym
+from mlirt.dialects.symbolic_bounds import at_most, not_negative
+
+N, M = sym("n"), sym("m")
+
+
+def _linear(left: Dim, right: Dim, factor: int) -> Dim:
+    return left + right * factor
+
+
+def _larger(inner: st.SearchStrategy[Dim]) -> st.SearchStrategy[Dim]:
+    linear = st.builds(_linear, inner, inner, st.integers(-2, 2))
+    return st.one_of(linear, st.builds(maximum, inner, inner), st.builds(minimum, inner, inner))
+
+
+_LEAVES: st.SearchStrategy[Dim] = st.one_of(st.just(N), st.just(M), st.integers(-3, 3))
+DIMENSIONS: st.SearchStrategy[Dim] = st.recursive(_LEAVES, _larger, max_leaves=6)
+
+
+@given(DIMENSIONS, st.integers(-4, 4))
+def test_what_is_certain_holds(value: Dim, limit: int) -> None:
+    numbers = [evaluate(value, {"n": n, "m": m}) for n, m in product(range(5), range(5))]
+    assert not not_negative(value) or min(numbers) >= 0
+    assert not at_most(value, limit) or max(numbers) <= limit
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        maximum(N - minimum(maximum(N - 1, 0), N), 0),  # the length of x[-1:]
+        minimum(N, 1),
+        1 - N,
+        minimum(ceil_div(N, 4), 1) - M,
+    ],
+)
+def test_at_most_one(value: Dim) -> None:
+    assert at_most(value, 1)
+
+
+@pytest.mark.parametrize("value", [N, maximum(N, 1), maximum(N - minimum(maximum(N - 2, 0), N), 0), 2])
+def test_maybe_more_than_one(value: Dim) -> None:
+    assert not at_most(value, 1)
