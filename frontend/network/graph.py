@@ -118,6 +118,27 @@ class NetworkGraph:
                         seen.update(record.outputs)
         return False
 
+    def is_execution_tensor(self, tensor: ITensor) -> bool:
+        """Whether a tensor is data: all are but those that are read as shapes alone (feature 6.3)."""
+        return not self.is_shape_tensor(tensor) or self._reaches_data(tensor)
+
+    def _reaches_data(self, tensor: ITensor) -> bool:
+        """Whether a tensor, or what shape arithmetic makes of it, is an output or read by a layer as data."""
+        todo, seen = [tensor], {tensor}
+        while todo:
+            current = todo.pop()
+            if current in self.outputs:
+                return True
+            for record in self.records:
+                read = [index for index, one in enumerate(record.inputs) if one is current]
+                if all(index in record.layer_class.SHAPE_INPUTS for index in read):
+                    continue
+                if record.type not in SHAPE_ARITHMETIC or not all(map(_is_small, record.outputs)):
+                    return True
+                todo.extend(output for output in record.outputs if output not in seen)
+                seen.update(record.outputs)
+        return False
+
 
 def _is_small(tensor: ITensor) -> bool:
     """Whether a tensor can be a shape: integers or booleans of at most one dimension."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.tensor_types import element_count
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.dialects.trt.deconvolution import DeconvolutionOp
 from mlirt.dialects.trt.pooling import PoolingOp
@@ -82,6 +83,8 @@ class KernelLayer(WindowLayer, ABC):
         x = ir.input(0)
         kernel = ir.maybe_input(1)
         if kernel is None:
+            if not self.kernel.size and element_count(x.type) != 0:
+                raise InvalidModelError(f"{self.name}: kernel weights has zero count, and input 1 gives no kernel")
             kernel = ir.weights(self.kernel, self.kernel_shape(), x, "kernel")
         bias = ir.maybe_input(2)
         if bias is None and self.bias.size:

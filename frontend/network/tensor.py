@@ -101,7 +101,7 @@ class ITensor:
     @property
     def is_execution_tensor(self) -> bool:
         """Whether it is data: all but what is read as a shape alone."""
-        return not self.is_shape_tensor
+        return self.graph.is_execution_tensor(self)
 
     @property
     def dynamic_range(self) -> tuple[float, float] | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, Self
 
-from mlirt.errors import InvalidInputError, UnsupportedError
+from mlirt.errors import InvalidInputError
 from mlirt.runtime.api.engine_bindings import EngineBindings
 from mlirt.runtime.api.engine_inspector import EngineInspector
 from mlirt.runtime.api.engine_tensors import EngineTensor, engine_tensors, profile_shapes
@@ -147,9 +147,9 @@ class ICudaEngine(EngineBindings, Reporting):
     def create_execution_context(self) -> IExecutionContext:
         return IExecutionContext(self)
 
-    def create_execution_context_without_device_memory(self) -> NoReturn:
-        """Not supported."""
-        raise UnsupportedError("a context always has memory of its own: use create_execution_context")
+    def create_execution_context_without_device_memory(self) -> IExecutionContext:
+        """A context that may be given memory, and has its own all the same (feature 13.13)."""
+        return IExecutionContext(self)
 
     def create_engine_inspector(self) -> EngineInspector:
         return EngineInspector(self)

@@ -52,6 +52,7 @@ class IExecutionContext(Reporting):
         self._values: dict[str, np.ndarray] = {}
         self._allocators: dict[str, IOutputAllocator] = {}
         self._event = 0
+        self._device_memory = 0
         self._last_feeds: dict[str, np.ndarray] | None = None
 
     @property
@@ -75,12 +76,12 @@ class IExecutionContext(Reporting):
 
     @property
     def device_memory(self) -> int:
-        """0: a context has memory of its own."""
-        return 0
+        """What was set: it is kept and changes nothing, as a context has memory of its own (feature 13.13)."""
+        return self._device_memory
 
     @device_memory.setter
     def device_memory(self, address: int) -> None:
-        raise UnsupportedError("device_memory: a context has memory of its own")
+        self._device_memory = int(address)
 
     @property
     def active_optimization_profile(self) -> int:
