@@ -9,7 +9,7 @@ from collections import defaultdict
 
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirt.dialects.locations import name_of
+from mlirt.dialects.locations import names
 from mlirt.dialects.plan.ops import LaunchOp
 
 _SHOWN = 4
@@ -20,7 +20,8 @@ def launch_comments(module: ModuleOp) -> dict[str, str]:
     """For each kernel that a plan launches its lines of comment, each with its end; launches count from 0."""
     launches: dict[str, list[str]] = defaultdict(list)
     for number, op in enumerate(op for op in module.walk() if isinstance(op, LaunchOp)):
-        launches[op.kernel.string_value()].append(_shortened(f"# launch {number}: {name_of(op)}"))
+        layers = " + ".join(names(op.location)) or "a layer without a name"
+        launches[op.kernel.string_value()].append(_shortened(f"# launch {number}: {layers}"))
     return {kernel: "".join(f"{line}\n" for line in _first_few(lines)) for kernel, lines in launches.items()}
 
 

@@ -1,4 +1,4 @@
-"""The guide to a fusion pass is followed word by word in a copy of the repository."""
+"""The guides are followed word by word, each in a copy of the repository."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "write-a-fusion-pass.md"
+GUIDES = ("write-a-fusion-pass.md", "add-a-tactic.md")
 _BLOCK = re.compile(r"(?:^`(?P<file>[^`\n]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _COPIED = ("dialects", "passes", "codegen", "builder", "runtime", "frontend", "tools", "src", "test", "pyproject.toml")
 
@@ -27,8 +27,8 @@ class Step:
     file: str | None
 
 
-def steps() -> list[Step]:
-    text = PAGE.read_text(encoding="utf-8")
+def steps(page: str) -> list[Step]:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     return [Step(match["kind"], match["body"], match["file"]) for match in _BLOCK.finditer(text)]
 
 
@@ -44,8 +44,10 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_guide(copy: Path) -> None:
-    for step in steps():
+@pytest.mark.parametrize("page", GUIDES)
+def test_guide(copy: Path, page: str) -> None:
+    assert steps(page)
+    for step in steps(page):
         if step.kind == "console":
             _follow(step.body, copy)
         elif step.kind == "diff":
