@@ -25,7 +25,7 @@ lint: .venv/installed
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 docs: .venv/installed
-	$(BIN)/python -m mlirt.tools.documentation
+	$(BIN)/python -m mlirt.tools.documentation $(PAGES)
 
 clean:
 	rm -rf .venv .cache build dist

@@ -1,4 +1,7 @@
-"""`python -m mlirt.tools.documentation [ROOT]`: write all documents of the repository anew; `make docs` calls it."""
+"""`python -m mlirt.tools.documentation [PAGE ..]`: write the documents of the repository anew, or some; `make docs`.
+
+It is run in the root of the repository; a page is given by its path, such as `docs/tools.md`.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,12 @@ from mlirt.tools.output_files import write_output
 
 def main(arguments: list[str]) -> int:
     """Write what changed and name it; the result is the exit code."""
-    root = Path(arguments[0] if arguments else ".").resolve()
-    for name in (*GENERATED, *LIVING):
+    root, known = Path.cwd(), (*GENERATED, *LIVING)
+    for name in arguments:
+        if name not in known:
+            print(f"error: {name}: no page that is written by a program; those are {', '.join(known)}", file=sys.stderr)
+            return 1
+    for name in arguments or known:
         try:
             text = fresh_text(name, root)
         except MlirtError as error:
