@@ -69,4 +69,4 @@ def _fractions(shape: tuple[int, ...], positive: bool) -> Array:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_bytes(small_network().SerializeToString())
+    Path(sys.argv[1] if len(sys.argv) > 1 else "small.onnx").write_bytes(small_network().SerializeToString())

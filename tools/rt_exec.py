@@ -135,14 +135,15 @@ def _load(arguments: Namespace) -> EngineLike:
 
 def _build(arguments: Namespace) -> EngineLike:
     from mlirt.builder.compile import compile as build
+    from mlirt.builder.host import gpu_is_here
     from mlirt.builder.tactics.tactic_sources import sources_of_flag
-    from mlirt.runtime.cuda_driver import open_driver
 
     if not Path(arguments.onnx).is_file():
         what = "that is a folder" if Path(arguments.onnx).is_dir() else "there is no such file"
         raise InvalidInputError(f"--onnx={arguments.onnx}: {what}")
     if arguments.target == "cuda" and not arguments.buildOnly:
-        open_driver()  # before the work is done
+        if not gpu_is_here():
+            raise InvalidInputError("--target=cuda: there is no GPU to run on; --buildOnly builds for another machine")
     start = time.perf_counter()
     bar = ProgressBar()
     progress = PhaseTimes(_logged(bar) if arguments.verbose else bar)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from tiny_plan import tiny_parts
 
+from mlirt.builder.host import gpu_is_here
 from mlirt.errors import CompileError
 from mlirt.runtime.engine import load
 from mlirt.runtime.plan_file import write_plan
@@ -327,3 +328,10 @@ def test_precisions_of_layers(builder: Callable[[Builder], None], plan: str, tmp
         assert run(*spec, f"--precisionConstraints={constraints}") == 0
     formats = {"layer_precisions": {"*": "fp16", "a:b": "fp32"}}
     assert asked == [{}, formats, {**formats, "obey_layer_precisions": True}]
+
+
+@pytest.mark.skipif(gpu_is_here(), reason="is about machines without a GPU")
+def test_a_gpu_that_is_not_there_is_missed_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "m.onnx").write_bytes(b"onnx")
+    message = failure(capsys, f"--onnx={tmp_path / 'm.onnx'}", "--target=cuda")
+    assert "there is no GPU to run on; --buildOnly builds for another machine" in message
