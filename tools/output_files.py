@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -32,3 +33,15 @@ def write_output(text: str, path: str | None) -> None:
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise InvalidInputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def write_json(path: str, value: object) -> None:
+    """Put a value into a JSON file."""
+    write_file(path, json.dumps(value, indent=1).encode())
+
+
+def write_file(path: str, data: bytes) -> None:
+    """Put bytes into a file that appears only when it is complete."""
+    from mlirt.runtime.atomic_file import write_atomically
+
+    write_atomically(Path(path), [data])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from mlirt.errors import InvalidInputError, UnsupportedError
-from mlirt.tools.flag_values import files, natural, number, percentiles, positive, precisions, shapes, share
+from mlirt.tools.flag_values import Shape, files, natural, number, percentiles, positive, precisions, shapes, share
 from mlirt.tools.trtexec_flags import take_trtexec_flags
 
 _NOT_YET = frozenset(
@@ -33,6 +33,18 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     _check(arguments)
     arguments.without_effect = without_effect
     return arguments
+
+
+def profiles_of(arguments: argparse.Namespace) -> dict[str, tuple[Shape, Shape, Shape]]:
+    """(min, opt, max) by input; inputs of --shapes alone have just that shape, as with trtexec."""
+    smallest, usual, largest = arguments.minShapes, arguments.optShapes, arguments.maxShapes
+    found: dict[str, tuple[Shape, Shape, Shape]] = {}
+    for name in sorted({*smallest, *usual, *largest}):
+        if name not in smallest or name not in largest:
+            raise InvalidInputError(f"input {name!r} needs a shape in both --minShapes and --maxShapes")
+        best = usual.get(name, arguments.shapes.get(name, largest[name]))
+        found[name] = (smallest[name], best, largest[name])
+    return found or {name: (shape, shape, shape) for name, shape in arguments.shapes.items()}
 
 
 def _check(arguments: argparse.Namespace) -> None:

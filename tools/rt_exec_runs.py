@@ -1,0 +1,123 @@
+"""How rt-exec runs an engine: inputs, measured runs, outputs and the times of layers."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mlirt.errors import InvalidInputError
+from mlirt.tools.flag_values import Shape
+from mlirt.tools.output_files import write_file, write_json
+from mlirt.tools.rt_exec_arguments import profiles_of
+from mlirt.tools.trtexec_log import log, log_all
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from mlirt.runtime.device import RunTimes
+    from mlirt.runtime.engine import EngineLike, TensorDescription
+
+    Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+_PROFILED_RUNS = 10
+
+
+def infer(engine: EngineLike, arguments: Namespace) -> None:
+    """Run an engine on the inputs that the flags give, measure it, and report what they ask for."""
+    from mlirt.tools.tensor_files import output_lines, outputs_file, read_inputs
+
+    feeds = read_inputs(engine.inputs, _run_shapes(engine, arguments), arguments.loadInputs)
+    outputs = engine.run(feeds)
+    _measure(engine, feeds, arguments)
+    if arguments.dumpOutput:
+        log_all("I", output_lines(outputs))
+    if arguments.exportOutput:
+        write_file(arguments.exportOutput, outputs_file(outputs, arguments.exportOutput))
+    if arguments.dumpProfile or arguments.exportProfile:
+        _profile(engine, feeds, arguments)
+
+
+def _run_shapes(engine: EngineLike, arguments: Namespace) -> dict[str, Shape]:
+    """The shape of each input: as given, as in its .npy file, the profile's usual one, or 1 for what is left open."""
+    from mlirt.tools.tensor_files import npy_shapes
+
+    names = [tensor.name for tensor in engine.inputs]
+    for name in arguments.shapes:
+        if name not in names:
+            raise InvalidInputError(f"--shapes: the engine has no input {name!r}; its inputs are {names}")
+    usual = {name: shapes[1] for name, shapes in profiles_of(arguments).items()}
+    known = {**usual, **npy_shapes(arguments.loadInputs), **arguments.shapes}
+    return {tensor.name: known.get(tensor.name) or _default_shape(tensor) for tensor in engine.inputs}
+
+
+def _default_shape(tensor: TensorDescription) -> Shape:
+    if all(isinstance(dim, int) for dim in tensor.shape):
+        return tuple(int(dim) for dim in tensor.shape)
+    if not all(isinstance(dim, int) or dim.isidentifier() for dim in tensor.shape):
+        raise InvalidInputError(f"input {tensor.name!r} has shape {tensor.shape}: give the shape to run with --shapes")
+    shape = tuple(dim if isinstance(dim, int) else 1 for dim in tensor.shape)
+    chosen = "x".join(map(str, shape))
+    log("W", f"Dynamic dimensions required for input: {tensor.name}, but no shapes were provided.")
+    log("W", f"Automatically overriding shape to: {chosen}")
+    return shape
+
+
+def _measure(engine: EngineLike, feeds: Mapping[str, Array], arguments: Namespace) -> None:
+    from mlirt.tools.timing_report import advice_lines, average_lines, summary_lines, times_json
+
+    once = _timed_run(engine, feeds, arguments.noDataTransfers)
+    _repeat(once, 0, arguments.warmUp / 1e3, 0)
+    runs = _repeat(once, arguments.iterations, arguments.duration, arguments.sleepTime / 1e3)
+    if arguments.exportTimes:
+        write_json(arguments.exportTimes, times_json(runs))
+    if not runs:
+        log("W", "No runs were measured: --iterations and --duration are 0.")
+        return
+    log_all("I", ["=== Trace details ===", *average_lines(runs, arguments.avgRuns), "=== Performance summary ==="])
+    log_all("I", summary_lines(runs, arguments.percentile))
+    on_gpu = getattr(engine, "target", "") == "cuda"
+    if arguments.useCudaGraph and not on_gpu:
+        log("W", "--useCudaGraph has no effect: this engine does not run on CUDA.")
+    if on_gpu:
+        log_all("W", advice_lines(runs))
+
+
+def _timed_run(engine: EngineLike, feeds: Mapping[str, Array], resident: bool) -> Callable[[], RunTimes]:
+    """What one measured run is; an engine without contexts (the reference) is timed as a whole."""
+    from mlirt.runtime.device import RunTimes
+    from mlirt.runtime.engine import Engine
+
+    if isinstance(engine, Engine):
+        context = engine.context
+        return context.run_resident(feeds).execute if resident else lambda: context.run_timed(feeds)[1]
+
+    def whole() -> RunTimes:
+        start = time.perf_counter() * 1e3
+        engine.run(feeds)
+        end = time.perf_counter() * 1e3
+        return RunTimes(start, start, start, start, start, end, end, end)
+
+    return whole
+
+
+def _repeat(once: Callable[[], RunTimes], count: int, seconds: float, pause: float) -> list[RunTimes]:
+    """At least `count` runs and at least `seconds`."""
+    runs: list[RunTimes] = []
+    start = time.perf_counter()
+    while len(runs) < count or time.perf_counter() - start < seconds:
+        runs.append(once())
+        if pause:
+            time.sleep(pause)
+    return runs
+
+
+def _profile(engine: EngineLike, feeds: Mapping[str, Array], arguments: Namespace) -> None:
+    from mlirt.tools.layer_report import profile_json, profile_lines
+
+    records = profile_json([engine.profile(feeds) for _ in range(max(1, min(arguments.iterations, _PROFILED_RUNS)))])
+    if arguments.dumpProfile:
+        log_all("I", profile_lines(records))
+    if arguments.exportProfile:
+        write_json(arguments.exportProfile, records)
