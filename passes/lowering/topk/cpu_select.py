@@ -1,0 +1,176 @@
+"""Many of the extreme elements of long rows on a CPU: those within a bound that is found bit by bit, sorted in a heap.
+
+for each row:
+  the largest key that enough elements reach, from its first bit on: for each bit, count the elements in lanes
+  one after the other, the elements before that key, and as many that equal it as are wanted
+  sort them in the result itself
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.fused.arg_reduction import ExtremeKind
+from mlirt.dialects.fused.topk import TopkOp
+from mlirt.dialects.kernel.core import ReduceKind
+from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.loop_nest import NestCode
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.row_order import comes_before, key, key_type
+from mlirt.passes.lowering.rows import rows, whole, without_axis
+
+OPS = (TopkOp,)
+TARGETS = frozenset({"cpu"})
+PRIORITY = 10
+
+# Fewer elements are picked one by one, and those of shorter rows compared with each other.
+_FEWEST, _SHORTEST = 16, 128
+_MOST_LEVELS = 32
+
+# An element as it is stored, its key, and its place in the row.
+_Entry = tuple[SSAValue, SSAValue, SSAValue]
+
+
+def lower(op: Operation, lowering: Lowering) -> bool:
+    assert isinstance(op, TopkOp)
+    axis, space, count = op.axis.value.data, dims(op.input.type), op.count()
+    length = space[axis]
+    if (isinstance(count, int) and count < _FEWEST) or (isinstance(length, int) and length < _SHORTEST):
+        return False
+    k = lowering.kernel("select")
+    results = [without_axis(whole(value, lowering), axis) for value in (op.values, op.indices)]
+    code, border = rows(k, space, axis, [whole(op.input, lowering), *results])
+    outer, (extent,) = code.split(border)
+    steps = [k.strides(value)[axis] for value in (op.values, op.indices)]
+    with k.parallel(outer) as loops:
+        row = _Row(k, op, code, code.loops_before(border, loops), k.extent(extent), steps)
+        row.select()
+        if op.sorted.value.data:
+            _Heap(row, count.bit_length() if isinstance(count, int) else _MOST_LEVELS).sort()
+    k.finish(op)
+    return True
+
+
+class _Row:
+    """A row of the input and what is found of it."""
+
+    def __init__(
+        self,
+        k: KernelBuilder,
+        op: TopkOp,
+        code: NestCode,
+        here: list[SSAValue],
+        length: SSAValue,
+        steps: list[SSAValue | int],
+    ) -> None:
+        self.k, self._code, self._here, self._steps = k, code, here, steps
+        self.length, self.count = length, k.size(op.count())
+        self._element, self._place_type = element_of(op.input.type), element_of(op.indices.type)
+        self._largest_first = op.kind.data is ExtremeKind.MAX
+        self._key_type = key_type(self._element)
+
+    def _key(self, value: SSAValue) -> SSAValue:
+        return key(self.k, value, self._element, largest_first=self._largest_first)
+
+    def _own_key(self, place: SSAValue) -> SSAValue:
+        return self._key(self._code.load(0, [*self._here, place]))
+
+    def found(self, rank: SSAValue) -> _Entry:
+        """What the result holds at a rank."""
+        value = self._code.load(1, self._here, [(rank, self._steps[0])])
+        place = self._code.load(2, self._here, [(rank, self._steps[1])])
+        whole_place = self.k.scalars(i64).cast(self.k.ready(place), self._place_type)
+        return value, self._key(value), self.k.from_integer(whole_place)
+
+    def put(self, value: SSAValue, place: SSAValue, rank: SSAValue) -> None:
+        self._code.store(value, 1, self._here, [(rank, self._steps[0])])
+        position = self.k.to_integer(place, self._place_type)
+        self._code.store(position, 2, self._here, [(rank, self._steps[1])])
+
+    def _reaching(self, bound: SSAValue, predicate: str) -> SSAValue:
+        """How many elements have a key beyond a bound."""
+        k = self.k
+
+        def one(at: list[SSAValue]) -> SSAValue:
+            return k.value(arith.ExtUIOp(k.compare(predicate, self._own_key(at[0]), bound), self._key_type))
+
+        zero = k.constant(0, self._key_type)
+        return k.from_integer(k.reduce(ReduceKind.ADD, [self.length], zero, one))
+
+    def _bound(self) -> SSAValue:
+        """The largest key that enough elements reach. Its bits are those of an unsigned number, the first turned."""
+        k, width = self.k, self._key_type.width.data
+        first = k.constant(-(2 ** (width - 1)), self._key_type)
+
+        def decide(_: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            bits, bit = carried
+            wanted = k.value(arith.OrIOp(bits, bit))
+            enough = self._reaching(k.value(arith.XOrIOp(wanted, first)), "sge")
+            bits = k.value(arith.SelectOp(k.compare("sge", enough, self.count), wanted, bits))
+            return [bits, k.value(arith.ShRUIOp(bit, k.constant(1, self._key_type)))]
+
+        bits, _ = k.loop(width, [k.constant(0, self._key_type), first], decide)
+        return k.value(arith.XOrIOp(bits, first))
+
+    def select(self) -> None:
+        """Put the elements that belong to the result there, in the order of the row."""
+        k, bound = self.k, self._bound()
+        equal = k.sub(self.count, self._reaching(bound, "sgt"))
+
+        def take(place: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            rank, left = carried
+            value = self._code.load(0, [*self._here, place])
+            own = self._key(value)
+            ties = k.value(arith.AndIOp(k.compare("eq", own, bound), k.compare("sgt", left, 0)))
+            taken = k.value(arith.OrIOp(k.compare("sgt", own, bound), ties))
+            k.when(taken, lambda: self.put(value, place, rank))
+            return [k.add(rank, k.select(taken, 1, 0)), k.sub(left, k.select(ties, 1, 0))]
+
+        k.loop(self.length, [k.constant(0), equal], take)
+
+
+class _Heap:
+    """Sorts a result in place; the last in order is on top of the heap."""
+
+    def __init__(self, row: _Row, levels: int) -> None:
+        self._row, self._k, self._levels = row, row.k, levels
+
+    def sort(self) -> None:
+        k, row = self._k, self._row
+        half = k.div(row.count, 2)
+
+        def build(step: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
+            hole = k.sub(k.sub(half, step), 1)
+            self._sink(row.found(hole), hole, row.count)
+            return []
+
+        def shrink(step: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
+            end = k.sub(k.sub(row.count, step), 1)
+            last, (value, _key, place) = row.found(end), row.found(k.constant(0))
+            row.put(value, place, end)
+            self._sink(last, k.constant(0), end)
+            return []
+
+        k.loop(half, [], build)
+        k.loop(k.sub(row.count, 1), [], shrink)
+
+    def _sink(self, entry: _Entry, hole: SSAValue, end: SSAValue) -> None:
+        """Put an entry where it belongs below a hole, in a heap of `end` entries."""
+        k, row, last = self._k, self._row, self._k.sub(end, 1)
+
+        def level(_: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            child = k.add(k.mul(carried[0], 2), 1)
+            places = k.min(child, last), k.min(k.add(child, 1), last)
+            one, other = (row.found(place) for place in places)
+            is_other = comes_before(k, one[1:], other[1:])
+            value, own, place = (k.value(arith.SelectOp(is_other, b, a)) for a, b in zip(one, other, strict=True))
+            exists = k.compare("slt", child, end)
+            moves = k.value(arith.AndIOp(exists, comes_before(k, entry[1:], (own, place))))
+            k.when(moves, lambda: row.put(value, place, carried[0]))
+            return [k.select(moves, k.select(is_other, places[1], places[0]), carried[0])]
+
+        (hole,) = k.loop(self._levels, [hole], level)
+        row.put(entry[0], entry[2], hole)
