@@ -68,7 +68,7 @@ class KeptNetwork:
         register_dialects(self.ctx)
         for key, array in safetensors_section.parse(memoryview(plan.sections[WEIGHTS])).items():
             self.ctx.weights.add(key, array)
-        self.module, _ = parse_source(self.ctx, bytes(plan.sections[NETWORK]).decode(), NETWORK)
+        self.module, _ = parse_source(self.ctx, bytes(plan.sections[NETWORK]).decode(errors="replace"), NETWORK)
         constants = [
             op for op in self.module.walk() if isinstance(op, ConstantOp) and is_float(element_of(op.output.type))
         ]
