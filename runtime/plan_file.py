@@ -9,8 +9,8 @@ Layout (all integers little-endian):
     64  index     JSON: [[section name, offset, bytes, SHA-256 in hex], ...] in the order of the file
     ... sections  each at a multiple of 64 bytes; the bytes between are zero
 Sections: `manifest` (JSON, below), `weights` (a safetensors stream, mapped and not read but for what is stored in fewer
-bytes than it takes in memory, see runtime/safetensors_section.py), and the object code by name. Refittable plans also have the network as it
-was given, `network.mlir` and `network.safetensors`, which running leaves alone.
+bytes than it takes in memory, see runtime/safetensors_section.py), and the object code by name.
+Refittable plans also have the network as it was given, `network.mlir` and `network.safetensors`; running ignores it.
 
 The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - * // % max min:
     {"format": 2, "mlirt": version of the builder, "name": str,
