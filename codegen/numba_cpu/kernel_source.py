@@ -11,7 +11,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from mlirt.codegen.numba_cpu.exact_arithmetic import EXACT_RULES, works_on_bytes
-from mlirt.codegen.numba_cpu.lane_source import LaneLoop, LaneSource
+from mlirt.codegen.numba_cpu.lane_reductions import LaneReductions
+from mlirt.codegen.numba_cpu.lane_source import LaneLoop
 from mlirt.codegen.numba_cpu.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import type_name
 from mlirt.dialects.kernel.amx import AmxBeginOp, AmxClearOp, AmxDotAddOp, AmxEndOp, AmxStoreOp, WorkerMemoryOp
@@ -45,7 +46,7 @@ def import_line(text: str) -> str:
     return f"from {_LIBRARY} import (\n" + "".join(f"    {word},\n" for word in words) + ")"
 
 
-class KernelSource(LaneSource):
+class KernelSource(LaneReductions):
     """The functions of one kernel: those that work on the vectors of a tile, and the kernel itself."""
 
     def __init__(self, func: FuncOp) -> None:
@@ -176,7 +177,7 @@ class KernelSource(LaneSource):
         self.line(f"tile_for_each({self.text(op.tile)}, {name}, ({names}{',' if len(outside) == 1 else ''}))")
 
 
-class _TileFunction(LaneSource):
+class _TileFunction(LaneReductions):
     """A function that does something with one vector of a tile."""
 
     def __init__(self, kernel: KernelSource, op: TileForEachOp, name: str, outside: Sequence[SSAValue]) -> None:
