@@ -71,7 +71,9 @@ def _one_line(error: Exception) -> str:
     return f"internal error: {type(error).__name__}: {' '.join(str(error).split())} (--verbose shows where)"
 
 
-_WRITTEN = ("saveEngine", "calibReport", "exportOutput", "exportTimes", "exportProfile", "exportLayerInfo")
+_WRITTEN = (
+    "saveEngine", "timingCacheFile", "calibReport", "exportOutput", "exportTimes", "exportProfile", "exportLayerInfo",
+)  # fmt: skip
 
 
 def _run(arguments: Namespace) -> None:

@@ -81,6 +81,8 @@ class TimingCache:
             return cls(Path(path).read_bytes(), str(path))
         except FileNotFoundError:
             return cls()
+        except OSError as error:
+            raise InvalidInputError(f"the timing cache {os.fspath(path)} cannot be read: {error.strerror}") from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Add these times to those in a file, which other builds may be writing too."""

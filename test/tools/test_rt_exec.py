@@ -161,6 +161,7 @@ def test_shapes_that_no_memory_holds(plan: str, capsys: pytest.CaptureFixture[st
         (["--onnx=/nowhere/a.onnx"], "--onnx=/nowhere/a.onnx: there is no such file"),
         (["--onnx=/"], "--onnx=/: that is a folder"),
         (["--onnx=a", "--saveEngine=/nowhere/a.plan"], "--saveEngine: cannot write /nowhere/a.plan: there is no such"),
+        (["--onnx=a", "--timingCacheFile=/nowhere/t"], "--timingCacheFile: cannot write /nowhere/t: there is no such"),
         (["--loadEngine=a", "--exportTimes=/"], "--exportTimes: cannot write /: Is a directory"),
         (["--onnx=a", "--avgTiming=0"], "expected a whole number from 1 on"),
         (["--loadEngine=/nowhere/a.plan"], "cannot open the plan file /nowhere/a.plan: No such file"),

@@ -92,3 +92,8 @@ def test_other_files_are_refused(old: bytes, new: bytes, message: str, tmp_path:
     with pytest.raises(InvalidInputError, match=message) as caught:
         TimingCache.load(path)
     assert str(path) in str(caught.value)
+
+
+def test_a_folder_is_no_cache(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="cannot be read: Is a directory"):
+        TimingCache.load(tmp_path)
