@@ -193,7 +193,7 @@ PHASES = (
                 "cpu",
             ),
             Step(
-                "assign-layouts{target=cuda arch={arch}}",
+                "assign-layouts{target=cuda{machine}}",
                 "convolutions read their channels in 16-byte vectors; last, as fusion must not see memory orders",
                 "cuda",
             ),

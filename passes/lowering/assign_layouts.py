@@ -14,7 +14,7 @@ from mlirt.dialects.regions import tensor_blocks
 from mlirt.errors import InvalidInputError
 from mlirt.passes.lowering.layouts.assignment import Assignment
 from mlirt.passes.lowering.layouts.order_assignment import OrderAssignment
-from mlirt.passes.lowering.warpgroups.kinds import ARCHITECTURE
+from mlirt.passes.lowering.warpgroups.kinds import ARCHITECTURE, TF32
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,9 @@ class AssignLayoutsPass(ModulePass):
     and a copy from one order to the other has one; the cheapest choice for the whole network is a minimum cut. Inputs
     and outputs of the network stay plain. Copies that convolutions read have rows that are filled up to whole vectors
     of 16 bytes; with a handful of channels a convolution reads plain images. On architectures other than `sm_90a`,
-    which have no warpgroups, convolutions of halves prefer plain images. Parts of concatenations are computed in
-    place also where they have other readers, and slices are read where they lie.
+    which have no warpgroups, convolutions of halves prefer plain images; those of floats prefer channels last only
+    where `features` say that matrix units may read them (`tf32`). Parts of concatenations are computed in place also
+    where they have other readers, and slices are read where they lie.
 
     Target `cpu`: blocked tensors. `lanes` is the number of channels in a block, of floats and of bytes: the float32
     lanes of the target's vectors. A tensor that convolutions with padding read gets a halo of cells that hold the
@@ -52,12 +53,14 @@ class AssignLayoutsPass(ModulePass):
     target: str = "cpu"
     lanes: int = 16
     arch: str = ARCHITECTURE
+    features: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [one for one in op.body.block.ops if isinstance(one, FuncOp) and not one.is_declaration]
         if self.target == "cuda":
             for function in functions:
-                OrderAssignment(function.body.block, has_warpgroups=self.arch == ARCHITECTURE).run()
+                has_warpgroups, has_tf32 = self.arch == ARCHITECTURE, TF32 in self.features
+                OrderAssignment(function.body.block, has_warpgroups=has_warpgroups, has_tf32=has_tf32).run()
         if self.target != "cpu":
             return
         if self.lanes not in (4, 8, 16):

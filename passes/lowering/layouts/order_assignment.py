@@ -44,9 +44,9 @@ _SOURCE, _SINK = "channels last", "plain"
 class OrderAssignment:
     """The choice for one function."""
 
-    def __init__(self, block: Block, *, has_warpgroups: bool = True) -> None:
+    def __init__(self, block: Block, *, has_warpgroups: bool = True, has_tf32: bool = False) -> None:
         self.block = block
-        self.costs = Costs(typical_values(block), has_warpgroups)
+        self.costs = Costs(typical_values(block), has_warpgroups, has_tf32)
         self.choices: dict[Operation, Choice] = {
             op: choice_of(op, self.costs) for op in block.ops if not isinstance(op, ConstantOp)
         }

@@ -20,6 +20,7 @@ _TURNED = 0.4  # of a copy: what it costs more to turn a tile around in shared m
 # Operations by width of the elements: channels last, plain. Bytes on plain tensors have no matrix units. Warpgroups
 # multiply halves and bytes where channels lie innermost; without them such elements are loaded one by one.
 _RATES = {1: (6.0e8, 0.04e8), 2: (3.0e8, 0.8e8), 4: (0.15e8, 0.3e8)}
+_RATES_WITH_TF32 = {**_RATES, 4: (1.5e8, 0.3e8)}
 _RATES_WITHOUT_WARPGROUPS = {**_RATES, 1: (0.04e8, 0.04e8), 2: (0.35e8, 0.8e8)}
 _DEPTH = 128  # bytes of channels that are multiplied at a time where they lie innermost
 _SLOWEST = (0.3e8, 0.2e8)
@@ -27,10 +28,14 @@ _SLOWEST = (0.3e8, 0.2e8)
 
 @dataclass(frozen=True)
 class Costs:
-    """Estimates for typical sizes of the dynamic dimensions."""
+    """Estimates for typical sizes of the dynamic dimensions.
+
+    `has_tf32` says that matrix units may read floats, as far as there are warpgroups.
+    """
 
     values: Mapping[str, int]
     has_warpgroups: bool = True
+    has_tf32: bool = False
 
     def number(self, dim: Dim) -> int:
         return typical(dim, self.values)
@@ -57,7 +62,7 @@ class Costs:
         traffic = self.moved(op.input.type, op.output.type, op.kernel.type)
         kernel = dims(op.kernel.type)
         work = 2.0 * self.number(product(dims(op.output.type))) * self.number(product(kernel[1:]))
-        last, plain = (_RATES if self.has_warpgroups else _RATES_WITHOUT_WARPGROUPS).get(element, _SLOWEST)
+        last, plain = self._rates().get(element, _SLOWEST)
         is_depthwise = op.groups.value.data > 1 and kernel[1] == 1
         if is_depthwise:  # vectors along the channels, or single elements along the rows
             return 2 * traffic, 1.2 * traffic
@@ -66,6 +71,11 @@ class Costs:
         depth = self.number(dims(op.input.type)[1]) * element
         filled = depth / (-(-depth // _DEPTH) * _DEPTH) if op.groups.value.data == 1 else 1.0
         return traffic + work / plain, traffic + work / (last * filled)
+
+    def _rates(self) -> Mapping[int, tuple[float, float]]:
+        if not self.has_warpgroups:
+            return _RATES_WITHOUT_WARPGROUPS
+        return _RATES_WITH_TF32 if self.has_tf32 else _RATES
 
     def reads_any_order(self, op: ConvolutionOp) -> bool:
         """Whether a convolution has so few channels that it reads single elements, wherever they lie."""

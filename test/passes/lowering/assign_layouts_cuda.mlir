@@ -1,5 +1,6 @@
 // RUN: rt-opt %s -p 'assign-layouts{target=cuda}' --split-input-file | filecheck %s
 // RUN: rt-opt %s -p 'assign-layouts{target=cuda arch=sm_80}' --split-input-file | filecheck %s --check-prefix OLD
+// RUN: rt-opt %s -p 'assign-layouts{target=cuda features=tf32}' --split-input-file | filecheck %s --check-prefix TF32
 
 // Large images are copied to channels last in front of convolutions, and back at the end; what stands between follows.
 // Without warpgroups convolutions read plain images.
@@ -241,4 +242,22 @@ func.func @bytes(%x: tensor<8x32x56x56xi8>) -> tensor<8x32x56x56xi8> {
     fused.yield %h : i8
   }
   func.return %b : tensor<8x32x56x56xi8>
+}
+
+// -----
+
+// Floats stay as they lie, unless matrix units may read them.
+// CHECK-LABEL: @floats
+// TF32-LABEL: @floats
+func.func @floats(%x: tensor<8x64x56x56xf32>) -> tensor<8x64x56x56xf32> {
+  // CHECK-NOT: fused.reformat
+  // TF32: [[IN:%.*]] = fused.reformat %x
+  // TF32: fused.convolution [[IN]], %k {{.*}} -> tensor<8x64x56x56xf32, #trt.dims<["8", "64", "56", "56"], order = [0, 2, 3, 1]>>
+  %k = trt.constant {value = dense<0.5> : tensor<64x64x3x3xf32>} : tensor<64x64x3x3xf32>
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x64x56x56xf32>, tensor<64x64x3x3xf32>) -> tensor<8x64x56x56xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  // CHECK: func.return
+  func.return %a : tensor<8x64x56x56xf32>
 }
