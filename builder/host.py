@@ -80,7 +80,7 @@ def gpu_is_here() -> bool:
 def _own_architecture() -> str | None:
     """The architecture whose code this machine's GPU runs best."""
     from mlirt.builder.numba_cuda import ARCHITECTURES
-    from mlirt.runtime.cuda import choose_architecture
+    from mlirt.runtime.cuda_architectures import choose_architecture
     from mlirt.runtime.cuda_driver import open_driver
 
     try:

@@ -43,7 +43,7 @@ class _LaunchConfig(ctypes.Structure):
 
 
 class Driver(Protocol):
-    """What `runtime/cuda.py` asks of a GPU; handles and device addresses are integers."""
+    """What the runtime asks of a GPU; handles and device addresses are integers."""
 
     def activate(self) -> None:
         """Make the device's context current in this thread."""

@@ -11,8 +11,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Protocol
 
 from mlirt.errors import MlirtError
-from mlirt.runtime.cuda import CudaDevice, CudaProgram
+from mlirt.runtime.cuda import CudaDevice
 from mlirt.runtime.cuda_driver import DeviceError, Handle
+from mlirt.runtime.cuda_program import CudaProgram
 from mlirt.runtime.file_lock import locked
 from mlirt.runtime.shape_binding import bind_shapes
 

@@ -1,0 +1,346 @@
+"""One set of shapes on a CUDA device: frozen arguments, the captured graph, and the runs of it."""
+
+import ctypes
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlirt.runtime.conditional_graphs import DeviceGraph
+from mlirt.runtime.cuda_control import HostDecisions, RunStretch, is_straight, stretches
+from mlirt.runtime.cuda_driver import DeviceError, Handle
+from mlirt.runtime.cuda_graph import capture
+from mlirt.runtime.cuda_memory import PinnedBlock
+from mlirt.runtime.data_types import numpy_dtype
+from mlirt.runtime.device import DeviceTensor, WrongSize
+from mlirt.runtime.launch_accesses import accesses_of
+from mlirt.runtime.launch_order import predecessors, seats
+from mlirt.runtime.library_calls import LibraryCall
+from mlirt.runtime.manifest import Kernel
+from mlirt.runtime.memory_planning import aligned
+from mlirt.runtime.program import Place, Program
+from mlirt.runtime.shape_binding import Address, BoundArgument, BoundLaunch, ShapeBinding, TensorMap
+
+if TYPE_CHECKING:
+    from mlirt.runtime.cuda import CudaSession
+
+_WORD = 8
+TIMES = 5
+"""The first events of a session keep times, the last two order its stream and a caller's."""
+_CTYPES: dict[str, Callable[[Any], Any]] = {
+    "ptr": ctypes.c_uint64,
+    "i64": ctypes.c_int64,
+    "i32": ctypes.c_int32,
+    "f32": ctypes.c_float,
+    "f64": ctypes.c_double,
+}
+
+
+class CudaProgram:
+    """Frozen arguments and the captured graph for one set of shapes; inputs and outputs lie beside the arena."""
+
+    def __init__(self, session: "CudaSession", binding: ShapeBinding) -> None:
+        self.timed = False
+        self._is_busy = False
+        self._tenancy = object()  # the session remembers this, not the program: a cycle would keep memory
+        self._session = session
+        self._driver = session.device.driver
+        self._manifest = session.device.manifest
+        self._binding = binding
+        self._bases = self._place()
+        launched = [launch for launch in binding.launches if 0 not in launch.grid]
+        self._frozen_arguments = [self._frozen(launch) for launch in launched]
+        self._launches = [
+            (launch, self._queued(launch, pointers))
+            for launch, (pointers, _) in zip(launched, self._frozen_arguments, strict=True)
+        ]
+        self._dtypes = [numpy_dtype(tensor.dtype) for tensor in self._manifest.outputs]
+        self._input_sizes = [binding.sizes[tensor.buffer] for tensor in self._manifest.inputs]
+        self._output_sizes = [
+            dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+            for dtype, shape in zip(self._dtypes, binding.output_shapes, strict=True)
+        ]
+        staged = sum(map(aligned, [*self._input_sizes, *self._output_sizes]))
+        self._staging = PinnedBlock(self._driver, staged + _WORD)
+        self._decisions = self._host_decisions(staged)
+        self._wrong_size: WrongSize | None = None
+        self._graphs = self._captured()
+
+    def __del__(self) -> None:
+        with suppress(DeviceError, AttributeError):
+            self._driver.activate()
+            for graph in filter(None, self._graphs.values()):
+                self._driver.free_graph(graph)
+
+    def _place(self) -> dict[int, int]:
+        """The device address of every buffer that owns memory: arena, then inputs and outputs, then (apart) weights."""
+        binding, buffers = self._binding, self._manifest.buffers
+        offsets = dict(binding.offsets)
+        top = aligned(binding.arena_bytes)
+        for i, buffer in enumerate(buffers):
+            if buffer.view_of is None and buffer.kind in ("input", "output"):
+                offsets[i] = top
+                top += aligned(binding.sizes[i])
+        self._block = self._session.block_of(top)
+        return {i: self._block.address + offset for i, offset in offsets.items()} | self._session.device.weights
+
+    def _address(self, place: Address) -> int:
+        return self._bases[place.root] + place.offset
+
+    def _frozen(self, launch: BoundLaunch) -> tuple[Any, list[Any]]:
+        """The array of pointers that a launch takes, and the values it points to, which must live as long."""
+        kinds = self._manifest.kernels[self._manifest.launches[launch.index].kernel].args
+        values = [self._argument(kind, arg) for kind, arg in zip(kinds, launch.args, strict=True)]
+        pointers = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(value) for value in values])
+        return pointers, values
+
+    def _argument(self, kind: str, argument: BoundArgument) -> Any:
+        """The value that a kernel is passed."""
+        if isinstance(argument, TensorMap):
+            return self._driver.encode_map(argument.layout, self._address(argument.address))
+        return _CTYPES[kind](self._address(argument) if isinstance(argument, Address) else argument)
+
+    def _kernel(self, launch: BoundLaunch) -> Kernel:
+        return self._manifest.kernels[self._manifest.launches[launch.index].kernel]
+
+    def _queued(self, launch: BoundLaunch, pointers: Any) -> Callable[..., None]:
+        """What puts a launch on a stream; it does not know the program: a cycle would keep memory."""
+        kernel, driver, starts_early = self._kernel(launch), self._driver, self._session.device.starts_early
+        if kernel.call is not None:
+            return self._queued_call(launch, kernel.call)
+        function = self._session.device.functions[self._manifest.launches[launch.index].kernel]
+
+        def queue(stream: Handle, *, follows: bool) -> None:
+            kinds = follows and starts_early and kernel.dependent_launch, kernel.cooperative
+            driver.launch(function, launch.grid, kernel.block, kernel.shared_bytes, stream, pointers, *kinds)
+
+        return queue
+
+    def _queued_call(self, launch: BoundLaunch, what: LibraryCall) -> Callable[..., None]:
+        addresses = [self._address(place) for place in launch.args if isinstance(place, Address)]
+        numbers = [number for number in launch.args if isinstance(number, int)]
+        call = self._session.device.libraries[what.library].prepare(what, addresses, numbers)
+
+        def queue(stream: Handle, *, follows: bool) -> None:
+            call(stream)
+
+        return queue
+
+    def _host_decisions(self, staged: int) -> HostDecisions | None:
+        """What runs the program where it has branches, loops or checks; `staged` is where a word may be read to."""
+        manifest, driver, session, bases = self._manifest, self._driver, self._session, self._bases
+        if is_straight(manifest.program, manifest.launches):
+            return None
+        word, address = self._staging.bytes[staged : staged + _WORD], self._staging.address + staged
+
+        def look(place: Address, size: int) -> int:
+            driver.copy_to_host(address, bases[place.root] + place.offset, size, session.stream)
+            driver.synchronize(session.stream)
+            return int.from_bytes(word[:size].tobytes(), "little")
+
+        return HostDecisions(manifest.program, self._binding, look, on_device=session.device.setter is not None)
+
+    def _captured(self) -> dict[Program, Handle]:
+        """The graph of each stretch; where the driver refuses one with decisions in it, the host makes them."""
+        if self._decisions is None:
+            whole = tuple(range(len(self._manifest.launches)))
+            return {whole: self._capture(whole)}
+        graphs: dict[Program, Handle] = {}
+        try:
+            for stretch in stretches(self._manifest.program, on_device=self._decisions.on_device):
+                graphs[stretch] = self._capture(stretch)
+        except DeviceError:
+            for graph in filter(None, graphs.values()):
+                self._driver.free_graph(graph)
+            if not self._decisions.on_device:
+                raise
+            self._decisions.on_device = False
+            return self._captured()
+        return graphs
+
+    def _capture(self, stretch: Program) -> Handle:
+        if not all(isinstance(step, int) for step in stretch):
+            return self._deciding_graph(stretch)
+        wanted = set(stretch)
+        chosen = [(launch, queue) for launch, queue in self._launches if launch.index in wanted]
+        blocks = [prod(launch.grid) if self._kernel(launch).cooperative else 0 for launch, _ in chosen]
+        accesses = [
+            [*accesses_of(launch, self._manifest, self._binding, self._bases), *seat]
+            for (launch, _), seat in zip(chosen, seats(blocks, self._driver.processors()), strict=True)
+        ]
+        waits = predecessors(accesses)
+        return capture([queue for _, queue in chosen], waits, self._session.lanes)
+
+    def _deciding_graph(self, stretch: Program) -> Handle:
+        """A graph whose branches and loops the device decides about."""
+        session, driver, bases, places = self._session, self._driver, self._bases, self._binding.places
+        function, maker = session.device.setter, driver.conditional_graphs()
+        assert function is not None
+        assert maker is not None
+        queues = {launch.index: queue for launch, queue in self._launches}
+
+        def queue(index: int) -> Callable[[Handle], None] | None:
+            launch = queues.get(index)
+            return None if launch is None else lambda stream: launch(stream, follows=False)
+
+        def setter(condition: Handle, place: Place, holds: bool) -> Callable[[Handle], None]:
+            address = bases[places[place].root] + places[place].offset
+            values = [ctypes.c_uint64(condition), ctypes.c_uint64(address), ctypes.c_int32(holds)]
+            pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
+            alive = (pointers, values)  # as long as somebody may put the kernel on a stream
+            return lambda stream: driver.launch(function, (1, 1, 1), (32, 1, 1), 0, stream, alive[0])
+
+        return DeviceGraph(maker, session.stream, queue, setter).build(stretch)
+
+    def _replay(self, stretch: Program) -> None:
+        graph = self._graphs[stretch]
+        if graph:
+            self._driver.replay(graph, self._session.stream)
+
+    def _run(self, run_stretch: RunStretch) -> None:
+        if self._decisions is None:
+            for stretch in self._graphs:
+                run_stretch(stretch)
+        else:
+            self._wrong_size = self._decisions.run(run_stretch)
+
+    def upload(self, inputs: Sequence[np.ndarray]) -> None:
+        """Copy the inputs to pinned memory and queue the way to the device."""
+        driver, stream = self._driver, self._session.stream
+        driver.activate()
+        if self._is_busy:  # the copies of the run before may still read the staging memory
+            driver.synchronize(stream)
+        self._is_busy = True
+        self._mark(0)
+        at = 0
+        for array, size, tensor in zip(inputs, self._input_sizes, self._manifest.inputs, strict=True):
+            if size:
+                self._staging.bytes[at : at + size] = array.reshape(-1).view(np.uint8)[:size]
+                driver.copy_to_device(self._bases[tensor.buffer], self._staging.address + at, size, stream)
+            at += aligned(size)
+        self._mark(1)
+        if self._session.consumed is not None:
+            driver.record(self._session.consumed, stream)
+
+    def _enter(self) -> None:
+        """Restore the borders where another shape has used the memory since."""
+        self._driver.activate()
+        if self._session.tenant is not self._tenancy:
+            for offset, size, byte in self._binding.halos:
+                self._driver.fill(self._block.address + offset, size, byte, self._session.stream)
+            self._session.tenant = self._tenancy
+
+    def execute(self) -> None:
+        """Queue the kernels."""
+        self._enter()
+        self._is_busy = True
+        self._mark(2)
+        self._run(self._replay)
+        self._mark(3)
+
+    def run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: Handle, number: int | None) -> bool:
+        """Run on a caller's device memory, after what is on the caller's stream and before what comes on it next."""
+        driver, session = self._driver, self._session
+        driver.activate()
+        arrival, departure = session.events[TIMES:]
+        driver.record(arrival, stream)
+        driver.wait(session.stream, arrival)
+        given = self._manifest.given_inputs
+        for address, size, tensor in zip(inputs, self._input_sizes[: len(given)], given, strict=True):
+            if size:
+                driver.copy_on_device(self._bases[tensor.buffer], address, size, session.stream)
+        if number is not None:
+            self._write_number(number)
+        if session.consumed is not None:
+            driver.record(session.consumed, session.stream)
+        self.execute()
+        for address, place, size in zip(outputs, self._binding.outputs, self._output_sizes, strict=True):
+            if size:
+                driver.copy_on_device(address, self._address(place), size, session.stream)
+        driver.record(departure, session.stream)
+        driver.wait(stream, departure)
+        return True
+
+    def _write_number(self, number: int) -> None:
+        """Queue the number of the run byte by byte: a copy from the host would read what a later run has written."""
+        place = self._bases[self._manifest.inputs[-1].buffer]
+        for k, byte in enumerate(number.to_bytes(_WORD, "little")):
+            self._driver.fill(place + k, 1, byte, self._session.stream)
+
+    def wrong_size(self) -> WrongSize | None:
+        """The size that the last run found to be another than it was taken for."""
+        return self._wrong_size
+
+    def download(self) -> list[np.ndarray]:
+        """Queue the way back, wait, and return the outputs."""
+        driver, stream = self._driver, self._session.stream
+        driver.activate()
+        start = sum(map(aligned, self._input_sizes))
+        at = start
+        for place, size in zip(self._binding.outputs, self._output_sizes, strict=True):
+            if size:
+                driver.copy_to_host(self._staging.address + at, self._address(place), size, stream)
+            at += aligned(size)
+        self._mark(4)
+        driver.synchronize(stream)
+        self._is_busy = False
+        outputs: list[np.ndarray] = []
+        at = start
+        for shape, dtype, size in zip(self._binding.output_shapes, self._dtypes, self._output_sizes, strict=True):
+            outputs.append(self._staging.bytes[at : at + size].copy().view(dtype).reshape(shape))
+            at += aligned(size)
+        return outputs
+
+    def outputs_in_place(self) -> list[DeviceTensor]:
+        """The outputs of the last run where the kernels wrote them, once they have."""
+        self.wait()
+        counts = [int(np.prod(shape, dtype=np.int64)) for shape in self._binding.output_shapes]
+        return [
+            DeviceTensor(self._address(place), count)
+            for place, count in zip(self._binding.outputs, counts, strict=True)
+        ]
+
+    def wait(self) -> None:
+        """Return when the stream is empty."""
+        self._driver.activate()
+        self._driver.synchronize(self._session.stream)
+        self._is_busy = False
+
+    def _mark(self, event: int) -> None:
+        if self.timed:
+            self._driver.record(self._session.events[event], self._session.stream)
+
+    def device_times(self) -> tuple[float, float, float, float, float, float] | None:
+        """Start and end of h2d, compute and d2h, in milliseconds since the first; d2h is 0 long before a download."""
+        if not self.timed:
+            return None
+        first, *others = self._session.events[:TIMES]
+        uploaded, begun, computed = (self._driver.elapsed_ms(first, event) for event in others[:3])
+        with suppress(DeviceError):
+            return 0.0, uploaded, begun, computed, computed, max(computed, self._driver.elapsed_ms(first, others[3]))
+        return 0.0, uploaded, begun, computed, computed, computed
+
+    def profile(self) -> list[float]:
+        """Run the launches one by one, each between two events; one in a loop has the time of all its trips."""
+        self._enter()
+        start, end = self._session.events[2:4]
+        times = {launch.index: 0.0 for launch in self._binding.launches}
+        queues = {launch.index: queue for launch, queue in self._launches}
+
+        def run(stretch: Program) -> None:
+            for index in stretch:
+                if isinstance(index, int) and index in queues:
+                    self._driver.record(start, self._session.stream)
+                    queues[index](self._session.stream, follows=False)
+                    self._driver.record(end, self._session.stream)
+                    self._driver.synchronize(self._session.stream)
+                    times[index] += self._driver.elapsed_ms(start, end)
+
+        if self._decisions is None:
+            self._run(run)
+        else:
+            replace(self._decisions, on_device=False).run(run)
+        return list(times.values())
