@@ -101,7 +101,7 @@ def compile(
     if precision not in PRECISIONS:
         raise InvalidInputError(f"precision {precision!r} is not known; expected one of {', '.join(PRECISIONS)}")
     ctx = RtContext()
-    module = imported(model, ctx, profiles, input_shapes or {}, constants)
+    module = imported(model, ctx, profiles, input_shapes or {}, constants, keeps_weights=refittable)
     set_layer_precisions(module, _precisions(module, layer_precisions or {}))
     if obey_layer_precisions:
         module.attributes[OBEYED] = UnitAttr()
@@ -187,6 +187,8 @@ def imported(
     profiles: Profiles | None,
     shapes: Shapes,
     constants: Mapping[str, Array] | None,
+    *,
+    keeps_weights: bool = False,
 ) -> ModuleOp:
     """The network of a model, its dimensions as profiles and shapes say."""
     from mlirt.frontend.onnx.graph_inputs import input_dims
@@ -197,4 +199,4 @@ def imported(
     if wanted:
         proto, _ = read_model(model)
         shapes = {**shapes, **pinned_shapes(wanted, input_dims(proto, shapes))}
-    return import_model(model, ctx, shapes, constants)
+    return import_model(model, ctx, shapes, constants, keeps_weights=keeps_weights)

@@ -28,19 +28,22 @@ def import_model(
     ctx: RtContext,
     input_shapes: Shapes | None = None,
     constants: Mapping[str, Array] | None = None,
+    *,
+    keeps_weights: bool = False,
 ) -> ModuleOp:
     """The network of an ONNX model as `func.func @main` in the `trt` dialect; weights go to the context's store.
 
     `input_shapes` replaces the dimensions of inputs (numbers, or names and expressions for dynamic ones); `constants`
     gives inputs fixed values, which then are no inputs of the network any more. A sequence has as many items as there
     are shapes for it, and item 2 of `x` is the input (or output) `x[2]`; an optional without value has the shape None.
+    With `keeps_weights` weights are constants of their own that other importers would join, such as statistics.
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet.
     """
     proto, folder = read_model(model)
     register_dialects(ctx)
 
     def read(assumed: Assumptions) -> Reading:
-        net = Network(ctx.weights, assumed)
+        net = Network(ctx.weights, assumed, keeps_weights=keeps_weights)
         scope = Scope(opsets(proto), function_table(proto.functions), folder=folder)
         read_inputs(proto.graph, net, scope, input_shapes or {}, constants or {})
         outputs = GraphReader(net).read_graph(proto.graph, scope)

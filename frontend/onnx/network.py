@@ -109,7 +109,10 @@ Operands: TypeAlias = "Sequence[Value | Sequence[Value] | None]"
 class Network:
     """Appends ops to a block; handlers of ONNX nodes speak to it through `layers.py`."""
 
-    def __init__(self, store: WeightStore, assumed: Assumptions | None = None) -> None:
+    def __init__(self, store: WeightStore, assumed: Assumptions | None = None, *, keeps_weights: bool = False) -> None:
+        """With `keeps_weights` handlers leave weights as the model has them where passes can work with them as well."""
+        self.keeps_weights = keeps_weights
+        self._folds = True
         self.root = self.block = Block()
         self.store = store
         self.input_names: list[str] = []
@@ -130,6 +133,15 @@ class Network:
             yield
         finally:
             self.location = before
+
+    @contextmanager
+    def unfolded(self):
+        """Append ops meanwhile whose results could be computed now."""
+        before, self._folds = self._folds, False
+        try:
+            yield
+        finally:
+            self._folds = before
 
     @contextmanager
     def inside(self, block: Block):
@@ -240,7 +252,8 @@ class Network:
         )
 
     def _folded(self, op: TensorOp, operands: Sequence[Value], types: Sequence[Tensor]) -> Sequence[Array] | None:
-        if not operands or op.name in _NEVER_FOLDED or not all(value.is_constant for value in operands):
+        may_fold = self._folds and op.name not in _NEVER_FOLDED
+        if not may_fold or not operands or not all(value.is_constant for value in operands):
             return None
         size = sum(_bytes(type_) for type_ in types)
         if any(not isinstance(dim, int) for type_ in types for dim in dims(type_)) or size > max(

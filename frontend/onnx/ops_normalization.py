@@ -28,11 +28,23 @@ def batch_normalization(net: Network, node: Node) -> Value:
         raise node.invalid(f"expected an input of at least 2 dimensions, but it has {x.rank}")
     epsilon = node.real("epsilon", 1e-5)
     stored = [value.array for value in (scale, bias, mean, variance)]
+    if all(array is not None for array in stored) and net.keeps_weights:
+        with net.unfolded():
+            coefficients = _coefficients(net, [scale, bias, mean, variance], epsilon, x)
+            return net.emit("scale", [x, *coefficients, None], mode="channel", channel_axis=1)
     if all(array is not None for array in stored):
         factor, shift = _folded([array for array in stored if array is not None], epsilon, numpy_dtype(x.element))
         coefficients = [net.constant(shift, node.name), net.constant(factor, node.name)]
         return net.emit("scale", [x, *coefficients, None], mode="channel", channel_axis=1)
     return _normalized_at_run_time(net, x, [scale, bias, mean, variance], epsilon)
+
+
+def _coefficients(net: Network, statistics: Sequence[Value], epsilon: float, like: Value) -> list[Value]:
+    """What is added, and what x is multiplied with before, computed by layers."""
+    scale, bias, mean, variance = (layers.cast(net, value, like.element) for value in statistics)
+    spread = layers.binary(net, "sum", variance, layers.scalar_like(net, epsilon, variance))
+    factor = layers.binary(net, "div", scale, layers.unary(net, "sqrt", spread))
+    return [layers.binary(net, "sub", bias, layers.binary(net, "prod", mean, factor)), factor]
 
 
 def _folded(stored: Sequence[Array], epsilon: float, kind: np.dtype[Any]) -> tuple[Array, Array]:

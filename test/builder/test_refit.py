@@ -55,6 +55,32 @@ def test_initializers_have_names(tmp_path: Path) -> None:
         mlirt.refit(engine, {"kernel": bias})
 
 
+def test_statistics_have_names() -> None:
+    """Rows 14.3 and 14.11: each of a normalisation's weights, although all are folded into the convolution."""
+    random = np.random.default_rng(3)
+    stored = {name: random.uniform(0.5, 2, 4).astype(np.float32) for name in ("gamma", "beta", "mean", "variance")}
+    stored["kernel"] = random.standard_normal((4, 3, 3, 3)).astype(np.float32)
+
+    def normalized(weights: dict[str, np.ndarray]) -> onnx.ModelProto:
+        statistics = ["gamma", "beta", "mean", "variance"]
+        nodes = [
+            helper.make_node("Conv", ["x", "kernel"], ["a"], name="conv"),
+            helper.make_node("BatchNormalization", ["a", *statistics], ["y"], name="norm"),
+        ]
+        model = model_of(nodes, {"x": ("float32", ["n", 3, 8, 8])}, ["y"])
+        model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in weights.items())
+        return model
+
+    engine, plain = (mlirt.compile(normalized(stored), "cpu", refittable=keeps) for keeps in (True, False))
+    assert isinstance(engine, Engine)
+    assert [layer["name"] for layer in engine.layers] == [layer["name"] for layer in plain.layers]
+    assert set(mlirt.refittable_weights(engine)) == set(stored)
+    new = {"variance": stored["variance"] * 4, "beta": stored["beta"] - 1}
+    feeds = {"x": random.standard_normal((2, 3, 8, 8)).astype(np.float32)}
+    want = mlirt.compile(normalized(stored | new), "cpu").run(feeds)["y"]
+    np.testing.assert_allclose(mlirt.refit(engine, new).run(feeds)["y"], want, rtol=1e-4, atol=1e-5)
+
+
 def test_plain_plans_keep_nothing() -> None:
     """Row 14.1."""
     engine = mlirt.compile(network(*weights(0)), "cpu")
