@@ -19,7 +19,7 @@ from mlirt.passes.pipeline import check_ir, run_passes
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def lower_to_threads(module: ModuleOp, context: RtContext, tactic: str = "") -> ModuleOp:
+def lower_to_threads(module: ModuleOp, context: RtContext, tactic: str = "", features: str = "") -> ModuleOp:
     """A copy of a network of fused ops as mapped kernels; a tactic with a choice, `file:choice`, is for all ops."""
     lowered = module.clone()
     if ":" in tactic:
@@ -28,19 +28,22 @@ def lower_to_threads(module: ModuleOp, context: RtContext, tactic: str = "") -> 
                 op.attributes["fused.tactic"] = StringAttr(tactic)
         tactic = ""
     chosen = f" tactic={tactic}" if tactic else ""
-    run_passes(lowered, context, f"convert-fused-to-kernel{{target=cuda{chosen}}},map-parallel-to-threads")
+    given = f" features={features}" if features else ""
+    run_passes(lowered, context, f"convert-fused-to-kernel{{target=cuda{chosen}{given}}},map-parallel-to-threads")
     check_ir(lowered)
     return lowered
 
 
-def check_on_threads(text: str, inputs: Mapping[str, Array], *, tactic: str = "", tolerance: float = 1e-5) -> ModuleOp:
+def check_on_threads(
+    text: str, inputs: Mapping[str, Array], *, tactic: str = "", tolerance: float = 1e-5, features: str = ""
+) -> ModuleOp:
     """Assert that the mapped kernels give what the reference gives, without races; returns the lowered module.
 
     The tolerance is relative to the largest value; integers are compared exactly.
     """
     module, context = parse_module(text)
     expected = interpret(module, context, inputs)
-    lowered = lower_to_threads(module, context, tactic)
+    lowered = lower_to_threads(module, context, tactic, features)
     found = run_plan(lowered, context, inputs)
     for name, want in expected.items():
         got = found[name]

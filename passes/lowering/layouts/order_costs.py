@@ -62,7 +62,7 @@ class Costs:
         traffic = self.moved(op.input.type, op.output.type, op.kernel.type)
         kernel = dims(op.kernel.type)
         work = 2.0 * self.number(product(dims(op.output.type))) * self.number(product(kernel[1:]))
-        last, plain = self._rates().get(element, _SLOWEST)
+        last, plain = self._rates(op.groups.value.data).get(element, _SLOWEST)
         is_depthwise = op.groups.value.data > 1 and kernel[1] == 1
         if is_depthwise:  # vectors along the channels, or single elements along the rows
             return 2 * traffic, 1.2 * traffic
@@ -72,10 +72,11 @@ class Costs:
         filled = depth / (-(-depth // _DEPTH) * _DEPTH) if op.groups.value.data == 1 else 1.0
         return traffic + work / plain, traffic + work / (last * filled)
 
-    def _rates(self) -> Mapping[int, tuple[float, float]]:
+    def _rates(self, groups: int) -> Mapping[int, tuple[float, float]]:
+        """Warpgroups read no groups; for those of halves there are other kernels with matrix units, for floats none."""
         if not self.has_warpgroups:
             return _RATES_WITHOUT_WARPGROUPS
-        return _RATES_WITH_TF32 if self.has_tf32 else _RATES
+        return _RATES_WITH_TF32 if self.has_tf32 and groups == 1 else _RATES
 
     def reads_any_order(self, op: ConvolutionOp) -> bool:
         """Whether a convolution has so few channels that it reads single elements, wherever they lie."""

@@ -261,3 +261,18 @@ func.func @floats(%x: tensor<8x64x56x56xf32>) -> tensor<8x64x56x56xf32> {
   // CHECK: func.return
   func.return %a : tensor<8x64x56x56xf32>
 }
+
+// -----
+
+// Convolutions of floats in groups stay plain with TF32 too: matrix units have no kernel for them.
+// TF32-LABEL: @groups_of_floats
+// TF32-NOT: fused.reformat
+// TF32: func.return
+func.func @groups_of_floats(%x: tensor<8x64x56x56xf32>) -> tensor<8x64x56x56xf32> {
+  %k = trt.constant {value = dense<0.5> : tensor<64x16x3x3xf32>} : tensor<64x16x3x3xf32>
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, groups = 4 : i64} : (tensor<8x64x56x56xf32>, tensor<64x16x3x3xf32>) -> tensor<8x64x56x56xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  func.return %a : tensor<8x64x56x56xf32>
+}

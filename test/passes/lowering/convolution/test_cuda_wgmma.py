@@ -60,6 +60,16 @@ def test_kinds_of_convolutions(kind: str, element: str) -> None:
     assert ("kernel.load_window" in found) == (kind not in ("pixels as rows", "residuals ahead"))
 
 
+@pytest.mark.parametrize("kind", ["3 x 3", "stride, channels beyond a tile", "pixels as rows", "some pixels"])
+def test_floats_that_may_be_rounded(kind: str) -> None:
+    problem, choice = KINDS[kind]
+    rng = np.random.default_rng(0)
+    shapes = {"x": problem.input, "r": problem.output}
+    inputs = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    text = channels_last_text(problem, "f32").replace("{stride", f'{{fused.tactic = "cuda_wgmma:{choice}", stride', 1)
+    assert "kernel.warpgroup_mma" in ops(check_on_threads(text, inputs, tolerance=2e-3, features="tf32"))
+
+
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_any_window(data: st.DataObject) -> None:
