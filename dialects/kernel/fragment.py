@@ -29,7 +29,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 
-from mlirt.dialects.kernel.buffers import fragment, length, memory
+from mlirt.dialects.kernel.buffers import fragment, is_shared, length, memory
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import byte_width
 
@@ -155,7 +155,7 @@ def _optional(value: SSAValue | None) -> list[SSAValue]:
 
 @irdl_op_definition
 class LoadFragmentOp(_FragmentAccess):
-    """Read one element per offset; those beyond `valid` are zero and not read.
+    """Read one element per offset; those beyond `valid` are zero and not read (in device memory).
 
     Example: `%v = kernel.load_fragment %x[%i] stride %s valid %n {offsets = array<i64: 0, 4>} : memref<?xf32> -> vector<2xf32>`
     """  # noqa: E501
@@ -190,6 +190,8 @@ class LoadFragmentOp(_FragmentAccess):
 
     def verify_(self) -> None:
         self.check(self.buffer, self.result)
+        guarded = self.valid is not None
+        require(not (guarded and is_shared(self.buffer)), f"{self.name}: only device memory is read as far as `valid`")
 
 
 @irdl_op_definition

@@ -65,6 +65,15 @@ kernel.func @offsets(%x: memref<?xf32>, %i: index) {
 
 // -----
 
+kernel.func @guarded_shared(%i: index, %n: index) {
+  %tile = kernel.shared : memref<128xf32, "shared">
+  // expected-error@+1 {{only device memory is read as far as `valid`}}
+  %v = kernel.load_fragment %tile[%i] valid %n {offsets = array<i64: 0, 1>} : memref<128xf32, "shared"> -> vector<2xf32>
+  kernel.return
+}
+
+// -----
+
 kernel.func @products(%a: vector<4xf32>, %b: vector<2xf32>, %c: vector<3xf32>) {
   // expected-error@+1 {{2 x 3 products for vector<4xf32>}}
   %d = kernel.outer_product %a, %b, %c : vector<4xf32>, vector<2xf32>, vector<3xf32> -> vector<4xf32>
