@@ -38,7 +38,13 @@ _SWIZZLES = {128: 1 << 62, 64: -1 << 63}  # by bytes of a line, in the upper two
 
 
 def warpgroup_mma(
-    kind: str, columns: int, *, line: int = 128, left_by_depth: bool = False, right_by_depth: bool = False
+    kind: str,
+    columns: int,
+    *,
+    line: int = 128,
+    left_by_depth: bool = False,
+    right_by_depth: bool = False,
+    left_step: int = _LINES,
 ) -> Any:
     """`word(sums, left, i, right, j)`: start to add a 64 x d and a d x `columns` tile's product, and commit it."""
     shape, element = _KINDS[kind]
@@ -51,8 +57,8 @@ def warpgroup_mma(
     def emit(builder: Any, sums: Any, left: Any, i: Any, right: Any, j: Any) -> Any:
         values = unpack(builder, sums, count)
         tiles = [
-            _descriptor(builder, shared_address(builder, tile, at, SIZES[element]), by_depth, line)
-            for tile, at, by_depth in ((left, i, left_by_depth), (right, j, right_by_depth))
+            _descriptor(builder, shared_address(builder, tile, at, SIZES[element]), by_depth, line, step)
+            for tile, at, by_depth, step in ((left, i, left_by_depth, left_step), (right, j, right_by_depth, _LINES))
         ]
         return pack(builder, llvm_type(sum_type), _tied(builder, text, values, tiles))
 
@@ -102,11 +108,11 @@ def _register_text(instruction: str, count: int) -> str:
     return " ".join(lines)
 
 
-def _descriptor(builder: Any, address: Any, by_depth: bool, line: int = 128) -> Any:
+def _descriptor(builder: Any, address: Any, by_depth: bool, line: int = 128, step: int = _LINES) -> Any:
     """What the matrix unit is told of a tile: where it starts, how far its pieces and groups of lines lie apart."""
     start = builder.lshr(builder.and_(builder.zext(address, I64), I64(0x3FFFF)), I64(4))
     leading = _PIECE if by_depth else _UNIT  # without meaning where lines are rows
-    fixed = (leading // _UNIT) << 16 | (_LINES * line // _UNIT) << 32 | _SWIZZLES[line]
+    fixed = (leading // _UNIT) << 16 | (step * line // _UNIT) << 32 | _SWIZZLES[line]
     return builder.or_(start, I64(fixed))
 
 

@@ -43,6 +43,7 @@ class HopperSource(WordSource):
         flags = {"left_by_depth": op.left_by_depth is not None, "right_by_depth": op.right_by_depth is not None}
         chosen = "".join(f", {name}=True" for name, flag in flags.items() if flag)
         chosen += f", line={op.line.value.data}" if op.line.value.data != LINE else ""
+        chosen += f", left_step={op.left_step.value.data}" if op.left_step is not None else ""
         make = self.word("multiply", f'warpgroup_mma("{op.kind.data}", {op.columns.value.data}{chosen})')
         self.define(op.result, f"{make}({', '.join(self.texts(op.operands))})")
 

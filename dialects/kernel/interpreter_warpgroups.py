@@ -17,6 +17,7 @@ from mlirt.dialects.kernel.interpreter_tensor_copies import swizzle
 from mlirt.dialects.kernel.matrix_unit import MmaKind
 from mlirt.dialects.kernel.simt import LARGEST_ALIGNMENT, WARP
 from mlirt.dialects.kernel.warpgroup import (
+    GROUP_LINES,
     LINE,
     ROWS,
     WARPGROUP,
@@ -64,7 +65,7 @@ def _each(machine: Machine, lanes: Lanes, op: EachWarpgroupOp) -> None:
     """The warpgroups with a number, of all blocks, take turns with those with another one."""
     import numpy as np
 
-    numbers = np.where(lanes.active, lanes.thread // WARPGROUP, -1)
+    numbers = np.where(lanes.active, lanes.thread // op.threads.value.data, -1)
     parts = [lanes.split(np.flatnonzero(numbers == number)) for number in np.unique(numbers[lanes.active])]
 
     def task(part: Lanes) -> Callable[[], None]:
@@ -81,7 +82,8 @@ def _mma(machine: Machine, lanes: Lanes, op: WarpgroupMmaOp) -> None:
     for first in _warpgroups(machine, lanes, op):
         by_depth = [flag is not None for flag in (op.left_by_depth, op.right_by_depth)]
         line = op.line.value.data
-        left, left_at = _tile(machine, lanes, op, first, (op.left, op.left_index), ROWS, by_depth[0], line)
+        step = None if op.left_step is None else op.left_step.value.data
+        left, left_at = _tile(machine, lanes, op, first, (op.left, op.left_index), ROWS, by_depth[0], line, step)
         right, right_at = _tile(machine, lanes, op, first, (op.right, op.right_index), columns, by_depth[1], line)
         product = _widened(_as_left(left, op.kind.data), op.kind.data) @ _widened(right, op.kind.data).T
         # Row 16 w + 8 h + g, column 8 j + 2 t + e -> thread (w, g, t), sum (j, h, e).
@@ -138,8 +140,9 @@ def _tile(
     own: int,
     by_depth: bool,
     line_bytes: int = LINE,
+    step: int | None = None,
 ) -> tuple[Array, tuple[SharedBuffer, Array]]:
-    """The elements [own, depth] of a tile, and where they lie."""
+    """The elements [own, depth] of a tile, and where they lie; groups of lines begin `step` lines apart."""
     import numpy as np
 
     memory = lanes.buffer(where[0])
@@ -148,13 +151,15 @@ def _tile(
     starts = lanes.per_lane(where[1])[first : first + WARPGROUP]
     if (starts != starts[0]).any():
         raise DivergenceError(f"{machine.where(op)}: the threads of a warpgroup name different tiles")
-    if int(starts[0]) * size % LARGEST_ALIGNMENT:
-        raise OutOfBoundsError(f"{machine.where(op)}: element {starts[0]} is not aligned to {LARGEST_ALIGNMENT} bytes")
+    alignment = LARGEST_ALIGNMENT if step is None else line_bytes
+    if int(starts[0]) * size % alignment:
+        raise OutOfBoundsError(f"{machine.where(op)}: element {starts[0]} is not aligned to {alignment} bytes")
     depth = line_bytes // size
     i, k = np.arange(own)[:, None], np.arange(depth)[None, :]
     line, column = (i // depth * depth + k, i % depth) if by_depth else (i, k)
-    offset = swizzle(line * line_bytes + column * size, line_bytes) // size
-    index = (int(starts[0]) + offset).reshape(-1)
+    line = line if step is None else line // GROUP_LINES * step + line % GROUP_LINES
+    # Pieces are exchanged by where they lie in memory, which itself is aligned.
+    index = (swizzle(int(starts[0]) * size + line * line_bytes + column * size, line_bytes) // size).reshape(-1)
     at = memory.locate(lanes.access(index, np.full(index.size, first), machine.where(op)))
     return machine.stages.read(memory, at, machine.where(op)).reshape(own, depth), (memory, at)
 

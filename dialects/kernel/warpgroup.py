@@ -35,7 +35,10 @@ ROWS = 64
 """Rows of the product."""
 LINE, SHORT_LINE = 128, 64
 """Bytes of a line of a tile."""
+GROUP_LINES = 8
+"""Lines of a tile that always lie side by side."""
 _MOST_COLUMNS = 256
+_MOST_LINES = 1024  # from one group to the next one
 
 
 @irdl_op_definition
@@ -45,6 +48,8 @@ class WarpgroupMmaOp(IRDLOperation):
     Both tiles lie in shared memory in such lines, swizzled as tensor copies bring them and aligned to 1024 bytes. Lines
     are rows of the left and columns of the right tile; with `left_by_depth` or `right_by_depth` (16-bit
     elements only) the tile is in pieces of d lines along the depth, one after the other, each of d rows or columns.
+    Rows 8 i, .., 8 i + 7 of the left tile are the lines from number `left_step` i on, so that they may be pixels of a
+    larger image; then the left tile may start at any line.
 
     The product goes on until `kernel.warpgroup_wait` or `kernel.warpgroup_sums`; before, nobody may write to the tiles
     or use the result but in another `kernel.warpgroup_mma`. Thread `32 w + 4 g + t` has, at `4 j + 2 h + e`, the sum of
@@ -66,6 +71,7 @@ class WarpgroupMmaOp(IRDLOperation):
     line = prop_def(IntegerAttr, default_value=IntegerAttr(LINE, i64))
     left_by_depth = opt_prop_def(UnitAttr)
     right_by_depth = opt_prop_def(UnitAttr)
+    left_step = opt_prop_def(IntegerAttr)
     result = result_def(VectorType)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     irdl_options = (ParsePropInAttrDict(),)
@@ -85,6 +91,7 @@ class WarpgroupMmaOp(IRDLOperation):
         line: int = LINE,
         left_by_depth: bool = False,
         right_by_depth: bool = False,
+        left_step: int | None = None,
     ) -> None:
         super().__init__(
             operands=[accumulator, *left, *right],
@@ -94,6 +101,7 @@ class WarpgroupMmaOp(IRDLOperation):
                 "line": IntegerAttr(line, i64),
                 "left_by_depth": UnitAttr() if left_by_depth else None,
                 "right_by_depth": UnitAttr() if right_by_depth else None,
+                "left_step": None if left_step is None else IntegerAttr(left_step, i64),
             },
             result_types=[accumulator.type],
         )
@@ -118,6 +126,11 @@ class WarpgroupMmaOp(IRDLOperation):
         require(line == LINE or (line == SHORT_LINE and not by_depth), f"{self.name}: no lines of {line} bytes")
         whole = self.right_by_depth is None or columns % self.depth == 0
         require(whole, f"{self.name}: {columns} columns are no pieces of {self.depth}")
+        step = GROUP_LINES if self.left_step is None else self.left_step.value.data
+        require(
+            GROUP_LINES <= step <= _MOST_LINES and (self.left_step is None or self.left_by_depth is None),
+            f"{self.name}: no rows of lines along the depth can lie {step} lines apart",
+        )
 
 
 @irdl_op_definition

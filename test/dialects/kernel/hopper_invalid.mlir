@@ -128,3 +128,15 @@ kernel.func @floats_of_words() attributes {block_size = 128 : i64} {
   %f = kernel.float_fragment %q : vector<16xi32> -> vector<16xf32>
   kernel.return
 }
+
+// -----
+
+kernel.func @rows_over_each_other() attributes {block_size = 128 : i64} {
+  %i = arith.constant 0 : index
+  %z = arith.constant 0.0 : f32
+  %tiles = kernel.shared {alignment = 1024 : i64} : memref<12288xf16, "shared">
+  %c = kernel.fill_fragment %z : f32 -> vector<16xf32>
+  // expected-error@+1 {{no rows of lines along the depth can lie 4 lines apart}}
+  %d = kernel.warpgroup_mma f16 %c, %tiles[%i], %tiles[%i] {columns = 32 : i64, left_step = 4 : i64} : vector<16xf32>, memref<12288xf16, "shared">, memref<12288xf16, "shared"> -> vector<16xf32>
+  kernel.return
+}
