@@ -134,6 +134,24 @@ def test_convolutions_by_warpgroups(choice: str) -> None:
     check(text, inputs, TOLERANCE["f16"])
 
 
+BOXES = {
+    "8x8n64g4s2": Problem((3, 64, 29, 27), (40, 64, 3, 3), pre=(1,), post=(1,), residual=True),
+    "7x7n64g2ts1": Problem((9, 64, 9, 7), (40, 64, 3, 3), pre=(1,), post=(1,)),
+    "8x8n64g2s1": Problem((2, 72, 19, 17), (40, 72, 3, 3), stride=(2,), pre=(1,)),
+    "8x8n32g3s1": Problem((1, 16, 22, 20), (72, 16, 3, 2), (1, 2), (2, 1), pre=(1, 0), post=(2, 1), residual=True),
+    "1x64n64g3s2e2": Problem((3, 72, 57, 55), (136, 72, 1, 1), residual=True),
+}
+
+
+@pytest.mark.parametrize("choice", BOXES)
+def test_convolutions_on_boxes_of_pixels(choice: str) -> None:
+    problem = BOXES[choice]
+    inputs = random({"x": problem.input, "r": problem.output}, "f16")
+    text = channels_last_text(problem, "f16")
+    text = text.replace("{stride", f'{{fused.tactic = "cuda_wgmma_boxes:{choice}", stride', 1)
+    check(text, inputs, TOLERANCE["f16"])
+
+
 @pytest.mark.parametrize(
     "problem",
     [

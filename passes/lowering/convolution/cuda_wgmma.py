@@ -74,7 +74,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
 
 def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     """What there is to do; None where the tactic does not apply."""
-    kind, weights = _kind(op, lowering), lowering.constant_array(op.kernel)
+    kind, weights = kind_of_lines(op, lowering), lowering.constant_array(op.kernel)
     if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
         return None
     if op.transposed.value.data or op.groups.value.data != 1 or not is_within_reach(op) or not pads_with_zeros(op):
@@ -104,7 +104,7 @@ def kind_of(op: ConvolutionOp, lowering: Lowering) -> Kind | None:
     return Kind.of(element_of(op.input.type), element_of(op.kernel.type), lowering.target)
 
 
-def _kind(op: ConvolutionOp, lowering: Lowering) -> Kind | None:
+def kind_of_lines(op: ConvolutionOp, lowering: Lowering) -> Kind | None:
     """The same with lines that the channels of a tap fill best."""
     kind, channels = kind_of(op, lowering), dims(op.input.type)[1]
     return None if kind is None or not isinstance(channels, int) else kind.fitting(channels * byte_width(kind.element))
@@ -151,7 +151,7 @@ def images_of(op: ConvolutionOp, lowering: Lowering) -> MappedMemory:
     return MappedMemory(place.buffer, element, place.offset, tuple(sizes[axis] for axis in axes), steps)
 
 
-def _is_matrix(op: ConvolutionOp, images: MappedMemory) -> bool:
+def is_matrix(op: ConvolutionOp, images: MappedMemory) -> bool:
     """Whether the pixels of the input are the rows of a matrix as they lie, and those of the result."""
     alone = all(size == 1 for size in dims(op.kernel.type)[2:])
     stays = all((stride, pre, post) == (1, 0, 0) for stride, _, pre, post in op.spatial())
@@ -162,7 +162,7 @@ def _is_matrix(op: ConvolutionOp, images: MappedMemory) -> bool:
 
 
 def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
-    kind, weights = _kind(op, lowering), lowering.constant_array(op.kernel)
+    kind, weights = kind_of_lines(op, lowering), lowering.constant_array(op.kernel)
     assert kind is not None
     assert weights is not None
     k, width = lowering.kernel("convolution"), width_of_results(op, tile, weights.shape[0])
@@ -176,7 +176,7 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
 
 
 def _pixel_rows(k: KernelBuilder, op: ConvolutionOp, images: MappedMemory, rows: int, kind: Kind) -> Source:
-    if _is_matrix(op, images):
+    if is_matrix(op, images):
         pixels = product(images.sizes[:-1])
         matrix = MappedMemory(
             images.buffer, images.element, images.offset, (pixels, images.sizes[-1]), images.steps[-2:]

@@ -81,16 +81,9 @@ class GroupProduct:
             self._single()
             blocks = self.tiles * self.tile.split
         k.function.attributes["architecture"] = StringAttr(ARCHITECTURE)
-        if self._fits_narrow(layer):
+        if fits_narrow(k, layer, self.tiles * self.tile.rows * self.tile.columns):
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
         k.finish(layer, grid=(blocks, 1, 1), block=[self.tile.threads])
-
-    def _fits_narrow(self, layer: Operation) -> bool:
-        """Whether 32-bit indices are enough: nothing that is touched has 2**31 bytes."""
-        places = self.k.lowering.placements
-        sizes = [places.size_of(places[value].buffer) for value in (*layer.operands, *layer.results)]
-        work = self.tiles * self.tile.rows * self.tile.columns
-        return all(isinstance(size, int) and size < _INDEX_LIMIT for size in (*sizes, work))
 
     def _role(self, threads: int) -> SSAValue:
         """The number of this thread's warp or warpgroup, which its warp does not diverge on."""
@@ -338,3 +331,10 @@ class GroupProduct:
             k.insert(YieldOp(operands=[[reduce(scalars.add, added.body.block.args)]]))
         sums = k.value(added)
         self.results.write_row(sums, k.add(work.row, row), k.add(work.column, column), work.batch)
+
+
+def fits_narrow(k: KernelBuilder, layer: Operation, work: Dim) -> bool:
+    """Whether 32-bit indices are enough: nothing that is touched has 2**31 bytes, nor does the `work`'s last number."""
+    places = k.lowering.placements
+    sizes = [places.size_of(places[value].buffer) for value in (*layer.operands, *layer.results)]
+    return all(isinstance(size, int) and size < _INDEX_LIMIT for size in (*sizes, work))

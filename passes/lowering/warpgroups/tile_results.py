@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from xdsl.ir import SSAValue
 
@@ -50,13 +51,46 @@ class Results:
     place: SSAValue | None = None
 
 
+class RowPlaces(Protocol):
+    """Which rows of the result the rows of a tile are."""
+
+    def place(self, work: Work, row: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+        """The row of the result, and whether it is one (None: always): else some row that exists."""
+        ...
+
+
+class _RowsInOrder:
+    """Rows of a tile that follow each other in the result."""
+
+    def __init__(self, k: KernelBuilder, tile: GroupTile, sizes: GroupSizes) -> None:
+        self.k, self.tile, self.sizes = k, tile, sizes
+
+    def place(self, work: Work, row: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+        """Behind the last row comes that one again."""
+        k = self.k
+        row = k.add(work.row, row)
+        if _divides(self.tile.rows, self.sizes.rows):
+            return row, None
+        rows = k.size(self.sizes.rows)
+        return k.min(row, k.sub(rows, 1)), k.compare("slt", row, rows)
+
+
 class TileResults:
     """Writes the results of tiles. `in_thread_order` tells of the columns that are multiplied by."""
 
     def __init__(
-        self, k: KernelBuilder, tile: GroupTile, sizes: GroupSizes, epilogue: RowEpilogue, *, in_thread_order: bool
+        self,
+        k: KernelBuilder,
+        tile: GroupTile,
+        sizes: GroupSizes,
+        epilogue: RowEpilogue,
+        *,
+        in_thread_order: bool,
+        places: RowPlaces | None = None,
     ) -> None:
         self.k, self.tile, self.sizes, self.epilogue = k, tile, sizes, epilogue
+        self.places = places or _RowsInOrder(k, tile, sizes)
+        self._fixed: tuple[SSAValue, SSAValue] | None = None
         self.width = epilogue.width
         self.joined = 2 if in_thread_order else self.width
         length, self.ahead = _PIECES[min(most for most in _PIECES if tile.columns <= most)]
@@ -96,6 +130,20 @@ class TileResults:
         if self.ahead_of_time is not None:
             self.ahead_of_time.load(tile, work)
 
+    def prepare(self, thread: SSAValue, column: SSAValue) -> None:
+        """Read what all rows share, once for all tiles that begin with a column."""
+        k, epilogue, per_row = self.k, self.epilogue, self.tile.columns // 4
+        self._fixed = column, k.add(column, k.mul(k.rem(thread, QUAD), self.width))
+        self._heres = {first: k.add(self._fixed[1], self._place_of(first)) for first in range(0, per_row, self.length)}
+        for first, here in self._heres.items():
+            at, valid = [k.constant(0)] * len(epilogue.extents), self._valid(here)
+            for number in filter(epilogue.is_fixed, epilogue.extras):
+                epilogue.read(number, min(self.length, per_row - first), at, here, valid)
+
+    def _place_of(self, first: int) -> int:
+        """The column of one of a thread's sums in a row, from its first one on."""
+        return first // self.width * QUAD * self.width
+
     def begin(self, thread: SSAValue, group: SSAValue, work: Work, tile: SSAValue | None = None) -> Results:
         """What a thread has to write of the `tile`-th tile of a block, before that is multiplied."""
         k, width = self.k, self.width
@@ -104,13 +152,15 @@ class TileResults:
             use = copied.use(tile)
             place = copied.place(use, group, thread)
         lane, warp = k.rem(thread, 32), k.rem(k.div(thread, 32), 4)
-        row = k.add(k.add(work.row, k.mul(group, ROWS)), k.add(k.mul(warp, 16), k.div(lane, 4)))
+        row = k.add(k.mul(group, ROWS), k.add(k.mul(warp, 16), k.div(lane, 4)))
         column = k.add(work.column, k.mul(k.rem(lane, 4), width))
         per_row = self.tile.columns // 4
-        rows = [self._row(k.add(row, 8 * half), work.batch) for half in range(2)]
+        places = [self.places.place(work, k.add(row, 8 * half)) for half in range(2)]
+        rows = [(self.epilogue.at(work.batch, place), is_row) for place, is_row in places]
         pieces: list[Piece] = []
         for first in range(0, per_row, self.length):
-            here = k.add(column, first // width * QUAD * width)
+            is_known = self._fixed is not None and self._fixed[0] is work.column
+            here = self._heres[first] if is_known else k.add(column, self._place_of(first))
             count, valid = min(self.length, per_row - first), self._valid(here)
             pieces += [
                 Piece(half * per_row + first, count, *rows[half][:1], here, valid, rows[half][1]) for half in (0, 1)
@@ -143,17 +193,9 @@ class TileResults:
 
     def write_row(self, sums: SSAValue, row: SSAValue, column: SSAValue, batch: SSAValue) -> None:
         """The results of neighbouring columns of a row."""
-        at, is_row = self._row(row, batch)
-        piece = Piece(0, self.width, at, column, self._valid(column), is_row)
+        place, is_row = self.places.place(Work(row, column, batch), self.k.constant(0))
+        piece = Piece(0, self.width, self.epilogue.at(batch, place), column, self._valid(column), is_row)
         self._write(sums, self._read(piece, self.epilogue.extras))
-
-    def _row(self, row: SSAValue, batch: SSAValue) -> tuple[list[SSAValue], SSAValue | None]:
-        """Where a row is, and whether it is one: else the place of the last one."""
-        k = self.k
-        if _divides(self.tile.rows, self.sizes.rows):
-            return self.epilogue.at(batch, row), None
-        rows = k.size(self.sizes.rows)
-        return self.epilogue.at(batch, k.min(row, k.sub(rows, 1))), k.compare("slt", row, rows)
 
     def _valid(self, column: SSAValue) -> SSAValue | None:
         return None if _divides(self.tile.columns, self.sizes.columns) else self.epilogue.valid(column)

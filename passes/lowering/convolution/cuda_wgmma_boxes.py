@@ -1,0 +1,74 @@
+"""Convolutions on Hopper GPUs with all weights of a tile in shared memory, and pixels that its windows share.
+
+Pixels are copied once, as boxes; the matrix unit finds those of each position of the window some lines further in the
+same box (`warpgroups/pixel_boxes.py`). Where a window is a pixel, tiles are parts of one long row of pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from xdsl.ir import Operation
+
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.tensor_types import dims, rank
+from mlirt.passes.lowering.convolution.box_convolution import BoxConvolution
+from mlirt.passes.lowering.convolution.cuda_wgmma import images_of, is_matrix, kind_of_lines, pads_with_zeros
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.warpgroups.box_tile import BoxTile
+from mlirt.passes.lowering.warpgroups.row_epilogue import is_pointwise
+
+OPS = (ConvolutionOp,)
+TARGETS = frozenset({"cuda"})
+PRIORITY = 20
+
+_FEWEST_CHANNELS = 8  # of the result
+
+
+def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
+    """The configurations that apply to a convolution, the cheapest first."""
+    assert isinstance(op, ConvolutionOp)
+    problem = _problem(op, lowering)
+    return problem.choices() if problem is not None else []
+
+
+def cost(op: Operation, lowering: Lowering, choice: str) -> float:
+    """Microseconds that a convolution takes, about."""
+    assert isinstance(op, ConvolutionOp)
+    problem = _problem(op, lowering)
+    return problem.cost(choice) if problem is not None else float("inf")
+
+
+def lower(op: Operation, lowering: Lowering) -> bool:
+    assert isinstance(op, ConvolutionOp)
+    problem = _problem(op, lowering)
+    names = [lowering.choice(op), *problem.choices()] if problem is not None else []
+    tile = next((found for name in names if (found := BoxTile.named(name)) is not None), None)
+    if problem is None or tile is None or not problem.allows(tile):
+        return False
+    problem.build(tile, problem.images.buffer)
+    return True
+
+
+def _problem(op: ConvolutionOp, lowering: Lowering) -> BoxConvolution | None:
+    """What there is to do; None where the tactic does not apply."""
+    kind, weights = kind_of_lines(op, lowering), lowering.constant_array(op.kernel)
+    if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
+        return None
+    if op.transposed.value.data or op.groups.value.data != 1 or not pads_with_zeros(op) or rank(op.input.type) != 4:
+        return None
+    images, taps = images_of(op, lowering), weights.shape[2:]
+    batch, _, height, width = dims(op.output.type)
+    pixels: tuple[Dim, Dim, Dim] = (batch, height, width)
+    if not images.fits() or weights.shape[0] < _FEWEST_CHANNELS:
+        return None
+    if is_matrix(op, images):
+        count, step = product(images.sizes[:-1]), images.steps[-2]
+        images = replace(images, sizes=(1, 1, count, images.sizes[-1]), steps=(count * step, count * step, step, 1))
+        pixels = (1, 1, count)
+    elif taps == (1, 1):
+        return None
+    return BoxConvolution(op, kind, images, tuple(op.spatial()), taps, pixels, weights, lowering)

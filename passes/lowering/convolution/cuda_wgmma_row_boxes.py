@@ -1,0 +1,84 @@
+"""Convolutions of images with few channels on Hopper GPUs: a copy with the taps of a row side by side, then boxes.
+
+The copy is that of `cuda_wgmma_rows`. What its lines hold serves all windows that reach over them: a tile's lines are
+copied to shared memory once, as in `cuda_wgmma_boxes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.tensor_types import dims, rank
+from mlirt.dialects.typical_sizes import typical, typical_values
+from mlirt.passes.lowering.convolution.box_convolution import BoxConvolution
+from mlirt.passes.lowering.convolution.cuda_wgmma import images_of, kind_of, pads_with_zeros, pixels_of
+from mlirt.passes.lowering.convolution.cuda_wgmma_rows import FEWEST_PIXELS, copy_cost
+from mlirt.passes.lowering.convolution.row_copy import RowCopy
+from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.warpgroups.box_tile import BoxTile
+from mlirt.passes.lowering.warpgroups.row_epilogue import is_pointwise
+
+OPS = (ConvolutionOp,)
+TARGETS = frozenset({"cuda"})
+PRIORITY = 19
+
+
+def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
+    """The configurations that apply to a convolution, the cheapest first."""
+    assert isinstance(op, ConvolutionOp)
+    rows = _rows(op, lowering)
+    return _problem(op, rows, op.input, lowering).choices() if rows is not None else []
+
+
+def cost(op: Operation, lowering: Lowering, choice: str) -> float:
+    """Microseconds that the copy and the convolution take, about."""
+    assert isinstance(op, ConvolutionOp)
+    rows = _rows(op, lowering)
+    if rows is None:
+        return float("inf")
+    return _problem(op, rows, op.input, lowering).cost(choice) + copy_cost(rows, lowering)
+
+
+def lower(op: Operation, lowering: Lowering) -> bool:
+    assert isinstance(op, ConvolutionOp)
+    rows = _rows(op, lowering)
+    if rows is None:
+        return False
+    problem = _problem(op, rows, op.input, lowering)
+    names = [lowering.choice(op), *problem.choices()]
+    tile = next((found for name in names if (found := BoxTile.named(name)) is not None), None)
+    if tile is None or not problem.allows(tile):
+        return False
+    buffer = lowering.placements.scratch(rows.bytes)
+    rows.make(op, buffer, lowering)
+    problem.build(tile, buffer)
+    return True
+
+
+def _rows(op: ConvolutionOp, lowering: Lowering) -> RowCopy | None:
+    """The copy; None where the tactic does not apply."""
+    kind, weights = kind_of(op, lowering), lowering.constant_array(op.kernel)
+    if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
+        return None
+    plain = not op.transposed.value.data and op.groups.value.data == 1 and rank(op.input.type) == 4
+    if not plain or not pads_with_zeros(op) or images_of(op, lowering).fits():
+        return None
+    rows = RowCopy.of(op, kind)
+    if rows is None or not rows.as_images(op, op.input).fits():
+        return None
+    return rows if typical(pixels_of(op), typical_values(lowering.block)) >= FEWEST_PIXELS else None
+
+
+def _problem(op: ConvolutionOp, rows: RowCopy, buffer: SSAValue, lowering: Lowering) -> BoxConvolution:
+    """The convolution of the copy: a line of it counts as the channels of a pixel."""
+    window, weights = rows.window(op), lowering.constant_array(op.kernel)
+    assert weights is not None
+    spatial = tuple(zip(window.stride, window.dilation, window.pre, window.post, strict=True))
+    lines = rows.packed(weights).reshape(weights.shape[0], *window.kernel, rows.line).transpose(0, 3, 1, 2)
+    batch, _, height, width = dims(op.output.type)
+    images = rows.as_images(op, buffer)
+    return BoxConvolution(op, rows.kind, images, spatial, window.kernel, (batch, height, width), lines, lowering)
