@@ -16,6 +16,11 @@ _NOT_YET = frozenset(
     """.split()
 )
 
+_FOR_BUILDING = (
+    "saveEngine", "timingCacheFile", "heuristic", "tacticSources", "minShapes", "optShapes", "maxShapes",
+    "layerPrecisions", "refit", "fp16", "int8", "best", "calib", "calibData",
+)  # fmt: skip
+
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
@@ -50,21 +55,7 @@ def profiles_of(arguments: argparse.Namespace) -> dict[str, tuple[Shape, Shape, 
 def _check(arguments: argparse.Namespace) -> None:
     if bool(arguments.onnx) == bool(arguments.loadEngine):
         raise InvalidInputError("give either --onnx=FILE or --loadEngine=FILE")
-    building = [
-        flag
-        for flag in (
-            "saveEngine",
-            "timingCacheFile",
-            "heuristic",
-            "tacticSources",
-            "minShapes",
-            "optShapes",
-            "maxShapes",
-        )
-        if getattr(arguments, flag)
-    ]
-    building += ["layerPrecisions"] if arguments.layerPrecisions else []
-    building += [flag for flag in ("refit", "fp16", "int8", "best", "calib", "calibData") if getattr(arguments, flag)]
+    building = [flag for flag in _FOR_BUILDING if getattr(arguments, flag)]
     if arguments.loadEngine and (building or arguments.target != "auto"):
         which = building[0] if building else "target"
         raise InvalidInputError(f"--{which} is for building, but --loadEngine loads an engine that is built")
