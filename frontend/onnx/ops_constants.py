@@ -101,11 +101,15 @@ def _counted_at_run_time(net: Network, node: Node) -> Value:
 
 @onnx_op("EyeLike")
 def eye_like(net: Network, node: Node) -> Value:
-    x = node.input(0)
-    rows, columns = (size if isinstance(size, int) else -1 for size in x.dims) if x.rank == 2 else (-1, -1)
-    if rows < 0 or columns < 0:
-        raise node.unsupported(f"it needs a matrix of known size, not {x.type}")
+    x, diagonal = node.input(0), node.integer("k", 0)
+    if x.rank != 2:
+        raise node.invalid(f"expected a matrix, got {x.type}")
+    rows, columns = x.dims
+    name = element_name(node.integer("dtype"), node.label) if node.has("dtype") else x.element_name
+    if not isinstance(rows, int) or not isinstance(columns, int):
+        own = layers.reshape(net, layers.counting(net, "int64", rows, start=diagonal), [rows, 1])
+        across = layers.reshape(net, layers.counting(net, "int64", columns), [1, columns])
+        return layers.cast(net, layers.binary(net, "equal", own, across), name)
     if rows * columns > LARGEST_RANGE:
         raise node.invalid(f"it would make {rows} x {columns} elements")
-    name = element_name(node.integer("dtype"), node.label) if node.has("dtype") else x.element_name
-    return net.constant(np.eye(rows, columns, node.integer("k", 0)).astype(dtype(name)))
+    return net.constant(np.eye(rows, columns, diagonal).astype(dtype(name)))

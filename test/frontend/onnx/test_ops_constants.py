@@ -70,3 +70,9 @@ def test_absurd_ranges_are_refused() -> None:
 
 def test_eye_like() -> None:
     check_node("EyeLike", [numbers(3, 4)], opset=9, k=1, dtype=6)
+
+
+@pytest.mark.parametrize("k", [-1, 0, 2])
+def test_eye_like_a_matrix_of_any_size(k: int) -> None:
+    node = helper.make_node("EyeLike", ["x"], ["y"], k=k)
+    assert_agrees(model_of([node], {"x": ("float32", ["n", "m"])}, ["y"]), {"x": numbers(3, 5)})
