@@ -100,6 +100,8 @@ CASES = (
     *_both("depth to space", (64, 256, 56, 56), lambda _: _one("DepthToSpace", blocksize=2)),
     *_both("space to depth", (64, 256, 56, 56), lambda _: _one("SpaceToDepth", blocksize=2)),
     *_both("cumulative sum", (131072, 1024), lambda _: _one("CumSum", axis=_array(1))),
+    *_both("cumulative columns", (64, 2048, 1024), lambda _: _one("CumSum", axis=_array(1))),
+    *_both("cumulative long rows", (8, 16777216), lambda _: _one("CumSum", axis=_array(1))),
     *_both("layer norm 768", (131072, 768), lambda dtype: _one("LayerNormalization", scale=np.ones(768, dtype))),
     *_both("softmax 512", (131072, 512), lambda _: _one("Softmax", axis=-1)),
     *_both("row sum 1024", (131072, 1024), lambda _: _one("ReduceSum", axes=_array(1), keepdims=0)),
