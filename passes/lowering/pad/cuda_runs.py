@@ -14,20 +14,21 @@ parallel (vector of the whole result) {
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from xdsl.dialects.arith import SelectOp
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
 
-from mlirt.dialects.fused.pad import PadOp
+from mlirt.dialects.fused.pad import PadMode, PadOp
 from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.kernel.fragment import FragmentOp, StoreFragmentOp
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.block_lanes import zero
+from mlirt.passes.lowering.index_arithmetic import known
 from mlirt.passes.lowering.kernel_builder import Stride
 from mlirt.passes.lowering.loop_nest import Nest, collapse
 from mlirt.passes.lowering.lowering import Lowering
@@ -41,6 +42,7 @@ PRIORITY = 10
 
 _WIDE = 16  # bytes of a vector
 _THREADS = 16 * 1024  # that a launch should have
+_FAR = -(2**30)  # no place along a row, nor are its neighbours
 
 
 @dataclass(frozen=True)
@@ -126,9 +128,9 @@ class _Padded:
         self.strides = {axis: k.stride(op.strides()[axis]) for axis in runs.moved}
         self.lengths = {axis: k.size(dims(op.input.type)[axis]) for axis in runs.moved}
         self.source, self.target = k.buffer(op.input), k.buffer(op.output)
-        known = None if op.fill is None else lowering.constant_array(op.fill)
+        fill = None if op.fill is None else lowering.constant_array(op.fill)
         self.fill = zero(k, element_of(op.input.type))
-        if op.fill is not None and (known is None or known.reshape(-1)[:1].tobytes().strip(b"\0")):
+        if op.fill is not None and (fill is None or fill.reshape(-1)[:1].tobytes().strip(b"\0")):
             self.fill = k.value(LoadOp(k.buffer(op.fill), [k.constant(0)], [1]))
 
     def write(self) -> None:
@@ -161,11 +163,10 @@ class _Padded:
         k, runs = self.k, self.runs
         places = [self._row(row, column)]
         if behind is not None:
-            other = self._row(behind, k.sub(column, self.extents[-1]))
+            exists = None
             if runs.rows != 1 and not is_multiple(runs.rows * runs.length, runs.vector):
                 exists = k.compare("slt", behind[0], self.extents[0])
-                other = replace(other, inside=k.both(other.inside, exists))
-            places.append(other)
+            places.append(self._row(behind, k.sub(column, self.extents[-1]), exists))
         values = k.value(FragmentOp([self._element(places, column, lane) for lane in range(runs.vector)]))
         lanes = range(runs.vector)
         if total is None or is_multiple(total, runs.vector):
@@ -178,9 +179,9 @@ class _Padded:
             lambda: k.insert(StoreFragmentOp(values, self.target, start, lanes, valid=left)) and None,
         )
 
-    def _row(self, row: Sequence[SSAValue], column: SSAValue) -> Row:
+    def _row(self, row: Sequence[SSAValue], column: SSAValue, inside: SSAValue | None = None) -> Row:
         """What a row of the result takes its elements from, from a column on."""
-        k, index, inside = self.k, self.k.constant(0), None
+        k, index = self.k, self.k.constant(0)
         for at, axis, step in zip(row, self.axes, self.steps, strict=False):
             place = at
             if axis is not None:
@@ -189,7 +190,12 @@ class _Padded:
                 inside = k.both(inside, valid)
             index = k.add(index, k.mul(place, step))
         last = self._last
-        return Row(index, k.sub(k.mul(column, self.strides[last]), self.pads[last]), inside)
+        place = k.sub(k.mul(column, self.strides[last]), self.pads[last])
+        step = known(self.strides[last])
+        is_near = step is not None and abs(step) * self.runs.vector < -_FAR
+        if inside is not None and is_near and self.op.mode.data is PadMode.CONSTANT:
+            return Row(index, k.select(inside, place, _FAR), None)
+        return Row(index, place, inside)
 
     @property
     def _last(self) -> int:
