@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.kernel.matrix_unit import MmaKind
 from mlirt.dialects.kernel.warpgroup import GROUP_LINES, ROWS
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import byte_width
@@ -36,6 +37,8 @@ from mlirt.passes.lowering.warpgroups.sources import MappedMemory
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
+MEASURED = frozenset({MmaKind.F16, MmaKind.BF16, MmaKind.S8, MmaKind.U8})
+"""The products that the estimates are for."""
 _MOST_STRIDE = 3
 _COLUMNS, _GROUPS = (32, 64, 96, 128), (4, 3, 2, 1)
 _MOST_STAGES = 3

@@ -15,7 +15,7 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims, rank
-from mlirt.passes.lowering.convolution.box_convolution import BoxConvolution
+from mlirt.passes.lowering.convolution.box_convolution import MEASURED, BoxConvolution
 from mlirt.passes.lowering.convolution.cuda_wgmma import images_of, is_matrix, kind_of_lines, pads_with_zeros
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.warpgroups.box_tile import BoxTile
@@ -57,6 +57,8 @@ def _problem(op: ConvolutionOp, lowering: Lowering) -> BoxConvolution | None:
     """What there is to do; None where the tactic does not apply."""
     kind, weights = kind_of_lines(op, lowering), lowering.constant_array(op.kernel)
     if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
+        return None
+    if kind.mma not in MEASURED:
         return None
     if op.transposed.value.data or op.groups.value.data != 1 or not pads_with_zeros(op) or rank(op.input.type) != 4:
         return None

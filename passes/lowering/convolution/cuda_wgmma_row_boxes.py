@@ -14,7 +14,7 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.passes.lowering.convolution.box_convolution import BoxConvolution
+from mlirt.passes.lowering.convolution.box_convolution import MEASURED, BoxConvolution
 from mlirt.passes.lowering.convolution.cuda_wgmma import images_of, kind_of, pads_with_zeros, pixels_of
 from mlirt.passes.lowering.convolution.cuda_wgmma_rows import FEWEST_PIXELS, copy_cost
 from mlirt.passes.lowering.convolution.row_copy import RowCopy
@@ -63,6 +63,8 @@ def _rows(op: ConvolutionOp, lowering: Lowering) -> RowCopy | None:
     """The copy; None where the tactic does not apply."""
     kind, weights = kind_of(op, lowering), lowering.constant_array(op.kernel)
     if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
+        return None
+    if kind.mma not in MEASURED:
         return None
     plain = not op.transposed.value.data and op.groups.value.data == 1 and rank(op.input.type) == 4
     if not plain or not pads_with_zeros(op) or images_of(op, lowering).fits():
