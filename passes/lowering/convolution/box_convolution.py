@@ -124,6 +124,11 @@ class BoxConvolution:
         found = sorted((work.cost(tile), tile.name) for tile, work in self._tiles())
         return [name for cost, name in found if cost <= _FAR * found[0][0]][:_MOST]
 
+    def tile(self, choice: str) -> BoxTile | None:
+        """That of a name, else the cheapest; None where it cannot do it."""
+        tile = next((found for name in (choice, *self.choices()) if (found := BoxTile.named(name)) is not None), None)
+        return tile if tile is not None and self.allows(tile) else None
+
     def _tiles(self) -> Iterator[tuple[BoxTile, BoxWork]]:
         for width in self._widths:
             boxes, work = self.boxes(width), self.work(width)

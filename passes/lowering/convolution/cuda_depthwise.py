@@ -24,17 +24,16 @@ from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import dims, element_of, is_float, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
+from mlirt.passes.lowering.convolution.depthwise_nest import CHANNEL, ROW, depthwise_nest
 from mlirt.passes.lowering.kernel_builder import Stride
-from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, affine, collapse
+from mlirt.passes.lowering.loop_nest import NestCode
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.rows import whole
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 20
 
-_CHANNEL, _ROW = 1, 2
 _LONGEST = 7  # of a window, along the results of a thread
 _THREADS = 32 * 1024  # that a launch should have, with eight channels each
 _LANES = 8
@@ -53,7 +52,7 @@ class Window:
     def across(self) -> int | None:
         """The other axis; signals have none."""
         last = rank(self.op.output.type) - 1
-        return None if last == _ROW else _ROW + last - self.along
+        return None if last == ROW else ROW + last - self.along
 
     def taps(self, axis: int) -> int:
         size = dims(self.op.kernel.type)[axis]
@@ -62,7 +61,7 @@ class Window:
 
     def meets(self, offset: int) -> list[tuple[int, int]]:
         """(result, tap) of the products with the input cell `offset` cells after the first one."""
-        stride, dilation, _, _ = self.op.spatial()[self.along - _ROW]
+        stride, dilation, _, _ = self.op.spatial()[self.along - ROW]
         return [
             (result, tap)
             for result in range(self.results)
@@ -72,7 +71,7 @@ class Window:
 
     def offsets(self) -> list[int]:
         """The input cells that a thread reads along its results, from the first one on."""
-        stride, dilation, _, _ = self.op.spatial()[self.along - _ROW]
+        stride, dilation, _, _ = self.op.spatial()[self.along - ROW]
         reach = (self.results - 1) * stride + (self.taps(self.along) - 1) * dilation
         return [offset for offset in range(reach + 1) if self.meets(offset)]
 
@@ -90,7 +89,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
 def _along(op: ConvolutionOp, lowering: Lowering) -> int | None:
     """The axis along which a thread has results: never that of neighbours in memory."""
     places, last = lowering.placements, rank(op.output.type) - 1
-    for inner, along in ((_CHANNEL, last), (last, _ROW)):
+    for inner, along in ((CHANNEL, last), (last, ROW)):
         if inner != along and all(places[value].strides[inner] == 1 for value in (op.input, op.output)):
             return along
     return None
@@ -98,7 +97,7 @@ def _along(op: ConvolutionOp, lowering: Lowering) -> int | None:
 
 def _applies(op: ConvolutionOp, along: int, lowering: Lowering) -> bool:
     weights = dims(op.kernel.type)
-    groups, channels = op.groups.value.data, dims(op.input.type)[_CHANNEL]
+    groups, channels = op.groups.value.data, dims(op.input.type)[CHANNEL]
     if op.transposed.value.data or not groups == channels == weights[0] or weights[1] != 1 or groups == 1:
         return False
     longest = weights[along]
@@ -111,9 +110,9 @@ def _applies(op: ConvolutionOp, along: int, lowering: Lowering) -> bool:
 
 def _results(op: ConvolutionOp, along: int, lowering: Lowering) -> int:
     """Results per thread: more of them share what they read, fewer keep more threads busy."""
-    lanes = _LANES if lowering.placements[op.output].strides[_CHANNEL] == 1 else 1
+    lanes = _LANES if lowering.placements[op.output].strides[CHANNEL] == 1 else 1
     elements = typical(product(dims(op.output.type)), typical_values(lowering.block)) // lanes
-    stride = op.spatial()[along - _ROW][0]
+    stride = op.spatial()[along - ROW][0]
     results = 4 if stride == 1 else 2
     while results > 1 and (elements < results * _THREADS or dims(op.output.type)[along] == 1):
         results //= 2
@@ -128,23 +127,17 @@ class _Depthwise:
         self.window, self.op, places = window, op, lowering.placements
         self.sums = accumulator_type(op.epilogue)
         self.k = k = lowering.kernel("depthwise")
-        space = dims(op.output.type)
-        spatial = frozenset(range(_ROW, len(space)))
-        steps = tuple(0 if axis in spatial else step for axis, step in enumerate(places[op.input].strides))
-        extras = [
-            affine(value, places[value], one, len(space)) for value, one in zip(op.extras, op.access, strict=True)
-        ]
-        nest = Nest.of(space, [Affine(op.input, steps), *extras, whole(op.output, lowering)]).ordered(-1)
-        self.code = NestCode(k, collapse(nest, frozenset({_CHANNEL, *spatial})))
+        self.code = NestCode(k, depthwise_nest(op, lowering))
         array = lowering.constant_array(op.kernel)
         assert array is not None
         # Neighbouring threads read neighbouring weights, or the same one.
         taps = array.reshape(array.shape[0], -1)
-        self.weights = k.weights(taps.T.copy() if places[op.output].strides[_CHANNEL] == 1 else taps, "taps")
-        self.weight_steps = (int(taps.shape[0]), 1) if places[op.output].strides[_CHANNEL] == 1 else (1, taps.shape[1])
+        self.weights = k.weights(taps.T.copy() if places[op.output].strides[CHANNEL] == 1 else taps, "taps")
+        self.weight_steps = (int(taps.shape[0]), 1) if places[op.output].strides[CHANNEL] == 1 else (1, taps.shape[1])
+        spatial = range(ROW, rank(op.output.type))
         self.sizes = {axis: k.size(dims(op.input.type)[axis]) for axis in spatial}
         self.steps = {axis: k.strides(op.input)[axis] for axis in spatial}
-        self.width = k.size(space[window.along])
+        self.width = k.size(dims(op.output.type)[window.along])
         self.place = self.code.nest.groups.index((window.along,))
 
     def write(self) -> None:
@@ -172,7 +165,7 @@ class _Depthwise:
         zeros = [k.constant(0, self.sums)] * self.window.results
         if across is None:
             return self._line(loops, first, None, None, zeros)
-        stride, dilation, pre, _ = op.spatial()[across - _ROW]
+        stride, dilation, pre, _ = op.spatial()[across - ROW]
         start = k.sub(k.mul(self.code.original(across, loops), stride), pre)
 
         def step(tap: SSAValue, totals: list[SSAValue]) -> list[SSAValue]:
@@ -190,7 +183,7 @@ class _Depthwise:
     ) -> list[SSAValue]:
         """Add the products with one line of the input, that of a tap across it."""
         k, op, window, across = self.k, self.op, self.window, self.window.across
-        stride, _, pre, _ = op.spatial()[window.along - _ROW]
+        stride, _, pre, _ = op.spatial()[window.along - ROW]
         start = k.sub(k.mul(first, stride), pre)
         inside, more = None, list[tuple[SSAValue, Stride]]()
         if across is not None and line is not None:
@@ -219,7 +212,7 @@ class _Depthwise:
             tap = k.add(k.mul(across, self.window.taps(last)), along)
         else:
             tap = k.add(across, along * self.window.taps(last))
-        channel = self.code.original(_CHANNEL, loops)
+        channel = self.code.original(CHANNEL, loops)
         loaded = k.value(LoadOp(self.weights, [tap, channel], self.weight_steps))
         return k.scalars(self.sums).cast(k.ready(loaded), element_of(self.op.kernel.type))
 

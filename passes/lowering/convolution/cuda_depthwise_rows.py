@@ -22,11 +22,11 @@ from mlirt.dialects.kernel.fragment import FragmentElementOp, LoadFragmentOp
 from mlirt.dialects.symbolic import ceil_div, floor_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, affine, collapse
+from mlirt.passes.lowering.convolution.depthwise_nest import CHANNEL, ROW, depthwise_nest
+from mlirt.passes.lowering.loop_nest import NestCode
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.row_cells import RowCells, RowReader, row_cells
 from mlirt.passes.lowering.row_results import RowResults
-from mlirt.passes.lowering.rows import whole
 from mlirt.passes.lowering.taps import Axis
 from mlirt.passes.lowering.tiles.alignment import is_multiple, widest_access
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
@@ -35,7 +35,6 @@ OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 25
 
-_CHANNEL, _ROW = 1, 2
 _WIDE = 16  # bytes of a vector of results
 _MOST_COLUMNS, _MOST_PRODUCTS = 8, 450  # that a thread has
 _THREADS = 32 * 1024  # that a launch should have
@@ -86,17 +85,17 @@ def lower(op: Operation, lowering: Lowering) -> bool:
 
 def _block(op: ConvolutionOp, lowering: Lowering) -> Block | None:
     """The results of a thread; None where the op is no depthwise convolution of planes that fit vectors."""
-    weights, channels, last = dims(op.kernel.type), dims(op.input.type)[_CHANNEL], rank(op.output.type) - 1
+    weights, channels, last = dims(op.kernel.type), dims(op.input.type)[CHANNEL], rank(op.output.type) - 1
     if op.transposed.value.data or not op.groups.value.data == channels == weights[0] or weights[1] != 1:
         return None
     element = element_of(op.output.type)
     floats = is_float(element_of(op.input.type)) and is_float(element) and accumulator_type(op.epilogue) == f32
     sizes = all(isinstance(size, int) for size in weights)
-    if last not in (_ROW, _ROW + 1) or not floats or not sizes or lowering.constant_array(op.kernel) is None:
+    if last not in (ROW, ROW + 1) or not floats or not sizes or lowering.constant_array(op.kernel) is None:
         return None
     axes = [
         Axis(weights[axis], stride, dilation, pre, dims(op.input.type)[axis], dims(op.output.type)[axis])
-        for axis, (stride, dilation, pre, _) in enumerate(op.spatial(), _ROW)
+        for axis, (stride, dilation, pre, _) in enumerate(op.spatial(), ROW)
     ]
     steps = lowering.placements[op.output].strides
     if steps[last] != 1:
@@ -122,26 +121,19 @@ class _Depthwise:
     """The kernel of one convolution."""
 
     def __init__(self, op: ConvolutionOp, block: Block, lowering: Lowering) -> None:
-        self.op, self.block, places = op, block, lowering.placements
+        self.op, self.block = op, block
         self.k = k = lowering.kernel("depthwise")
-        space = dims(op.output.type)
-        spatial = frozenset(range(_ROW, len(space)))
-        steps = tuple(0 if axis in spatial else step for axis, step in enumerate(places[op.input].strides))
-        extras = [
-            affine(value, places[value], one, len(space)) for value, one in zip(op.extras, op.access, strict=True)
-        ]
-        nest = Nest.of(space, [Affine(op.input, steps), *extras, whole(op.output, lowering)]).ordered(-1)
-        self.code = NestCode(k, collapse(nest, frozenset({_CHANNEL, *spatial})))
+        self.code = NestCode(k, depthwise_nest(op, lowering))
         groups = self.code.nest.groups
-        self.row_loop = groups.index((_ROW,)) if block.across is not None else None
-        self.column_loop = groups.index((len(space) - 1,))
+        self.row_loop = groups.index((ROW,)) if block.across is not None else None
+        self.column_loop = groups.index((rank(op.output.type) - 1,))
         self.results = RowResults(self.code, self.column_loop, block.cells.results, op.epilogue, lowering)
         self.reader = RowReader(k, block.cells, self.code.pointer(0))
         array = lowering.constant_array(op.kernel)
         assert array is not None
         self.taps = array.size // array.shape[0]
         self.weights = k.weights(array.reshape(array.shape[0], -1).astype("float32"), "taps")
-        self.line_step = k.strides(op.input)[_ROW] if block.across is not None else 0
+        self.line_step = k.strides(op.input)[ROW] if block.across is not None else 0
 
     def write(self) -> None:
         k, block, columns = self.k, self.block, self.block.cells.results
@@ -204,7 +196,7 @@ class _Depthwise:
     def _weights(self, loops: Sequence[SSAValue]) -> list[SSAValue]:
         """The weights of the channel."""
         k = self.k
-        index = k.mul(self.code.original(_CHANNEL, loops), self.taps)
+        index = k.mul(self.code.original(CHANNEL, loops), self.taps)
         loaded = k.value(LoadFragmentOp(self.weights, index, range(self.taps)))
         return [k.value(FragmentElementOp(loaded, tap)) for tap in range(self.taps)]
 

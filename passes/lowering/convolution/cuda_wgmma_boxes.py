@@ -18,7 +18,6 @@ from mlirt.dialects.tensor_types import dims, rank
 from mlirt.passes.lowering.convolution.box_convolution import MEASURED, BoxConvolution
 from mlirt.passes.lowering.convolution.cuda_wgmma import images_of, is_matrix, kind_of_lines, pads_with_zeros
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.warpgroups.box_tile import BoxTile
 from mlirt.passes.lowering.warpgroups.row_epilogue import is_pointwise
 
 OPS = (ConvolutionOp,)
@@ -45,9 +44,8 @@ def cost(op: Operation, lowering: Lowering, choice: str) -> float:
 def lower(op: Operation, lowering: Lowering) -> bool:
     assert isinstance(op, ConvolutionOp)
     problem = _problem(op, lowering)
-    names = [lowering.choice(op), *problem.choices()] if problem is not None else []
-    tile = next((found for name in names if (found := BoxTile.named(name)) is not None), None)
-    if problem is None or tile is None or not problem.allows(tile):
+    tile = problem.tile(lowering.choice(op)) if problem is not None else None
+    if problem is None or tile is None:
         return False
     problem.build(tile, problem.images.buffer)
     return True

@@ -19,7 +19,6 @@ from mlirt.passes.lowering.convolution.cuda_wgmma import images_of, kind_of, pad
 from mlirt.passes.lowering.convolution.cuda_wgmma_rows import FEWEST_PIXELS, copy_cost
 from mlirt.passes.lowering.convolution.row_copy import RowCopy
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.warpgroups.box_tile import BoxTile
 from mlirt.passes.lowering.warpgroups.row_epilogue import is_pointwise
 
 OPS = (ConvolutionOp,)
@@ -49,9 +48,8 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     if rows is None:
         return False
     problem = _problem(op, rows, op.input, lowering)
-    names = [lowering.choice(op), *problem.choices()]
-    tile = next((found for name in names if (found := BoxTile.named(name)) is not None), None)
-    if tile is None or not problem.allows(tile):
+    tile = problem.tile(lowering.choice(op))
+    if tile is None:
         return False
     buffer = lowering.placements.scratch(rows.bytes)
     rows.make(op, buffer, lowering)

@@ -8,18 +8,18 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import UnitAttr, f32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from mlirt.dialects.fused.fused_op import IndexOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.kernel.core import ParallelOp, YieldOp
 from mlirt.dialects.kernel.tile import TileForEachOp
 from mlirt.dialects.kernel.tile_loads import TileLoadTransposedOp
 from mlirt.dialects.symbolic import Dim, ceil_div
-from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.dialects.tensor_types import element_of
 from mlirt.passes.lowering.block_lanes import lane_axes
 from mlirt.passes.lowering.kernel_builder import Stride
-from mlirt.passes.lowering.loop_nest import Nest, NestCode, affine, collapse, direct
+from mlirt.passes.lowering.loop_nest import Nest, NestCode
 from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
 from mlirt.passes.lowering.pointwise.generic import splat
+from mlirt.passes.lowering.pointwise.streams import flat_nest
 
 OPS = (PointwiseOp,)
 TARGETS = frozenset({"cpu"})
@@ -33,14 +33,9 @@ _SHORTEST = 8
 
 def lower(op: Operation, lowering: Lowering) -> bool:
     assert isinstance(op, PointwiseOp)
-    if len(op.outputs) != 1 or lane_axes(op.outputs[0].type) or any(isinstance(one, IndexOp) for one in op.body.ops):
-        return False
-    (output,), places = op.outputs, lowering.placements
-    space = dims(output.type)
-    operands = [affine(value, places[value], one, len(space)) for value, one in zip(op.inputs, op.access, strict=True)]
-    nest = collapse(Nest.of(space, [*operands, direct(output, places[output])]).ordered(-1))
-    turned = _turned(nest)
-    if turned is None:
+    nest = None if lane_axes(op.outputs[0].type) else flat_nest(op, lowering)
+    turned = None if nest is None else _turned(nest)
+    if nest is None or turned is None:
         return False
     k = lowering.kernel("turned")
     TurnedKernel(k, op, nest, turned, lowering).write()

@@ -7,15 +7,14 @@ from __future__ import annotations
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation, SSAValue
 
-from mlirt.dialects.fused.fused_op import IndexOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.kernel.core import ParallelOp, YieldOp
 from mlirt.dialects.symbolic import ceil_div
-from mlirt.dialects.tensor_types import dims
 from mlirt.passes.lowering.block_lanes import lane_axes
-from mlirt.passes.lowering.loop_nest import Nest, NestCode, affine, collapse, direct
+from mlirt.passes.lowering.loop_nest import Nest, NestCode
 from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
 from mlirt.passes.lowering.pointwise.generic import splat
+from mlirt.passes.lowering.pointwise.streams import flat_nest
 
 OPS = (PointwiseOp,)
 TARGETS = frozenset({"cpu"})
@@ -30,14 +29,9 @@ _CHUNK = 256
 def lower(op: Operation, lowering: Lowering) -> bool:
     """`parallel (d.., chunks) { for step along the row: for each neighbour: load; the body; store }`."""
     assert isinstance(op, PointwiseOp)
-    if len(op.outputs) != 1 or lane_axes(op.outputs[0].type) or any(isinstance(one, IndexOp) for one in op.body.ops):
-        return False
-    (output,), places = op.outputs, lowering.placements
-    space = dims(output.type)
-    operands = [affine(value, places[value], one, len(space)) for value, one in zip(op.inputs, op.access, strict=True)]
-    nest = collapse(Nest.of(space, [*operands, direct(output, places[output])]).ordered(-1))
-    row = _row(nest)
-    if row is None:
+    nest = None if lane_axes(op.outputs[0].type) else flat_nest(op, lowering)
+    row = None if nest is None else _row(nest)
+    if nest is None or row is None:
         return False
     k = lowering.kernel("woven")
     _write(k, op, nest, row, [splat(k, value, lowering) for value in op.inputs])

@@ -19,14 +19,21 @@ def streams_of(op: Operation, lowering: Lowering) -> tuple[tuple[Dim, ...], list
     None for an op that has several results or asks for positions.
     """
     assert isinstance(op, PointwiseOp)
-    if len(op.outputs) != 1 or row_length(op.outputs[0].type):
+    nest = None if row_length(op.outputs[0].type) else flat_nest(op, lowering)
+    return None if nest is None else (nest.extents, [stream(one, lowering) for one in nest.operands])
+
+
+def flat_nest(op: PointwiseOp, lowering: Lowering) -> Nest | None:
+    """The loops over the operands and the result, as few as can be, the last one along the result's memory.
+
+    None for an op that has several results or asks for positions.
+    """
+    if len(op.outputs) != 1 or any(isinstance(inner, IndexOp) for inner in op.body.block.ops):
         return None
-    if any(isinstance(inner, IndexOp) for inner in op.body.block.ops):
-        return None
-    space, places, output = dims(op.outputs[0].type), lowering.placements, op.outputs[0]
+    (output,), places = op.outputs, lowering.placements
+    space = dims(output.type)
     operands = [affine(value, places[value], one, len(space)) for value, one in zip(op.inputs, op.access, strict=True)]
-    nest = collapse(Nest.of(space, [*operands, direct(output, places[output])]).ordered(-1))
-    return nest.extents, [stream(one, lowering) for one in nest.operands]
+    return collapse(Nest.of(space, [*operands, direct(output, places[output])]).ordered(-1))
 
 
 def stream(one: Affine, lowering: Lowering) -> Stream:
@@ -35,4 +42,4 @@ def stream(one: Affine, lowering: Lowering) -> Stream:
     return Stream(place.buffer, element, place.offset + one.offset * byte_width(element), one.steps)
 
 
-__all__ = ["stream", "streams_of"]
+__all__ = ["flat_nest", "stream", "streams_of"]
