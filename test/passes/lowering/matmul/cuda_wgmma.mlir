@@ -39,7 +39,7 @@ func.func @main(%x: tensor<512x256xf16>) -> tensor<512x128xf16> {
 // -----
 
 // Two blocks of a cluster share a sum: each leaves its part in shared memory, and stores half of the results.
-// CHECK: kernel.func @matmul_
+// CHECK: kernel.func @matmul_{{[0-9a-f]+}}([[OUTPUT:%.*]]: memref<?xf16>, %matrix
 // CHECK:   %full = kernel.shared : memref<3xi64, "shared">
 // CHECK:   kernel.cluster_rank
 // CHECK:   kernel.warpgroup_mma f16
@@ -48,7 +48,7 @@ func.func @main(%x: tensor<512x256xf16>) -> tensor<512x128xf16> {
 // CHECK:   kernel.cluster_barrier
 // CHECK:   kernel.remote_shared %sums
 // CHECK:   kernel.remote_shared %sums
-// CHECK:   kernel.store_fragment {{.*}}, %0
+// CHECK:   kernel.store_fragment {{.*}}, [[OUTPUT]][
 // CHECK:   kernel.cluster_barrier
 // CHECK: kernel.return
 func.func @main(%x: tensor<64x512xf16>) -> tensor<64x64xf16> {
