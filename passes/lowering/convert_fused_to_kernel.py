@@ -89,7 +89,7 @@ def _return_buffers(op: ReturnOp, lowering: Lowering) -> None:
 
 
 def _dense_buffer(value: SSAValue, op: ReturnOp, lowering: Lowering) -> SSAValue:
-    from mlirt.passes.lowering.copying import copy_dense
+    from mlirt.passes.lowering.loops.copying import copy_dense
 
     placements = lowering.placements
     if not placements.is_dense(value):

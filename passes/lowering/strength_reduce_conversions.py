@@ -20,9 +20,9 @@ from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.tensor_types import element_of, is_unsigned
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
-from mlirt.passes.lowering.contraction_ranges import range_of_sums
-from mlirt.passes.lowering.number_ranges import NumberRanges, Range, type_range
-from mlirt.passes.lowering.rounded_values import LIMIT, Rounding, float_constant, is_whole
+from mlirt.passes.lowering.numbers.contraction_ranges import range_of_sums
+from mlirt.passes.lowering.numbers.number_ranges import NumberRanges, Range, type_range
+from mlirt.passes.lowering.numbers.rounded_values import LIMIT, Rounding, float_constant, is_whole
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import integer_type
 
 _SHIFT = 1.5 * 2.0**23

@@ -11,9 +11,9 @@ from mlirt.dialects.fused.arg_reduction import ArgReductionOp
 from mlirt.dialects.fused.reduction import ReductionKind, neutral
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import dims, element_name, element_of, is_float
-from mlirt.passes.lowering.block_lanes import number
+from mlirt.passes.lowering.loops.block_lanes import number
+from mlirt.passes.lowering.loops.rows import inserted_axis, rows, whole, without_axis
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.rows import inserted_axis, rows, whole, without_axis
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import compute_type
 
 OPS = (ArgReductionOp,)

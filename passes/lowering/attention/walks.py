@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.symbolic import Dim
-from mlirt.passes.lowering.loop_nest import Affine, affine
+from mlirt.passes.lowering.loops.loop_nest import Affine, affine
 from mlirt.passes.lowering.lowering import Lowering
 
 

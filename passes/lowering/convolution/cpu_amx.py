@@ -26,10 +26,10 @@ from mlirt.passes.lowering.convolution.cpu_packing import pack
 from mlirt.passes.lowering.convolution.cpu_tile_choice import TileShape, choose_tile, cycles
 from mlirt.passes.lowering.convolution.cpu_tiles import ConvolutionKernel
 from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.register_tiles.tile_code import TileCode
+from mlirt.passes.lowering.register_tiles.tile_rows import Grid, Place
+from mlirt.passes.lowering.register_tiles.tile_tasks import Tasks, Work, choose_tasks
 from mlirt.passes.lowering.tactics import TACTIC
-from mlirt.passes.lowering.tile_code import TileCode
-from mlirt.passes.lowering.tile_rows import Grid, Place
-from mlirt.passes.lowering.tile_tasks import Tasks, Work, choose_tasks
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cpu"})

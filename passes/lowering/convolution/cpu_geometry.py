@@ -11,9 +11,9 @@ from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import channels, dims, element_of, halo, halo_fill
+from mlirt.passes.lowering.loops.reduction_nest import accumulator_of, indices_in
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.reduction_nest import accumulator_of, indices_in
-from mlirt.passes.lowering.tile_code import TileCode
+from mlirt.passes.lowering.register_tiles.tile_code import TileCode
 
 _ROW, _PIXEL = 2, 3
 _UI8: Attribute = IntegerType(8, Signedness.UNSIGNED)

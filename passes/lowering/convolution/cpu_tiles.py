@@ -17,9 +17,9 @@ from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of
 from mlirt.passes.lowering.convolution.cpu_packing import pack, pack_depthwise
 from mlirt.passes.lowering.convolution.cpu_tile_choice import TileShape, choose_tile, cycles, lines_for_each
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.tile_code import TileCode
-from mlirt.passes.lowering.tile_rows import Grid, Place, TileRows
-from mlirt.passes.lowering.tile_tasks import Tasks, Work, choose_tasks
+from mlirt.passes.lowering.register_tiles.tile_code import TileCode
+from mlirt.passes.lowering.register_tiles.tile_rows import Grid, Place, TileRows
+from mlirt.passes.lowering.register_tiles.tile_tasks import Tasks, Work, choose_tasks
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cpu"})

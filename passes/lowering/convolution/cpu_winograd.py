@@ -18,8 +18,8 @@ from mlirt.passes.lowering.convolution.cpu_winograd_kernel import WinogradKernel
 from mlirt.passes.lowering.convolution.cpu_winograd_plan import Plan
 from mlirt.passes.lowering.convolution.cpu_winograd_transforms import WINDOW, pack_transformed, transform_kernel
 from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.register_tiles.tile_code import TileCode
 from mlirt.passes.lowering.tactics import TACTIC
-from mlirt.passes.lowering.tile_code import TileCode
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cpu"})

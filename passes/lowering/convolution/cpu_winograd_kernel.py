@@ -21,7 +21,7 @@ from mlirt.dialects.tensor_types import dims
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry
 from mlirt.passes.lowering.convolution.cpu_winograd_plan import Plan
 from mlirt.passes.lowering.convolution.cpu_winograd_transforms import WINDOW
-from mlirt.passes.lowering.tile_code import Span, TileCode
+from mlirt.passes.lowering.register_tiles.tile_code import Span, TileCode
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array

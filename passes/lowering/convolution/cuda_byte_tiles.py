@@ -18,7 +18,7 @@ from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.loop_nest import Nest
+from mlirt.passes.lowering.loops.loop_nest import Nest
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.alignment import widest_access
 from mlirt.passes.lowering.tiles.loaders import Loader, Matrix, MatrixLoader

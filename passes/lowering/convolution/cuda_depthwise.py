@@ -26,7 +26,7 @@ from mlirt.dialects.tensor_types import dims, element_of, is_float, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.convolution.depthwise_nest import CHANNEL, ROW, depthwise_nest
 from mlirt.passes.lowering.kernel_builder import Stride
-from mlirt.passes.lowering.loop_nest import NestCode
+from mlirt.passes.lowering.loops.loop_nest import NestCode
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 

@@ -23,11 +23,11 @@ from mlirt.dialects.symbolic import ceil_div, floor_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.convolution.depthwise_nest import CHANNEL, ROW, depthwise_nest
-from mlirt.passes.lowering.loop_nest import NestCode
+from mlirt.passes.lowering.loops.loop_nest import NestCode
+from mlirt.passes.lowering.loops.taps import Axis
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.row_cells import RowCells, RowReader, row_cells
-from mlirt.passes.lowering.row_results import RowResults
-from mlirt.passes.lowering.taps import Axis
+from mlirt.passes.lowering.thread_rows.row_cells import RowCells, RowReader, row_cells
+from mlirt.passes.lowering.thread_rows.row_results import RowResults
 from mlirt.passes.lowering.tiles.alignment import is_multiple, widest_access
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 

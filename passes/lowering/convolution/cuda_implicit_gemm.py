@@ -15,7 +15,7 @@ from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.loop_nest import Nest
+from mlirt.passes.lowering.loops.loop_nest import Nest
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.alignment import widest_access
 from mlirt.passes.lowering.tiles.loaders import Loader, Matrix, MatrixLoader

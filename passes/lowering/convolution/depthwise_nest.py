@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.tensor_types import dims
-from mlirt.passes.lowering.loop_nest import Affine, Nest, affine, collapse
+from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, affine, collapse
+from mlirt.passes.lowering.loops.rows import whole
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.rows import whole
 
 CHANNEL, ROW = 1, 2
 

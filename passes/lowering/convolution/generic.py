@@ -9,12 +9,12 @@ from xdsl.ir import Operation, SSAValue
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import dims, element_of
-from mlirt.passes.lowering.block_lanes import LaneMask, number
 from mlirt.passes.lowering.convolution.generic_operands import ConvolutionOperands
-from mlirt.passes.lowering.loop_nest import Nest, NestCode, affine
+from mlirt.passes.lowering.loops.block_lanes import LaneMask, number
+from mlirt.passes.lowering.loops.loop_nest import Nest, NestCode, affine
+from mlirt.passes.lowering.loops.reduction_nest import accumulator_of
+from mlirt.passes.lowering.loops.rows import whole
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.reduction_nest import accumulator_of
-from mlirt.passes.lowering.rows import whole
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cpu", "cuda"})

@@ -6,9 +6,9 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.tensor_types import channels, dims, rank
-from mlirt.passes.lowering.block_lanes import surplus
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.taps import Axis, AxisCode, TransposedAxisCode
+from mlirt.passes.lowering.loops.block_lanes import surplus
+from mlirt.passes.lowering.loops.taps import Axis, AxisCode, TransposedAxisCode
 
 
 class ConvolutionOperands:

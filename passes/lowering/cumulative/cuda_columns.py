@@ -23,8 +23,8 @@ from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool, s
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.cumulative.scan_kernel import computed
 from mlirt.passes.lowering.index_arithmetic import known
+from mlirt.passes.lowering.loops.rows import rows, whole
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.rows import rows, whole
 from mlirt.passes.lowering.tiles.alignment import is_multiple, widest_access
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 

@@ -6,8 +6,8 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.cumulative import CumulativeKind, CumulativeOp
 from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.passes.lowering.loops.rows import rows, whole
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.rows import rows, whole
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import compute_type, scalar_type
 
 OPS = (CumulativeOp,)

@@ -16,8 +16,8 @@ from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float, is_float8, stored_bytes
 from mlirt.passes.lowering.cumulative.team_exchange import TeamExchange
 from mlirt.passes.lowering.index_arithmetic import known
+from mlirt.passes.lowering.loops.rows import rows, whole
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.rows import rows, whole
 from mlirt.passes.lowering.tiles.alignment import is_multiple
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import compute_type, scalar_type
 

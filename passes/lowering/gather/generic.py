@@ -10,9 +10,9 @@ from xdsl.ir import Operation
 from mlirt.dialects.fused.gather import GatherMode, GatherOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, rank
-from mlirt.passes.lowering.block_lanes import zero
-from mlirt.passes.lowering.indexed_access import Coordinate, coordinate_operands, resolve
-from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, collapse, direct
+from mlirt.passes.lowering.loops.block_lanes import zero
+from mlirt.passes.lowering.loops.indexed_access import Coordinate, coordinate_operands, resolve
+from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, NestCode, collapse, direct
 from mlirt.passes.lowering.lowering import Lowering
 
 OPS = (GatherOp,)

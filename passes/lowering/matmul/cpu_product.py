@@ -10,9 +10,9 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, rank
-from mlirt.passes.lowering.loop_nest import Affine, Nest, affine, collapse, direct
+from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, affine, collapse, direct
+from mlirt.passes.lowering.loops.reduction_nest import indices_in
 from mlirt.passes.lowering.placement import Placements
-from mlirt.passes.lowering.reduction_nest import indices_in
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from mlirt.dialects.kernel.tile_products import TileMultiplyAddOp
 from mlirt.dialects.kernel.worker import WorkerShareOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.passes.lowering.kernel_builder import Stride
+from mlirt.passes.lowering.loops.reduction_nest import indices_in
 from mlirt.passes.lowering.lowering import KernelBuilder
 from mlirt.passes.lowering.matmul.cpu_product import Product, Walk
 from mlirt.passes.lowering.matmul.cpu_tile_choice import TileShape, tail_rows
-from mlirt.passes.lowering.reduction_nest import indices_in
 
 _UNROLLED = 4
 

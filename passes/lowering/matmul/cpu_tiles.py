@@ -13,13 +13,13 @@ from mlirt.dialects.kernel.tile_bytes import BYTE_PRODUCTS
 from mlirt.dialects.symbolic import Dim, ceil_div, maximum, minimum
 from mlirt.dialects.symbolic import product as product_of
 from mlirt.dialects.tensor_types import byte_width, element_of, element_type
+from mlirt.passes.lowering.loops.reduction_nest import accumulator_of
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.matmul.cpu_panel_sources import InPlace, PackedAtBuild, PackedByWorker, packing_bytes
 from mlirt.passes.lowering.matmul.cpu_panels import batch_steps, pack
 from mlirt.passes.lowering.matmul.cpu_product import Product
 from mlirt.passes.lowering.matmul.cpu_tile_choice import TileShape, choose_tile
 from mlirt.passes.lowering.matmul.cpu_tile_kernel import TileKernel
-from mlirt.passes.lowering.reduction_nest import accumulator_of
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array

@@ -18,7 +18,7 @@ from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.loop_nest import Nest
+from mlirt.passes.lowering.loops.loop_nest import Nest
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.alignment import widest_access
 from mlirt.passes.lowering.tiles.loaders import SMALLEST_COPY, Loader, Matrix, MatrixLoader, TransposingLoader

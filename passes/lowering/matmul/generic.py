@@ -8,9 +8,9 @@ from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.reduction import ReductionKind
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, rank
-from mlirt.passes.lowering.loop_nest import Affine, affine, direct
+from mlirt.passes.lowering.loops.loop_nest import Affine, affine, direct
+from mlirt.passes.lowering.loops.reduction_nest import Accumulation, accumulator_of, lower_accumulation
 from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
-from mlirt.passes.lowering.reduction_nest import Accumulation, accumulator_of, lower_accumulation
 
 OPS = (MatmulOp,)
 TARGETS = frozenset({"cpu", "cuda"})

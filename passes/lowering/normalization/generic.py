@@ -11,10 +11,10 @@ from mlirt.dialects.fused.reduction import neutral
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import dims, element_name
-from mlirt.passes.lowering.block_lanes import number
-from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, affine, collapse
+from mlirt.passes.lowering.loops.block_lanes import number
+from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, NestCode, affine, collapse
+from mlirt.passes.lowering.loops.rows import whole
 from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
-from mlirt.passes.lowering.rows import whole
 
 OPS = (NormalizationOp,)
 TARGETS = frozenset({"cpu", "cuda"})

@@ -27,13 +27,13 @@ from mlirt.dialects.kernel.fragment import FragmentOp, StoreFragmentOp
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.passes.lowering.block_lanes import zero
 from mlirt.passes.lowering.index_arithmetic import known
 from mlirt.passes.lowering.kernel_builder import Stride
-from mlirt.passes.lowering.loop_nest import Nest, collapse
+from mlirt.passes.lowering.loops.block_lanes import zero
+from mlirt.passes.lowering.loops.loop_nest import Nest, collapse
+from mlirt.passes.lowering.loops.rows import whole
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.pad.generic import settle
-from mlirt.passes.lowering.rows import whole
 from mlirt.passes.lowering.tiles.alignment import is_multiple, widest_access
 
 OPS = (PadOp,)

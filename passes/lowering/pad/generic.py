@@ -8,11 +8,11 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.pad import PadMode, PadOp
 from mlirt.dialects.tensor_types import dims, element_of, rank
-from mlirt.passes.lowering.block_lanes import zero
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.loop_nest import Nest, NestCode, collapse
+from mlirt.passes.lowering.loops.block_lanes import zero
+from mlirt.passes.lowering.loops.loop_nest import Nest, NestCode, collapse
+from mlirt.passes.lowering.loops.rows import whole
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.rows import whole
 
 OPS = (PadOp,)
 TARGETS = frozenset({"cpu", "cuda"})

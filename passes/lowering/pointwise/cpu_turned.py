@@ -14,9 +14,9 @@ from mlirt.dialects.kernel.tile import TileForEachOp
 from mlirt.dialects.kernel.tile_loads import TileLoadTransposedOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import element_of
-from mlirt.passes.lowering.block_lanes import lane_axes
 from mlirt.passes.lowering.kernel_builder import Stride
-from mlirt.passes.lowering.loop_nest import Nest, NestCode
+from mlirt.passes.lowering.loops.block_lanes import lane_axes
+from mlirt.passes.lowering.loops.loop_nest import Nest, NestCode
 from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
 from mlirt.passes.lowering.pointwise.generic import splat
 from mlirt.passes.lowering.pointwise.streams import flat_nest

@@ -10,8 +10,8 @@ from xdsl.ir import Operation, SSAValue
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.kernel.core import ParallelOp, YieldOp
 from mlirt.dialects.symbolic import ceil_div
-from mlirt.passes.lowering.block_lanes import lane_axes
-from mlirt.passes.lowering.loop_nest import Nest, NestCode
+from mlirt.passes.lowering.loops.block_lanes import lane_axes
+from mlirt.passes.lowering.loops.loop_nest import Nest, NestCode
 from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
 from mlirt.passes.lowering.pointwise.generic import splat
 from mlirt.passes.lowering.pointwise.streams import flat_nest

@@ -8,8 +8,8 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.pointwise.generic import splat
 from mlirt.passes.lowering.pointwise.streams import streams_of
-from mlirt.passes.lowering.turned_plan import THREADS, find
-from mlirt.passes.lowering.turned_tiles import TurnedTiles
+from mlirt.passes.lowering.turning.turned_plan import THREADS, find
+from mlirt.passes.lowering.turning.turned_tiles import TurnedTiles
 
 OPS = (PointwiseOp,)
 TARGETS = frozenset({"cuda"})

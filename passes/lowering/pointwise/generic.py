@@ -8,8 +8,8 @@ from xdsl.ir import Operation, SSAValue
 from mlirt.dialects.fused.fused_op import IndexOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.tensor_types import dims, element_count, element_of
-from mlirt.passes.lowering.block_lanes import LaneMask, lane_axes
-from mlirt.passes.lowering.loop_nest import Nest, NestCode, affine, collapse, direct
+from mlirt.passes.lowering.loops.block_lanes import LaneMask, lane_axes
+from mlirt.passes.lowering.loops.loop_nest import Nest, NestCode, affine, collapse, direct
 from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
 
 OPS = (PointwiseOp,)

@@ -8,9 +8,9 @@ from mlirt.dialects.fused.fused_op import IndexOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, row_length
-from mlirt.passes.lowering.loop_nest import Affine, Nest, affine, collapse, direct
+from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, affine, collapse, direct
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.turned_plan import Stream
+from mlirt.passes.lowering.turning.turned_plan import Stream
 
 
 def streams_of(op: Operation, lowering: Lowering) -> tuple[tuple[Dim, ...], list[Stream]] | None:

@@ -6,9 +6,9 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.tensor_types import rank
-from mlirt.passes.lowering.loop_nest import affine, direct
+from mlirt.passes.lowering.loops.loop_nest import affine, direct
+from mlirt.passes.lowering.loops.reduction_nest import Accumulation, indices_in, lower_accumulation
 from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
-from mlirt.passes.lowering.reduction_nest import Accumulation, indices_in, lower_accumulation
 
 OPS = (ReductionOp,)
 TARGETS = frozenset({"cpu", "cuda"})

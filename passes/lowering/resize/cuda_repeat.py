@@ -19,9 +19,9 @@ from mlirt.dialects.symbolic import product as product_of
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.loop_nest import Affine, Nest, collapse
+from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, collapse
+from mlirt.passes.lowering.loops.rows import whole
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.rows import whole
 from mlirt.passes.lowering.tiles.alignment import is_multiple, widest_access
 
 OPS = (ResizeOp,)

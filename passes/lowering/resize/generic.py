@@ -11,10 +11,10 @@ from mlirt.dialects.interpolation import ResizeKind
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import dims, element_of, is_float, rank
 from mlirt.passes.lowering.kernel_builder import KernelBuilder, Stride
-from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, collapse
+from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, NestCode, collapse
+from mlirt.passes.lowering.loops.rows import whole
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.resize.generic_taps import ComputedTaps, Sample, TableTaps, Taps
-from mlirt.passes.lowering.rows import whole
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import compute_type
 
 OPS = (ResizeOp,)

@@ -19,8 +19,8 @@ from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.rnn.cpu_products import Products, packed
 from mlirt.passes.lowering.rnn.cpu_scratch import Scratch, bytes_of
 from mlirt.passes.lowering.rnn.cpu_tiles import Place, TiledLayer
-from mlirt.passes.lowering.split_index import split_index
 from mlirt.passes.lowering.tiles.problem import is_half
+from mlirt.passes.lowering.workers.split_index import split_index
 
 OPS = (RnnOp,)
 TARGETS = frozenset({"cpu"})

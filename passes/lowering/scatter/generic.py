@@ -9,10 +9,10 @@ from xdsl.ir import Operation, SSAValue
 from mlirt.dialects.fused.scatter import ScatterMode, ScatterOp, ScatterReduction
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_count, element_of, rank
-from mlirt.passes.lowering.copying import copy
-from mlirt.passes.lowering.indexed_access import Coordinate, coordinate_operands, resolve
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, collapse
+from mlirt.passes.lowering.loops.copying import copy
+from mlirt.passes.lowering.loops.indexed_access import Coordinate, coordinate_operands, resolve
+from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, NestCode, collapse
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars, compute_type
 

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.kernel.simt import BlockIdOp, ThreadIdOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.loop_nest import Nest, NestCode
+from mlirt.passes.lowering.loops.loop_nest import Nest, NestCode
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.engines import Engine, MatrixUnit, MultiplyAdd
 from mlirt.passes.lowering.tiles.loaders import Loader

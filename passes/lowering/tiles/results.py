@@ -14,9 +14,9 @@ from mlirt.dialects.kernel.simt import BarrierOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims, memory_order, rank, strides, with_order
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, affine, collapse, direct
+from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, NestCode, affine, collapse, direct
+from mlirt.passes.lowering.loops.reduction_nest import indices_in
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.reduction_nest import indices_in
 from mlirt.passes.lowering.tiles.engines import Engine
 from mlirt.passes.lowering.tiles.shape import TileShape
 from mlirt.passes.lowering.tiles.tile_memory import TileMemory

@@ -12,10 +12,10 @@ from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.loop_nest import NestCode
+from mlirt.passes.lowering.loops.loop_nest import NestCode
+from mlirt.passes.lowering.loops.rows import rows, whole, without_axis
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.row_order import comes_before, key, key_type
-from mlirt.passes.lowering.rows import rows, whole, without_axis
+from mlirt.passes.lowering.topk.row_order import comes_before, key, key_type
 
 OPS = (TopkOp,)
 TARGETS = frozenset({"cpu", "cuda"})

@@ -19,7 +19,7 @@ from mlirt.dialects.kernel.fragment_map import FloatFragmentOp, MapFragmentOp, S
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.loop_nest import Affine, Nest, affine, collapse, direct
+from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, affine, collapse, direct
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.problem import is_half
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type

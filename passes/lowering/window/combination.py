@@ -8,10 +8,10 @@ from xdsl.ir import Attribute, SSAValue
 from mlirt.dialects.fused.reduction import ReductionKind, neutral
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.tensor_types import element_name, element_of
-from mlirt.passes.lowering.block_lanes import number
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.reduction_nest import accumulator_of
-from mlirt.passes.lowering.taps import Axis
+from mlirt.passes.lowering.loops.block_lanes import number
+from mlirt.passes.lowering.loops.reduction_nest import accumulator_of
+from mlirt.passes.lowering.loops.taps import Axis
 
 _UI8 = IntegerType(8, Signedness.UNSIGNED)
 

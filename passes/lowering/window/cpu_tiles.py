@@ -16,11 +16,11 @@ from mlirt.dialects.kernel.tile import TileFillOp
 from mlirt.dialects.kernel.tile_products import TileCombineOp
 from mlirt.dialects.symbolic import Dim, floor_div, maximum, minimum
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, integer_range
+from mlirt.passes.lowering.loops.reduction_nest import accumulator_of
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.reduction_nest import accumulator_of
-from mlirt.passes.lowering.tile_code import TileCode
-from mlirt.passes.lowering.tile_rows import Grid, Place, TileRows
-from mlirt.passes.lowering.tile_tasks import Tasks, Work, choose_tasks
+from mlirt.passes.lowering.register_tiles.tile_code import TileCode
+from mlirt.passes.lowering.register_tiles.tile_rows import Grid, Place, TileRows
+from mlirt.passes.lowering.register_tiles.tile_tasks import Tasks, Work, choose_tasks
 
 OPS = (WindowOp,)
 TARGETS = frozenset({"cpu"})

@@ -20,13 +20,13 @@ from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.symbolic import ceil_div, floor_div, product
 from mlirt.dialects.tensor_types import byte_width, channels, dims, element_of, is_bool
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, affine, collapse
+from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, NestCode, affine, collapse
+from mlirt.passes.lowering.loops.reduction_nest import indices_in
+from mlirt.passes.lowering.loops.rows import whole
+from mlirt.passes.lowering.loops.taps import AxisCode
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.reduction_nest import indices_in
-from mlirt.passes.lowering.row_cells import RowCells, RowReader, row_cells
-from mlirt.passes.lowering.row_results import RowResults
-from mlirt.passes.lowering.rows import whole
-from mlirt.passes.lowering.taps import AxisCode
+from mlirt.passes.lowering.thread_rows.row_cells import RowCells, RowReader, row_cells
+from mlirt.passes.lowering.thread_rows.row_results import RowResults
 from mlirt.passes.lowering.tiles.alignment import is_multiple, widest_access
 from mlirt.passes.lowering.window.combination import Combination, has_nearest, strip_lines
 from mlirt.passes.lowering.window.generic import window_axes

@@ -22,11 +22,11 @@ from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import byte_width, channels, dims, element_of
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import Stride
-from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, affine, collapse
+from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, NestCode, affine, collapse
+from mlirt.passes.lowering.loops.reduction_nest import indices_in
+from mlirt.passes.lowering.loops.rows import whole
+from mlirt.passes.lowering.loops.taps import AxisCode
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.reduction_nest import indices_in
-from mlirt.passes.lowering.rows import whole
-from mlirt.passes.lowering.taps import AxisCode
 from mlirt.passes.lowering.window.combination import Combination, has_nearest, strip_lines
 from mlirt.passes.lowering.window.generic import window_axes
 from mlirt.passes.lowering.window.means import Means

@@ -12,13 +12,13 @@ from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import dims, element_name
-from mlirt.passes.lowering.block_lanes import LaneMask, lane_axes, number
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, affine, collapse
+from mlirt.passes.lowering.loops.block_lanes import LaneMask, lane_axes, number
+from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, NestCode, affine, collapse
+from mlirt.passes.lowering.loops.reduction_nest import accumulator_of, indices_in
+from mlirt.passes.lowering.loops.rows import whole
+from mlirt.passes.lowering.loops.taps import Axis, AxisCode
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.reduction_nest import accumulator_of, indices_in
-from mlirt.passes.lowering.rows import whole
-from mlirt.passes.lowering.taps import Axis, AxisCode
 
 OPS = (WindowOp,)
 TARGETS = frozenset({"cpu", "cuda"})

@@ -11,8 +11,8 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.window import WindowOp
 from mlirt.passes.lowering.index_arithmetic import known
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.reduction_nest import accumulator_of
-from mlirt.passes.lowering.taps import Axis, AxisCode
+from mlirt.passes.lowering.loops.reduction_nest import accumulator_of
+from mlirt.passes.lowering.loops.taps import Axis, AxisCode
 
 _FEW_TAPS = 4  # of a window along an axis, with which the reciprocals of all their numbers are in the code
 

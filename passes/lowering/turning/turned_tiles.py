@@ -16,7 +16,7 @@ from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, SharedOp, ThreadIdOp
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.turned_plan import THREADS, Stream, TurnedPlan
+from mlirt.passes.lowering.turning.turned_plan import THREADS, Stream, TurnedPlan
 
 # The scalars of one iteration, one per operand -> the element of the result.
 Body = Callable[[list[SSAValue]], SSAValue]

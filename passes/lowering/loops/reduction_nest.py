@@ -12,8 +12,8 @@ from mlirt.dialects.fused.reduction import ReductionKind, neutral
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_name, rank
-from mlirt.passes.lowering.block_lanes import LaneMask, lane_axes, number
-from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, collapse
+from mlirt.passes.lowering.loops.block_lanes import LaneMask, lane_axes, number
+from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, NestCode, collapse
 from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
 
 # (kernel, one scalar per input, the index along each dimension of the space) -> what is accumulated.

@@ -12,7 +12,7 @@ from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_types import strides, tensor
-from mlirt.passes.lowering.loop_nest import Affine, Nest, affine, collapse
+from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, affine, collapse
 from mlirt.passes.lowering.placement import Placement
 
 

@@ -14,8 +14,8 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.kernel.fragment import FragmentElementOp, LoadFragmentOp
 from mlirt.dialects.tensor_types import byte_width, element_of
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.loops.taps import Axis
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.taps import Axis
 from mlirt.passes.lowering.tiles.alignment import is_multiple, widest_access
 
 _WIDE = 16  # bytes of an access

@@ -9,11 +9,11 @@ from xdsl.ir import Operation, SSAValue
 from mlirt.dialects.kernel.core import LoadOp, StoreOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of
-from mlirt.passes.lowering.loop_nest import Affine, Nest, collapse
+from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, collapse
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.placement import Placement
-from mlirt.passes.lowering.turned_plan import THREADS, Stream, find
-from mlirt.passes.lowering.turned_tiles import TurnedTiles
+from mlirt.passes.lowering.turning.turned_plan import THREADS, Stream, find
+from mlirt.passes.lowering.turning.turned_tiles import TurnedTiles
 
 
 def copy(value: SSAValue, target: Placement, layer: Operation, lowering: Lowering) -> None:

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.symbolic import Dim
 from mlirt.passes.lowering.kernel_builder import KernelBuilder, Stride
-from mlirt.passes.lowering.loop_nest import Affine, NestCode
+from mlirt.passes.lowering.loops.loop_nest import Affine, NestCode
 from mlirt.passes.lowering.placement import Placement
 
 

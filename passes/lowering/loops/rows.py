@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.symbolic import Dim
-from mlirt.passes.lowering.loop_nest import Affine, Nest, NestCode, collapse, direct
+from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, NestCode, collapse, direct
 from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
 
 

@@ -10,9 +10,9 @@ from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool
 from mlirt.passes.lowering.index_arithmetic import known
-from mlirt.passes.lowering.loop_nest import Affine, NestCode
+from mlirt.passes.lowering.loops.loop_nest import Affine, NestCode
+from mlirt.passes.lowering.loops.reduction_nest import indices_in
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.reduction_nest import indices_in
 from mlirt.passes.lowering.tiles.alignment import widest_access
 
 

@@ -15,11 +15,11 @@ from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, StoreOp, YieldOp
 from mlirt.dialects.kernel.tile import TileForEachOp
 from mlirt.dialects.symbolic import Dim
-from mlirt.passes.lowering.block_lanes import LaneMask
 from mlirt.passes.lowering.kernel_builder import Stride
-from mlirt.passes.lowering.loop_nest import Affine, affine, direct
+from mlirt.passes.lowering.loops.block_lanes import LaneMask
+from mlirt.passes.lowering.loops.loop_nest import Affine, affine, direct
+from mlirt.passes.lowering.loops.reduction_nest import indices_in
 from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
-from mlirt.passes.lowering.reduction_nest import indices_in
 
 _WHOLE = 2.0**24
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.symbolic import Dim, ceil_div
-from mlirt.passes.lowering.tile_code import Span, TileCode
-from mlirt.passes.lowering.tile_tasks import Tasks
+from mlirt.passes.lowering.register_tiles.tile_code import Span, TileCode
+from mlirt.passes.lowering.register_tiles.tile_tasks import Tasks
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp
 from mlirt.dialects.kernel.simt import SharedOp
-from mlirt.passes.lowering.turned_plan import _tile  # pyright: ignore[reportPrivateUsage]
+from mlirt.passes.lowering.turning.turned_plan import _tile  # pyright: ignore[reportPrivateUsage]
 
 DTYPES: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "i8": np.int8, "f64": np.float64}
 

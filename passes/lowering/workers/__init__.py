@@ -1,0 +1,1 @@
+"""How structured loops become vector code that the workers of a CPU share."""
