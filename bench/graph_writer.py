@@ -27,6 +27,10 @@ class GraphWriter:
         self._nodes.append(helper.make_node(kind, list(inputs), [output], output, **attributes))
         return output
 
+    def append(self, kind: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
+        """Append a node with any number of outputs."""
+        self._nodes.append(helper.make_node(kind, list(inputs), list(outputs), kind.lower(), **attributes))
+
     def scalar(self, name: str, value: float) -> str:
         """A float32 number."""
         return self.constant(name, np.array(value, np.float32))
@@ -47,11 +51,15 @@ class GraphWriter:
         return self.constant(name, self._random.uniform(low, high, tuple(shape)).astype(np.float32))
 
     def model(
-        self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
+        self,
+        name: str,
+        inputs: Sequence[onnx.ValueInfoProto],
+        outputs: Sequence[onnx.ValueInfoProto],
+        opset: int = OPSET,
     ) -> onnx.ModelProto:
         """The whole model."""
         graph = helper.make_graph(self._nodes, name, list(inputs), list(outputs), list(self._weights.values()))
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
 
 
 def floats(name: str, *shape: int | str) -> onnx.ValueInfoProto:

@@ -77,8 +77,11 @@ class Memory:
 
     def read_first(self, index: Any, lanes: int, count: Any) -> Value:
         """The first `count` of `lanes` elements, zeros in the others; no byte beyond them is touched."""
+        return self.read_masked(index, lanes, first_lanes(self.builder, lanes, count))
+
+    def read_masked(self, index: Any, lanes: int, mask: Any) -> Value:
+        """Those of `lanes` consecutive elements that a mask names, zeros in the others; no other byte is touched."""
         kind = self._stored_type(lanes)
-        mask = first_lanes(self.builder, lanes, count)
         suffix = f"{_memory_suffix(self.pointer.element, lanes)}.p0"
         function_type = ir.FunctionType(kind, [kind.as_pointer(), _I32, mask.type, kind])
         function = cgutils.get_or_insert_function(self.builder.module, function_type, f"llvm.masked.load.{suffix}")

@@ -22,7 +22,7 @@ from mlirt.codegen.python_expressions import (
     narrowed,
 )
 from mlirt.codegen.python_source import PythonSource
-from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp, stride_values
+from mlirt.dialects.kernel.core import SMALL_STEPS, LoadOp, ParallelOp, ReduceOp, StoreOp, stride_values
 from mlirt.dialects.kernel.varying import varying_values
 from mlirt.dialects.locations import name_of
 from mlirt.errors import CompileError
@@ -38,6 +38,8 @@ class LaneLoop:
     count: str | None = None
 
 
+# Distances between lanes at which whole vectors are loaded and the lanes picked out of them.
+_SMALL_STEPS = frozenset(map(str, SMALL_STEPS))
 # How many vectors are reduced at once, and the ops in a step of such a reduction.
 VECTORS_AT_ONCE, _FEW_STEPS = 4, 6
 
@@ -113,8 +115,9 @@ class LaneSource(PythonSource):
         if stride.text == "1":
             text = f"load({place}, {lanes})" if count is None else f"load_first({place}, {lanes}, {count})"
         else:
-            text = f"gather({place}, {stride.text}, {lanes}"
-            text = f"{text})" if count is None else f"gather_first{text.removeprefix('gather')}, {count})"
+            word = "load_steps" if stride.text in _SMALL_STEPS else "gather"
+            operands = f"{place}, {stride.text}, {lanes}"
+            text = f"{word}({operands})" if count is None else f"{word}_first({operands}, {count})"
         self.define(op.result, text)
 
     def kernel_store(self, op: StoreOp) -> None:

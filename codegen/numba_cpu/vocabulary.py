@@ -16,6 +16,8 @@ VOCABULARY = frozenset(
             "load_first",
             "gather",
             "gather_first",
+            "load_steps",
+            "load_steps_first",
             "store",
             "store_first",
             "splat",

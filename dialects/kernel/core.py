@@ -52,6 +52,8 @@ from mlirt.dialects.tensor_op import require
 
 # A stride that is an operand and not a number.
 DYNAMIC = -(2**63)
+# Other strides than 0 and 1 at which the lanes of a vector are loaded together.
+SMALL_STEPS = frozenset({-1, 2, 3, 4})
 
 
 @irdl_op_definition
@@ -322,6 +324,7 @@ def _check_indices(op: Operation, body: Region, count: int) -> None:
 
 __all__ = [
     "DYNAMIC",
+    "SMALL_STEPS",
     "FuncOp",
     "LoadOp",
     "ParallelOp",

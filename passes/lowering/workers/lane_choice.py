@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp, YieldOp, stride_values
+from mlirt.dialects.kernel.core import SMALL_STEPS, LoadOp, ParallelOp, ReduceOp, StoreOp, YieldOp, stride_values
 from mlirt.dialects.kernel.varying import varying_values
 
 _SCALAR_DIALECTS = frozenset({"arith", "math"})
@@ -26,7 +26,7 @@ def gathers(block: Block, index: SSAValue) -> int | None:
 def _cost(op: Operation, index: SSAValue, varying: set[SSAValue]) -> int | None:
     if isinstance(op, LoadOp):
         step = _step(op, index, varying)
-        return None if step is None else int(step not in (0, 1))
+        return None if step is None else int(step not in (0, 1, *SMALL_STEPS))
     if isinstance(op, StoreOp):
         return 0 if _step(op, index, varying) == 1 else None
     if isinstance(op, ParallelOp | ReduceOp):

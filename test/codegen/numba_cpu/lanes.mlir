@@ -152,3 +152,28 @@ kernel.func @sums_of_columns(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %m
   }
   kernel.return
 }
+
+// Lanes that lie backwards, or a few elements apart by a number that is known, are picked out of whole vectors.
+// CHECK-LABEL: def backwards(params, worker, workers):
+// CHECK:               for j in range(0, n - 7, 8):
+// CHECK-NEXT:              v = load_steps(x, j * -1, -1, 8)
+// CHECK-NEXT:              w = load_steps(x, j * 2, 2, 8)
+// CHECK-NEXT:              s = v + w
+// CHECK:                   v = load_steps_first(x, j * -1, -1, 8, rest)
+// CHECK-NEXT:              w = load_steps_first(x, j * 2, 2, 8, rest)
+kernel.func @backwards(%x: memref<?xf32>, %y: memref<?xf32>, %n: index) {
+  %one = arith.constant 1 : index
+  kernel.parallel (%one) attributes {workers} {
+  ^bb0(%i: index):
+    kernel.parallel (%n) attributes {lanes = 8 : i64} {
+    ^bb0(%j: index):
+      %v = kernel.load %x [%j] strides [-1] : memref<?xf32> -> f32
+      %w = kernel.load %x [%j] strides [2] : memref<?xf32> -> f32
+      %s = arith.addf %v, %w : f32
+      kernel.store %s, %y [%j] strides [1] : f32, memref<?xf32>
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.return
+}
