@@ -10,8 +10,8 @@ A tactic is a file `passes/lowering/<family>/<tactic>.py` with
 
 and, where it has several ways to do it (tile sizes, stages, parts of a sum),
 
-    def choices(op, lowering) -> Sequence[str]: their names; none where the tactic does not apply
-    def cost(op, lowering, choice) -> float: about how many microseconds the op takes one of these ways
+    def estimates(op, lowering) -> Mapping[str, float]: their names, and about how many microseconds the op takes each
+    way; none where the tactic does not apply
 
 `lowering.choice` then tells `lower` the way to go: the one that the attribute `fused.tactic = "file:choice"` of the op
 names, or else the one of all the family's tactics that costs least.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
@@ -23,24 +23,22 @@ _HERE = Path(__file__).parent
 
 
 class Tactic(Protocol):
-    """A way to lower some fused ops to kernels on some targets."""
+    """A way to lower some fused ops to kernels on some targets; it is asked about ops of the classes `OPS` alone."""
 
     OPS: tuple[type[Operation], ...]
     TARGETS: frozenset[str]
     PRIORITY: int
 
-    def lower(self, op: Operation, lowering: Lowering) -> bool: ...
+    def lower(self, op: Any, lowering: Lowering) -> bool:
+        """Launch what computes the op; False, with nothing done, where the tactic does not apply."""
+        ...
 
 
 class TacticWithChoices(Tactic, Protocol):
-    """A tactic that has several ways to lower an op, each with an estimate of its time."""
+    """A tactic that has several ways to lower an op."""
 
-    def choices(self, op: Operation, lowering: Lowering) -> Sequence[str]:
-        """The names of the ways that apply, such as `128x256s4`; none where the tactic does not apply."""
-        ...
-
-    def cost(self, op: Operation, lowering: Lowering, choice: str) -> float:
-        """About how many microseconds the op takes that way."""
+    def estimates(self, op: Any, lowering: Lowering) -> Mapping[str, float]:
+        """About how many microseconds the op takes in each way that applies, by its name, such as `128x256s4`."""
         ...
 
 
@@ -103,13 +101,11 @@ def candidates(op: Operation, lowering: Lowering) -> list[Candidate]:
 
 
 def _candidates_of(name: str, tactic: Tactic, op: Operation, lowering: Lowering) -> list[Candidate]:
-    if not hasattr(tactic, "choices"):
+    if not hasattr(tactic, "estimates"):
         return [Candidate(tactic, name)]
     chosen = op.attributes.get(TACTIC)
     forced = chosen.data.partition(":")[2] if isinstance(chosen, StringAttr) else ""
     if forced:
         return [Candidate(tactic, name, forced)]
-    several = cast("TacticWithChoices", tactic)
-    return [
-        Candidate(tactic, name, choice, several.cost(op, lowering, choice)) for choice in several.choices(op, lowering)
-    ]
+    estimates = cast("TacticWithChoices", tactic).estimates(op, lowering)
+    return [Candidate(tactic, name, choice, cost) for choice, cost in estimates.items()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.arith import CmpfOp, OrIOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.arg_reduction import ArgReductionOp
 from mlirt.dialects.fused.reduction import ReductionKind, neutral
@@ -21,9 +21,8 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: ArgReductionOp, lowering: Lowering) -> bool:
     """`parallel (rows) { best = reduce max x; reduce min (i where x[i] is best) }`."""
-    assert isinstance(op, ArgReductionOp)
     axis, element = op.axis.value.data, element_of(op.input.type)
     result = whole(op.output, lowering)
     result = without_axis(result, axis) if op.keeps_dims else inserted_axis(result, axis)

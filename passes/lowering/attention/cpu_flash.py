@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Operation
 
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.symbolic import ceil_div, product
@@ -18,8 +17,7 @@ TARGETS = frozenset({"cpu"})
 PRIORITY = 10
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, AttentionOp)
+def lower(op: AttentionOp, lowering: Lowering) -> bool:
     walks, columns = Walks.of(op, lowering), op.columns
     types = {element_of(value.type) for value in (op.query, op.key, op.values, op.output)}
     if types != {f32} or op.score.block.args[0].type != f32 or not isinstance(columns, int):

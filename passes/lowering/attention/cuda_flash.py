@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, f32, i64
-from xdsl.ir import Operation
 
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.simt import ThreadIdOp
@@ -27,19 +26,13 @@ PRIORITY = 10
 _SMALLEST_COPY = 4  # bytes of the smallest asynchronous copy
 
 
-def choices(op: Operation, lowering: Lowering) -> list[str]:
-    assert isinstance(op, AttentionOp)
-    return [shape.name for shape in _shapes(op, lowering)]
+def estimates(op: AttentionOp, lowering: Lowering) -> Mapping[str, float]:
+    shapes = _shapes(op, lowering)
+    work = work_of(op, lowering) if shapes else None
+    return {} if work is None else {shape.name: work.microseconds(shape) for shape in shapes}
 
 
-def cost(op: Operation, lowering: Lowering, choice: str) -> float:
-    assert isinstance(op, AttentionOp)
-    (shape,) = (shape for shape in _shapes(op, lowering) if shape.name == choice)
-    return work_of(op, lowering).microseconds(shape)
-
-
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, AttentionOp)
+def lower(op: AttentionOp, lowering: Lowering) -> bool:
     shape = next((shape for shape in _shapes(op, lowering) if shape.name == lowering.choice(op)), None)
     if shape is None:
         return False

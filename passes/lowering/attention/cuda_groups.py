@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i64
-from xdsl.ir import Operation
 
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.simt import BarrierOp, ThreadIdOp
@@ -41,19 +40,13 @@ _WIDTH = 8  # neighbouring results that a thread writes
 _REGISTERS = {2: (40, 232), 3: (32, 160)}
 
 
-def choices(op: Operation, lowering: Lowering) -> list[str]:
-    assert isinstance(op, AttentionOp)
-    return [shape.name for shape in _shapes(op, lowering)]
+def estimates(op: AttentionOp, lowering: Lowering) -> Mapping[str, float]:
+    shapes = _shapes(op, lowering)
+    work = work_of(op, lowering) if shapes else None
+    return {} if work is None else {shape.name: shape.microseconds(work) for shape in shapes}
 
 
-def cost(op: Operation, lowering: Lowering, choice: str) -> float:
-    assert isinstance(op, AttentionOp)
-    (shape,) = (shape for shape in _shapes(op, lowering) if shape.name == choice)
-    return shape.microseconds(work_of(op, lowering))
-
-
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, AttentionOp)
+def lower(op: AttentionOp, lowering: Lowering) -> bool:
     shape = next((shape for shape in _shapes(op, lowering) if shape.name == lowering.choice(op)), None)
     if shape is None:
         return False

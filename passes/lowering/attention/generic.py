@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.core import LoadOp, ReduceKind, StoreOp
@@ -20,9 +20,8 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: AttentionOp, lowering: Lowering) -> bool:
     """`parallel (b.., i, j) { score }`, `parallel (b.., i) { softmax }`, `parallel (b.., i, c) { sum }`."""
-    assert isinstance(op, AttentionOp)
     walks, wide = Walks.of(op, lowering), op.score.block.args[0].type
     scores, weights = (Matrix.of(op, wide, lowering) for _ in range(2))
     _write_scores(op, walks, scores, lowering)

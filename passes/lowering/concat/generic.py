@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.passes.lowering.loops.copying import copy_to_each
@@ -14,9 +14,8 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: ConcatOp, lowering: Lowering) -> bool:
     """One launch for each tensor, which may be joined with itself."""
-    assert isinstance(op, ConcatOp)
     places: dict[SSAValue, list[Placement]] = {}
     for position, value in enumerate(op.inputs):
         if not lowering.placements.writes_into(op, position):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -113,20 +113,15 @@ class BoxConvolution:
         work, boxes = self.work(tile.width), self.boxes(tile.width)
         return work is not None and boxes is not None and boxes.height == tile.height and work.allows(tile)
 
-    def cost(self, choice: str) -> float:
-        """Microseconds with the tile of a name; infinitely many where it cannot do it."""
-        tile = BoxTile.named(choice)
-        work = None if tile is None else self.work(tile.width)
-        return float("inf") if tile is None or work is None or not work.allows(tile) else work.cost(tile)
-
-    def choices(self) -> Sequence[str]:
-        """The tiles that are worth a measurement, the cheapest first."""
+    def estimates(self) -> dict[str, float]:
+        """Microseconds with each tile that is worth a measurement, the cheapest first."""
         found = sorted((work.cost(tile), tile.name) for tile, work in self._tiles())
-        return [name for cost, name in found if cost <= _FAR * found[0][0]][:_MOST]
+        near = [(name, cost) for cost, name in found if cost <= _FAR * found[0][0]]
+        return dict(near[:_MOST])
 
     def tile(self, choice: str) -> BoxTile | None:
         """That of a name, else the cheapest; None where it cannot do it."""
-        tile = next((found for name in (choice, *self.choices()) if (found := BoxTile.named(name)) is not None), None)
+        tile = next((found for name in (choice, *self.estimates()) if (found := BoxTile.named(name)) is not None), None)
         return tile if tile is not None and self.allows(tile) else None
 
     def _tiles(self) -> Iterator[tuple[BoxTile, BoxWork]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.amx import (
@@ -39,8 +39,7 @@ PRIORITY = 30
 _LEAST_GAIN = 1.3
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, ConvolutionOp)
+def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     if not lowering.target.special >= AMX:
         return False
     geometry, weights = geometry_of(op, lowering), lowering.constant_array(op.kernel)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import f32, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.features import need_features
@@ -28,8 +28,7 @@ PRIORITY = 20
 _UNROLLED = 4
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, ConvolutionOp)
+def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     geometry, weights = geometry_of(op, lowering), lowering.constant_array(op.kernel)
     if geometry is None or weights is None:
         return False

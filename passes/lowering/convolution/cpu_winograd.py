@@ -7,7 +7,7 @@ convolutions for which a model of cycles says that fewer products make up for th
 from __future__ import annotations
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.tensor_types import dims
@@ -29,8 +29,7 @@ PRIORITY = 30
 _LEAST_CHANNELS = 32
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, ConvolutionOp)
+def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     geometry, weights = geometry_of(op, lowering), lowering.constant_array(op.kernel)
     image = None if geometry is None else _image(op, geometry, lowering)
     if geometry is None or weights is None or image is None:

@@ -6,11 +6,11 @@ the group. Cells outside of the input may have any value.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
@@ -53,21 +53,16 @@ class Product:
     weights: Array
 
 
-def choices(op: Operation, lowering: Lowering) -> list[str]:
+def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
     found = _product(op, lowering)
-    return [] if found is None else found.problem.choices()
-
-
-def cost(op: Operation, lowering: Lowering, choice: str) -> float:
-    assert isinstance(op, ConvolutionOp)
-    found = _product(op, lowering)
-    assert found is not None
+    if found is None:
+        return {}
     results = typical(product(dims(op.output.type)), typical_values(lowering.block))
-    return found.problem.cost(choice) + results * (_RESULT + _EXTRA * large_extras(op, op.extras))
+    more = results * (_RESULT + _EXTRA * large_extras(op, op.extras))
+    return {name: cost + more for name, cost in found.problem.estimates().items()}
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, ConvolutionOp)
+def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     found = _product(op, lowering)
     plan = None if found is None else found.problem.plan(lowering.choice(op))
     if found is None or plan is None:
@@ -96,8 +91,7 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     return True
 
 
-def _product(op: Operation, lowering: Lowering) -> Product | None:
-    assert isinstance(op, ConvolutionOp)
+def _product(op: ConvolutionOp, lowering: Lowering) -> Product | None:
     kind = unit_kind(element_of(op.input.type), element_of(op.kernel.type))
     weights, groups = lowering.constant_array(op.kernel), op.groups.value.data
     if kind is None or byte_width(element_of(op.input.type)) != 1 or weights is None or op.transposed.value.data:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import inf
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
-from xdsl.ir import Operation
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.library_convolution import LibraryConvolutionOp
@@ -25,25 +25,17 @@ PRIORITY = -1  # behind the plain loops: what nobody has measured is not taken
 CUDNN = "cudnn"
 """The feature of a target whose builds may take this library."""
 
-_UNKNOWN = float("inf")
 _CHOICES = (*CHOICES, "third", "fourth")
 _IMAGES = 4  # dimensions
 _ELEMENTS = (Float16Type(), BFloat16Type(), Float32Type())
 
 
-def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
-    """The library's proposals that may be tried; it makes them when it sees the sizes of a run."""
-    assert isinstance(op, ConvolutionOp)
-    return _CHOICES if _epilogue(op, lowering) is not None else ()
+def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
+    """The library makes proposals when it sees the sizes of a run: how long each takes, nobody knows before."""
+    return {} if _epilogue(op, lowering) is None else dict.fromkeys(_CHOICES, inf)
 
 
-def cost(op: Operation, lowering: Lowering, choice: str) -> float:
-    """Nobody knows before it is measured."""
-    return _UNKNOWN
-
-
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, ConvolutionOp)
+def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     epilogue, order = _epilogue(op, lowering), _order(op, lowering)
     if epilogue is None or order is None or lowering.choice(op) not in _CHOICES:
         return False

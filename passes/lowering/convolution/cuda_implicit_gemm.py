@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
@@ -48,20 +48,15 @@ class Product:
     weights: Array
 
 
-def choices(op: Operation, lowering: Lowering) -> list[str]:
+def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
     found = _product(op, lowering)
-    return [] if found is None else found.problem.choices()
+    if found is None:
+        return {}
+    slower = 1 if lowering.placements[op.input].strides[-1] == 1 else _SCATTERED
+    return {name: cost * slower for name, cost in found.problem.estimates().items()}
 
 
-def cost(op: Operation, lowering: Lowering, choice: str) -> float:
-    found = _product(op, lowering)
-    assert found is not None
-    pixels = lowering.placements[found.window.op.input].strides[-1]
-    return found.problem.cost(choice) * (1 if pixels == 1 else _SCATTERED)
-
-
-def _product(op: Operation, lowering: Lowering) -> Product | None:
-    assert isinstance(op, ConvolutionOp)
+def _product(op: ConvolutionOp, lowering: Lowering) -> Product | None:
     element, weights = element_of(op.input.type), lowering.constant_array(op.kernel)
     if weights is None or element != element_of(op.kernel.type) or not (is_half(element) or element == f32):
         return None
@@ -90,8 +85,7 @@ def _steps(window: Window, shape: TileShape) -> int:
     return _ordered(window, shape.depth).steps(shape.depth)
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, ConvolutionOp)
+def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     found = _product(op, lowering)
     plan = None if found is None else found.problem.plan(lowering.choice(op))
     if found is None or plan is None:

@@ -6,10 +6,8 @@ which are neighbours in memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
-
-from xdsl.ir import Operation
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
@@ -19,7 +17,7 @@ from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
-from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, cost_of, names_of, tile_of
+from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, estimates_of, tile_of
 from mlirt.passes.lowering.warpgroups.group_product import GroupProduct
 from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
@@ -51,20 +49,12 @@ _MOST_STRIDE = 8
 _REACH = {1: 1 << 15, 2: 1 << 7, 3: 1 << 4}
 
 
-def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
-    """The configurations that apply to a convolution, the cheapest first."""
-    assert isinstance(op, ConvolutionOp)
-    return names_of(_work(op, lowering))
+def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
+    """Microseconds that a convolution takes, about, with each tile."""
+    return estimates_of(_work(op, lowering))
 
 
-def cost(op: Operation, lowering: Lowering, choice: str) -> float:
-    """Microseconds that a convolution takes, about."""
-    assert isinstance(op, ConvolutionOp)
-    return cost_of(_work(op, lowering), choice)
-
-
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, ConvolutionOp)
+def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     tile = tile_of(_work(op, lowering), lowering.choice(op))
     if tile is None:
         return False

@@ -6,10 +6,8 @@ same box (`warpgroups/pixel_boxes.py`). Where a window is a pixel, tiles are par
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-
-from xdsl.ir import Operation
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
@@ -27,22 +25,13 @@ PRIORITY = 20
 _FEWEST_CHANNELS = 8  # of the result
 
 
-def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
-    """The configurations that apply to a convolution, the cheapest first."""
-    assert isinstance(op, ConvolutionOp)
+def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
+    """Microseconds that a convolution takes, about, with each tile."""
     problem = _problem(op, lowering)
-    return problem.choices() if problem is not None else []
+    return {} if problem is None else problem.estimates()
 
 
-def cost(op: Operation, lowering: Lowering, choice: str) -> float:
-    """Microseconds that a convolution takes, about."""
-    assert isinstance(op, ConvolutionOp)
-    problem = _problem(op, lowering)
-    return problem.cost(choice) if problem is not None else float("inf")
-
-
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, ConvolutionOp)
+def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     problem = _problem(op, lowering)
     tile = problem.tile(lowering.choice(op)) if problem is not None else None
     if problem is None or tile is None:

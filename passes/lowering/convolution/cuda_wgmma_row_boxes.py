@@ -6,9 +6,9 @@ copied to shared memory once, as in `cuda_wgmma_boxes`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
@@ -26,24 +26,16 @@ TARGETS = frozenset({"cuda"})
 PRIORITY = 19
 
 
-def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
-    """The configurations that apply to a convolution, the cheapest first."""
-    assert isinstance(op, ConvolutionOp)
-    rows = _rows(op, lowering)
-    return _problem(op, rows, op.input, lowering).choices() if rows is not None else []
-
-
-def cost(op: Operation, lowering: Lowering, choice: str) -> float:
-    """Microseconds that the copy and the convolution take, about."""
-    assert isinstance(op, ConvolutionOp)
+def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
+    """Microseconds that the copy and the convolution take, about, with each tile."""
     rows = _rows(op, lowering)
     if rows is None:
-        return float("inf")
-    return _problem(op, rows, op.input, lowering).cost(choice) + copy_cost(rows, lowering)
+        return {}
+    copying = copy_cost(rows, lowering)
+    return {name: cost + copying for name, cost in _problem(op, rows, op.input, lowering).estimates().items()}
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, ConvolutionOp)
+def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     rows = _rows(op, lowering)
     if rows is None:
         return False

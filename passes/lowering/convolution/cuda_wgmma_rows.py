@@ -6,9 +6,7 @@ they count as the channels of a window one pixel wide, and neighbouring position
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from xdsl.ir import Operation
+from collections.abc import Mapping
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
@@ -24,7 +22,7 @@ from mlirt.passes.lowering.convolution.cuda_wgmma import (
 )
 from mlirt.passes.lowering.convolution.row_copy import RowCopy
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, cost_of, names_of, tile_of
+from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, estimates_of, tile_of
 from mlirt.passes.lowering.warpgroups.group_product import GroupProduct
 from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
@@ -49,19 +47,14 @@ FEWEST_PIXELS = 64
 _COPY_LAUNCH, _COPIED = 1.5, 2.0e6
 
 
-def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
-    """The configurations that apply to a convolution, the cheapest first."""
-    assert isinstance(op, ConvolutionOp)
-    return names_of(_work(op, lowering))
-
-
-def cost(op: Operation, lowering: Lowering, choice: str) -> float:
-    """Microseconds that the copy and the convolution take, about."""
-    assert isinstance(op, ConvolutionOp)
-    work, kind = _work(op, lowering), kind_of(op, lowering)
-    if work is None or kind is None or (rows := RowCopy.of(op, kind)) is None:
-        return float("inf")
-    return cost_of(work, choice) + copy_cost(rows, lowering)
+def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
+    """Microseconds that the copy and the convolution take, about, with each tile."""
+    kind = kind_of(op, lowering)
+    rows = None if kind is None else RowCopy.of(op, kind)
+    if rows is None:
+        return {}
+    copying = copy_cost(rows, lowering)
+    return {name: cost + copying for name, cost in estimates_of(_work(op, lowering)).items()}
 
 
 def copy_cost(rows: RowCopy, lowering: Lowering) -> float:
@@ -69,8 +62,7 @@ def copy_cost(rows: RowCopy, lowering: Lowering) -> float:
     return _COPY_LAUNCH + typical(rows.bytes, typical_values(lowering.block)) / _COPIED
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, ConvolutionOp)
+def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     tile = tile_of(_work(op, lowering), lowering.choice(op))
     if tile is None:
         return False

@@ -4,7 +4,7 @@ works.
 
 from __future__ import annotations
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.core import ReduceKind
@@ -21,11 +21,10 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     """`parallel (n, k, p..) { reduce (c, taps) { x * w where inside }; epilogue; store }`; padding that is not zero
     takes part in the sum.
     """
-    assert isinstance(op, ConvolutionOp)
     space, places = dims(op.output.type), lowering.placements
     accumulator = accumulator_of(op.epilogue)
     k = lowering.kernel("convolution")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.cumulative import CumulativeKind, CumulativeOp
 from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
@@ -53,8 +53,7 @@ class Columns:
         return self.along * _ROWS
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, CumulativeOp)
+def lower(op: CumulativeOp, lowering: Lowering) -> bool:
     axis, both = op.axis.value.data, [lowering.placements[value].strides for value in (op.input, op.output)]
     length = typical(dims(op.input.type)[axis], typical_values(lowering.block))
     if any(steps[axis] == 1 for steps in both) or is_bool(element_of(op.input.type)) or length < _FEWEST:

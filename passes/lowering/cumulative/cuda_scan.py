@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xdsl.ir import Operation
-
 from mlirt.dialects.fused.cumulative import CumulativeOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool
@@ -38,8 +36,7 @@ _BLOCKS = 8 * _PROCESSORS  # into which few rows are parted
 _FEWEST_PARTS = 4  # that are worth a launch
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, CumulativeOp)
+def lower(op: CumulativeOp, lowering: Lowering) -> bool:
     found = _scan(op, lowering)
     if found is None:
         return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.cumulative import CumulativeKind, CumulativeOp
 from mlirt.dialects.tensor_types import dims, element_of
@@ -15,9 +15,8 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: CumulativeOp, lowering: Lowering) -> bool:
     """`parallel (rows) { for i: acc = combine(acc, x[i]); y[i] = acc }`."""
-    assert isinstance(op, CumulativeOp)
     element = element_of(op.input.type)
     wide = compute_type(element)
     is_sum, backwards, exclusive = op.kind.data is CumulativeKind.SUM, op.reverse.value.data, op.exclusive.value.data

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from xdsl.ir import Operation
-
 from mlirt.dialects.fused.gather import GatherMode, GatherOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, rank
@@ -20,9 +18,8 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: GatherOp, lowering: Lowering) -> bool:
     """`parallel (i..) { j = indices[i..]; y[i..] = data[i.., j] if j is in range else 0 }`."""
-    assert isinstance(op, GatherOp)
     data, indices = lowering.placements[op.data], lowering.placements[op.indices]
     data_steps, index_steps, axes = _steps(op, data.strides, indices.strides)
     depth = op.depth if op.mode.data is GatherMode.ND else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.kernel.amx import (
@@ -42,7 +42,7 @@ _LEAST_ROWS, _USUAL_ROWS = 12, 128
 _TAILS = (8, 4, 2, 1)
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: MatmulOp, lowering: Lowering) -> bool:
     import numpy as np
 
     assert isinstance(op, MatmulOp)

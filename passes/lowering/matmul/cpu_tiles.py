@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f32, i8, i32
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.kernel.features import need_features
@@ -36,8 +36,7 @@ _TASKS = 4
 _ROWS_TO_PACK = 24
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, MatmulOp)
+def lower(op: MatmulOp, lowering: Lowering) -> bool:
     if lowering.placements[op.output].strides[-1] != 1:
         return False
     weights = lowering.constant_array(op.rhs)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, i8, i32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.kernel.library_product import LibraryProductOp
@@ -26,7 +27,6 @@ PRIORITY = -1  # behind the plain loops: what nobody has measured is not taken
 CUBLAS_LT = "cublas_lt"
 """The feature of a target whose builds may take this library."""
 
-_UNKNOWN = float("inf")
 _PIECE = 16  # bytes at once where elements are bytes
 _RESULTS: dict[Attribute, tuple[Attribute, ...]] = {
     Float16Type(): (Float16Type(), Float32Type()),
@@ -51,18 +51,12 @@ class Product:
     packs: bool = False
 
 
-def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
-    """The library's proposals that may be tried; it makes them when it sees the sizes of a run."""
-    return CHOICES if _product(op, lowering) is not None else ()
+def estimates(op: MatmulOp, lowering: Lowering) -> Mapping[str, float]:
+    """The library makes proposals when it sees the sizes of a run: how long each takes, nobody knows before."""
+    return {} if _product(op, lowering) is None else dict.fromkeys(CHOICES, inf)
 
 
-def cost(op: Operation, lowering: Lowering, choice: str) -> float:
-    """Nobody knows before it is measured."""
-    return _UNKNOWN
-
-
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, MatmulOp)
+def lower(op: MatmulOp, lowering: Lowering) -> bool:
     found = _product(op, lowering)
     if found is None or lowering.choice(op) not in CHOICES:
         return False
@@ -86,9 +80,8 @@ def lower(op: Operation, lowering: Lowering) -> bool:
     return True
 
 
-def _product(op: Operation, lowering: Lowering) -> Product | None:
+def _product(op: MatmulOp, lowering: Lowering) -> Product | None:
     """What the library would be asked; None where it has no such product, or the build does not allow it."""
-    assert isinstance(op, MatmulOp)
     if CUBLAS_LT not in lowering.target.features or not _has_elements(op):
         return None
     epilogue = library_epilogue(op, list(op.extras), list(op.access))

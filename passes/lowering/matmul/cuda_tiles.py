@@ -5,13 +5,13 @@ Matrix units read bytes along the depth alone: known factors are packed that way
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.epilogue import accumulator_type
@@ -67,19 +67,12 @@ class Product:
     right: Factor
 
 
-def choices(op: Operation, lowering: Lowering) -> list[str]:
+def estimates(op: MatmulOp, lowering: Lowering) -> Mapping[str, float]:
     found = _product(op, lowering)
-    return [] if found is None else found.problem.choices()
+    return {} if found is None else found.problem.estimates()
 
 
-def cost(op: Operation, lowering: Lowering, choice: str) -> float:
-    found = _product(op, lowering)
-    assert found is not None
-    return found.problem.cost(choice)
-
-
-def _product(op: Operation, lowering: Lowering) -> Product | None:
-    assert isinstance(op, MatmulOp)
+def _product(op: MatmulOp, lowering: Lowering) -> Product | None:
     elements = element_of(op.lhs.type), element_of(op.rhs.type)
     kind = unit_kind(*elements)
     if kind is None and elements != (f32, f32):
@@ -107,8 +100,7 @@ def _packed(factor: Factor, lowering: Lowering) -> Factor:
     return Factor(factor.value, packed.shape[-1], 1, factor.own_size, tuple(steps[:-2]), packed)
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, MatmulOp)
+def lower(op: MatmulOp, lowering: Lowering) -> bool:
     found = _product(op, lowering)
     plan = None if found is None else found.problem.plan(lowering.choice(op))
     if found is None or plan is None:

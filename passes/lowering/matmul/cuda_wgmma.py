@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.epilogue import accumulator_type
@@ -15,7 +15,7 @@ from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
-from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, cost_of, names_of, tile_of
+from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, estimates_of, tile_of
 from mlirt.passes.lowering.warpgroups.group_product import GroupProduct
 from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
@@ -85,20 +85,12 @@ class Operand:
     is_right: bool = False
 
 
-def choices(op: Operation, lowering: Lowering) -> Sequence[str]:
-    """The configurations that apply to a product, the cheapest first."""
-    assert isinstance(op, MatmulOp)
-    return names_of(_work(op, lowering))
+def estimates(op: MatmulOp, lowering: Lowering) -> Mapping[str, float]:
+    """Microseconds that a product takes, about, with each tile."""
+    return estimates_of(_work(op, lowering))
 
 
-def cost(op: Operation, lowering: Lowering, choice: str) -> float:
-    """Microseconds that a product takes, about."""
-    assert isinstance(op, MatmulOp)
-    return cost_of(_work(op, lowering), choice)
-
-
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, MatmulOp)
+def lower(op: MatmulOp, lowering: Lowering) -> bool:
     tile = tile_of(_work(op, lowering), lowering.choice(op))
     if tile is None:
         return False

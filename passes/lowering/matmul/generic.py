@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.reduction import ReductionKind
@@ -17,8 +17,7 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, MatmulOp)
+def lower(op: MatmulOp, lowering: Lowering) -> bool:
     places, width = lowering.placements, rank(op.output.type)
     accumulator = accumulator_of(op.epilogue)
     elements = [element_of(op.lhs.type), element_of(op.rhs.type)]

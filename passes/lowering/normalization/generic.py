@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Operation, Region, SSAValue
+from xdsl.ir import Region, SSAValue
 
 from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.fused.reduction import neutral
@@ -21,9 +21,8 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: NormalizationOp, lowering: Lowering) -> bool:
     """`parallel (rows) { reduce (row) { .. }; ..; parallel (row) { the body; store } }`."""
-    assert isinstance(op, NormalizationOp)
     _Rows(op, lowering).write()
     return True
 

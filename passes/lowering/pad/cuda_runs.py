@@ -19,7 +19,7 @@ from functools import partial
 
 from xdsl.dialects.arith import SelectOp
 from xdsl.dialects.builtin import i1
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.pad import PadMode, PadOp
 from mlirt.dialects.kernel.core import LoadOp
@@ -77,8 +77,7 @@ class Row:
     inside: SSAValue | None
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, PadOp)
+def lower(op: PadOp, lowering: Lowering) -> bool:
     runs = _runs(op, lowering)
     if runs is None:
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.pad import PadMode, PadOp
 from mlirt.dialects.tensor_types import dims, element_of, rank
@@ -19,9 +19,8 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: PadOp, lowering: Lowering) -> bool:
     """`parallel (i..) { p = i * stride - pre, settled by the mode; load or fill; store }`."""
-    assert isinstance(op, PadOp)
     sizes, results = dims(op.input.type), dims(op.output.type)
     steps = list(zip(op.pre.dims(), op.strides(), sizes, results, strict=True))
     moved = [

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import UnitAttr, f32
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.kernel.core import ParallelOp, YieldOp
@@ -31,8 +31,7 @@ _SQUARES = 32
 _SHORTEST = 8
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, PointwiseOp)
+def lower(op: PointwiseOp, lowering: Lowering) -> bool:
     nest = None if lane_axes(op.outputs[0].type) else flat_nest(op, lowering)
     turned = None if nest is None else _turned(nest)
     if nest is None or turned is None:

@@ -5,7 +5,7 @@ row of each is walked, and their elements are woven together.
 from __future__ import annotations
 
 from xdsl.dialects.builtin import UnitAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.kernel.core import ParallelOp, YieldOp
@@ -26,9 +26,8 @@ _MOST = 7
 _CHUNK = 256
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: PointwiseOp, lowering: Lowering) -> bool:
     """`parallel (d.., chunks) { for step along the row: for each neighbour: load; the body; store }`."""
-    assert isinstance(op, PointwiseOp)
     nest = None if lane_axes(op.outputs[0].type) else flat_nest(op, lowering)
     row = None if nest is None else _row(nest)
     if nest is None or row is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.passes.lowering.lowering import Lowering
@@ -16,8 +16,7 @@ TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, PointwiseOp)
+def lower(op: PointwiseOp, lowering: Lowering) -> bool:
     found = streams_of(op, lowering)
     if found is None:
         return False

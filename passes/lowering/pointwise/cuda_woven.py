@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.kernel.core import LoadOp
@@ -81,8 +81,7 @@ class Woven:
         return aligned and modulo(one.offset, step * one.width) == 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, PointwiseOp)
+def lower(op: PointwiseOp, lowering: Lowering) -> bool:
     found = streams_of(op, lowering)
     woven = None if found is None else _woven(*found, lowering)
     if woven is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import f32, f64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.fused_op import IndexOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
@@ -17,9 +17,8 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: PointwiseOp, lowering: Lowering) -> bool:
     """`parallel (d..) { load the operands; the body; store the results }`."""
-    assert isinstance(op, PointwiseOp)
     space, places = dims(op.outputs[0].type), lowering.placements
     operands = [affine(value, places[value], one, len(space)) for value, one in zip(op.inputs, op.access, strict=True)]
     results = [direct(value, places[value]) for value in op.outputs]

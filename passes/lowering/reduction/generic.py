@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.tensor_types import rank
@@ -15,8 +15,7 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, ReductionOp)
+def lower(op: ReductionOp, lowering: Lowering) -> bool:
     places, border = lowering.placements, rank(op.output.type)
     reduced = op.reduced.dims()
     width = border + len(reduced)

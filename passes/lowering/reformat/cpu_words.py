@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.fused.reformat import ReformatOp
@@ -20,9 +20,8 @@ PRIORITY = 20
 _WORD = 4
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: ReformatOp, lowering: Lowering) -> bool:
     """`word[n, b, h, w] = x[n, 4 b, h, w] | x[n, 4 b + 1, h, w] << 8 | ..`, in which lanes are pixels of a row."""
-    assert isinstance(op, ReformatOp)
     count = channels(op.output.type)
     if not isinstance(count, int) or not _applies(op):
         return False

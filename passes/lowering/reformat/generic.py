@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
-
 from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.fused.reformat import ReformatOp
 from mlirt.dialects.symbolic import ceil_div
@@ -19,9 +17,8 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: ReformatOp, lowering: Lowering) -> bool:
     """Copy each element of the result; lanes beyond the last channel and the ends of longer rows become zero."""
-    assert isinstance(op, ReformatOp)
     if row_length(op.output.type):
         return _to_longer_rows(op, lowering)
     if not is_row_major(op.input.type) or not is_row_major(op.output.type):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import gcd, prod
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.resize import ResizeOp
 from mlirt.dialects.interpolation import ResizeKind
@@ -52,8 +52,7 @@ class Repetition:
         return self.wide // gcd(self.wide, self.repeats)
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, ResizeOp)
+def lower(op: ResizeOp, lowering: Lowering) -> bool:
     found = _repetition(op, lowering)
     if found is None:
         return False

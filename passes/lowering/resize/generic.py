@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import f64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.resize import ResizeOp
 from mlirt.dialects.interpolation import ResizeKind
@@ -22,9 +22,8 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: ResizeOp, lowering: Lowering) -> bool:
     """`parallel (p..) { reduce (taps) { weights * x }; store }`."""
-    assert isinstance(op, ResizeOp)
     axes = [axis for axis in range(rank(op.input.type)) if not op.is_copied(axis)]
     element = element_of(op.input.type)
     wide = compute_type(element) if is_float(element) else f64

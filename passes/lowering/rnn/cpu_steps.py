@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from xdsl.dialects.arith import AndIOp
 from xdsl.dialects.builtin import Float32Type, IntegerAttr, UnitAttr, f32, i1, i64
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 
 from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, StoreOp, YieldOp
@@ -30,8 +30,7 @@ PRIORITY = 11
 _LARGE_BYTES = 1 << 20
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, RnnOp)
+def lower(op: RnnOp, lowering: Lowering) -> bool:
     element = element_of(op.input.type)
     recurrent = lowering.constant_array(op.recurrent)
     if recurrent is None or op.scale is not None or op.number_type != f32 or lowering.target.threads < 2:

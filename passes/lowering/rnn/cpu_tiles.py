@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.arith import SelectOp
 from xdsl.dialects.builtin import Float32Type, IntegerAttr, UnitAttr, f32, i32, i64
-from xdsl.ir import Operation, Region, SSAValue
+from xdsl.ir import Region, SSAValue
 
 from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.kernel.core import ParallelOp, YieldOp
@@ -28,8 +28,7 @@ TARGETS = frozenset({"cpu"})
 PRIORITY = 10
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, RnnOp)
+def lower(op: RnnOp, lowering: Lowering) -> bool:
     element = element_of(op.input.type)
     recurrent = lowering.constant_array(op.recurrent)
     if recurrent is None or op.number_type != f32 or not (is_half(element) or isinstance(element, Float32Type)):

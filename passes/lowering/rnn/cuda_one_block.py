@@ -8,10 +8,10 @@ the sums of a cell. What they wait for in a step is one barrier:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.dialects.builtin import Float32Type, IntegerAttr, UnitAttr, f32, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.kernel.core import StoreOp
@@ -35,21 +35,15 @@ PRIORITY = 10
 _MOST_GATES = 4
 
 
-def choices(op: Operation, lowering: Lowering) -> list[str]:
-    assert isinstance(op, RnnOp)
+def estimates(op: RnnOp, lowering: Lowering) -> Mapping[str, float]:
     shape = _shape(op)
-    return [] if shape is None else [f"w{shape.blocks}"]
+    if shape is None:
+        return {}
+    steps = typical(dims(op.input.type)[0], typical_values(lowering.block))
+    return {f"w{shape.blocks}": shape.microseconds_in_one_block(steps)}
 
 
-def cost(op: Operation, lowering: Lowering, choice: str) -> float:
-    assert isinstance(op, RnnOp)
-    shape = _shape(op)
-    assert shape is not None
-    return shape.microseconds_in_one_block(typical(dims(op.input.type)[0], typical_values(lowering.block)))
-
-
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, RnnOp)
+def lower(op: RnnOp, lowering: Lowering) -> bool:
     shape, recurrent = _shape(op), lowering.constant_array(op.recurrent)
     if shape is None or recurrent is None:
         return False

@@ -11,10 +11,10 @@ done for some of them after the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.dialects.builtin import Float32Type, IntegerAttr, UnitAttr, f32, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.kernel.core import StoreOp
@@ -43,20 +43,12 @@ _MOST_SEQUENCES = 32  # at once
 _ANY = 1 << 31  # more sequences than there are
 
 
-def choices(op: Operation, lowering: Lowering) -> list[str]:
-    assert isinstance(op, RnnOp)
-    return [shape.name for shape in _shapes(op, lowering)]
-
-
-def cost(op: Operation, lowering: Lowering, choice: str) -> float:
-    assert isinstance(op, RnnOp)
+def estimates(op: RnnOp, lowering: Lowering) -> Mapping[str, float]:
     steps, batch = (typical(dim, typical_values(lowering.block)) for dim in dims(op.input.type)[:2])
-    (shape,) = (shape for shape in _shapes(op, lowering) if shape.name == choice)
-    return shape.microseconds(steps) * -(-batch // shape.batch)
+    return {shape.name: shape.microseconds(steps) * -(-batch // shape.batch) for shape in _shapes(op, lowering)}
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, RnnOp)
+def lower(op: RnnOp, lowering: Lowering) -> bool:
     shape = next((shape for shape in _shapes(op, lowering) if shape.name == lowering.choice(op)), None)
     recurrent = lowering.constant_array(op.recurrent)
     if shape is None or recurrent is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Operation, Region, SSAValue
+from xdsl.ir import Region, SSAValue
 
 from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.tensor_types import dims, element_of
@@ -18,12 +18,11 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: RnnOp, lowering: Lowering) -> bool:
     """`parallel (batch) { for steps { parallel (hidden units) { sum over hidden; cell }; keep the state } }`.
 
     The first state lives in its result; a step writes the outputs, and only then the state that all units have read.
     """
-    assert isinstance(op, RnnOp)
     steps, batch, _, size = dims(op.input.type)
     k = lowering.kernel("rnn")
     with k.parallel([batch]) as (n,):

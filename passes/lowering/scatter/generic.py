@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.scatter import ScatterMode, ScatterOp, ScatterReduction
 from mlirt.dialects.symbolic import Dim
@@ -21,9 +21,8 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: ScatterOp, lowering: Lowering) -> bool:
     """`parallel (places that no index tells apart) { for updates, in order: y[index] = combine(y[index], update) }`."""
-    assert isinstance(op, ScatterOp)
     if lowering.placements[op.data] != lowering.placements[op.output]:
         copy(op.data, lowering.placements[op.output], op, lowering)
     if element_count(op.updates.type) == 0:

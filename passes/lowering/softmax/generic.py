@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects import math
 from xdsl.dialects.builtin import UnitAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.kernel.core import ReduceKind
@@ -21,9 +21,8 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: SoftmaxOp, lowering: Lowering) -> bool:
     """`parallel (rows) { reduce max; reduce add exp(x - max); parallel (row) { exp(x - max) / sum } }`."""
-    assert isinstance(op, SoftmaxOp)
     axis, element = op.axis.value.data, element_of(op.input.type)
     wide = compute_type(element)
     k = lowering.kernel("softmax")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, f32, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.suppress import SuppressOp
 from mlirt.dialects.kernel.core import ReduceKind
@@ -21,9 +21,8 @@ PRIORITY = 0
 _BOOLEAN = IntegerType(1)
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: SuppressOp, lowering: Lowering) -> bool:
     """`parallel (g) { for i: y[g, i] = allowed[g, i] && count < limit && no j < i: y[g, j] && overlap(i, j) }`."""
-    assert isinstance(op, SuppressOp)
     groups, length = dims(op.allowed.type)
     k = lowering.kernel("suppress")
     limit, threshold = k.load(op.limit, []), k.load(op.threshold, [])

@@ -16,7 +16,6 @@ from mlirt.passes.lowering.tiles.shape import (
     MATRIX_UNIT,
     MATRIX_UNIT_BYTES,
     MULTIPLY_ADD,
-    TileChoice,
     TileShape,
     Work,
     choice_named,
@@ -93,26 +92,20 @@ class Problem:
         """The tile shapes for the elements."""
         return MULTIPLY_ADD if self.kind is None else _SHAPES[self.kind]
 
-    def choices(self) -> list[str]:
-        """The names of the tile shapes and numbers of parts to choose from."""
+    def estimates(self) -> dict[str, float]:
+        """About how many microseconds the product takes with each tile shape and number of parts, by their names."""
         may_split = all(isinstance(self._steps(shape), int) for shape in self.shapes)
-        return [choice.name for choice in choices(self.shapes, self._work().steps, may_split=may_split)]
-
-    def cost(self, name: str) -> float:
-        """About how many microseconds the product takes with a choice."""
-        choice = self._named(name)
-        assert choice is not None
-        return self._work().microseconds(choice)
+        work = self._work()
+        return {
+            choice.name: work.microseconds(choice) for choice in choices(self.shapes, work.steps, may_split=may_split)
+        }
 
     def plan(self, name: str) -> Plan | None:
         """What follows from a choice; None where there is none of this name."""
-        choice = self._named(name)
+        choice = choice_named(self.shapes, name)
         if choice is None:
             return None
         return Plan(self.sizes, self.element, self.kind, choice.shape, choice.parts, self._steps(choice.shape))
-
-    def _named(self, name: str) -> TileChoice | None:
-        return choice_named(self.shapes, name)
 
     def _steps(self, shape: TileShape) -> Dim:
         return ceil_div(self.sizes.depth, shape.depth) if self.steps is None else self.steps(shape)

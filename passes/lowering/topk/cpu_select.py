@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.arg_reduction import ExtremeKind
 from mlirt.dialects.fused.topk import TopkOp
@@ -34,8 +34,7 @@ _MOST_LEVELS = 32
 _Entry = tuple[SSAValue, SSAValue, SSAValue]
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, TopkOp)
+def lower(op: TopkOp, lowering: Lowering) -> bool:
     axis, space, count = op.axis.value.data, dims(op.input.type), op.count()
     length = space[axis]
     if (isinstance(count, int) and count < _FEWEST) or (isinstance(length, int) and length < _SHORTEST):

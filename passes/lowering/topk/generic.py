@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.arg_reduction import ExtremeKind
 from mlirt.dialects.fused.topk import TopkOp
@@ -24,8 +24,7 @@ PRIORITY = 0
 _FEW = 64
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, TopkOp)
+def lower(op: TopkOp, lowering: Lowering) -> bool:
     axis, space = op.axis.value.data, dims(op.input.type)
     k = lowering.kernel("topk")
     results = [without_axis(whole(value, lowering), axis) for value in (op.values, op.indices)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
-
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.lowering.loops.copying import copy, dense
@@ -14,8 +12,7 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, ViewOp)
+def lower(op: ViewOp, lowering: Lowering) -> bool:
     if lowering.placements.shown(op) is None:
         copy(op.input, dense(lowering.placements[op.output].buffer, dims(op.input.type)), op, lowering)
     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
+from operator import itemgetter
 
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
 from mlirt.dialects.symbolic import Dim
@@ -148,17 +149,10 @@ def tile_of(work: GroupWork | None, name: str) -> GroupTile | None:
     return tile if work is not None and tile is not None and work.allows(tile) else None
 
 
-def names_of(work: GroupWork | None) -> list[str]:
-    """The tiles that are of use, the cheapest first, without those that are far from it."""
+def estimates_of(work: GroupWork | None) -> dict[str, float]:
+    """Microseconds with each tile that is of use, the cheapest first, without those that are far from it."""
     if work is None:
-        return []
-    fitting = sorted(filter(work.fits, TILES), key=work.cycles)
-    return [tile.name for tile in fitting if work.cycles(tile) <= _FAR * work.cycles(fitting[0])][:_MOST]
-
-
-def cost_of(work: GroupWork | None, name: str) -> float:
-    """Microseconds with the tile of a name; infinitely many without one."""
-    tile = GroupTile.named(name)
-    return (
-        float("inf") if work is None or tile is None or not tile.fits else work.cycles(tile) / _CYCLES_PER_MICROSECOND
-    )
+        return {}
+    fitting = sorted(((work.cycles(tile), tile.name) for tile in TILES if work.fits(tile)), key=itemgetter(0))
+    near = [(cycles, name) for cycles, name in fitting if cycles <= _FAR * fitting[0][0]]
+    return {name: cycles / _CYCLES_PER_MICROSECOND for cycles, name in near[:_MOST]}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, f32, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.fused.window import WindowKind, WindowOp
@@ -64,8 +64,7 @@ class Axis:
         return isinstance(reach, int) and isinstance(room, int) and reach <= room
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, WindowOp)
+def lower(op: WindowOp, lowering: Lowering) -> bool:
     axes = _axes(op, lowering)
     if axes is None:
         return False

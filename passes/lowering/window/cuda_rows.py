@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.symbolic import ceil_div, floor_div, product
@@ -49,8 +49,7 @@ class Block:
     cells: RowCells
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, WindowOp)
+def lower(op: WindowOp, lowering: Lowering) -> bool:
     block = _block(op, lowering)
     if block is None:
         return False

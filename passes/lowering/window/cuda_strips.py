@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import reduce
 from math import inf, prod
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.symbolic import ceil_div, product
@@ -42,8 +42,7 @@ _MOST_READS = 24  # that follow one another without a loop, so that all of them 
 _THREADS = 32 * 1024  # that a launch should have
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, WindowOp)
+def lower(op: WindowOp, lowering: Lowering) -> bool:
     rows = _rows(op, lowering)
     if rows is None:
         return False

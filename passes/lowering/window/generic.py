@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial, reduce
 
 from xdsl.dialects.builtin import i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.reduction import ReductionKind, neutral
 from mlirt.dialects.fused.window import WindowKind, WindowOp
@@ -25,9 +25,8 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
+def lower(op: WindowOp, lowering: Lowering) -> bool:
     """`parallel (p..) { reduce (taps) { x where inside }; divide; epilogue; store }`."""
-    assert isinstance(op, WindowOp)
     places, space = lowering.placements, dims(op.output.type)
     accumulator = accumulator_of(op.epilogue)
     kind = ReductionKind.MAX if op.kind.data is WindowKind.MAX else ReductionKind.ADD
