@@ -126,7 +126,7 @@ def _forward(loop: scf.ForOp, place: int, found: _Collected, ctx: Context) -> No
     block, end = loop.parent, loop.body.block.last_op
     assert block is not None
     assert end is not None
-    made = LayerBuilder(ctx, block, loop, loop)
+    made = LayerBuilder.in_front_of(loop, ctx)
     value = found.source
     if found.turned:
         sizes = list(dims(value.type))

@@ -56,13 +56,10 @@ def _hoist(op: MatrixMultiplyOp, loop: scf.ForOp | scf.WhileOp, ctx: Context) ->
     outside = is_outside(slice_.data, loop) and is_outside(op.rhs, loop)
     is_row = inside[1] is MatrixOperation.VECTOR and rank(op.lhs.type) == 1
     is_matrix = inside[1] is MatrixOperation.NONE and rank(op.lhs.type) == 2
-    block = loop.parent
-    if block is None or not (plain and outside and (is_row or is_matrix)):
+    if not (plain and outside and (is_row or is_matrix)):
         return
-    before = LayerBuilder(ctx, block, op, loop)
+    before = LayerBuilder.in_front_of(loop, ctx, op)
     weight = op.rhs if is_row else before.reshaped(op.rhs, [1, *dims(op.rhs.type)])
     properties = {"lhs_op": MatrixOperationAttr(MatrixOperation.NONE), "rhs_op": op.rhs_op}
     product = before.layer(MatrixMultiplyOp, [slice_.data, weight], properties)
-    body = op.parent
-    assert body is not None
-    replace(op, [LayerBuilder(ctx, body, op, op).slice_at(product, slice_.indices, 0)])
+    replace(op, [LayerBuilder.in_front_of(op, ctx).slice_at(product, slice_.indices, 0)])
