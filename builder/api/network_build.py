@@ -87,6 +87,8 @@ def _plan(module: ModuleOp, ctx: RtContext, target: str, name: str, config: IBui
     precision, progress = precision_of(config, target), _progress(reporter)
     refittable = config.get_flag(BuilderFlag.REFIT)
     if target == "cpu":
+        if config.algorithm_selector is not None:
+            reporter.warning("algorithm_selector is not asked: an engine for the CPU has one algorithm for each layer")
         return build_plan(module, ctx, target, precision, progress, name=name, refittable=refittable)
     choices = tuning(
         None if config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE) else config.get_timing_cache(),
