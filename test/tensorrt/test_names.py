@@ -24,6 +24,12 @@ def test_import_is_free() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_versions() -> None:
+    """Scripts choose their way by the version; `import mlirt.tensorrt as trt` has TensorRT's."""
+    assert mlirt.tensorrt.__version__ == "8.5.3"
+    assert mlirt.__version__ != mlirt.tensorrt.__version__
+
+
 def test_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'IUnknownLayer'"):
         _ = mlirt.IUnknownLayer

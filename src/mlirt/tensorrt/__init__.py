@@ -143,6 +143,8 @@ if TYPE_CHECKING:
     from mlirt.tensorrt.run_enums import LayerInformationFormat, TensorFormat, TensorIOMode, TensorLocation
     from mlirt.tensorrt.weights import Weights
 
+# That of TensorRT whose names these are: scripts ask for it.
+__version__ = "8.5.3"
 # The module of each name.
 _HOMES = {
     "mlirt.builder.api.builder": "Builder",
