@@ -32,8 +32,8 @@ def copy_to_each(value: SSAValue, targets: Sequence[Placement], layer: Operation
     if all([_turn(lowering, nest, source, target, layer) for target in targets]):
         return
     k = lowering.kernel("copy")
-    reader = k.memory(source.buffer, element, source.offset, source.part)
-    writers = [k.memory(target.buffer, element, target.offset, target.part) for target in targets]
+    reader = k.named(k.memory(source.buffer, element, source.offset, source.part), "input")
+    writers = [k.named(k.memory(one.buffer, element, one.offset, one.part), "output") for one in targets]
     read_steps, write_steps = ([k.stride(step) for step in one.steps] for one in nest.operands)
     with k.parallel(list(nest.extents) or [1]) as loops:
         indices = loops[: len(nest.extents)]
