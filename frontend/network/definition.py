@@ -12,6 +12,7 @@ from mlirt.frontend.network.graph import NetworkGraph
 from mlirt.frontend.network.layer import ILayer
 from mlirt.frontend.network.layers_index import IndexMethods
 from mlirt.frontend.network.layers_move import MoveMethods
+from mlirt.frontend.network.layers_plugin import PluginMethods
 from mlirt.frontend.network.layers_pointwise import PointwiseMethods
 from mlirt.frontend.network.layers_product import ProductMethods
 from mlirt.frontend.network.layers_quantize import QuantizeMethods
@@ -45,6 +46,7 @@ class INetworkDefinition(
     SourceMethods,
     RecurrentMethods,
     RestMethods,
+    PluginMethods,
     SuppressMethods,
     LoopMethods,
     ConditionalMethods,

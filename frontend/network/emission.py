@@ -37,8 +37,11 @@ class Emission:
         inputs: Sequence[ITensor],
         store: WeightStore,
         shapes: Mapping[str, Sequence[int | str]] | None = None,
+        bounds: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
+        """`bounds` are the least and the greatest value of symbols, where profiles say them."""
         self.store = store
+        self.bounds = bounds or {}
         given = {one: _lengths(one, (shapes or {}).get(one.name)) for one in inputs}
         self.renamed = symbols_of_models(given)
         self.block = Block(arg_types=[_type(one, given[one], self.renamed) for one in inputs])

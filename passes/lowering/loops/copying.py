@@ -16,14 +16,22 @@ from mlirt.passes.lowering.turning.turned_plan import THREADS, Stream, find
 from mlirt.passes.lowering.turning.turned_tiles import TurnedTiles
 
 
-def copy(value: SSAValue, target: Placement, layer: Operation, lowering: Lowering) -> None:
-    """Launch a copy of a tensor to another place."""
-    copy_to_each(value, [target], layer, lowering)
+def copy(
+    value: SSAValue, target: Placement, layer: Operation, lowering: Lowering, source: Placement | None = None
+) -> None:
+    """Launch a copy of a tensor to another place, from `source` where that is not where the tensor belongs."""
+    copy_to_each(value, [target], layer, lowering, source)
 
 
-def copy_to_each(value: SSAValue, targets: Sequence[Placement], layer: Operation, lowering: Lowering) -> None:
+def copy_to_each(
+    value: SSAValue,
+    targets: Sequence[Placement],
+    layer: Operation,
+    lowering: Lowering,
+    source: Placement | None = None,
+) -> None:
     """Launch a copy of a tensor to several places that lie alike: it is read once."""
-    source = lowering.placements[value]
+    source = source or lowering.placements[value]
     sizes, element = dims(value.type), element_of(value.type)
     if element_count(value.type) == 0:
         return
