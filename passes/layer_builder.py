@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.dims_attr import DimsAttr
+from mlirt.dialects.indexing import ScatterMode
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp
@@ -19,7 +20,7 @@ from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseKindAttr, ElementwiseOp
 from mlirt.dialects.trt.gather import GatherOp
 from mlirt.dialects.trt.identity import IdentityOp
-from mlirt.dialects.trt.scatter import ScatterMode, ScatterModeAttr, ScatterOp
+from mlirt.dialects.trt.scatter import ScatterModeAttr, ScatterOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp

@@ -12,11 +12,12 @@ from xdsl.passes import ModulePass
 
 from mlirt.dialects.constant_values import splat_of
 from mlirt.dialects.dims_attr import DimsAttr
+from mlirt.dialects.indexing import GatherMode, ScatterMode, ScatterReduction
 from mlirt.dialects.symbolic import Dim, symbols
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
-from mlirt.dialects.trt.gather import GatherMode, GatherOp
-from mlirt.dialects.trt.scatter import ScatterMode, ScatterOp, ScatterReduction
+from mlirt.dialects.trt.gather import GatherOp
+from mlirt.dialects.trt.scatter import ScatterOp
 from mlirt.dialects.trt.select import SelectOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp

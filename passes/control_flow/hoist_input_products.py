@@ -9,8 +9,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from mlirt.dialects.indexing import GatherMode
 from mlirt.dialects.tensor_types import dims, rank
-from mlirt.dialects.trt.gather import GatherMode, GatherOp
+from mlirt.dialects.trt.gather import GatherOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation, MatrixOperationAttr
 from mlirt.passes.control_flow.region_rewriting import control_ops, is_outside, replace
 from mlirt.passes.layer_builder import LayerBuilder
