@@ -193,6 +193,11 @@ PHASES = (
                 "cpu",
             ),
             Step(
+                "fuse-convolution-pooling{in_blocks=true}",
+                "kernels for blocks hold whole windows; what became of a convolution is known only now",
+                "cpu",
+            ),
+            Step(
                 "assign-layouts{target=cuda{machine}}",
                 "convolutions read their channels in 16-byte vectors; last, as fusion must not see memory orders",
                 "cuda",

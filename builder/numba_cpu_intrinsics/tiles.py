@@ -413,3 +413,45 @@ def tile_for_each(context: Any, tile: Any, function: Any, captured: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(tile, function, captured), codegen
+
+
+@intrinsic
+def tile_map(context: Any, tile: Any, function: Any, captured: Any) -> Any:
+    """The tile of what `function(vector, i, j, *captured)` gives for each vector, inlined like `tile_for_each`."""
+    captures = tuple(captured)
+    args = (tile.vector, types.int64, types.int64, *captures)
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+        values = cgutils.unpack_tuple(builder, operands[2])
+        body, inner = function.dispatcher.py_func, tile.vector(*args)
+        results: list[Value] = []
+        for number, vector in enumerate(unpack_vectors(builder, tile, operands[0])):
+            i, j = divmod(number, tile.columns)
+            made = context.compile_internal(builder, body, inner, (vector.llvm, _I64(i), _I64(j), *values))
+            results.append(vector.like(made))
+        return pack_vectors(builder, results)
+
+    return tile(tile, function, captured), codegen
+
+
+_COMBINATIONS: dict[str, Callable[[Value, Value], Value]] = {
+    "add": lambda a, b: a + b,
+    "max": maximum,
+    "min": minimum,
+}
+
+
+@intrinsic(prefer_literal=True)
+def tile_pool(context: Any, tile: Any, into: Any, kind: Any, rows: Any, columns: Any) -> Any:
+    """`into[i, j]` combined with all of `tile[i * rows + r, j * columns + s]` for `r < rows` and `s < columns`."""
+    combine, high, wide = _COMBINATIONS[kind.literal_value], rows.literal_value, columns.literal_value
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+        results = unpack_vectors(builder, into, operands[1])
+        for number, vector in enumerate(unpack_vectors(builder, tile, operands[0])):
+            i, j = divmod(number, tile.columns)
+            place = int(i // high * into.columns + j // wide)
+            results[place] = combine(results[place], vector)
+        return pack_vectors(builder, results)
+
+    return into(tile, into, kind, rows, columns), codegen

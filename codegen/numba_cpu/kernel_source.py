@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -21,6 +22,7 @@ from mlirt.dialects.kernel.core import FuncOp, ReduceKind, ReturnOp, StoreOp
 from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileTransformOp, tile_shape
 from mlirt.dialects.kernel.tile_bytes import TileDotAddOp
 from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadPatchOp, TileLoadTransposedOp
+from mlirt.dialects.kernel.tile_pooling import TileMapOp, TilePoolOp
 from mlirt.dialects.kernel.tile_products import TileCombineOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
 from mlirt.dialects.kernel.varying import varying_values
 from mlirt.dialects.kernel.worker import PrefetchOp, WorkerShareOp
@@ -29,6 +31,9 @@ from mlirt.dialects.tensor_types import element_name, is_float, is_float8
 _LIBRARY = "mlirt.builder.numba_cpu_intrinsics"
 _PARAMETERS = ("params", "worker", "workers")
 _LINE = 118
+
+# How many rows of a tile count, and how many elements of each; None for all.
+Limits: TypeAlias = "tuple[SSAValue | None, SSAValue | None]"
 
 
 def kernel_source(func: FuncOp) -> str:
@@ -164,26 +169,43 @@ class KernelSource(LaneReductions):
 
     def kernel_tile_for_each(self, op: TileForEachOp) -> None:
         """The region becomes a function of a vector, its row and its column; what it uses from outside goes with it."""
-        captured = _captured(op)
-        optional = [value for value in (op.rows, op.valid) if value is not None]
-        outside = list(dict.fromkeys([*captured, *optional]))
+        self.line(self._tile_call("tile_for_each", op, "finish", (op.rows, op.valid)))
+
+    def kernel_tile_map(self, op: TileMapOp) -> None:
+        self.define(op.result, self._tile_call("tile_map", op, "value", (None, op.valid)))
+
+    def kernel_tile_pool(self, op: TilePoolOp) -> None:
+        sizes = (str(size) for size in op.window.iter_values())
+        self._tile_step(op.result, "tile_pool", [op.tile, op.into], None, f'"{op.kind.data.value}"', *sizes)
+
+    def _tile_call(self, word: str, op: TileForEachOp | TileMapOp, hint: str, limits: Limits) -> str:
+        """The call of a word with a function made of an op's region; `limits` are rows and elements that count."""
+        optional = [value for value in limits if value is not None]
+        outside = list(dict.fromkeys([*_captured(op), *optional]))
         for value in outside:
             if self.names.find(value) is None:
                 self.define(value, self.text(value))
         number = len(self._tile_functions)
-        name = f"{self.func.sym_name.data}_{'finish' if number == 0 else f'finish_{number}'}"
-        self._tile_functions.append(_TileFunction(self, op, name, outside).text_of_function())
+        name = f"{self.func.sym_name.data}_{hint if number == 0 else f'{hint}_{number}'}"
+        self._tile_functions.append(_TileFunction(self, op, name, outside, limits).text_of_function())
         names = ", ".join(self.texts(outside))
-        self.line(f"tile_for_each({self.text(op.tile)}, {name}, ({names}{',' if len(outside) == 1 else ''}))")
+        return f"{word}({self.text(op.tile)}, {name}, ({names}{',' if len(outside) == 1 else ''}))"
 
 
 class _TileFunction(LaneReductions):
     """A function that does something with one vector of a tile."""
 
-    def __init__(self, kernel: KernelSource, op: TileForEachOp, name: str, outside: Sequence[SSAValue]) -> None:
+    def __init__(
+        self,
+        kernel: KernelSource,
+        op: TileForEachOp | TileMapOp,
+        name: str,
+        outside: Sequence[SSAValue],
+        limits: Limits,
+    ) -> None:
         super().__init__()
         self.rules = kernel.rules
-        self.each = op
+        self.each, self.limits = op, limits
         self.name = name
         self.outside = outside
         for value in outside:
@@ -205,24 +227,28 @@ class _TileFunction(LaneReductions):
         arguments = [self.names.define(argument) for argument in (value, row, column)]
         self.names.share(lane, "0")
         lanes = tile_shape(self.each.tile.type)[2]
-        count = None
+        count, (rows, valid) = None, self.limits
         varying = frozenset(varying_values(self.each.body.block, [value, lane]))
         self.line("@inlined")
         with self.block_of(f"def {self.name}({', '.join([*arguments, *self.texts(self.outside)])}):"):
             conditions: list[str] = []
-            if self.each.rows is not None:
-                conditions.append(f"{arguments[1]} < {self.text(self.each.rows)}")
-            if self.each.valid is not None:
+            if rows is not None:
+                conditions.append(f"{arguments[1]} < {self.text(rows)}")
+            if valid is not None:
                 count = self.names.fresh("count")
-                self.line(f"{count} = {self.text(self.each.valid)} - {arguments[2]} * {lanes}")
+                self.line(f"{count} = {self.text(valid)} - {arguments[2]} * {lanes}")
                 conditions.append(f"{count} > 0")
             self.loop = LaneLoop(lane, lanes, varying, count)
             with self.block_of(f"if {' and '.join(conditions)}:") if conditions else nullcontext():
                 self.ops_but_last(self.each.body.block)
+                if isinstance(self.each, TileMapOp):
+                    self.line(f"return {self.text(self.each.made())}")
+            if conditions and isinstance(self.each, TileMapOp):
+                self.line(f"return {arguments[0]}")
         return "\n".join(self.lines)
 
 
-def _captured(op: TileForEachOp) -> list[SSAValue]:
+def _captured(op: TileForEachOp | TileMapOp) -> list[SSAValue]:
     """The values from outside that a region uses, numbers left out."""
     inside: set[SSAValue] = set(op.body.block.args)
     for inner in op.body.block.walk():

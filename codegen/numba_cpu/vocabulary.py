@@ -56,7 +56,7 @@ VOCABULARY = frozenset(
         *("tile_load_patch", "tile_load_patch_first", "tile_transform"),
         *("tile_load", "tile_load_first", "tile_load_transposed", "tile_load_transposed_first"),
         *("amx_begin", "amx_clear", "amx_dot_add", "amx_store", "amx_end", "worker_memory_int32"),
-        *("tile_fill", "tile_for_each"),
+        *("tile_fill", "tile_for_each", "tile_map", "tile_pool"),
         *(
             f"tile_{step}{part}"
             for step in ("dot_add", "multiply_add", "multiply_add_lanes", "add", "multiply", "maximum", "minimum")

@@ -11,6 +11,7 @@ from xdsl.irdl import (
     ParsePropInAttrDict,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     region_def,
     result_def,
@@ -23,7 +24,9 @@ from mlirt.dialects.blocked_layout import block_array, is_blocked, unblock_array
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.epilogue import EpilogueOp
 from mlirt.dialects.fused.fused_op import bind_dims, numbers_of
+from mlirt.dialects.fused.pooling import FIRST, PoolingAttr
 from mlirt.dialects.integer_list import integer_list
+from mlirt.dialects.symbolic import Dim, floor_div
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import channels, dims, element_of, integer_range, is_float
 
@@ -105,6 +108,10 @@ class ConvolutionOp(EpilogueOp):
     accumulator, which wraps. C1: one access per extra operand. C2: the padding value is one that the input's elements
     can have; it is 0 for floating-point inputs and with `transposed`.
 
+    With `pooling` all this is computed for the elements of the windows, extra operands are read at their places, and
+    the result is one number for each window. C3: windows have a positive size on each spatial axis and lie in what the
+    convolution gives; the result is of floating-point numbers, and the convolution is not `transposed`.
+
     On blocked tensors (`trt.dims` with channels) the input is `[n, c / block, h, w, block]`, and `channels` in its
     type tells c; the kernel stays as it is. A planar input with a blocked result is legal.
     """
@@ -121,6 +128,7 @@ class ConvolutionOp(EpilogueOp):
     padding_value = prop_def(IntegerAttr, default_value=IntegerAttr(0, i64))
     groups = prop_def(IntegerAttr, default_value=IntegerAttr(1, i64))
     transposed = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
+    pooling = opt_prop_def(PoolingAttr)
     access = prop_def(ArrayAttr[AccessAttr], default_value=ArrayAttr[AccessAttr]([]))
     output = result_def(TensorType)
     epilogue = region_def("single_block")
@@ -143,6 +151,7 @@ class ConvolutionOp(EpilogueOp):
         groups: int = 1,
         transposed: bool = False,
         padding_value: int = 0,
+        pooling: PoolingAttr | None = None,
         extras: Sequence[SSAValue] = (),
         access: Sequence[AccessAttr] = (),
     ):
@@ -156,6 +165,7 @@ class ConvolutionOp(EpilogueOp):
                 "padding_value": IntegerAttr(padding_value, i64),
                 "groups": IntegerAttr(groups, i64),
                 "transposed": BoolAttr.from_bool(transposed),
+                "pooling": pooling,
                 "access": ArrayAttr(access),
             },
             result_types=[result],
@@ -167,11 +177,34 @@ class ConvolutionOp(EpilogueOp):
         columns = (self.stride, self.dilation, self.pre_padding, self.post_padding)
         return tuple(zip(*(column.iter_values() for column in columns), strict=True))  # pyright: ignore[reportReturnType]
 
+    def epilogue_dims(self) -> tuple[Dim, ...]:
+        shape = dims(self.output.type)
+        return shape if self.pooling is None else self.pooling.covered(shape)
+
     def verify_(self) -> None:
         self.check_epilogue(self.extras, list(self.access), self.epilogue)
+        self._check_pooling()
         value, element = self.padding_value.value.data, element_of(self.input.type)
         low, high = (0, 0) if is_float(element) or self.transposed.value.data else integer_range(element)
         require(low <= value <= high, f"C2: {self.name}: the padding value {value} is not between {low} and {high}")
+
+    def _check_pooling(self) -> None:
+        if self.pooling is None:
+            return
+        sizes, spatial = self.pooling.sizes(), self.spatial()
+        fits = len(sizes) == len(spatial) and min(sizes) > 0
+        require(fits, f"C3: {self.name} of {len(spatial)} spatial axes does not pool windows of {list(sizes)}")
+        is_possible = is_float(element_of(self.output.type)) and not self.transposed.value.data
+        require(is_possible, f"C3: {self.name} pools floating-point results of convolutions that are not transposed")
+        lengths, windows, covered = (
+            list(of)[FIRST : FIRST + len(sizes)]
+            for of in (dims(self.input.type), dims(self.kernel.type), self.epilogue_dims())
+        )
+        for axis, (stride, dilation, pre, post) in enumerate(spatial):
+            room = floor_div(lengths[axis] + pre + post - (windows[axis] - 1) * dilation - 1, stride) + 1
+            needed = covered[axis]
+            inside = not isinstance(room, int) or not isinstance(needed, int) or needed <= room
+            require(inside, f"C3: windows of {self.name} cover {needed} elements of an axis that has {room}")
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         from mlirt.dialects.fused.convolution_reference import convolve_transposed
@@ -184,7 +217,10 @@ class ConvolutionOp(EpilogueOp):
             accumulator = convolve_transposed(arrays[0], arrays[1], self.spatial(), groups, shape)
         else:
             accumulator = self._sum(arrays[0], arrays[1])
-        return [self.apply_epilogue(accumulator, arrays, list(self.access), self.epilogue)]
+        return [self._pooled(self.apply_epilogue(accumulator, arrays, list(self.access), self.epilogue))]
+
+    def _pooled(self, values: Array) -> Array:
+        return values if self.pooling is None else self.pooling.of_array(values)
 
     def _blocked_reference(self, arrays: Sequence[Array]) -> Array:
         """The same sum on plain arrays, put into blocks before the epilogue; lanes beyond the last channel are zero."""
@@ -196,10 +232,13 @@ class ConvolutionOp(EpilogueOp):
             assert isinstance(own, int)
             source = unblock_array(source, own)
         accumulator = block_array(self._sum(source, arrays[1]), lanes)
-        result = self.apply_epilogue(accumulator, arrays, list(self.access), self.epilogue)
+        result = self._pooled(self.apply_epilogue(accumulator, arrays, list(self.access), self.epilogue))
         return block_array(unblock_array(result, count), lanes)
 
     def _sum(self, source: Array, kernel: Array) -> Array:
         from mlirt.dialects.fused.convolution_reference import convolve
 
-        return convolve(source, kernel, self.spatial(), self.groups.value.data, self.padding_value.value.data)
+        sums = convolve(source, kernel, self.spatial(), self.groups.value.data, self.padding_value.value.data)
+        sizes = () if self.pooling is None else self.pooling.sizes()
+        windows = (slice(length // size * size) for length, size in zip(sums.shape[FIRST:], sizes, strict=False))
+        return sums[(slice(None), slice(None), *windows)]

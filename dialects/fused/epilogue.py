@@ -18,6 +18,7 @@ from mlirt.dialects.fused.fused_op import (
     region_values,
 )
 from mlirt.dialects.scalar_semantics import evaluate_region
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import dims, element_of, numpy_dtype, rank
 
@@ -33,6 +34,10 @@ class EpilogueOp(FusedOp):
     result.
     """
 
+    def epilogue_dims(self) -> tuple[Dim, ...]:
+        """The dimensions of what goes through the epilogue."""
+        return dims(self.results[0].type)
+
     def check_epilogue(self, extras: Sequence[SSAValue], access: Sequence[AccessAttr], epilogue: Region) -> None:
         require(
             len(access) == len(extras), f"C1: {self.name} has {len(extras)} extra operands and {len(access)} accesses"
@@ -47,7 +52,7 @@ class EpilogueOp(FusedOp):
     ) -> Array:
         import numpy as np
 
-        env = bind_dims(self, arrays, accumulator.shape, dims(self.results[0].type))
+        env = bind_dims(self, arrays, accumulator.shape, self.epilogue_dims())
         extras = arrays[len(arrays) - len(access) :]
         picked = [gather_operand(a, one, accumulator.shape, env) for a, one in zip(extras, access, strict=True)]
         with np.errstate(over="ignore", invalid="ignore"):

@@ -84,10 +84,11 @@ def _select(op: scf.IfOp, ctx: Context) -> None:
         condition = source_of_condition(op.cond)
     except ValueError:
         return
-    if any(side != types for side in sides):
+    block = op.parent
+    if block is None or any(side != types for side in sides):
         return
     then, otherwise = (copy_before(region.block, [], op) for region in op.regions)
-    made = LayerBuilder.in_front_of(op, ctx)
+    made = LayerBuilder(ctx, block, op, op)
     results = [_chosen(made, condition, *pair) for pair in zip(then, otherwise, strict=True)]
     replace(op, results)
 

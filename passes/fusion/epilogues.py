@@ -37,7 +37,7 @@ def producer_of(consumer: PointwiseOp, value: SSAValue) -> Accumulating | None:
     producer = value.owner
     if not isinstance(producer, Accumulating) or producer.parent is not consumer.parent or len(consumer.outputs) != 1:
         return None
-    if {use.operation for use in value.uses} != {consumer}:
+    if {use.operation for use in value.uses} != {consumer} or "pooling" in producer.properties:
         return None
     shape = dims(value.type)
     reads = [access for other, access in zip(consumer.inputs, consumer.access, strict=True) if other is value]

@@ -13,8 +13,12 @@ from mlirt.dialects.trt.constant import ConstantOp
 
 
 def is_direct(op: Operation, dimensions: int) -> bool:
-    """Whether an op is a convolution, none transposed, of so many dimensions in float32 with a constant kernel."""
+    """Whether an op is a convolution, neither transposed nor pooled, of so many dimensions in float32 with a constant
+    kernel.
+    """
     if not isinstance(op, ConvolutionOp) or rank(op.output.type) != dimensions or op.transposed.value.data:
+        return False
+    if op.pooling is not None:
         return False
     return isinstance(element_of(op.input.type), Float32Type) and isinstance(op.kernel.owner, ConstantOp)
 

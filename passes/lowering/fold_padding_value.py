@@ -58,7 +58,9 @@ def _fold(op: ConvolutionOp, store: WeightStore) -> None:
     owner, region = op.kernel.owner, op.epilogue
     if not isinstance(owner, ConstantOp) or accumulator_type(region) != i32 or op.transposed.value.data:
         return
-    if op.groups.value.data != 1 or memory_order(op.output.type) != channels_last(rank(op.output.type)):
+    if op.groups.value.data != 1 or op.pooling is not None:
+        return
+    if memory_order(op.output.type) != channels_last(rank(op.output.type)):
         return
     sizes = [size for size in (*dims(op.input.type)[2:], *dims(op.output.type)[1:]) if isinstance(size, int)]
     if len(sizes) < 2 * (rank(op.input.type) - 2) + 1:

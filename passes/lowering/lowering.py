@@ -4,6 +4,7 @@ A tactic is a file `passes/lowering/<family>/<tactic>.py` with
 
     OPS = (ConvolutionOp,)          the classes of fused ops that it may take
     TARGETS = {"cpu"}               the kinds of target
+    POOLS = True                    where it also takes ops with the property `pooling`
     PRIORITY = 10                   higher ones are tried first; `generic*.py` has 0 and always applies
     def lower(op, lowering) -> bool: builds kernels and finishes them; False, with nothing built, where it does not
     apply
@@ -30,7 +31,6 @@ from mlirt.dialects.context import RtContext, weights_of
 from mlirt.dialects.fused.slices import is_shown
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.library_op import LibraryOp
-from mlirt.dialects.kernel.plugin import PluginOp
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.plan.expression import Argument
 from mlirt.dialects.plan.ops import LaunchOp
@@ -102,7 +102,7 @@ class Lowering:
 
     def launch(
         self,
-        function: FuncOp | LibraryOp | PluginOp,
+        function: FuncOp | LibraryOp,
         buffers: Sequence[SSAValue],
         arguments: Sequence[Argument],
         layer: Operation,
@@ -120,13 +120,13 @@ class Lowering:
         block.insert_op_before(op, layer)
         return op
 
-    def _named(self, function: FuncOp | LibraryOp | PluginOp) -> str:
+    def _named(self, function: FuncOp | LibraryOp) -> str:
         identity = identity_of(function)
         if identity not in self._names:
             self._names[identity] = self._named_by_text(function)
         return self._names[identity]
 
-    def _named_by_text(self, function: FuncOp | LibraryOp | PluginOp) -> str:
+    def _named_by_text(self, function: FuncOp | LibraryOp) -> str:
         text = _text(function)
         if text not in self._kernels:
             digest = hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
@@ -136,7 +136,7 @@ class Lowering:
         return self._kernels[text]
 
 
-def _text(function: FuncOp | LibraryOp | PluginOp) -> str:
+def _text(function: FuncOp | LibraryOp) -> str:
     from io import StringIO
 
     stream = StringIO()

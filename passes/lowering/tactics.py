@@ -79,8 +79,13 @@ def tactics_for(op: Operation, target: Target, only: str = "") -> Iterator[tuple
     chosen = op.attributes.get(TACTIC)
     wanted = chosen.data.partition(":")[0] if isinstance(chosen, StringAttr) else None
     for name, tactic in tactics_of(op.name.partition(".")[2], "" if wanted else only).items():
-        if wanted in (None, name) and isinstance(op, tactic.OPS) and kind in tactic.TARGETS:
+        if wanted in (None, name) and isinstance(op, tactic.OPS) and kind in tactic.TARGETS and _pools(tactic, op):
             yield name, tactic
+
+
+def _pools(tactic: Tactic, op: Operation) -> bool:
+    """Whether a tactic pools the results of an op, where they are to be pooled."""
+    return "pooling" not in op.properties or getattr(tactic, "POOLS", False)
 
 
 def candidates(op: Operation, lowering: Lowering) -> list[Candidate]:

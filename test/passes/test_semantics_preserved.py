@@ -34,7 +34,7 @@ LAYERS = (
 )
 FUSION = (
     "convert-trt-to-fused,eliminate-dead-layers,sink-views,fuse-pointwise,fuse-convolution-activation,"
-    "fuse-convolution-elementwise,eliminate-dead-layers,cse,eliminate-concatenation"
+    "fuse-convolution-elementwise,fuse-convolution-pooling,eliminate-dead-layers,cse,eliminate-concatenation"
 )
 FUSED = "convert-trt-to-fused,"
 PIPELINES = (

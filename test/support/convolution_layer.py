@@ -16,7 +16,8 @@ from mlirt.dialects.context import RtContext
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.fused_op import YieldOp, scalar_region
-from mlirt.dialects.symbolic import sym
+from mlirt.dialects.fused.window import WindowKind, WindowOp
+from mlirt.dialects.symbolic import Dim, floor_div, sym
 from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.passes.lowering.tactics import TACTIC
@@ -24,10 +25,17 @@ from mlirt.passes.lowering.tactics import TACTIC
 
 @dataclass(frozen=True)
 class Case(WindowCase):
-    """A convolution between a 1 x 1 convolution before it, which makes its input blocked, and none."""
+    """A convolution between a 1 x 1 convolution before it, which makes its input blocked, and a pooling or none."""
 
     is_first: bool = False
     has_scale: bool = False
+    pool: tuple[int, int] | None = None
+    pool_kind: WindowKind = WindowKind.MAX
+
+
+def _pooled(case: Case, lengths: Sequence[Dim]) -> list[Dim]:
+    """The lengths of what is pooled."""
+    return [floor_div(length, size) for length, size in zip(lengths, case.pool or (1, 1), strict=True)]
 
 
 def _epilogue(case: Case) -> Region:
@@ -66,6 +74,7 @@ class Layer:
         spatial: list[int | str] = ["h", "w"] if case.is_symbolic else [case.height, case.width]
         batch: int | str = "n" if case.is_symbolic else case.batch
         height, width = case.lengths_in_type()
+        self.pooled = t("float32", batch, case.outputs, *(str(size) for size in _pooled(case, (height, width))))
         self.result = t("float32", batch, case.outputs, str(height), str(width))
         types = [t("float32", batch, case.channels, *spatial)]
         shapes = [(case.batch, case.channels, case.height, case.width)]
@@ -119,4 +128,19 @@ class Layer:
             extras=[bias, *extras],
             access=[AccessAttr.of([sym(name) if name != "0" else 0 for name in one]) for one in accesses],
         )
-        return [network.add(op)]
+        result = network.add(op)
+        if case.pool is None:
+            return [result]
+        one, none = (1, 1), (0, 0)
+        window = WindowOp(
+            case.pool_kind,
+            result,
+            self.pooled,
+            _identity(),
+            window=case.pool,
+            stride=case.pool,
+            dilation=one,
+            pre_padding=none,
+            post_padding=none,
+        )
+        return [network.add(window)]

@@ -38,11 +38,13 @@ def chain(steps: Sequence[Step], shape: Sequence[int], outputs: Sequence[int]) -
     return network
 
 
-def fused(network: trt.INetworkDefinition, target: str = "cpu", precision: str = "fp32") -> tuple[ModuleOp, RtContext]:
-    """The network after the phase `fusion`."""
+def fused(
+    network: trt.INetworkDefinition, target: str = "cpu", precision: str = "fp32", last: str = "fusion"
+) -> tuple[ModuleOp, RtContext]:
+    """The network after the phase `fusion`, or another one."""
     ctx = RtContext()
     module = network_module(network, ctx)
-    run_phases(module, ctx, None, "fusion", options=PipelineOptions(target, precision))
+    run_phases(module, ctx, None, last, options=PipelineOptions(target, precision))
     return module, ctx
 
 
@@ -97,6 +99,15 @@ def scaled(mode: trt.ScaleMode, shift: Array, scale: Array, power: Array) -> Ste
 
 def convolved(kernel: Array, bias: Array) -> Step:
     return lambda network, x: network.add_convolution_nd(x, len(kernel), kernel.shape[2:], kernel, bias)
+
+
+def deconvolved(kernel: Array, stride: int) -> Step:
+    def add(network: trt.INetworkDefinition, x: trt.ITensor) -> trt.ILayer:
+        layer = network.add_deconvolution_nd(x, kernel.shape[1], kernel.shape[2:], kernel)
+        layer.stride_nd = (stride,) * (kernel.ndim - 2)
+        return layer
+
+    return add
 
 
 def padded(pre: Sequence[int], post: Sequence[int]) -> Step:

@@ -24,17 +24,17 @@ class TileShape:
 
 
 @lru_cache(maxsize=4096)
-def choose_tile(length: Dim, blocks: int, vector_bits: int, factors: int = 1) -> TileShape:
+def choose_tile(length: Dim, blocks: int, vector_bits: int, factors: int = 1, multiple: int = 1) -> TileShape:
     """The tile with the least cycles for `length` pixels of a row and `blocks` blocks of channels.
 
-    `factors` registers are kept for pixels, besides those for the weights.
+    `factors` registers are kept for pixels, besides those for the weights. A tile has a multiple of `multiple` pixels.
     """
     registers = _REGISTERS[vector_bits]
     most = min(length, registers) if isinstance(length, int) else registers
     shapes = [
         TileShape(pixels, columns)
         for columns in range(1, min(blocks, _MOST_COLUMNS) + 1)
-        for pixels in range(1, most + 1)
+        for pixels in range(multiple, most + 1, multiple)
         if pixels * columns + columns + factors <= registers
     ]
     return min(shapes, key=lambda shape: (_cost(shape, length, blocks), -shape.pixels * shape.blocks))

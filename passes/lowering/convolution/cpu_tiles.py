@@ -11,11 +11,11 @@ from mlirt.dialects.kernel.tile import TileFillOp
 from mlirt.dialects.kernel.tile_bytes import BYTE_PRODUCTS, TileDotAddOp
 from mlirt.dialects.kernel.tile_products import TileMultiplyAddLanesOp, TileMultiplyAddOp
 from mlirt.dialects.kernel.worker import PrefetchOp
-from mlirt.dialects.symbolic import Dim, ceil_div
-from mlirt.dialects.tensor_types import dims
+from mlirt.dialects.symbolic import Dim, ceil_div, floor_div
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of, is_flat
 from mlirt.passes.lowering.convolution.cpu_packing import pack, pack_depthwise
 from mlirt.passes.lowering.convolution.cpu_tile_choice import TileShape, choose_tile, cycles, lines_for_each
+from mlirt.passes.lowering.convolution.tile_pooling import TilePooling, tile_pooling, tiles_can_pool
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.register_tiles.tile_code import TileCode
 from mlirt.passes.lowering.register_tiles.tile_rows import Grid, Place, TileRows
@@ -24,28 +24,31 @@ from mlirt.passes.lowering.register_tiles.tile_tasks import Tasks, Work, choose_
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cpu"})
 PRIORITY = 20
+POOLS = True
 
 _UNROLLED = 4
 
 
 def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     geometry, weights = geometry_of(op, lowering), lowering.constant_array(op.kernel)
-    if geometry is None or weights is None:
+    if geometry is None or weights is None or not tiles_can_pool(op):
         return False
     k = lowering.kernel("depthwise" if geometry.is_depthwise else "convolution")
-    code = TileCode(k, op, lowering, geometry.lanes)
-    batch, _, rows, length, _ = dims(op.output.type)
-    flat = is_flat(geometry, code, length)
+    code, pooling = TileCode(k, op, lowering, geometry.lanes), tile_pooling(op)
+    batch, _, rows, length, _ = op.epilogue_dims()
+    flat = pooling is None and is_flat(geometry, code, length)
     rows, length = (1, rows * length) if flat else (rows, length)
-    shape = choose_tile(length, geometry.blocks_out, lowering.target.vector_bits, _factors(geometry))
+    multiple = 1 if pooling is None else pooling.columns
+    shape = choose_tile(length, geometry.blocks_out, lowering.target.vector_bits, _factors(geometry), multiple)
     panels = -(-geometry.blocks_out // shape.blocks) * geometry.groups
+    high = 1 if pooling is None else pooling.rows
     work = Work(
-        rows=length if flat else rows,
+        rows=length if flat else floor_div(rows, high),
         panels=panels,
         batch=batch,
-        row_bytes=_row_bytes(geometry, 1 if flat else length),
+        row_bytes=_row_bytes(geometry, 1 if flat else length) * high,
         weight_bytes=weights.nbytes,
-        cycles=_row_cycles(geometry, shape, 1 if flat else length),
+        cycles=_row_cycles(geometry, shape, 1 if flat else length) * high,
         multiple=shape.pixels if flat else 1,
     )
     tasks = choose_tasks(work, lowering.target.threads)
@@ -54,8 +57,8 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     else:
         packed = pack(weights, geometry.groups, shape.blocks, geometry.lanes, geometry.depth, geometry.word)
         need_features(k.function, BYTE_PRODUCTS & lowering.target.special if geometry.word > 1 else ())
-    grid = Grid(batch, rows, length, panels, shape.pixels, flat)
-    ConvolutionKernel(code, geometry, shape, grid, tasks, k.weights(packed, "convolution panels")).write()
+    grid = Grid(batch, work.rows if pooling else rows, length, panels, shape.pixels, flat)
+    ConvolutionKernel(code, geometry, shape, grid, tasks, k.weights(packed, "convolution panels"), pooling).write()
     k.finish(op)
     return True
 
@@ -79,13 +82,23 @@ def _row_cycles(geometry: Geometry, shape: TileShape, length: Dim) -> Dim:
 
 
 class ConvolutionKernel(TileRows):
-    """A tile: `sums = 0; for block, for r, for s, for c: sums += pixels * weights; finish(sums)`."""
+    """A tile: `sums = 0; for block, for r, for s, for c: sums += pixels * weights; finish(sums)`.
+
+    With pooling, a row of the grid is one of windows, and what `pooling` keeps of the tiles of its rows is stored.
+    """
 
     def __init__(
-        self, code: TileCode, geometry: Geometry, shape: TileShape, grid: Grid, tasks: Tasks, weights: SSAValue
+        self,
+        code: TileCode,
+        geometry: Geometry,
+        shape: TileShape,
+        grid: Grid,
+        tasks: Tasks,
+        weights: SSAValue,
+        pooling: TilePooling | None = None,
     ) -> None:
         super().__init__(code, grid, tasks)
-        self.geometry, self.shape = geometry, shape
+        self.geometry, self.shape, self.pooling = geometry, shape, pooling
         self.weights = code.named(weights, "w")
         self.input = code.named(self.k.buffer(code.op.input, geometry.start), "x")
         self.panels_per_group = grid.panels // geometry.groups
@@ -121,15 +134,41 @@ class ConvolutionKernel(TileRows):
         return code.named(k.add(at, k.mul(pixel, self.pixel_step())), "x_at")
 
     def tile(self, place: Place, pixel: SSAValue, rows: SSAValue | None) -> None:
+        if self.pooling is not None:
+            self._pooled_tile(self.pooling, place, pixel, rows)
+            return
+        sums = self._tile_sums(place, pixel, rows)
+        block, valid = self.blocks_out(place.panel)
+        self.code.finish(sums, self.spans(place, block, pixel), rows, valid)
+
+    def _pooled_tile(self, pooling: TilePooling, place: Place, pixel: SSAValue, rows: SSAValue | None) -> None:
+        """`for r in the rows of a window: pooled = combine(pooled, epilogue(sums of row r))`, and its store."""
+        code, k, across = self.code, self.k, pooling.columns
+        block, valid = self.blocks_out(place.panel)
+        block = code.named(block, "block_out")
+        first = code.named(k.mul(place.row, pooling.rows), "first_line")
+
+        def line(r: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
+            here = Place(place.batch, place.panel, code.named(k.add(first, r), "line"))
+            sums = self._tile_sums(here, pixel, rows)
+            values = code.through_epilogue(sums, self.spans(here, block, pixel), valid)
+            return [pooling.combine(code, values, state[0])]
+
+        pooled = pooling.start(code, self.shape.pixels // across, self.shape.blocks)
+        lines = code.size("window_lines", pooling.rows)
+        (pooled,) = code.carry(k.constant(0), lines, 1, "r", [pooled], line)
+        windows = None if rows is None else code.named(k.div(rows, across), "windows")
+        spans = self.spans(place, block, code.named(k.div(pixel, across), "window"))
+        code.finish(pooled, spans, windows, valid, pooling.factor(code), is_final=True)
+
+    def _tile_sums(self, place: Place, pixel: SSAValue, rows: SSAValue | None) -> SSAValue:
         code, k, g = self.code, self.k, self.geometry
         at = self.window_start(place, pixel)
         lines = min(g.depth // g.word, _UNROLLED) * self.shape.blocks
         self.ahead = [] if g.depth == 1 or g.is_depthwise else self.ahead_of(place, pixel, lines)
         zero = k.constant(0, i32) if g.word > 1 and not g.is_depthwise else k.constant(0.0, f32)
         fill = TileFillOp(zero, self.shape.pixels, self.shape.blocks, g.lanes)
-        sums = self._sum(code.named(k.value(fill), "sums"), at, rows)
-        block, valid = self.blocks_out(place.panel)
-        code.finish(sums, self.spans(place, block, pixel), rows, valid)
+        return self._sum(code.named(k.value(fill), "sums"), at, rows)
 
     def ahead_of(self, place: Place, pixel: SSAValue, lines: int) -> list[SSAValue]:
         """How far ahead the weights lie that a tile asks for in each step: its part of the next panel's lines, of which
@@ -145,6 +184,7 @@ class ConvolutionKernel(TileRows):
     def _tiles_of_panel(self) -> int | None:
         """How many tiles a task multiplies with one panel, where that is known."""
         rows, length, pixels = self.tasks.rows, self.grid.length, self.grid.pixels
+        rows = rows if self.pooling is None else rows * self.pooling.rows
         if self.grid.is_flat:
             return -(-rows // pixels) if isinstance(rows, int) else None
         return rows * -(-length // pixels) if isinstance(rows, int) and isinstance(length, int) else None

@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
-from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of
 from mlirt.passes.lowering.convolution.cpu_winograd_choice import LEAST_GAIN, Image, choose_cut
 from mlirt.passes.lowering.convolution.cpu_winograd_kernel import WinogradKernel
 from mlirt.passes.lowering.convolution.cpu_winograd_plan import Plan
 from mlirt.passes.lowering.convolution.cpu_winograd_transforms import WINDOW, pack_transformed, transform_kernel
+from mlirt.passes.lowering.convolution.tile_pooling import tile_pooling, tiles_can_pool
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.register_tiles.tile_code import TileCode
 from mlirt.passes.lowering.tactics import TACTIC
@@ -24,6 +24,7 @@ from mlirt.passes.lowering.tactics import TACTIC
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cpu"})
 PRIORITY = 30
+POOLS = True
 
 # With fewer there is little to gain.
 _LEAST_CHANNELS = 32
@@ -41,7 +42,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
         return False
     transformed = transform_kernel(weights, cut.scheme)
     packed = pack_transformed(transformed, cut.panels_per_group, cut.shape.blocks, geometry.lanes)
-    batch, _, rows, length, _ = dims(op.output.type)
+    batch, _, rows, length, _ = op.epilogue_dims()
     plan = Plan(image, cut, batch, rows, length, geometry.dilation)
     memory = lowering.placements.scratch(plan.memory_size * 4)
     if cut.is_shared:
@@ -54,7 +55,8 @@ def _kernel(
     family: str, op: ConvolutionOp, geometry: Geometry, plan: Plan, memory: SSAValue, lowering: Lowering
 ) -> WinogradKernel:
     k = lowering.kernel(family)
-    return WinogradKernel(TileCode(k, op, lowering, geometry.lanes), geometry, plan, k.memory(memory, f32))
+    code = TileCode(k, op, lowering, geometry.lanes)
+    return WinogradKernel(code, geometry, plan, k.memory(memory, f32), tile_pooling(op))
 
 
 def _image(op: ConvolutionOp, geometry: Geometry, lowering: Lowering) -> Image | None:
@@ -65,8 +67,11 @@ def _image(op: ConvolutionOp, geometry: Geometry, lowering: Lowering) -> Image |
     least = _LEAST_CHANNELS // geometry.lanes
     if not is_plain or not fits or min(geometry.blocks_in, geometry.blocks_out) < least:
         return None
+    pooling, (down, across) = tile_pooling(op), geometry.dilation
+    if pooling is not None and (down * across > 1 or not tiles_can_pool(op)):
+        return None
     guesses = typical_values(lowering.block)
-    batch, _, rows, length, _ = (typical(size, guesses) for size in dims(op.output.type))
-    down, across = geometry.dilation
+    batch, _, rows, length, _ = (typical(size, guesses) for size in op.epilogue_dims())
     phases, rows, length = down * across, -(-rows // down), -(-length // across)
-    return Image(batch, rows, length, geometry.blocks_in, geometry.blocks_out, geometry.lanes, phases)
+    windows = (1, 1) if pooling is None else (pooling.rows, pooling.columns)
+    return Image(batch, rows, length, geometry.blocks_in, geometry.blocks_out, geometry.lanes, phases, windows)

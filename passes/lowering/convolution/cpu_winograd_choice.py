@@ -30,7 +30,10 @@ LEAST_GAIN = 1.15
 
 @dataclass(frozen=True)
 class Image:
-    """`batch` results of `phases` times `rows` x `length` pixels, in blocks of `lanes` channels."""
+    """`batch` results of `phases` times `rows` x `length` pixels, in blocks of `lanes` channels.
+
+    They are pooled in windows of so many rows and pixels, which must not lie in several patches.
+    """
 
     batch: int
     rows: int
@@ -39,6 +42,7 @@ class Image:
     blocks_out: int
     lanes: int
     phases: int = 1
+    window: tuple[int, int] = (1, 1)
 
     def patches(self, scheme: Scheme) -> int:
         """How many patches there are in one result."""
@@ -74,7 +78,7 @@ def choose_cut(image: Image, vector_bits: int, threads: int, least_gain: float =
 
 
 def _cuts(image: Image, vector_bits: int) -> Iterator[Cut]:
-    for scheme in SCHEMES:
+    for scheme in (one for one in SCHEMES if all(one.result % size == 0 for size in image.window)):
         seen: set[tuple[int, TileShape]] = set()
         for wanted in range(1, min(image.patches(scheme), _MOST_PATCHES) + 1):
             shape = choose_tile(wanted, image.blocks_out, vector_bits)

@@ -17,10 +17,10 @@ from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileTransformO
 from mlirt.dialects.kernel.tile_loads import TileLoadPatchOp
 from mlirt.dialects.kernel.tile_products import TileMultiplyAddOp
 from mlirt.dialects.kernel.worker import PrefetchOp, WorkerShareOp
-from mlirt.dialects.tensor_types import dims
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry
 from mlirt.passes.lowering.convolution.cpu_winograd_plan import Plan
 from mlirt.passes.lowering.convolution.cpu_winograd_transforms import WINDOW
+from mlirt.passes.lowering.convolution.tile_pooling import TilePooling
 from mlirt.passes.lowering.register_tiles.tile_code import Span, TileCode
 
 if TYPE_CHECKING:
@@ -33,8 +33,10 @@ _ROW, _PIXEL = 2, 3
 class WinogradKernel:
     """A kernel under construction. Tasks' own memory comes first, then the transformed input that they share."""
 
-    def __init__(self, code: TileCode, geometry: Geometry, plan: Plan, memory: SSAValue) -> None:
-        self.code, self.k, self.geometry, self.plan = code, code.k, geometry, plan
+    def __init__(
+        self, code: TileCode, geometry: Geometry, plan: Plan, memory: SSAValue, pooling: TilePooling | None = None
+    ) -> None:
+        self.code, self.k, self.geometry, self.plan, self.pooling = code, code.k, geometry, plan, pooling
         self.scheme, self.shape = plan.cut.scheme, plan.cut.shape
         self.memory = code.named(memory, "memory")
         self.across = code.size("across", plan.across)
@@ -118,8 +120,7 @@ class WinogradKernel:
         if self.plan.is_exact:
             return None
         code, k = self.code, self.k
-        _, _, rows, length, _ = dims(code.op.output.type)
-        left = k.sub(code.size("rows", rows), row), k.sub(code.size("pixels", length), pixel)
+        left = k.sub(code.size("rows", self.plan.rows), row), k.sub(code.size("pixels", self.plan.length), pixel)
         down, across = (
             count if step == 1 else k.div(k.add(count, step - 1), step)
             for count, step in zip(left, self.plan.dilation, strict=True)
@@ -238,6 +239,9 @@ class WinogradKernel:
             rows, pixels = self.plan.dilation
             spans = [Span(batch), to, Span(row, row=rows), Span(pixel, column=pixels), Span(k.constant(0), lane=1)]
             left = self._left(row, pixel, 0)
+            if self.pooling is not None:
+                self._store_pooled(self.pooling, result, spans, left)
+                return
             down, across = (None, None) if left is None else left
             valid = None if across is None else code.named(k.mul(across, lanes), "valid")
             code.finish(result, spans, None if down is None else code.named(down, "rows_left"), valid)
@@ -245,3 +249,20 @@ class WinogradKernel:
         blocks = k.min(k.sub(code.size("blocks_out", self.plan.image.blocks_out), first), per_group)
         zero = k.constant(0)
         code.count(zero, blocks, 1, "block", lambda b: code.count(zero, count, 1, "patch", lambda p: one(b, p)))
+
+    def _store_pooled(
+        self, pooling: TilePooling, result: SSAValue, spans: list[Span], left: tuple[SSAValue, SSAValue] | None
+    ) -> None:
+        """Put a patch that lies at `spans` through the epilogue and store its windows, of which whole ones are left."""
+        code, k, size = self.code, self.k, self.scheme.result
+        values = code.through_epilogue(result, spans, None)
+        windows = pooling.start(code, size // pooling.rows, size // pooling.columns)
+        pooled = pooling.combine(code, values, windows)
+        batch, block, rows, pixels, lane = spans
+        row, pixel = k.div(rows.start, pooling.rows), k.div(pixels.start, pooling.columns)
+        down = across = None
+        if left is not None:
+            down = code.named(k.div(left[0], pooling.rows), "rows_left")
+            across = code.named(k.mul(k.div(left[1], pooling.columns), self.plan.image.lanes), "valid")
+        at = [batch, block, Span(row, row=1), Span(pixel, column=1), lane]
+        code.finish(pooled, at, down, across, pooling.factor(code), is_final=True)

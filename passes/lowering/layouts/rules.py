@@ -58,6 +58,7 @@ def assign_convolution(op: Operation, assignment: Assignment) -> Operation | Non
         post_padding=[int(p) for p in op.post_padding.iter_values()],
         groups=op.groups.value.data,
         padding_value=op.padding_value.value.data,
+        pooling=op.pooling,
         extras=values,
         access=accesses,
     )

@@ -14,6 +14,7 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, StoreOp, YieldOp
 from mlirt.dialects.kernel.tile import TileForEachOp
+from mlirt.dialects.kernel.tile_pooling import TileMapOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.passes.lowering.kernel_builder import Stride
 from mlirt.passes.lowering.loops.block_lanes import LaneMask
@@ -43,6 +44,7 @@ class TileCode:
         self.extras = [affine(value, places[value], one, rank) for value, one in zip(op.extras, op.access, strict=True)]
         self.input_steps = places[op.input].strides
         self.out = direct(op.output, places[op.output])
+        self._names = {**{one.value: f"extra_{number}" for number, one in enumerate(self.extras)}, op.output: "y"}
         self._sizes: dict[str, SSAValue] = {}
         self._strides: dict[tuple[tuple[Dim, ...], int, int], Stride] = {}
 
@@ -110,25 +112,44 @@ class TileCode:
         rows: SSAValue | None,
         valid: SSAValue | None,
         factor: SSAValue | None = None,
+        *,
+        is_final: bool = False,
     ) -> None:
-        """The epilogue on each element, times `factor`, and its store; `spans` say where the tile lies."""
+        """The epilogue on each element, times `factor`, and its store; `spans` say where the tile lies.
+
+        A tile that `is_final` has been through the epilogue.
+        """
         k = self.k
         each = TileForEachOp(tile, rows, valid)
-        element: SSAValue
-        element, *inside = each.body.block.args
+        value: SSAValue
+        value, *inside = each.body.block.args
         with k.inside(each.body.block):
             if factor is not None:
-                element = k.value(arith.MulfOp(element, factor))
-            element = self._accumulated(element)
-            extras = [k.value(LoadOp(*self._place(one, spans, inside))) for one in self.extras]
-            needed = indices_in(self.op.epilogue)
-            indices = [self._index(spans[axis], inside) if axis in needed else inside[0] for axis in range(len(spans))]
-            (value,) = k.inline(self.op.epilogue, [element, *extras], indices)
+                value = k.value(arith.MulfOp(value, factor))
+            if not is_final:
+                value = self._through_epilogue(value, spans, inside)
             mask = LaneMask(k, self.op.output.type, lambda axis: self._index(spans[axis], inside))
             buffer, places, steps = self._place(self.out, spans, inside)
             k.insert(StoreOp(mask.apply(value), buffer, places, steps))
             k.insert(YieldOp(operands=[[]]))
         k.insert(each)
+
+    def through_epilogue(self, tile: SSAValue, spans: Sequence[Span], valid: SSAValue | None) -> SSAValue:
+        """The tile that the epilogue makes of each element of one that lies at `spans`."""
+        k = self.k
+        each = TileMapOp(tile, valid)
+        element, *inside = each.body.block.args
+        with k.inside(each.body.block):
+            k.insert(YieldOp(operands=[[self._through_epilogue(element, spans, inside)]]))
+        return self.named(k.value(each), "values")
+
+    def _through_epilogue(self, element: SSAValue, spans: Sequence[Span], inside: Sequence[SSAValue]) -> SSAValue:
+        k, element = self.k, self._accumulated(element)
+        extras = [k.value(LoadOp(*self._place(one, spans, inside))) for one in self.extras]
+        needed = indices_in(self.op.epilogue)
+        indices = [self._index(spans[axis], inside) if axis in needed else inside[0] for axis in range(len(spans))]
+        (value,) = k.inline(self.op.epilogue, [element, *extras], indices)
+        return value
 
     def _accumulated(self, element: SSAValue) -> SSAValue:
         """An element of the tile as the epilogue takes it: sums of bytes may be whole numbers in a float32."""
@@ -160,8 +181,7 @@ class TileCode:
                 if stride != 0:
                     indices.append(index)
                     strides.append(stride)
-        memory = self.k.buffer(one.value, one.offset)
-        return self.named(memory, "y") if one is self.out else memory, indices, strides
+        return self.named(self.k.buffer(one.value, one.offset), self._names[one.value]), indices, strides
 
     def _stride(self, one: Affine, axis: int, factor: int) -> Stride:
         """A stride of an operand; operands that lie alike share it. Steps from lane to lane are part of the code."""

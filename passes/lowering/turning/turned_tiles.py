@@ -31,17 +31,15 @@ class TurnedTiles:
         self.k, self.plan = k, plan
         self.numbers = list(numbers) or [None] * len(plan.inputs)
         self.pointers = {
-            position: k.named(k.memory(one.buffer, one.element, one.offset), "input")
+            position: k.memory(one.buffer, one.element, one.offset)
             for position, one in enumerate(plan.inputs)
             if self.numbers[position] is None
         }
-        self.result = k.named(k.memory(plan.output.buffer, plan.output.element, plan.output.offset), "output")
+        self.result = k.memory(plan.output.buffer, plan.output.element, plan.output.offset)
         self.steps = {one: [k.stride(step) for step in one.steps] for one in (*plan.inputs, plan.output)}
         self.cross_size, self.last_size = (k.size(plan.extents[axis]) for axis in (plan.cross, plan.last))
         self.tiles = {
-            position: k.named(
-                k.value(SharedOp(plan.tall * plan.pitch(position), plan.inputs[position].element)), "tile"
-            )
+            position: k.value(SharedOp(plan.tall * plan.pitch(position), plan.inputs[position].element))
             for position in plan.turned
         }
 
@@ -53,8 +51,7 @@ class TurnedTiles:
         across, along = (k.size(count) for count in plan.tiles)
         row, rest = k.rem(block, across), k.div(block, across)
         column, rest = k.rem(rest, along), k.div(rest, along)
-        self.first_row = k.named(k.mul(row, plan.tall), "first_row")
-        self.first_column = k.named(k.mul(column, plan.wide), "first_column")
+        self.first_row, self.first_column = k.mul(row, plan.tall), k.mul(column, plan.wide)
         self.place: dict[int, SSAValue] = {}
         for axis in reversed(plan.outer):
             size = k.size(plan.extents[axis])
@@ -82,8 +79,7 @@ class TurnedTiles:
         found: list[tuple[SSAValue, SSAValue, SSAValue]] = []
         for step in range(-(-vectors // THREADS)):
             unit = k.add(self.thread, step * THREADS)
-            row = k.named(k.mul(k.rem(unit, per_column), vector), "row")
-            column = k.named(k.div(unit, per_column), "column")
+            row, column = k.mul(k.rem(unit, per_column), vector), k.div(unit, per_column)
             inside = self._count(row, column, vector, is_partial=vectors % THREADS != 0)
             index = self._index(one, k.add(self.first_row, row), k.add(self.first_column, column))
             read = LoadFragmentOp(self.pointers[position], index, range(vector), valid=inside, wide=True)
@@ -125,8 +121,7 @@ class TurnedTiles:
         k, plan = self.k, self.plan
         vector = plan.result_vector
         per_row = plan.wide // vector
-        row = k.named(k.div(unit, per_row), "row")
-        column = k.named(k.mul(k.rem(unit, per_row), vector), "column")
+        row, column = k.div(unit, per_row), k.mul(k.rem(unit, per_row), vector)
         inside = self._count(row, column, vector)
         if vectors % THREADS:
             fits = k.compare("slt", row, plan.tall)

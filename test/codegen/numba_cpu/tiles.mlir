@@ -160,3 +160,37 @@ kernel.func @matrices(%x: memref<?xui8>, %w: memref<?xi8>, %y: memref<?xi32>, %n
   kernel.amx_end
   kernel.return
 }
+
+// What is made of the elements of a tile is a tile again, of which windows are combined.
+// CHECK:       def pooled_value(v, i, j, bias, valid):
+// CHECK-NEXT:      count = valid - j * 8
+// CHECK-NEXT:      if count > 0:
+// CHECK-NEXT:          b = load_first(bias, j * 8, 8, count)
+// CHECK-NEXT:          s = v + b
+// CHECK-NEXT:          return s
+// CHECK-NEXT:      return v
+// CHECK-LABEL: def pooled(params, worker, workers):
+// CHECK:           t = tile_fill(float32(0.0), 4, 2, 8)
+// CHECK-NEXT:      values = tile_map(t, pooled_value, (bias, valid))
+// CHECK-NEXT:      best = tile_fill(float32(-inf), 2, 2, 8)
+// CHECK-NEXT:      most = tile_pool(values, best, "max", 2, 1)
+// CHECK-NEXT:      tile_for_each(most, pooled_finish_1, (y,))
+kernel.func @pooled(%bias: memref<?xf32>, %y: memref<?xf32>, %valid: index) {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xff800000 : f32
+  %t = kernel.tile_fill %zero : f32 -> vector<4x2x8xf32>
+  %values = kernel.tile_map %t valid %valid : vector<4x2x8xf32> -> vector<4x2x8xf32> {
+  ^bb0(%v: f32, %i: index, %j: index, %lane: index):
+    %b = kernel.load %bias [%j, %lane] strides [8, 1] : memref<?xf32> -> f32
+    %s = arith.addf %v, %b : f32
+    kernel.yield %s : f32
+  }
+  %best = kernel.tile_fill %low : f32 -> vector<2x2x8xf32>
+  %most = kernel.tile_pool max %values into %best {window = array<i64: 2, 1>} : vector<4x2x8xf32>, vector<2x2x8xf32> -> vector<2x2x8xf32>
+  kernel.tile_for_each %most : vector<2x2x8xf32> {
+  ^bb0(%v: f32, %i: index, %j: index, %lane: index):
+    kernel.store %v, %y [%i, %j, %lane] strides [16, 8, 1] : f32, memref<?xf32>
+    kernel.yield
+  }
+  kernel.return
+}

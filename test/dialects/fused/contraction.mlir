@@ -34,3 +34,14 @@ func.func @bytes(%x: tensor<1x4x9x9xui8>, %k: tensor<6x4x3x3xi8>) {
   }
   func.return
 }
+
+// CHECK-LABEL: func.func @pooled
+func.func @pooled(%x: tensor<1x4x9x9xf32>, %k: tensor<6x4x3x3xf32>) {
+  // CHECK: %y = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, pooling = #fused.pooling<average [2, 3]>}
+  %y = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, pooling = #fused.pooling<average [2, 3]>}
+    : (tensor<1x4x9x9xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x4x3xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  func.return
+}

@@ -43,3 +43,63 @@ func.func @contraction_c2_float(%x: tensor<1x4x9x9xf32>, %k: tensor<6x4x3x3xf32>
   }
   func.return
 }
+
+// -----
+
+func.func @contraction_c3(%x: tensor<1x4x9x9xf32>, %k: tensor<6x4x3x3xf32>) {
+  // expected-error@+1 {{C3: fused.convolution of 2 spatial axes does not pool windows of [2]}}
+  %y = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, pooling = #fused.pooling<max [2]>}
+    : (tensor<1x4x9x9xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x3x3xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  func.return
+}
+
+// -----
+
+func.func @contraction_c3_size(%x: tensor<1x4x9x9xf32>, %k: tensor<6x4x3x3xf32>) {
+  // expected-error@+1 {{C3: fused.convolution of 2 spatial axes does not pool windows of [2, 0]}}
+  %y = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, pooling = #fused.pooling<max [2, 0]>}
+    : (tensor<1x4x9x9xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x3x3xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  func.return
+}
+
+// -----
+
+func.func @contraction_c3_integers(%x: tensor<1x4x9x9xi8>, %k: tensor<6x4x3x3xi8>) {
+  // expected-error@+1 {{C3: fused.convolution pools floating-point results}}
+  %y = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, pooling = #fused.pooling<max [2, 2]>}
+    : (tensor<1x4x9x9xi8>, tensor<6x4x3x3xi8>) -> tensor<1x6x3x3xi32> {
+  ^bb0(%acc: i32):
+    fused.yield %acc : i32
+  }
+  func.return
+}
+
+// -----
+
+func.func @contraction_c3_transposed(%x: tensor<1x4x9x9xf32>, %k: tensor<4x6x3x3xf32>) {
+  // expected-error@+1 {{C3: fused.convolution pools floating-point results}}
+  %y = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, pooling = #fused.pooling<max [2, 2]>, transposed = true}
+    : (tensor<1x4x9x9xf32>, tensor<4x6x3x3xf32>) -> tensor<1x6x3x3xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  func.return
+}
+
+// -----
+
+func.func @contraction_c3_room(%x: tensor<1x4x9x9xf32>, %k: tensor<6x4x3x3xf32>) {
+  // expected-error@+1 {{C3: windows of fused.convolution cover 8 elements of an axis that has 7}}
+  %y = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, pooling = #fused.pooling<max [2, 2]>}
+    : (tensor<1x4x9x9xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x4x3xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  func.return
+}

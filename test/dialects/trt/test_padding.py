@@ -9,8 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from trt_layers import onnx_node, random, run
 
-from mlirt.dialects.slicing import PadMode
-from mlirt.dialects.trt.padding import PaddingOp
+from mlirt.dialects.trt.padding import PaddingOp, PadMode
 
 Mode = Literal["constant", "reflect", "edge", "wrap"]
 MODES: dict[PadMode, Mode] = {

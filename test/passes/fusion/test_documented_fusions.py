@@ -16,6 +16,7 @@ from layer_chains import (
     chain,
     combined,
     convolved,
+    deconvolved,
     fused,
     launches,
     padded,
@@ -38,6 +39,7 @@ UNIFORM, CHANNEL = trt.ScaleMode.UNIFORM, trt.ScaleMode.CHANNEL
 
 SHAPE = (2, 4, 8, 8)
 CONVOLUTION = convolved(random_array(4, 4, 3, 3), random_array(4))
+DECONVOLUTION = deconvolved(random_array(4, 3, 3, 3), 2)
 RELU = activation(Activation.RELU)
 ONE, ZERO, TWO = (np.array([number], np.float32) for number in (1, 0, 2))
 
@@ -65,6 +67,8 @@ PATTERNS: list[tuple[str, Sequence[Step], list[str]]] = [
     ),
     ("23.6 of channels", [CONVOLUTION, combined(Kind.PROD, random_array(1, 4, 1, 1))], ["convolution: a + b"]),
     ("23.7", [padded((1, 2), (0, 1)), CONVOLUTION], ["convolution: a + b"]),
+    ("23.7 of a deconvolution", [padded((1, 2), (0, 1)), DECONVOLUTION], ["convolution: a + b"]),
+    ("23.7 of a deconvolution, negative", [padded((-1, 0), (0, 0)), DECONVOLUTION], ["pad: a", "convolution: b"]),
     ("23.7 negative", [padded((-1, 0), (0, 0)), CONVOLUTION], ["pad: a", "convolution: b"]),
     ("23.8", [shuffled((0, 2, 3, 1)), reduced(SUM, [3])], ["reduction: b"]),
     ("23.8 without the axis", [shuffled((0, 3, 2, 1)), reduced(SUM, [2], False)], ["reduction: a + b"]),
@@ -83,7 +87,7 @@ PATTERNS: list[tuple[str, Sequence[Step], list[str]]] = [
         ["convolution: a + b + c"],
     ),
     ("23.13", [reduced(AVERAGE, [2, 3])], ["reduction: a"]),
-    ("23.14", [CONVOLUTION, RELU, pairs], ["convolution: a + b", "window: c"]),
+    ("23.14 before there are blocks", [CONVOLUTION, RELU, pairs], ["convolution: a + b", "window: c"]),
     ("23.16", [softmax(1), unary(Unary.LOG)], ["softmax: a + b"]),
     ("23.18", [matrix, RELU], ["matmul: a + b"]),
     ("23.20", [unary(Unary.ABS), reduced(SUM, [1])], ["reduction: a + b"]),
@@ -121,3 +125,19 @@ def test_nothing_is_fused_over_an_output() -> None:
     for steps in ([CONVOLUTION, RELU], [softmax(1), unary(Unary.LOG)], [squared, reduced(SUM, [1])]):
         module, _ = fused(chain(steps, SHAPE, [0, 1]))
         assert [one.partition(": ")[2] for one in launches(module)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("steps", [[CONVOLUTION, pairs], [CONVOLUTION, RELU, pairs]], ids=["bare", "activated"])
+def test_a_convolution_pools_its_results(steps: Sequence[Step]) -> None:
+    """Row 23.14, on a CPU: once channels lie in blocks. Where the convolution is an output, both run."""
+    feeds = {"x": random_array(*SHAPE, seed=7)}
+    last = len(steps) - 1
+    name = " + ".join("abc"[: len(steps)])
+    for outputs, pooled in (([last], True), ([0, last], False)):
+        network = chain(steps, SHAPE, outputs)
+        module, ctx = fused(network, last="layout")
+        assert (f"convolution: {name}" in launches(module)) == pooled
+        assert any(one.startswith("window") for one in launches(module)) != pooled
+        found = interpret(module, ctx, feeds)
+        for output, want in results(network, feeds).items():
+            np.testing.assert_allclose(found[output], want, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,137 @@
+"""A convolution pools its own results before it stores them."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.blocked_layout import is_blocked
+from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.fused.fused_op import IndexOp, is_identity
+from mlirt.dialects.fused.pooling import FIRST, PoolingAttr
+from mlirt.dialects.fused.window import WindowOp
+from mlirt.dialects.integer_list import integers
+from mlirt.dialects.locations import fuse, name_of
+from mlirt.dialects.regions import tensor_blocks
+from mlirt.dialects.symbolic import floor_div, symbols
+from mlirt.dialects.tensor_types import dims, element_of, is_float
+
+_LOG = logging.getLogger(__name__)
+# Sizes of windows of which every tile of a kernel can hold whole ones.
+_SIZES = (1, 2, 4)
+
+
+@dataclass(frozen=True)
+class FuseConvolutionPoolingPass(ModulePass):
+    """Let a convolution pool where nobody but a pooling behind it reads its result, which then never is in memory.
+
+    The windows lie side by side: stride and window are 1, 2 or 4 on each axis, without padding and dilation. Numbers
+    have one type from the sums to the result, and what the convolution does to them does not depend on the pixel.
+    With `in-blocks` only convolutions with blocks of channels do so: those have kernels whose tiles hold whole windows.
+
+    Before:
+
+        %c = fused.convolution %x, %w { max(acc, 0) } : tensor<1x4x8x8xf32>
+        %y = fused.window max %c {window = array<i64: 2, 2>, stride = array<i64: 2, 2>, ..} : tensor<1x4x4x4xf32>
+
+    After:
+
+        %y = fused.convolution %x, %w {pooling = #fused.pooling<max [2, 2]>} { max(acc, 0) } : tensor<1x4x4x4xf32>
+    """
+
+    name = "fuse-convolution-pooling"
+
+    in_blocks: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for block in tensor_blocks(op):
+            for inner in list(block.ops):
+                if isinstance(inner, WindowOp) and isinstance(inner.input.owner, ConvolutionOp):
+                    self._fuse(inner, inner.input.owner)
+
+    def _fuse(self, window: WindowOp, convolution: ConvolutionOp) -> None:
+        reason = self._obstacle(window, convolution)
+        if reason is not None:
+            _LOG.debug("%s: %s and %s stay apart: %s", self.name, name_of(convolution), name_of(window), reason)
+            return
+        _replace(window, convolution)
+
+    def _obstacle(self, window: WindowOp, convolution: ConvolutionOp) -> str | None:
+        """Why a pooling is not that of the convolution before it; None where it is."""
+        if convolution.parent is not window.parent or not convolution.output.has_one_use():
+            return "the convolution has other readers"
+        if self.in_blocks and not is_blocked(convolution.output.type):
+            return "the convolution has no blocks of channels"
+        if _types(window, convolution) != {element_of(window.output.type)} or not is_float(
+            element_of(window.output.type)
+        ):
+            return "their numbers have several types"
+        if window.extras or not is_identity(window.epilogue):
+            return "the pooling computes more"
+        if not _lie_side_by_side(window):
+            return "the windows overlap, are padded, or do not fit into tiles"
+        if convolution.pooling is not None or convolution.transposed.value.data:
+            return "the convolution is a deconvolution, or pools already"
+        if any(dilation != 1 for _, dilation, _, _ in convolution.spatial()):
+            return "the convolution is dilated"
+        return "what is done to the sums depends on the pixel" if _depends_on_pixel(convolution) else None
+
+
+def _types(window: WindowOp, convolution: ConvolutionOp) -> set[object]:
+    accumulators = accumulator_type(window.epilogue), accumulator_type(convolution.epilogue)
+    return {*accumulators, element_of(convolution.input.type), element_of(convolution.output.type)}
+
+
+def _lie_side_by_side(window: WindowOp) -> bool:
+    """Whether the windows share no element, and none reaches beyond the input or needs more of it than tiles hold."""
+    sizes = integers(window.window)
+    if window.axes() != tuple(range(FIRST, FIRST + len(sizes))) or any(size not in _SIZES for size in sizes):
+        return False
+    if integers(window.stride) != sizes or any(step != 1 for step in integers(window.dilation)):
+        return False
+    pairs = zip(dims(window.input.type)[FIRST:], dims(window.output.type)[FIRST:], sizes, strict=False)
+    fits = all(result == floor_div(length, size) for length, result, size in pairs)
+    return fits and not any((*window.pre_padding.dims(), *window.post_padding.dims()))
+
+
+def _depends_on_pixel(convolution: ConvolutionOp) -> bool:
+    places = {f"d{FIRST + axis}" for axis in range(len(convolution.spatial()))}
+    asks = any(isinstance(op, IndexOp) for op in convolution.epilogue.block.ops)
+    return asks or any(_names(access) & places for access in convolution.access)
+
+
+def _names(access: AccessAttr) -> set[str]:
+    return {name for index in access.indices() for name in symbols(index)}
+
+
+def _replace(window: WindowOp, convolution: ConvolutionOp) -> None:
+    block = window.parent
+    assert block is not None
+    made = ConvolutionOp.build(
+        operands=[convolution.input, convolution.kernel, list(convolution.extras)],
+        properties={
+            **convolution.properties,
+            "pooling": PoolingAttr.of(window.kind.data, integers(window.window)),
+        },
+        result_types=[window.output.type],
+        regions=[convolution.detach_region(convolution.epilogue)],
+    )
+    made.attributes = dict(convolution.attributes)
+    made.location = fuse(convolution, window)
+    made.output.name_hint = window.output.name_hint
+    block.insert_op_before(made, window)
+    window.output.replace_all_uses_with(made.output)
+    for op in (window, convolution):
+        _erase(op)
+
+
+def _erase(op: Operation) -> None:
+    op.detach()
+    op.erase()
