@@ -42,19 +42,21 @@ def convolve_transposed(x: Array, kernel: Array, spatial: Spatial, groups: int, 
     window, batch, lengths = kernel.shape[2:], x.shape[0], x.shape[2:]
     x = x.reshape(batch, groups, x.shape[1] // groups, *lengths)
     kernel = kernel.reshape(groups, kernel.shape[0] // groups, *kernel.shape[1:])
+    front = [max(0, -pre) for _, _, pre, _ in spatial]
     full = [
-        max((n - 1) * s + d * (w - 1) + 1, o + p)
-        for n, w, o, (s, d, p, _) in zip(lengths, window, out, spatial, strict=True)
+        more + max((n - 1) * s + d * (w - 1) + 1, o + p)
+        for more, n, w, o, (s, d, p, _) in zip(front, lengths, window, out, spatial, strict=True)
     ]
     result = np.zeros((batch, groups, kernel.shape[2], *full), wide)
     for tap in np.ndindex(*window):
         put = tuple(
-            slice(t * d, t * d + (n - 1) * s + 1, s) for t, n, (s, d, _, _) in zip(tap, lengths, spatial, strict=True)
+            slice(more + t * d, more + t * d + (n - 1) * s + 1, s)
+            for more, t, n, (s, d, _, _) in zip(front, tap, lengths, spatial, strict=True)
         )
         result[(..., *put)] += np.einsum(
             "ngc...,gck->ngk...", x, kernel[(slice(None), slice(None), slice(None), *tap)], optimize=True
         )
-    crop = tuple(slice(p, p + o) for o, (_, _, p, _) in zip(out, spatial, strict=True))
+    crop = tuple(slice(more + p, more + p + o) for more, o, (_, _, p, _) in zip(front, out, spatial, strict=True))
     return result.reshape(batch, -1, *full)[(..., *crop)]
 
 

@@ -35,7 +35,8 @@ class DeconvolutionOp(WindowedOp):
     """Each input element adds the kernel, scaled, to the output at i*stride + r*dilation - pre (feature 1.7).
 
     An output axis has (I - 1) * stride + extent - pre - post + output_padding elements, where extent is
-    1 + dilation * (size - 1). The kernel is C x M/groups x R (x S (x T)).
+    1 + dilation * (size - 1); negative pads add cells where others cut them off. The kernel is C x M/groups x R (x S
+    (x T)).
 
     C1: all operands have one element type, not boolean; only the bias of half-precision ones
     may be float32. C2: the kernel has rank 3, 4 or 5 and constant dimensions. C3: the input has

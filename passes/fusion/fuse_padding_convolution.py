@@ -13,9 +13,9 @@ from mlirt.dialects.constant_values import splat_of
 from mlirt.dialects.integer_list import integer_list, integers
 from mlirt.dialects.locations import fuse
 from mlirt.dialects.regions import tensor_blocks
-from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.trt.convolution import ConvolutionOp
-from mlirt.dialects.trt.padding import PaddingOp
+from mlirt.dialects.trt.deconvolution import DeconvolutionOp
+from mlirt.dialects.trt.padding import PaddingOp, PadMode
 from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
 from mlirt.dialects.trt.windowed_op import PaddingModeAttr
 from mlirt.dialects.window_arithmetic import PaddingMode
@@ -23,12 +23,13 @@ from mlirt.dialects.window_arithmetic import PaddingMode
 
 @dataclass(frozen=True)
 class FusePaddingConvolutionPass(ModulePass):
-    """Add the cells of a zero padding to the pads of the convolution or average pooling that reads it.
+    """Add the cells of a zero padding to the pads of the convolution, deconvolution or average pooling that reads it.
 
     The padding adds cells to spatial axes only; around bytes they hold the convolution's `padding_value`. An average
     pooling takes it where it has no pads of its own, and from then on counts padding; a maximum pooling takes padding
     with minus infinity. Pads that the mode SAME makes are written out first, for which the spatial lengths must be
-    numbers. Windows that round up are left alone.
+    numbers. Windows that round up are left alone. The pads of a deconvolution are cut off its result, of which each
+    zero adds as many as the stride: so many fewer are cut off, and where that is negative, cells are added.
 
     Before:
 
@@ -45,8 +46,11 @@ class FusePaddingConvolutionPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for block in tensor_blocks(op):
             for inner in list(block.ops):
-                if isinstance(inner, ConvolutionOp | PoolingOp):
+                if isinstance(inner, Windowed):
                     _fuse(inner)
+
+
+Windowed = ConvolutionOp | DeconvolutionOp | PoolingOp
 
 
 _ROUNDS_DOWN = (
@@ -57,7 +61,7 @@ _ROUNDS_DOWN = (
 )
 
 
-def _fuse(op: ConvolutionOp | PoolingOp) -> None:
+def _fuse(op: Windowed) -> None:
     padding = op.input.owner
     if not isinstance(padding, PaddingOp) or padding.mode.data is not PadMode.CONSTANT:
         return
@@ -73,11 +77,14 @@ def _fuse(op: ConvolutionOp | PoolingOp) -> None:
     pre, post = integers(padding.pre), integers(padding.post)
     if any((*pre[:lead], *post[:lead])) or min((*pre, *post)) < 0:
         return
+    factors = [-stride for stride in op.strides()] if isinstance(op, DeconvolutionOp) else [1] * len(own)
+    before = [_number(pair[0]) + cells * each for pair, cells, each in zip(own, pre[lead:], factors, strict=True)]
+    after = [_number(pair[1]) + cells * each for pair, cells, each in zip(own, post[lead:], factors, strict=True)]
     properties: dict[str, Attribute] = {
         **op.properties,
         "padding_mode": PaddingModeAttr(PaddingMode.EXPLICIT_ROUND_DOWN),
-        "pre_padding": integer_list([before + _number(pair[0]) for before, pair in zip(pre[lead:], own, strict=True)]),
-        "post_padding": integer_list([after + _number(pair[1]) for after, pair in zip(post[lead:], own, strict=True)]),
+        "pre_padding": integer_list(before),
+        "post_padding": integer_list(after),
     }
     if isinstance(op, PoolingOp) and op.kind.data is PoolingKind.AVERAGE:
         properties["average_count_excludes_padding"] = BoolAttr.from_bool(False)
@@ -89,16 +96,18 @@ def _number(length: object) -> int:
     return length
 
 
-def _takes(op: ConvolutionOp | PoolingOp, fill: float | None, has_pads: bool) -> bool:
+def _takes(op: Windowed, fill: float | None, has_pads: bool) -> bool:
     """Whether cells with the value `fill` mean to an op what its own padding means."""
     if isinstance(op, ConvolutionOp):
         return fill == op.padding_value.value.data
+    if isinstance(op, DeconvolutionOp):
+        return fill == 0
     if op.kind.data is PoolingKind.MAX:
         return fill == float("-inf")
     return op.kind.data is PoolingKind.AVERAGE and fill == 0 and not has_pads
 
 
-def _replace(op: ConvolutionOp | PoolingOp, padding: PaddingOp, properties: dict[str, Attribute]) -> None:
+def _replace(op: Windowed, padding: PaddingOp, properties: dict[str, Attribute]) -> None:
     block = op.parent
     assert block is not None
     made = type(op).create(

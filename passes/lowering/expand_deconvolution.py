@@ -61,7 +61,9 @@ class ExpandDeconvolutionPass(ModulePass):
 
 @dataclass(frozen=True)
 class _Axis:
-    """One spatial dimension: `positions` steps of the convolution give `positions * stride` outputs, `pre` cut off."""
+    """One spatial dimension: `positions` steps of the convolution give `positions * stride` outputs, `cut` of which go
+    off the front; with a negative `pre` some steps begin `lead` cells before the input.
+    """
 
     length: Dim
     output: Dim
@@ -74,12 +76,24 @@ class _Axis:
         return -(-self.window // self.stride)
 
     @property
+    def lead(self) -> int:
+        return max(0, -(self.pre // self.stride))
+
+    @property
+    def cut(self) -> int:
+        return self.pre + self.lead * self.stride
+
+    @property
     def positions(self) -> Dim:
-        return floor_div(self.output - 1 + self.pre, self.stride) + 1
+        return floor_div(self.output - 1 + self.cut, self.stride) + 1
+
+    @property
+    def pre_padding(self) -> int:
+        return self.taps - 1 + self.lead
 
     @property
     def post_padding(self) -> Dim:
-        return self.positions - self.length
+        return self.positions - self.length - self.lead
 
 
 def _expand(op: ConvolutionOp, store: WeightStore) -> None:
@@ -94,7 +108,7 @@ def _expand(op: ConvolutionOp, store: WeightStore) -> None:
         for length, output, window, (stride, _, pre, _) in zip(lengths, outputs, windows, op.spatial(), strict=True)
     ]
     padding = [axis.post_padding for axis in axes if isinstance(axis.post_padding, int)]
-    if len(padding) != len(axes) or any(pad < 0 for pad in padding) or any(axis.pre < 0 for axis in axes):
+    if len(padding) != len(axes) or any(pad < 0 for pad in padding):
         return
     packed = _remainder_kernels(kernel, axes, op.groups.value.data)
     made = ConstantOp.from_array(packed, store, f"{op.kernel.name_hint or 'kernel'} by remainder", owner.location)
@@ -145,7 +159,7 @@ def _rewrite(op: ConvolutionOp, kernel: ConstantOp, axes: Sequence[_Axis], paddi
             identity_region(accumulator),
             stride=[1] * count,
             dilation=[1] * count,
-            pre_padding=[axis.taps - 1 for axis in axes],
+            pre_padding=[axis.pre_padding for axis in axes],
             post_padding=padding,
             groups=groups,
         )
@@ -161,7 +175,7 @@ def _rewrite(op: ConvolutionOp, kernel: ConstantOp, axes: Sequence[_Axis], paddi
     mixed = insert(PointwiseOp([split], [AccessAttr.of(order)], [mixed_type], identity_region(accumulator)))
     whole_sizes = [size * step for size, step in zip(positions, strides, strict=True)]
     whole = insert(ViewOp(mixed, tensor(accumulator, [batch, channels, *whole_sizes])))
-    crop = [iteration(0), iteration(1), *(iteration(2 + k) + axis.pre for k, axis in enumerate(axes))]
+    crop = [iteration(0), iteration(1), *(iteration(2 + k) + axis.cut for k, axis in enumerate(axes))]
     cropped = PointwiseOp(
         [whole, *op.extras],
         [AccessAttr.of(crop), *op.access],

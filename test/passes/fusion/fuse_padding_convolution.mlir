@@ -97,3 +97,30 @@ func.func @other_value(%x: tensor<1x3x8x8xui8>, %w: tensor<4x3x3x3xi8>) -> tenso
   %y = trt.convolution %p, %w {padding_value = 7 : i64} : (tensor<1x3x9x9xui8>, tensor<4x3x3x3xi8>) -> tensor<1x4x7x7xi32>
   func.return %y : tensor<1x4x7x7xi32>
 }
+
+// -----
+
+// Each zero lengthens a deconvolution's result by a stride, which is not cut off then.
+// CHECK-LABEL: @deconvolution
+// CHECK-NEXT: trt.deconvolution %x, %w {{.*}}post_padding = array<i64: -2, 1>, pre_padding = array<i64: 0, -4>{{.*}} -> tensor<1x4x11x12xf32>
+func.func @deconvolution(%x: tensor<1x3x4x4xf32>, %w: tensor<3x4x3x3xf32>) -> tensor<1x4x11x12xf32> {
+  %p = trt.padding %x {pre = array<i64: 0, 0, 0, 2>, post = array<i64: 0, 0, 1, 0>} : (tensor<1x3x4x4xf32>) -> tensor<1x3x5x6xf32>
+  %y = trt.deconvolution %p, %w {stride = array<i64: 2, 2>, post_padding = array<i64: 0, 1>} : (tensor<1x3x5x6xf32>, tensor<3x4x3x3xf32>) -> tensor<1x4x11x12xf32>
+  func.return %y : tensor<1x4x11x12xf32>
+}
+
+// -----
+
+// Ones have results; channels are no cells; what is cut off has some too.
+// CHECK-LABEL: @deconvolution_left_alone
+// CHECK-COUNT-3: trt.padding
+func.func @deconvolution_left_alone(%x: tensor<1x3x4x4xf32>, %w: tensor<3x4x3x3xf32>) -> (tensor<1x4x7x6xf32>, tensor<1x4x6x6xf32>, tensor<1x4x5x6xf32>) {
+  %one = trt.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %a = trt.padding %x, %one {pre = array<i64: 0, 0, 1, 0>, post = array<i64: 0, 0, 0, 0>} : (tensor<1x3x4x4xf32>, tensor<f32>) -> tensor<1x3x5x4xf32>
+  %b = trt.padding %x {pre = array<i64: 0, 1, 0, 0>, post = array<i64: 0, -1, 0, 0>} : (tensor<1x3x4x4xf32>) -> tensor<1x3x4x4xf32>
+  %c = trt.padding %x {pre = array<i64: 0, 0, -1, 0>, post = array<i64: 0, 0, 0, 0>} : (tensor<1x3x4x4xf32>) -> tensor<1x3x3x4xf32>
+  %p = trt.deconvolution %a, %w : (tensor<1x3x5x4xf32>, tensor<3x4x3x3xf32>) -> tensor<1x4x7x6xf32>
+  %q = trt.deconvolution %b, %w : (tensor<1x3x4x4xf32>, tensor<3x4x3x3xf32>) -> tensor<1x4x6x6xf32>
+  %r = trt.deconvolution %c, %w : (tensor<1x3x3x4xf32>, tensor<3x4x3x3xf32>) -> tensor<1x4x5x6xf32>
+  func.return %p, %q, %r : tensor<1x4x7x6xf32>, tensor<1x4x6x6xf32>, tensor<1x4x5x6xf32>
+}

@@ -33,12 +33,12 @@ def model(op: str, kernel: Sequence[int], rank: int, **attributes: Any) -> onnx.
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
 
 
-def check(network: onnx.ModelProto, shape: Sequence[int], expansion: str) -> str:
+def check(network: onnx.ModelProto, shape: Sequence[int], expansion: str, before: str = "dce") -> str:
     ctx = RtContext()
     module = import_model(network, ctx)
     feeds = {"x": np.random.default_rng(1).standard_normal(shape).astype(np.float32)}
     expected = interpret(module, ctx, feeds)["y"]
-    run_passes(module, ctx, f"convert-trt-to-fused,{expansion}", PipelineOptions(verify_each=True))
+    run_passes(module, ctx, f"{before},convert-trt-to-fused,{expansion}", PipelineOptions(verify_each=True))
     np.testing.assert_allclose(interpret(module, ctx, feeds)["y"], expected, rtol=1e-4, atol=1e-5)
     return str(module)
 
@@ -66,6 +66,31 @@ def test_deconvolution(
         group=groups,
     )
     assert "transposed = true" not in check(network, [2, 4, length, 5], "expand-deconvolution")
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    stride=st.integers(1, 3),
+    window=st.integers(1, 4),
+    zeros=st.tuples(st.integers(0, 3), st.integers(0, 3)),
+    cut=st.tuples(st.integers(0, 2), st.integers(0, 2)),
+    more=st.integers(0, 1),
+)
+def test_padded_deconvolution(
+    stride: int, window: int, zeros: tuple[int, int], cut: tuple[int, int], more: int
+) -> None:
+    """Zeros around the input are cells of the result: fewer are cut off, or some are added."""
+    pre, post = (min(pad, window - 1) for pad in cut)
+    attributes = {"strides": [stride, 2], "pads": [pre, 0, post, 1], "output_padding": [min(more, stride - 1), 0]}
+    network = model("ConvTranspose", [4, 2, window, 2], 4, **attributes)
+    (layer,) = network.graph.node
+    layer.input[0] = "p"
+    network.graph.initializer.append(numpy_helper.from_array(np.array([0, 0, zeros[0], 1, 0, 0, zeros[1], 0]), "z"))
+    network.graph.node.insert(0, helper.make_node("Pad", ["x", "z"], ["p"]))
+    for expansion in ("dce", "expand-deconvolution,dce"):
+        text = check(network, [2, 4, 4, 5], expansion, "fold-constants,fuse-padding-convolution")
+        assert "fused.pad" not in text
+        assert ("transposed = true" in text) == (expansion == "dce")
 
 
 @settings(max_examples=20, deadline=None)

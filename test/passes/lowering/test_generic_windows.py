@@ -146,8 +146,8 @@ def test_convolutions(data: st.DataObject) -> None:
         (
             data.draw(st.integers(1, 3)),
             data.draw(st.integers(1, 2)),
-            data.draw(st.integers(0, 1)),
-            data.draw(st.integers(0, 2)),
+            data.draw(st.integers(-3 if transposed else 0, 1)),
+            data.draw(st.integers(-2 if transposed else 0, 2)),
         )
         for _ in range(rank)
     ]
