@@ -187,6 +187,7 @@ PHASES = (
             Step("expand-volume-convolution", "blocks are for images: slices of volumes become images", "cpu"),
             Step("expand-convolution-rank", "blocks are for images: signals become images of height 1", "cpu"),
             Step("merge-convolution-groups{lanes={lanes}}", "a block of channels must not have several groups", "cpu"),
+            Step("convert-io-formats", "layouts that callers ask for, before those that layers like, as they may meet"),
             Step(
                 "assign-layouts{target=cpu lanes={lanes}}",
                 "blocked channels and halos suit vectors; last, as fusion must not see them",
@@ -202,6 +203,7 @@ PHASES = (
                 "convolutions read their channels in 16-byte vectors; last, as fusion must not see memory orders",
                 "cuda",
             ),
+            Step("verify-direct-io", "each tensor has its layout by now"),
             Step("split-reductions", "once it is known which reductions walk across memory", "cuda"),
             Step(
                 "fold-padding-value",

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from mlirt.errors import InvalidInputError
 from mlirt.runtime.atomic_file import Bytes
 from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.decisions import Decision, decisions
@@ -15,6 +16,7 @@ from mlirt.runtime.device import Device
 from mlirt.runtime.expressions import to_text
 from mlirt.runtime.manifest import Tensor
 from mlirt.runtime.plan_file import Plan, read_plan
+from mlirt.tensor_formats import layout_of, pack, unpack
 
 
 @dataclass(frozen=True)
@@ -111,15 +113,37 @@ class Engine:
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The outputs by name, in fresh arrays, for inputs by name; InvalidInputError where an input does not fit."""
-        return self.context.run(feeds)
+        return self._unpacked(self.context.run(self.packed(feeds)))
 
     def run_positional(self, *arrays: np.ndarray) -> list[np.ndarray]:
         """The same with inputs and outputs in the order of the network."""
-        return self.context.run_positional(*arrays)
+        if not self._has_formats:
+            return self.context.run_positional(*arrays)
+        names = [tensor.name for tensor in self.plan.manifest.given_inputs]
+        packed = self.packed(dict(zip(names, arrays, strict=False)))
+        found = self.context.run_positional(*packed.values(), *arrays[len(packed) :])
+        return list(self._unpacked(dict(zip((one.name for one in self.outputs), found, strict=True))).values())
 
     def profile(self, feeds: Mapping[str, np.ndarray]) -> list[tuple[str, float]]:
         """(layer, milliseconds) of every launch, each run alone."""
-        return self.context.profile(feeds)
+        return self.context.profile(self.packed(feeds))
+
+    @cached_property
+    def _has_formats(self) -> bool:
+        manifest = self.plan.manifest
+        return any(one.logical is not None for one in (*manifest.inputs, *manifest.outputs))
+
+    def packed(self, feeds: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        """The inputs as a context takes them: in the formats that the engine was built for."""
+        if not self._has_formats:
+            return feeds
+        formats = {tensor.name: tensor for tensor in self.plan.manifest.inputs}
+        return {name: _packed(formats[name], array) if name in formats else array for name, array in feeds.items()}
+
+    def _unpacked(self, found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        if not self._has_formats:
+            return found
+        return {one.name: _unpacked(one, found[one.name]) for one in self.plan.manifest.outputs}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan file at once or not at all."""
@@ -145,6 +169,26 @@ def _device_for(plan: Plan, spin_ms: float | None) -> Device:
     return CpuDevice(plan, spin_ms)
 
 
+def _packed(tensor: Tensor, array: np.ndarray) -> np.ndarray:
+    layout = layout_of(tensor.format)
+    if layout is None:
+        return array
+    count, axis = len(tensor.known_shape), layout.axis(len(tensor.known_shape))
+    if array.ndim != count or array.shape[axis] != tensor.known_shape[axis]:
+        expected = ", ".join(to_text(dim) for dim in tensor.known_shape)
+        raise InvalidInputError(f"input {tensor.name!r}: expected shape ({expected}), got {array.shape}")
+    return pack(array, tensor.format)
+
+
+def _unpacked(tensor: Tensor, array: np.ndarray) -> np.ndarray:
+    layout = layout_of(tensor.format)
+    if layout is None:
+        return array
+    channels = tensor.known_shape[layout.axis(len(tensor.known_shape))]
+    assert isinstance(channels, int)
+    return unpack(array, tensor.format, channels)
+
+
 def _describe(tensor: Tensor) -> TensorDescription:
-    shape = tuple(dim if isinstance(dim, int) else to_text(dim) for dim in tensor.shape)
+    shape = tuple(dim if isinstance(dim, int) else to_text(dim) for dim in tensor.known_shape)
     return TensorDescription(tensor.name, tensor.dtype, shape)

@@ -49,6 +49,14 @@ class Tensor:
     buffer: int
     squeezed: bool = False
     counts_runs: bool = False
+    format: str = "LINEAR"
+    logical: tuple[Expression, ...] | None = None
+    """The shape as callers know it, where a format has another one in memory, which `shape` is."""
+
+    @property
+    def known_shape(self) -> tuple[Expression, ...]:
+        """The shape without regard to how it lies in memory."""
+        return self.shape if self.logical is None else self.logical
 
 
 @dataclass(frozen=True)

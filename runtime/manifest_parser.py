@@ -10,6 +10,7 @@ from typing import cast
 
 from mlirt.errors import PlanError
 from mlirt.runtime.data_types import SAFETENSORS_NAMES
+from mlirt.runtime.expressions import Expression
 from mlirt.runtime.json_record import JsonRecord
 from mlirt.runtime.library_calls import LibraryCall, parse_call
 from mlirt.runtime.manifest import (
@@ -31,6 +32,7 @@ from mlirt.runtime.manifest import (
 from mlirt.runtime.manifest_maps import map_argument
 from mlirt.runtime.manifest_rules import check_halos, check_lifetimes, check_tensors, check_weights, roots
 from mlirt.runtime.program_parser import parse_program
+from mlirt.tensor_formats import LAYOUTS, LINEAR
 
 _MANY = 1 << 20
 _MAX_RANK = 64
@@ -138,8 +140,8 @@ def _symbols(top: JsonRecord, names: Collection[str], inputs: tuple[Tensor, ...]
 
 _TENSOR_FLAGS = ("squeezed", "counts_runs")
 _TENSOR_FIELDS = {
-    "inputs": ("name", "dtype", "shape", "buffer", "counts_runs"),
-    "outputs": ("name", "dtype", "shape", "buffer", "squeezed"),
+    "inputs": ("name", "dtype", "shape", "buffer", "counts_runs", "format", "logical"),
+    "outputs": ("name", "dtype", "shape", "buffer", "squeezed", "format", "logical"),
 }
 
 
@@ -157,10 +159,28 @@ def _tensors(top: JsonRecord, key: str, names: Collection[str], buffer_count: in
             raise record.error("counts_runs", "the number of a run is one int64")
         if not counts_runs and any(before.counts_runs for before in found):
             raise record.error("counts_runs", "inputs of the caller come before the number of the run")
-        found.append(Tensor(record.text("name"), dtype, shape, buffer, squeezed, counts_runs))
+        format, logical = _format(record, shape, names)
+        found.append(Tensor(record.text("name"), dtype, shape, buffer, squeezed, counts_runs, format, logical))
     if len({tensor.name for tensor in found}) != len(found):
         raise top.error(key, "two of them have one name")
     return tuple(found)
+
+
+def _format(
+    record: JsonRecord, shape: tuple[Expression, ...], names: Collection[str]
+) -> tuple[str, tuple[Expression, ...] | None]:
+    """The format of a tensor, and its shape as callers know it, which must be that of what is stored."""
+    name = record.text("format", LINEAR)
+    if name == LINEAR:
+        return name, None
+    if name not in LAYOUTS:
+        raise record.error("format", f"there is no tensor format {name[:40]!r}")
+    layout, logical = LAYOUTS[name], tuple(record.formulas("logical", names, _MAX_RANK))
+    if len(logical) < layout.from_end or not isinstance(logical[layout.axis(len(logical))], int):
+        raise record.error("logical", f"no tensor of this shape has the format {name}")
+    if layout.stored_shape(logical) != shape:
+        raise record.error("logical", f"the format {name} does not store it as an array of the tensor's shape")
+    return name, logical
 
 
 _MAX_BYTE = 255

@@ -18,7 +18,9 @@ The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - 
      "symbols": [{"name", "input": index, "axis"}]        that axis of that input's shape is exactly this symbol
      "inputs", "outputs": [{"name", "dtype": NumPy name, "shape": [Expr], "buffer": index}]
                   an output may be "squeezed": given without dimensions of length 1; the last input may be what
-                  "counts_runs": the int64 number of runs that a context has made before, which no caller gives
+                  "counts_runs": the int64 number of runs that a context has made before, which no caller gives;
+                  one with a "format" (TensorRT's name) has the "logical" shape [Expr], and as `shape` the dense array's
+                  that holds it in memory
      "buffers": [{"kind": "arena" | "input" | "output" | "weight", "bytes": Expr, "first", "last", "halo": str | null,
                   "fill": byte, "view_of": index | null, "view_offset": Expr in bytes, "weight": key,
                   "offset": Expr | null, "align": bytes}]

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 # Flags that ask for what there is not; the others permit or are kept.
 _REFUSED = {
     BuilderFlag.SAFETY_SCOPE: "there is no safety runtime",
-    BuilderFlag.DIRECT_IO: "an engine may reorder its inputs and outputs",
     BuilderFlag.STRICT_TYPES: "use OBEY_PRECISION_CONSTRAINTS or PREFER_PRECISION_CONSTRAINTS",
 }
 _NO_DLA = "there is no DLA; leave the layers on DeviceType.GPU"

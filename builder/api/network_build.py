@@ -11,16 +11,21 @@ from typing import TYPE_CHECKING, cast
 from mlirt.builder.api.precision_constraints import constrain_precisions
 from mlirt.builder.calibration.ranges_for_build import Int8Choice, Range, prepare_int8
 from mlirt.builder.host import gpu_is_here
+from mlirt.builder.io_formats import AllowedFormats, choose_formats
 from mlirt.builder.profiles import Profile, pinned_shapes
 from mlirt.builder.tactics.tactic_sources import sources_of_mask
 from mlirt.builder.tactics.tuning import tuning
 from mlirt.builder.usual_sizes import name_usual_sizes
 from mlirt.dialects.context import RtContext
-from mlirt.errors import InvalidInputError, InvalidModelError, UnsupportedError
+from mlirt.errors import InvalidInputError, InvalidModelError
 from mlirt.frontend.network.module import network_module
+from mlirt.frontend.network.tensor import ALL_FORMATS
 from mlirt.passes.quantization.explicit_networks import is_explicit
 from mlirt.runtime.plan_file import plan_bytes
+from mlirt.tensor_formats import layout_of
 from mlirt.tensorrt.build_enums import BuilderFlag, MemoryPoolType
+from mlirt.tensorrt.data_types import data_type
+from mlirt.tensorrt.format_descriptions import format_in_log
 from mlirt.tensorrt.run_enums import TensorFormat
 
 if TYPE_CHECKING:
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
     from mlirt.builder.api.builder_config import IBuilderConfig
     from mlirt.builder.api.optimization_profile import IOptimizationProfile
     from mlirt.frontend.network.definition import INetworkDefinition
+    from mlirt.frontend.network.tensor import ITensor
     from mlirt.runtime.plan_file import Plan
     from mlirt.tensorrt.reporting import Reporter
 
@@ -40,15 +46,17 @@ def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: 
     target = _target(config.target)
     profiles = config.optimization_profiles
     _check_profiles(network, profiles)
-    _check_formats(network)
     ctx = RtContext()
     module = network_module(network, ctx, _pinned(network, profiles))
     constrain_precisions(module, network, config, reporter)
     with _warnings_in_the_log(reporter):
         _quantize(module, ctx, target, network, config, reporter)
         name_usual_sizes(module, profiles[0].shapes if profiles else {})
+        inputs, outputs = (_allowed(tensors, config) for tensors in (network.graph.inputs, network.graph.outputs))
+        choose_formats(module, target, inputs, outputs)
         plan = _plan(module, ctx, target, network.name or "network", config, reporter)
     _report_fusions(plan, reporter)
+    _report_formats(plan, reporter)
     return _with_profiles(plan, config, _shape_inputs(network))
 
 
@@ -58,6 +66,16 @@ def _report_fusions(plan: Plan, reporter: Reporter) -> None:
         name = str(record.get("name", ""))
         if " + " in name and record.get("family") != "reformat":
             reporter.info(f"Fused into one {record.get('family')}: {name}")
+
+
+def _report_formats(plan: Plan, reporter: Reporter) -> None:
+    """Say how inputs and outputs lie in memory (feature 5.6)."""
+    manifest = plan.manifest
+    for kind, tensors in (("Input", manifest.given_inputs), ("Output", manifest.outputs)):
+        for one in tensors:
+            shape = [length if isinstance(length, int) else -1 for length in one.known_shape]
+            text = format_in_log(TensorFormat[one.format], data_type(one.dtype), shape)
+            reporter.verbose(f"{kind} {one.name}: {text}")
 
 
 def _quantize(
@@ -160,11 +178,14 @@ def _shape_inputs(network: INetworkDefinition) -> list[str]:
     return [one.name for one in network.graph.inputs if network.graph.is_shape_tensor(one)]
 
 
-def _check_formats(network: INetworkDefinition) -> None:
-    """Inputs and outputs are linear, whatever else they may be (features 5.1, 5.11)."""
-    for tensor in (*network.graph.inputs, *network.graph.outputs):
-        if not tensor.allowed_formats >> TensorFormat.LINEAR & 1:
-            raise UnsupportedError(f"{tensor.name}: inputs and outputs are LINEAR, which allowed_formats must permit")
+def _allowed(tensors: Sequence[ITensor], config: IBuilderConfig) -> dict[str, AllowedFormats]:
+    """The formats of the tensors for which the user chose some (features 5.1, 5.7)."""
+    direct = config.get_flag(BuilderFlag.DIRECT_IO)
+    return {
+        one.name: AllowedFormats([format.name for format in TensorFormat if one.allowed_formats >> format & 1], direct)
+        for one in tensors
+        if one.allowed_formats != ALL_FORMATS
+    }
 
 
 def _pinned(network: INetworkDefinition, profiles: Sequence[IOptimizationProfile]) -> dict[str, list[int | str]]:
@@ -196,7 +217,7 @@ def _widest(profiles: Sequence[IOptimizationProfile]) -> dict[str, Profile]:
 def _with_profiles(plan: Plan, config: IBuilderConfig, read: Sequence[str]) -> bytes:
     """The plan with what only engines by TensorRT's names ask for."""
     manifest = dict(plan.manifest_json)
-    manifest["profiles"] = [_record(profile.shapes) for profile in config.optimization_profiles]
+    manifest["profiles"] = [_record(plan, profile.shapes) for profile in config.optimization_profiles]
     verbosity = config.profiling_verbosity.name
     info = cast("Mapping[str, object]", manifest.get("info", {}))
     manifest["info"] = {**info, "profiling_verbosity": verbosity}
@@ -206,8 +227,19 @@ def _with_profiles(plan: Plan, config: IBuilderConfig, read: Sequence[str]) -> b
     return plan_bytes(manifest, plan.sections, plan.weights)
 
 
-def _record(shapes: Mapping[str, Profile]) -> dict[str, dict[str, list[int]]]:
+def _record(plan: Plan, shapes: Mapping[str, Profile]) -> dict[str, dict[str, list[int]]]:
+    """The shapes of the arrays that hold the inputs."""
+    layouts = {one.name: layout_of(one.format) for one in plan.manifest.inputs}
+
+    def stored(name: str, shape: Sequence[int]) -> list[int]:
+        layout = layouts.get(name)
+        return list(shape if layout is None else layout.stored_shape(shape))
+
     return {
-        name: {"min": list(one.smallest), "opt": list(one.usual), "max": list(one.largest)}
+        name: {
+            "min": stored(name, one.smallest),
+            "opt": stored(name, one.usual),
+            "max": stored(name, one.largest),
+        }
         for name, one in shapes.items()
     }

@@ -25,6 +25,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.interpreter import counts_runs, entry_function, input_names, output_names, squeezed_outputs
+from mlirt.dialects.io_formats import IoFormat, input_formats, output_formats
 from mlirt.dialects.kernel.argument_effects import written_arguments
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.library_op import LibraryOp
@@ -37,7 +38,7 @@ from mlirt.dialects.plan.ops import BufferKind, BufferOp, InputOp, LaunchOp, Out
 from mlirt.dialects.plan.step_numbers import regions_of
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.quantization_notes import notes_about, notes_in
-from mlirt.dialects.symbolic import sym, symbols
+from mlirt.dialects.symbolic import Dim, sym, symbols
 from mlirt.dialects.symbolic_text import to_json
 from mlirt.dialects.tensor_types import (
     byte_width,
@@ -52,6 +53,7 @@ from mlirt.dialects.tensor_types import (
     stored_bytes,
 )
 from mlirt.errors import CompileError, UnsupportedError
+from mlirt.tensor_formats import layout_of
 from mlirt.version import __version__
 
 Record: TypeAlias = "dict[str, object]"
@@ -109,20 +111,22 @@ class _Writer:
 
     def inputs(self) -> Iterator[Record]:
         sources = {op.source: op.buffer for op in self.host if isinstance(op, InputOp)}
-        names, counts = input_names(self.function), counts_runs(self.function)
-        for label, value, is_counter in zip(names, self.function.body.block.args, counts, strict=True):
-            record = _tensor(label, value.type, self.buffers[sources[value]])
+        names, values, counts = input_names(self.function), self.function.body.block.args, counts_runs(self.function)
+        formats = input_formats(self.function)
+        for label, value, is_counter, format in zip(names, values, counts, formats, strict=True):
+            record = _tensor(label, value.type, self.buffers[sources[value]], format)
             yield record | {"counts_runs": True} if is_counter else record
 
     def outputs(self) -> Iterator[Record]:
         terminator = self.host[-1]
         assert isinstance(terminator, ReturnOp)
-        squeezed = squeezed_outputs(self.function)
-        for label, value, bare in zip(output_names(self.function), terminator.operands, squeezed, strict=True):
+        names, squeezed = output_names(self.function), squeezed_outputs(self.function)
+        formats = output_formats(self.function)
+        for label, value, bare, format in zip(names, terminator.operands, squeezed, formats, strict=True):
             owner = value.owner
             if not isinstance(owner, OutputOp):
                 raise CompileError(f"output {label!r} is not in a buffer: run convert-fused-to-kernel first")
-            record = _tensor(label, value.type, self.buffers[owner.buffer])
+            record = _tensor(label, value.type, self.buffers[owner.buffer], format)
             yield record | {"squeezed": True} if bare else record
 
     def buffer(self, op: object) -> Record:
@@ -262,8 +266,9 @@ class _Writer:
     def symbols(self, wanted: Collection[str]) -> Iterator[Record]:
         """Where to read each symbol: the first input dimension that is exactly it."""
         places: dict[str, tuple[int, int]] = {}
-        for position, value in enumerate(self.function.body.block.args):
-            for axis, dim in enumerate(dims(value.type)):
+        pairs = zip(self.function.body.block.args, input_formats(self.function), strict=True)
+        for position, (value, format) in enumerate(pairs):
+            for axis, dim in enumerate(_stored_shape(value.type, format)):
                 for name in symbols(dim):
                     if dim == sym(name):
                         places.setdefault(name, (position, axis))
@@ -291,9 +296,18 @@ def _number(attribute: Attribute | None, default: int) -> int:
     return attribute.value.data if isinstance(attribute, IntegerAttr) else default
 
 
-def _tensor(label: str, of: Attribute, buffer: int) -> Record:
-    shape = [to_json(dim) for dim in dims(of)]
-    return {"name": label, "dtype": element_name(element_of(of)), "shape": shape, "buffer": buffer}
+def _tensor(label: str, of: Attribute, buffer: int, format: IoFormat) -> Record:
+    """An input or output; one in a format has the shape of the array that holds it."""
+    shape = [to_json(dim) for dim in _stored_shape(of, format)]
+    record: Record = {"name": label, "dtype": element_name(element_of(of)), "shape": shape, "buffer": buffer}
+    if format.logical is None:
+        return record
+    return record | {"format": format.name, "logical": [to_json(dim) for dim in format.logical]}
+
+
+def _stored_shape(of: Attribute, format: IoFormat) -> tuple[Dim, ...]:
+    layout = layout_of(format.name)
+    return dims(of) if layout is None or format.logical is None else layout.stored_shape(format.logical)
 
 
 def _described(of: Attribute, label: str) -> Record:
@@ -330,7 +344,7 @@ def _symbols_in(value: object) -> Iterator[str]:
 
 
 _WITH_SYMBOLS = ("inputs", "outputs", "buffers", "launches")
-_EXPRESSIONS = ("bytes", "offset", "view_offset", "int", "shape", "grid", "sizes", "steps", "value")
+_EXPRESSIONS = ("bytes", "offset", "view_offset", "int", "shape", "logical", "grid", "sizes", "steps", "value")
 _OPERATORS = ("+", "-", "*", "//", "%", "max", "min")
 
 

@@ -18,9 +18,10 @@ from mlirt.errors import InvalidModelError, MlirtError, UnsupportedError
 from mlirt.frontend.network.emitter import LayerEmitter
 from mlirt.frontend.network.imported_op import copied
 from mlirt.frontend.network.record import LayerRecord
+from mlirt.frontend.network.scaled_bytes import numbers_of_bytes
 from mlirt.frontend.network.tensor import ITensor
 from mlirt.frontend.onnx.dimension_names import identifier
-from mlirt.tensorrt.data_types import numpy_name
+from mlirt.tensorrt.data_types import DataType, numpy_name
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
@@ -42,6 +43,9 @@ class Emission:
         self.values: dict[ITensor, SSAValue] = dict(zip(inputs, self.block.args, strict=True))
         for one, argument in zip(inputs, self.block.args, strict=True):
             argument.name_hint = hint_of_name(one.name)
+            if one.range is not None and one.dtype is DataType.INT8:
+                reach = max(map(abs, one.range))
+                self.values[one] = numbers_of_bytes(argument, reach, store, self.block.add_op)
         self.fresh_names: list[str] = []
         self._made: dict[LayerRecord, list[Operation]] = {}
 

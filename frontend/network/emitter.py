@@ -19,6 +19,7 @@ from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.known_values import known_value
 from mlirt.frontend.network.record import LayerRecord
+from mlirt.frontend.network.scaled_bytes import bytes_of_numbers
 from mlirt.tensorrt.data_types import DataType, numpy_name
 
 if TYPE_CHECKING:
@@ -126,6 +127,12 @@ class LayerEmitter:
         made = IdentityOp.cast(value, element, self.location)
         self.append(made)
         return made.output
+
+    def converted(self, value: SSAValue, to: DataType, range: tuple[float, float] | None) -> SSAValue:
+        """The elements in another type; numbers become bytes by the tensor's range, where it has one."""
+        if to is DataType.INT8 and is_float(element_of(value.type)) and range is not None:
+            return bytes_of_numbers(value, max(map(abs, range)), self.emission.store, self.append)
+        return self.cast(value, to)
 
     def element(self, dtype: DataType) -> Attribute:
         """The element type of a data type."""

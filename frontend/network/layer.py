@@ -126,7 +126,7 @@ class ILayer:
             value = ir.cast(value, DataType.INT32)
         if wish is None or (is_float(element_of(value.type)) and wish in (DataType.FLOAT, DataType.HALF)):
             return value
-        return ir.cast(value, wish)
+        return ir.converted(value, wish, self.record.outputs[index].range)
 
     def properties(self) -> dict[str, object]:
         """The settings that are properties of the op."""

@@ -19,6 +19,7 @@ from mlirt.errors import InvalidModelError, UnsupportedError
 from mlirt.frontend.network.layer import ILayer
 from mlirt.frontend.network.methods import Methods
 from mlirt.frontend.network.settings import EnumSetting, FloatSetting, IntSetting, Setting
+from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.layer_enums import ActivationType, ElementWiseOperation, LayerType, ScaleMode, UnaryOperation
 from mlirt.tensorrt.weights import Weights, as_weights
 
@@ -99,6 +100,8 @@ class IIdentityLayer(ILayer):
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
         wish = self.record.output_types.get(0, self.record.outputs[0].given_dtype)
         x = ir.input(0)
+        if wish is DataType.INT8 and self.record.outputs[0].range is not None:
+            return [ir.converted(x, wish, self.record.outputs[0].range)]
         made = IdentityOp.cast(x, element_of(x.type) if wish is None else ir.element(wish))
         ir.append(made)
         return [made.output]

@@ -6,19 +6,20 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.registry import register_dialects
-from mlirt.dialects.tensor_types import element_of, element_type
+from mlirt.dialects.tensor_types import element_of, element_type, is_float
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.definition import INetworkDefinition
 from mlirt.frontend.network.emission import Emission
 from mlirt.frontend.network.emitter import LayerEmitter
 from mlirt.frontend.network.loops import IRecurrenceLayer
+from mlirt.frontend.network.scaled_bytes import bytes_of_numbers
 from mlirt.frontend.network.tensor import ITensor
-from mlirt.tensorrt.data_types import numpy_name
+from mlirt.tensorrt.data_types import DataType, numpy_name
 
 
 def network_module(
@@ -58,10 +59,16 @@ def _result(emission: Emission, tensor: ITensor) -> SSAValue:
     wanted = element_of(value.type) if tensor.given_dtype is None else element_type(numpy_name(tensor.given_dtype))
     if element_of(value.type) == wanted:
         return value
+    location = None if tensor.producer is None else LayerEmitter(emission, tensor.producer).location
+
+    def append(op: Operation) -> None:
+        op.location = location or op.location
+        emission.block.add_op(op)
+
+    if tensor.given_dtype is DataType.INT8 and is_float(element_of(value.type)) and tensor.range is not None:
+        return bytes_of_numbers(value, max(map(abs, tensor.range)), emission.store, append)
     made = IdentityOp.cast(value, wanted)
-    if tensor.producer is not None:
-        made.location = LayerEmitter(emission, tensor.producer).location
-    emission.block.add_op(made)
+    append(made)
     return made.output
 
 

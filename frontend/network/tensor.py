@@ -118,10 +118,14 @@ class ITensor:
         if not min <= max or min == max == 0:
             return False
         self.range = (float(min), float(max))
+        if self.producer is None:  # bytes of an input become numbers by it
+            self.graph.start_again()
         return True
 
     def reset_dynamic_range(self) -> None:
         self.range = None
+        if self.producer is None:
+            self.graph.start_again()
 
     def set_dimension_name(self, index: int, name: str) -> None:
         """Name a dimension of an input; dimensions of one name have one length (features 12.19, 12.20)."""
@@ -142,7 +146,7 @@ class ITensor:
 
     @property
     def allowed_formats(self) -> int:
-        """A bit for each format that an input or output may have; linear is the one that is chosen (feature 5.1)."""
+        """A bit for each format that an input or output may have; linear is chosen where it is one (feature 5.1)."""
         return self._formats
 
     @allowed_formats.setter

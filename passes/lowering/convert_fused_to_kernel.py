@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.plan.ops import OutputOp, ViewOp
 from mlirt.dialects.target import Target, TargetKind
-from mlirt.dialects.tensor_types import byte_width, element_count, element_of
+from mlirt.dialects.tensor_types import stored_bytes
 from mlirt.errors import InvalidInputError
 from mlirt.passes.lowering.control.regions import ControlLowering
 from mlirt.passes.lowering.lowering import Lowering
@@ -95,7 +95,7 @@ def _dense_buffer(value: SSAValue, op: ReturnOp, lowering: Lowering) -> SSAValue
     if not placements.is_dense(value):
         return copy_dense(value, op, lowering)
     place = placements[value]
-    size = element_count(value.type) * byte_width(element_of(value.type))
+    size = stored_bytes(value.type)
     if place.offset == 0 and placements.size_of(place.buffer) == size:
         return place.buffer
     view = ViewOp(place.buffer, place.offset, size)

@@ -17,7 +17,7 @@ from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.plan.ops import BufferOp, InputOp, WeightOp
 from mlirt.dialects.regions import inner_blocks
 from mlirt.dialects.reshaped_strides import reshaped_strides
-from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import (
     byte_width,
     dims,
@@ -196,10 +196,10 @@ class Placements:
         return self.weight(weights_of(self._ctx).put(array, hint))
 
     def is_dense(self, value: SSAValue) -> bool:
-        """Whether the elements lie in row-major order without gaps."""
+        """Whether the elements lie as they do in a tensor of the value's type that has memory of its own."""
         if halo(value.type):
             return False
-        steps = zip(dims(value.type), self[value].strides, _row_major(value), strict=True)
+        steps = zip(dims(value.type), self[value].strides, strides(value.type)[0], strict=True)
         return all(size == 1 or step == expected for size, step, expected in steps)
 
     def size_of(self, buffer: SSAValue) -> Dim:
@@ -233,11 +233,6 @@ def _units_apart(one: SSAValue, other: SSAValue) -> bool:
     """Whether the dimensions of two tensors differ in more than axes of length 1."""
     sizes = [[size for size in dims(value.type) if size != 1] for value in (one, other)]
     return sizes[0] != sizes[1] or any(is_blocked(value.type) or halo(value.type) for value in (one, other))
-
-
-def _row_major(value: SSAValue) -> tuple[Dim, ...]:
-    sizes = dims(value.type)
-    return tuple(product(sizes[k + 1 :]) for k in range(len(sizes)))
 
 
 def _halo_class(value: SSAValue) -> str | None:

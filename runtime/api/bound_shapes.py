@@ -82,7 +82,7 @@ class BoundShapes:
         if self._tensors[name].is_input or self.missing():
             return Dims(self._tensors[name].shape)
         values = self.symbols()
-        shape = next(one.shape for one in self._manifest.outputs if one.name == name)
+        shape = next(one.known_shape for one in self._manifest.outputs if one.name == name)
         lengths: list[int] = []
         for dim in shape:
             try:
@@ -91,11 +91,15 @@ class BoundShapes:
                 lengths.append(-1)
         return Dims(lengths)
 
+    def stored_shape(self, name: str) -> tuple[int, ...]:
+        """The dense array that holds a tensor of the shape that `shape_of` gives; -1 as there."""
+        return self._tensors[name].stored_shape(self.shape_of(name))
+
     def symbols(self) -> dict[str, int]:
         """What the symbols stand for, as far as the shapes that are set say so."""
         if self.missing():
             return {}
-        shapes = [self._given[one.name] for one in self._manifest.given_inputs]
+        shapes = [self.stored_shape(one.name) for one in self._manifest.given_inputs]
         try:
             values = bind_symbols(self._manifest, shapes, {})
         except MlirtError:

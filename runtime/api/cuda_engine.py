@@ -19,6 +19,7 @@ from mlirt.tensorrt.build_enums import EngineCapability, ProfilingVerbosity, Tac
 from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.dims import Dims
+from mlirt.tensorrt.format_descriptions import format_description
 from mlirt.tensorrt.reporting import Reporter, Reporting
 from mlirt.tensorrt.run_enums import TensorFormat, TensorIOMode, TensorLocation
 
@@ -61,7 +62,8 @@ class ICudaEngine(EngineBindings, Reporting):
 
     def _largest(self, profile: Mapping[str, ShapeRange], tensor: Tensor) -> tuple[int, ...]:
         found = profile.get(tensor.name)
-        return tuple(self.tensors[tensor.name].shape) if found is None else found.maximum
+        own = self.tensors[tensor.name]
+        return own.stored_shape(own.shape) if found is None else found.maximum
 
     @property
     def has_implicit_batch_dimension(self) -> bool:
@@ -114,26 +116,23 @@ class ICudaEngine(EngineBindings, Reporting):
         return TensorLocation.DEVICE if self.tensor(name).shape_values is None else TensorLocation.HOST
 
     def get_tensor_format(self, name: str) -> TensorFormat:
-        self.tensor(name)
-        return TensorFormat.LINEAR
+        return self.tensor(name).format
 
     def get_tensor_format_desc(self, name: str) -> str:
-        kinds = {DataType.FLOAT: "FP32", DataType.HALF: "FP16"}
-        dtype = self.get_tensor_dtype(name)
-        return f"Row major linear {kinds.get(dtype, dtype.name)} format (kLINEAR)"
+        """What the format is, in TensorRT's words (feature 5.5)."""
+        tensor = self.tensor(name)
+        return format_description(tensor.format, tensor.dtype)
 
     def get_tensor_bytes_per_component(self, name: str) -> int:
         return self.tensor(name).dtype.itemsize
 
     def get_tensor_components_per_element(self, name: str) -> int:
-        """-1: linear tensors have no vectors."""
-        self.tensor(name)
-        return -1
+        """The elements of a vector; -1 where the format has none (feature 5.4)."""
+        return self.tensor(name).components_per_element
 
     def get_tensor_vectorized_dim(self, name: str) -> int:
-        """-1: linear tensors have no vectors."""
-        self.tensor(name)
-        return -1
+        """The dimension whose elements lie in vectors; -1 where the format has none."""
+        return self.tensor(name).vectorized_dim
 
     def get_tensor_profile_shape(self, name: str, profile_index: int) -> list[Dims]:
         """The smallest, usual and largest shape of an input."""

@@ -96,16 +96,14 @@ class EngineBindings(ABC):
         return self._bound(index).dtype.itemsize
 
     def get_binding_components_per_element(self, index: Binding) -> int:
-        """-1: linear tensors have no vectors."""
+        """The elements of a vector; -1 where the format has none."""
         deprecated("get_tensor_components_per_element")
-        self._bound(index)
-        return -1
+        return self._bound(index).components_per_element
 
     def get_binding_vectorized_dim(self, index: Binding) -> int:
-        """-1: linear tensors have no vectors."""
+        """The dimension whose elements lie in vectors; -1 where the format has none."""
         deprecated("get_tensor_vectorized_dim")
-        self._bound(index)
-        return -1
+        return self._bound(index).vectorized_dim
 
     def get_binding_format(self, index: Binding) -> TensorFormat:
         deprecated("get_tensor_format")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from mlirt.errors import PlanError
 from mlirt.runtime.manifest import Manifest, Tensor
+from mlirt.tensor_formats import TensorLayout, layout_of
 from mlirt.tensorrt.data_types import DataType, data_type
 from mlirt.tensorrt.dims import Dims
-from mlirt.tensorrt.run_enums import TensorIOMode
+from mlirt.tensorrt.run_enums import TensorFormat, TensorIOMode
 
 # For each profile the smallest, usual and largest values.
 ShapeValues: TypeAlias = "Sequence[Sequence[Sequence[int]]]"
@@ -25,10 +27,39 @@ class EngineTensor:
     dtype: DataType
     shape: Dims
     shape_values: ShapeValues | None = None
+    format: TensorFormat = TensorFormat.LINEAR
 
     @property
     def is_input(self) -> bool:
         return self.mode is TensorIOMode.INPUT
+
+    @property
+    def layout(self) -> TensorLayout | None:
+        """How it lies in memory; None where it is linear."""
+        return layout_of(self.format.name)
+
+    @property
+    def vectorized_dim(self) -> int:
+        """The dimension whose elements lie in vectors; -1 where there are none (feature 5.4)."""
+        layout = self.layout
+        return -1 if layout is None or layout.lanes == 1 else layout.axis(len(self.shape))
+
+    @property
+    def components_per_element(self) -> int:
+        """The elements of a vector; -1 where there are none."""
+        layout = self.layout
+        return -1 if layout is None or layout.lanes == 1 else layout.lanes
+
+    def stored_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The dense array that holds the tensor when it has this shape."""
+        return tuple(shape) if self.layout is None else self.layout.stored_shape(shape)
+
+    def strides(self, shape: Sequence[int]) -> Dims:
+        """Elements, or vectors where there are some, from one position to the next, for each axis (feature 5.4)."""
+        if self.layout is not None:
+            return Dims(self.layout.strides(shape))
+        lengths = [max(length, 1) for length in shape]
+        return Dims(math.prod(lengths[axis + 1 :]) for axis in range(len(lengths)))
 
 
 def engine_tensors(manifest: Manifest) -> dict[str, EngineTensor]:
@@ -56,8 +87,8 @@ def _shape_values(manifest: Manifest) -> dict[str, ShapeValues]:
 
 
 def _tensor(of: Tensor, mode: TensorIOMode, values: ShapeValues | None = None) -> EngineTensor:
-    lengths = Dims(dim if isinstance(dim, int) else -1 for dim in of.shape)
-    return EngineTensor(of.name, mode, data_type(of.dtype), lengths, values)
+    lengths = Dims(dim if isinstance(dim, int) else -1 for dim in of.known_shape)
+    return EngineTensor(of.name, mode, data_type(of.dtype), lengths, values, TensorFormat[of.format])
 
 
 def profile_shapes(manifest: Manifest, profile: int, name: str) -> list[Dims]:
@@ -66,4 +97,15 @@ def profile_shapes(manifest: Manifest, profile: int, name: str) -> list[Dims]:
     if found is None:
         own = engine_tensors(manifest)[name].shape
         return [] if -1 in own else [own] * 3
-    return [Dims(found.minimum), Dims(found.optimum), Dims(found.maximum)]
+    tensor = next(one for one in manifest.given_inputs if one.name == name)
+    return [Dims(known_lengths(tensor, shape)) for shape in (found.minimum, found.optimum, found.maximum)]
+
+
+def known_lengths(tensor: Tensor, stored: Sequence[int]) -> tuple[int, ...]:
+    """The shape of a tensor as callers know it, from that of the array that holds it."""
+    layout = layout_of(tensor.format)
+    if layout is None:
+        return tuple(stored)
+    channels = tensor.known_shape[layout.axis(len(tensor.known_shape))]
+    assert isinstance(channels, int)
+    return layout.shape_of_stored(stored, channels)

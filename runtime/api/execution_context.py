@@ -11,6 +11,7 @@ import numpy as np
 from mlirt.errors import InvalidInputError, MlirtError, UnsupportedError
 from mlirt.runtime.api.bound_shapes import BoundShapes
 from mlirt.runtime.api.caller_memory import read, write
+from mlirt.runtime.api.engine_tensors import known_lengths
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.tensorrt.build_enums import ProfilingVerbosity
 from mlirt.tensorrt.data_types import numpy_name
@@ -113,9 +114,8 @@ class IExecutionContext(Reporting):
         return self._shapes.shape_of(name)
 
     def get_tensor_strides(self, name: str) -> Dims:
-        """Elements from one position to the next, for each axis."""
-        lengths = [max(length, 1) for length in self.get_tensor_shape(name)]
-        return Dims(int(np.prod(lengths[axis + 1 :])) for axis in range(len(lengths)))
+        """Elements from one position to the next, for each axis; vectors where a format has some (feature 5.4)."""
+        return self.engine.tensor(name).strides(self.get_tensor_shape(name))
 
     def symbol_values(self) -> dict[str, int]:
         """What the symbols of dynamic dimensions stand for, once all shapes are set (mlirt's own)."""
@@ -140,7 +140,8 @@ class IExecutionContext(Reporting):
 
     def get_max_output_size(self, name: str) -> int:
         """The bytes that an output takes at most, as far as the shapes of the inputs settle it; else -1."""
-        lengths = self.get_tensor_shape(name)
+        self.engine.tensor(name)
+        lengths = self._shapes.stored_shape(name)
         if -1 in lengths:
             return -1
         return int(np.prod(lengths, dtype=np.int64)) * self.engine.tensor(name).dtype.itemsize
@@ -227,7 +228,7 @@ class IExecutionContext(Reporting):
         kind = self.engine.engine.target
         feeds: dict[str, np.ndarray] = {}
         for tensor in self.engine.manifest.given_inputs:
-            dtype, shape = numpy_dtype(tensor.dtype), self._shapes.shape_of(tensor.name)
+            dtype, shape = numpy_dtype(tensor.dtype), self._shapes.stored_shape(tensor.name)
             where = kind if self.engine.tensors[tensor.name].shape_values is None else "cpu"
             feeds[tensor.name] = read(where, addresses.get(tensor.name, 0), dtype, shape, stream)
         for name, array in self._context.run(feeds).items():
@@ -239,7 +240,7 @@ class IExecutionContext(Reporting):
     def _check_arrays(self, addresses: dict[str, int]) -> None:
         """Raise `InvalidInputError` where an array of the caller is smaller than its tensor."""
         for name, array in self._arrays.items():
-            shape = tuple(self.get_tensor_shape(name))
+            shape = self._shapes.stored_shape(name)
             if addresses.get(name) == array.ctypes.data and array.size < np.prod(shape, dtype=np.int64):
                 raise InvalidInputError(f"{name}: the array has {array.size} elements, too few for the shape {shape}")
 
@@ -248,7 +249,7 @@ class IExecutionContext(Reporting):
         if self._allocators or (self.profiler is not None and self.enqueue_emits_profile):
             return False
         inputs, outputs = self.engine.manifest.given_inputs, self.engine.manifest.outputs
-        shapes = [tuple(self._shapes.shape_of(one.name)) for one in inputs]
+        shapes = [self._shapes.stored_shape(one.name) for one in inputs]
         sources, targets = ([addresses.get(one.name, 0) for one in tensors] for tensors in (inputs, outputs))
         return self._context.run_at(shapes, sources, targets, stream)
 
@@ -259,7 +260,8 @@ class IExecutionContext(Reporting):
         given = allocator.reallocate_output(name, address, max(array.nbytes, 1), _ALIGNMENT)
         if not given:
             raise InvalidInputError(f"the output allocator gave no memory for {name!r}")
-        allocator.notify_shape(name, Dims(array.shape))
+        output = next(one for one in self.engine.manifest.outputs if one.name == name)
+        allocator.notify_shape(name, Dims(known_lengths(output, array.shape)))
         return int(given)
 
     def report_to_profiler(self) -> bool:

@@ -16,6 +16,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, element_type, halo, is_row_major, rank, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
+from mlirt.passes.lowering.layouts.io_borders import direct_values, is_io_border
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -39,8 +40,10 @@ class Assignment:
         """Rewrite every fused op of a block, in order."""
         from mlirt.passes.lowering.layouts.rules import RULES
 
+        direct = direct_values(block)
         for op in list(block.ops):
-            rule = RULES.get(type(op))
+            stays = any(value in direct for value in (*op.operands, *op.results))
+            rule = None if stays else RULES.get(type(op))
             made = rule(op, self) if rule is not None else None
             if made is None:
                 self._make_plain(op)
@@ -61,7 +64,7 @@ class Assignment:
 
     def _make_plain(self, op: Operation) -> None:
         for position, value in enumerate(op.operands):
-            if is_tensor_with_layout(value):
+            if is_tensor_with_layout(value) and not is_io_border(op, value):
                 op.operands[position] = self.convert(value, plain(value.type), op)
 
     def convert(self, value: SSAValue, wanted: Tensor, before: Operation) -> SSAValue:

@@ -30,9 +30,10 @@ from mlirt.dialects.tensor_types import (
 )
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.typical_sizes import typical_values
+from mlirt.passes.lowering.layouts.io_borders import direct_values, drop_idle_copies
 from mlirt.passes.lowering.layouts.joined_parts import lie_in_place
 from mlirt.passes.lowering.layouts.minimum_cut import MinimumCut
-from mlirt.passes.lowering.layouts.order_costs import WIDE, Costs
+from mlirt.passes.lowering.layouts.order_costs import FORBIDDEN, WIDE, Costs
 from mlirt.passes.lowering.layouts.order_wishes import Choice, Order, Wish, choice_of, has_orders, ordered
 from mlirt.passes.lowering.layouts.slices import join_slices, show_slices
 
@@ -51,6 +52,7 @@ class OrderAssignment:
             op: choice_of(op, self.costs) for op in block.ops if not isinstance(op, ConstantOp)
         }
         self._conversions: dict[tuple[SSAValue, Attribute], SSAValue] = {}
+        self._direct = direct_values(block)
 
     def run(self) -> None:
         """Give results their orders and copy operands where that was found to be worth it."""
@@ -66,6 +68,7 @@ class OrderAssignment:
             for wish in choice.wishes:
                 if wish.price is None:
                     self._grant(op, wish, wish.order or own)
+        drop_idle_copies(self.block, _BY_ROWS)
         join_slices(self.block)
         lie_in_place(self.block)
         show_slices(self.block)
@@ -104,7 +107,7 @@ class OrderAssignment:
     def _add_readers(
         self, graph: MinimumCut, value: SSAValue, maker: object, sides: list[tuple[object, float | None]]
     ) -> None:
-        copy = self.costs.reformat(value.type)
+        copy = FORBIDDEN if value in self._direct else self.costs.reformat(value.type)
         to_last, to_plain = (value, Order.LAST), (value, Order.PLAIN)
         for side, price in sides:
             if price is not None:

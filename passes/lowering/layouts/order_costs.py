@@ -13,6 +13,7 @@ from mlirt.dialects.tensor_types import byte_width, dims, element_of, stored_byt
 from mlirt.dialects.typical_sizes import typical
 
 LAUNCH = 1.5
+FORBIDDEN = 1e12  # more than any network takes
 WIDE = 16  # bytes of the widest access of a thread
 _BYTES = 3.5e6  # moved in a microsecond by accesses along memory
 _ACROSS = 3.0  # times as long: each thread fetches a sector for one element

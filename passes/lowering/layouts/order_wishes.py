@@ -8,7 +8,7 @@ from enum import Enum, auto
 from math import inf
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.concat import ConcatOp
@@ -17,6 +17,7 @@ from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
+from mlirt.dialects.fused.reformat import ReformatOp
 from mlirt.dialects.fused.resize import ResizeOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.view import ViewOp
@@ -24,8 +25,9 @@ from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.reshaped_strides import reshaped_strides
 from mlirt.dialects.symbolic import symbols
-from mlirt.dialects.tensor_types import channels_last, dims, rank, strides, with_order
-from mlirt.passes.lowering.layouts.order_costs import Costs, is_constant_like
+from mlirt.dialects.tensor_types import channels_last, dims, memory_order, rank, strides, with_order
+from mlirt.passes.lowering.layouts.io_borders import direct_values, is_io_border
+from mlirt.passes.lowering.layouts.order_costs import FORBIDDEN, Costs, is_constant_like
 
 
 class Order(Enum):
@@ -61,7 +63,8 @@ def choice_of(op: Operation, costs: Costs) -> Choice:
     rule = _RULES.get(type(op))
     if rule is not None and all(result.type.name == TensorType.name for result in op.results):
         return rule(op, costs)
-    return Choice(wishes=[Wish(k, Order.PLAIN) for k, value in enumerate(op.operands) if has_orders(value.type)])
+    read = [k for k, value in enumerate(op.operands) if has_orders(value.type) and not is_io_border(op, value)]
+    return Choice(wishes=[Wish(k, Order.PLAIN) for k in read])
 
 
 def ordered(of: Attribute, order: Order) -> Attribute:
@@ -79,6 +82,23 @@ def has_orders(of: Attribute) -> bool:
 
 def _image(op: Operation) -> bool:
     return all(rank(result.type) >= 3 for result in op.results)
+
+
+def _reformat(op: Operation, costs: Costs) -> Choice:
+    """The copy of an input from its format, or of an output to it: none where the layers work in just that order."""
+    assert isinstance(op, ReformatOp)
+    block = op.parent
+    assert block is not None
+    is_direct = not direct_values(block).isdisjoint((op.input, op.output))
+    copy = FORBIDDEN if is_direct else costs.reformat(op.output.type)
+    if isinstance(op.input, BlockArgument):
+        return Choice(copy, 0.0 if is_channels_last(op.input.type) else copy if _image(op) else inf)
+    return Choice(wishes=[Wish(0, Order.LAST, copy)] if is_channels_last(op.output.type) else [])
+
+
+def is_channels_last(of: Attribute) -> bool:
+    """Whether a tensor lies as images do whose channels are innermost."""
+    return rank(of) >= 3 and memory_order(of) == channels_last(rank(of))
 
 
 def _convolution(op: Operation, costs: Costs) -> Choice:
@@ -238,6 +258,7 @@ _RULES: dict[type[Operation], Rule] = {
     ViewOp: _view,
     PointwiseOp: _pointwise,
     NormalizationOp: _normalization,
+    ReformatOp: _reformat,
 }
 
-__all__ = ["Choice", "Order", "Wish", "choice_of", "has_orders", "ordered"]
+__all__ = ["Choice", "Order", "Wish", "choice_of", "has_orders", "is_channels_last", "ordered"]

@@ -19,9 +19,10 @@ PRIORITY = 0
 
 def lower(op: ReformatOp, lowering: Lowering) -> bool:
     """Copy each element of the result; lanes beyond the last channel and the ends of longer rows become zero."""
-    if row_length(op.output.type):
+    are_blocked = is_blocked(op.input.type) or is_blocked(op.output.type)
+    if row_length(op.output.type) and not are_blocked:
         return _to_longer_rows(op, lowering)
-    if not is_row_major(op.input.type) or not is_row_major(op.output.type):
+    if not are_blocked and not (is_row_major(op.input.type) and is_row_major(op.output.type)):
         copy(op.input, lowering.placements[op.output], op, lowering)
         return True
     k = lowering.kernel("reformat")

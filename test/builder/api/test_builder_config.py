@@ -9,7 +9,7 @@ import mlirt as trt
 from mlirt.builder.api.builder_config import IBuilderConfig
 from mlirt.errors import InvalidInputError, UnsupportedError
 
-KEPT = [flag for flag in trt.BuilderFlag if flag.name not in ("SAFETY_SCOPE", "DIRECT_IO", "STRICT_TYPES")]
+KEPT = [flag for flag in trt.BuilderFlag if flag.name not in ("SAFETY_SCOPE", "STRICT_TYPES")]
 
 
 @pytest.fixture

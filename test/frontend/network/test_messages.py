@@ -78,17 +78,6 @@ def test_message(row: str, wrong: Wrong, why: str) -> None:
     assert why in text
 
 
-def test_formats_of_inputs() -> None:
-    """Row 5.2: LINEAR alone, and no other is taken silently."""
-    logger = CollectingLogger()
-    builder, network = trt.Builder(logger), new_network(logger)
-    x = image(network)
-    x.allowed_formats = 1 << int(trt.TensorFormat.CHW32)
-    network.mark_output(network.add_unary(x, trt.UnaryOperation.EXP).get_output(0))
-    assert builder.build_serialized_network(network, builder.create_builder_config()) is None
-    assert "x: inputs and outputs are LINEAR" in logger.text()
-
-
 def test_a_constant_may_be_a_shape_and_data() -> None:
     """Row 6.3."""
     network = new_network()
