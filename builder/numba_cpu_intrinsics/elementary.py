@@ -11,10 +11,14 @@ from functools import reduce
 from typing import Any
 
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimum
-from mlirt.builder.numba_cpu_intrinsics.lanewise import binary, joint_type, unary
-from mlirt.builder.numba_cpu_intrinsics.untyped import intrinsic, types
+from mlirt.builder.numba_cpu_intrinsics.lanewise import as_type, binary, joint_type, unary
+from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, intrinsic, ir, types
 
 _ROUND_TO_INTEGER = 12582912.0  # 1.5 * 2**23: adding it leaves a float32 rounded to an integer in the low bits
+
+# The lanes of the instruction that multiplies by powers of two, and its way to round: the current one.
+_SCALED_LANES, _CURRENT_ROUNDING = 16, 4
+_SCALED_WIDTHS = (16, 32, 64)
 
 
 def _horner(x: Value, coefficients: Sequence[float]) -> Value:
@@ -41,28 +45,68 @@ def _power_of_two(n: Value) -> Value:
     return ((n + 127) << 23).reinterpret(types.float32)
 
 
-def _scaled_exp(r: Value, rounded: Value) -> Value:
-    """e**r * 2**n, where `rounded` is n + 1.5 * 2**23, in two steps so that results may be infinite, tiny or zero."""
-    p = _horner(r, (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5))
-    p = p.fma(r * r, r) + 1.0
+def _times_power_of_two(x: Value, rounded: Value, has_scaling: bool) -> Value:
+    """x * 2**n, where `rounded` is n + 1.5 * 2**23; results may be infinite, tiny or zero."""
+    if has_scaling:
+        return _scaled(x, rounded - _ROUND_TO_INTEGER)
     n = rounded.bits() - rounded.number(_ROUND_TO_INTEGER).bits()
     half = n >> 1
-    return p * _power_of_two(half) * _power_of_two(n - half)
+    return x * _power_of_two(half) * _power_of_two(n - half)
 
 
-def exp_float32(x: Value) -> Value:
-    """e**x: the nearest multiple of ln 2 is split off, in two parts for accuracy."""
+def _scaled(x: Value, n: Value) -> Value:
+    """x * 2**n for whole numbers n, by the instruction of processors with AVX-512, vector by vector."""
+    builder, number = x.builder, ir.IntType(32)
+    register = ir.VectorType(x.llvm_type.element, _SCALED_LANES)
+    function_type = ir.FunctionType(register, [register, register, register, ir.IntType(16), number])
+    function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.x86.avx512.mask.scalef.ps.512")
+
+    def one(start: int) -> Any:
+        picked = ir.Constant(ir.VectorType(number, _SCALED_LANES), list(range(start, start + _SCALED_LANES)))
+        factor, power = (builder.shuffle_vector(whole.llvm, whole.llvm, picked) for whole in (x, n))
+        return builder.call(function, [factor, power, factor, ir.IntType(16)(-1), number(_CURRENT_ROUNDING)])
+
+    parts = [one(start) for start in range(0, x.lanes, _SCALED_LANES)]
+    while len(parts) > 1:
+        both = ir.VectorType(number, 2 * parts[0].type.count)
+        order = ir.Constant(both, list(range(both.count)))
+        parts = [builder.shuffle_vector(*pair, order) for pair in zip(parts[::2], parts[1::2], strict=True)]
+    return x.like(parts[0])
+
+
+def _exponential(reduced: Callable[[Value], tuple[Value, Value]], name: str) -> Any:
+    """A power by the polynomial of e**r times 2**n; `reduced` finds r, and n + 1.5 * 2**23. LLVM's for float64."""
+
+    def typed(context: Any, x: Any) -> Any:
+        joint = joint_type(context, [x])
+        return None if joint is None else (joint(x), codegen)
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+        x = as_type(Value.of(builder, operands[0], sig.args[0]), sig.return_type)
+        if x.element != types.float32:
+            return x.intrinsic(name).llvm
+        r, rounded = reduced(x)
+        p = _horner(r, (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5))
+        p = p.fma(r * r, r) + 1.0
+        features = context.codegen()._get_host_cpu_features().split(",")
+        return _times_power_of_two(p, rounded, x.lanes in _SCALED_WIDTHS and "+avx512f" in features).llvm
+
+    return intrinsic(typed)
+
+
+def _reduced_exp(x: Value) -> tuple[Value, Value]:
+    """The nearest multiple of ln 2 is split off, in two parts for accuracy."""
     x = minimum(maximum(x, x.number(-104.0)), x.number(89.0))
     rounded = x.fma(1 / math.log(2), _ROUND_TO_INTEGER)
     n = rounded - _ROUND_TO_INTEGER
     r = n.fma(-0.693359375, x)
-    return _scaled_exp(n.fma(2.12194440e-4, r), rounded)
+    return n.fma(2.12194440e-4, r), rounded
 
 
-def _exp2_float32(x: Value) -> Value:
+def _reduced_exp2(x: Value) -> tuple[Value, Value]:
     x = minimum(maximum(x, x.number(-150.0)), x.number(128.0))
     rounded = x + _ROUND_TO_INTEGER
-    return _scaled_exp((x - (rounded - _ROUND_TO_INTEGER)) * math.log(2), rounded)
+    return (x - (rounded - _ROUND_TO_INTEGER)) * math.log(2), rounded
 
 
 def _log_float32(x: Value) -> Value:
@@ -174,8 +218,8 @@ def _integer_power(x: Value, y: Value) -> Value:
     return (y < 0).choose(inverse, result)
 
 
-exp = _float32_or(exp_float32, "exp")
-exp2 = _float32_or(_exp2_float32, "exp2")
+exp = _exponential(_reduced_exp, "exp")
+exp2 = _exponential(_reduced_exp2, "exp2")
 log = _float32_or(_log_float32, "log")
 log2 = _float32_or(lambda x: _log_float32(x) * (1 / math.log(2)), "log2")
 log10 = _float32_or(lambda x: _log_float32(x) * (1 / math.log(10)), "log10")

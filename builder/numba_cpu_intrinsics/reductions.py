@@ -10,10 +10,13 @@ from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimu
 from mlirt.builder.numba_cpu_intrinsics.untyped import intrinsic, ir
 
 
-def _halved(value: Value, combine: Callable[[Value, Value], Value]) -> Value:
-    """Fold the upper half of the lanes onto the lower one until one lane is left."""
+Combine = Callable[[Value, Value], Value]
+
+
+def _halved(value: Value, combine: Combine, left: int) -> Value:
+    """Fold the upper half of the lanes onto the lower one until as many lanes as wanted are left."""
     builder, lanes = value.builder, value.lanes
-    while lanes > 1:
+    while lanes > left:
         lanes //= 2
         kind = ir.VectorType(ir.IntType(32), lanes)
         low, high = (
@@ -26,25 +29,53 @@ def _halved(value: Value, combine: Callable[[Value, Value], Value]) -> Value:
             for start in (0, lanes)
         )
         value = combine(low, high)
-    return value.lane(0)
+    return value
 
 
-def _reduction(combine: Callable[[Value, Value], Value]) -> Any:
+def _reduction(combine: Combine) -> Any:
     def typed(context: Any, vector: Any) -> Any:
         if not isinstance(vector, Vector):
             return None
 
         def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
-            return _halved(Value.of(builder, operands[0], sig.args[0]), combine).llvm
+            return _halved(Value.of(builder, operands[0], sig.args[0]), combine, 1).lane(0).llvm
 
         return vector.element(vector), codegen
 
     return intrinsic(typed)
 
 
-sum_of_lanes = _reduction(lambda a, b: a + b)
-product_of_lanes = _reduction(lambda a, b: a * b)
-maximum_of_lanes = _reduction(maximum)
-minimum_of_lanes = _reduction(minimum)
-all_lanes = _reduction(lambda a, b: a & b)
-any_lane = _reduction(lambda a, b: a | b)
+def _folding(combine: Combine) -> Any:
+    def typed(context: Any, vector: Any, lanes: Any) -> Any:
+        result = Vector(vector.element, lanes.literal_value)
+
+        def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+            return _halved(Value.of(builder, operands[0], sig.args[0]), combine, result.lanes).llvm
+
+        return result(vector, lanes), codegen
+
+    return intrinsic(prefer_literal=True)(typed)
+
+
+def _add(a: Value, b: Value) -> Value:
+    return a + b
+
+
+def _multiply(a: Value, b: Value) -> Value:
+    return a * b
+
+
+def _and(a: Value, b: Value) -> Value:
+    return a & b
+
+
+def _or(a: Value, b: Value) -> Value:
+    return a | b
+
+
+sum_of_lanes, fold_sum = _reduction(_add), _folding(_add)
+product_of_lanes, fold_product = _reduction(_multiply), _folding(_multiply)
+maximum_of_lanes, fold_maximum = _reduction(maximum), _folding(maximum)
+minimum_of_lanes, fold_minimum = _reduction(minimum), _folding(minimum)
+all_lanes, fold_all = _reduction(_and), _folding(_and)
+any_lane, fold_any = _reduction(_or), _folding(_or)

@@ -30,6 +30,17 @@ _ACROSS = {
 }
 
 
+# The same for a wide vector, until it is as wide as another one.
+_FOLD = {
+    ReduceKind.ADD: "fold_sum",
+    ReduceKind.MUL: "fold_product",
+    ReduceKind.MAX: "fold_maximum",
+    ReduceKind.MIN: "fold_minimum",
+    ReduceKind.AND: "fold_all",
+    ReduceKind.OR: "fold_any",
+}
+
+
 class LaneReductions(LaneSource):
     """Writes `kernel.reduce`, on vectors where a mapping pass has given it lanes."""
 
@@ -69,10 +80,12 @@ class LaneReductions(LaneSource):
         extents, indices = list(op.extents), list(op.body.block.args)
         with self.nested(extents[:-1], indices[:-1]):
             self.over_lanes(op.body.block, extents[-1], indices[-1], widths, add)
-        total = self.text(op.init, SUM)
-        for partial in partials.values():
-            total = self.combined(op, total, Expression(f"{_ACROSS[op.kind.data]}({partial})"))
-        self.define(op.result, total)
+        whole = partials[lanes]
+        for width, partial in partials.items():
+            if width > lanes:
+                whole = self.combined(op, whole, Expression(f"{_FOLD[op.kind.data]}({partial}, {lanes})"))
+        total = Expression(f"{_ACROSS[op.kind.data]}({whole})")
+        self.define(op.result, self.combined(op, self.text(op.init, SUM), total))
 
     def combined(self, op: ReduceOp, total: str, value: Expression) -> str:
         """The text of a total and a value combined."""

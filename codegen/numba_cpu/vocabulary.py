@@ -53,6 +53,7 @@ VOCABULARY = frozenset(
         *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
         *("integer_power", "power_of_integer", "power_of_quarters"),
         *("sum_of_lanes", "product_of_lanes", "maximum_of_lanes", "minimum_of_lanes", "all_lanes", "any_lane"),
+        *(f"fold_{name}" for name in ("sum", "product", "maximum", "minimum", "all", "any")),
         *("tile_load_patch", "tile_load_patch_first", "tile_transform"),
         *("tile_load", "tile_load_first", "tile_load_transposed", "tile_load_transposed_first"),
         *("amx_begin", "amx_clear", "amx_dot_add", "amx_store", "amx_end", "worker_memory_int32"),

@@ -43,14 +43,17 @@ def lower(op: SoftmaxOp, lowering: Lowering) -> bool:
         largest = k.reduce(ReduceKind.MAX, row, start, lambda at: code.read(0, wide, [*here, *at]))
         # On the CPU the exponentials are kept in the result where that is exact; threads of a block would have to wait.
         keeps = not k.is_cuda and not op.log.value.data and element == wide
-        if keeps:
-            with k.parallel(row) as at:
-                code.write(exponential(at), wide, 1, [*here, *at])
+
+        def summand(at: Sequence[SSAValue]) -> SSAValue:
+            value = exponential(at)
+            if keeps:
+                code.write(value, wide, 1, [*here, *at])
+            return value
 
         def kept(at: Sequence[SSAValue]) -> SSAValue:
             return code.read(1, wide, [*here, *at]) if keeps else exponential(at)
 
-        total = k.reduce(ReduceKind.ADD, row, k.constant(0, wide), kept)
+        total = k.reduce(ReduceKind.ADD, row, k.constant(0, wide), summand)
         s = k.scalars(wide)
         logarithm = k.value(math.LogOp(total)) if op.log.value.data else None
         inverse = s.div(s.constant(1.0), total) if keeps or k.is_cuda else None

@@ -72,7 +72,7 @@ kernel.func @box(%y: memref<?xf64>, %n: index, %m: index) {
 // CHECK-NEXT:              j = n - rest
 // CHECK-NEXT:              v = load_first(x, j, 16, rest)
 // CHECK-NEXT:              partial_1 = maximum(partial_1, keep_first(v, rest, int32(-2147483648)))
-// CHECK-NEXT:          most = maximum(maximum(int32(7), maximum_of_lanes(partial)), maximum_of_lanes(partial_1))
+// CHECK-NEXT:          most = maximum(int32(7), maximum_of_lanes(maximum(partial_1, fold_maximum(partial, 16))))
 // CHECK-NEXT:          y[i] = most
 kernel.func @largest(%x: memref<?xi32>, %y: memref<?xi32>, %n: index) {
   %one = arith.constant 1 : index
