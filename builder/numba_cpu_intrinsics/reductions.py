@@ -7,8 +7,7 @@ from typing import Any
 
 from mlirt.builder.numba_cpu_intrinsics.lane_types import Vector
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimum
-from mlirt.builder.numba_cpu_intrinsics.untyped import intrinsic, ir
-
+from mlirt.builder.numba_cpu_intrinsics.untyped import intrinsic, ir, types
 
 Combine = Callable[[Value, Value], Value]
 
@@ -73,9 +72,33 @@ def _or(a: Value, b: Value) -> Value:
     return a | b
 
 
+def _flags(builder: Any, vector: Any) -> tuple[Any, Any]:
+    """A vector of booleans as a whole number, and its type."""
+    kind = ir.IntType(vector.type.count)
+    return builder.bitcast(vector, kind), kind
+
+
+def _over_flags(decide: Callable[[Any, Any, Any], Any], combine: Combine) -> Any:
+    """A reduction that is one comparison for vectors of booleans."""
+
+    def typed(context: Any, vector: Any) -> Any:
+        if not isinstance(vector, Vector):
+            return None
+
+        def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+            if sig.args[0].element == types.boolean:
+                return decide(builder, *_flags(builder, operands[0]))
+            return _halved(Value.of(builder, operands[0], sig.args[0]), combine, 1).lane(0).llvm
+
+        return vector.element(vector), codegen
+
+    return intrinsic(typed)
+
+
 sum_of_lanes, fold_sum = _reduction(_add), _folding(_add)
 product_of_lanes, fold_product = _reduction(_multiply), _folding(_multiply)
 maximum_of_lanes, fold_maximum = _reduction(maximum), _folding(maximum)
 minimum_of_lanes, fold_minimum = _reduction(minimum), _folding(minimum)
-all_lanes, fold_all = _reduction(_and), _folding(_and)
-any_lane, fold_any = _reduction(_or), _folding(_or)
+all_lanes = _over_flags(lambda builder, flags, kind: builder.icmp_unsigned("==", flags, kind(-1)), _and)
+any_lane = _over_flags(lambda builder, flags, kind: builder.icmp_unsigned("!=", flags, kind(0)), _or)
+fold_all, fold_any = _folding(_and), _folding(_or)

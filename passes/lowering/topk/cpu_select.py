@@ -1,15 +1,17 @@
-"""Many of the extreme elements of long rows on a CPU: those within a bound that is found bit by bit, sorted in a heap.
+"""Many of the extreme elements of long rows on a CPU: those within a bound that is found by halving, sorted in a heap.
 
 for each row:
-  the largest key that enough elements reach, from its first bit on: for each bit, count the elements in lanes
-  one after the other, the elements before that key, and as many that equal it as are wanted
+  a key that enough elements of its first part reach, then one that just enough of all reach: between a key that enough
+    elements reach and the largest one, count in lanes how many reach the middle, until they are as many as are wanted
+  one after the other, the elements before that key, and as many that equal it as are wanted; a few neighbours without
+    any are skipped together
   sort them in the result itself
 """
 
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.arg_reduction import ExtremeKind
@@ -29,6 +31,10 @@ PRIORITY = 10
 # Fewer elements are picked one by one, and those of shorter rows compared with each other.
 _FEWEST, _SHORTEST = 16, 128
 _MOST_LEVELS = 32
+# The first part of a row: elements for each that is wanted, and the fewest.
+_SAMPLE_RATIO, _SAMPLE = 4, 256
+# Elements that are skipped together.
+_GROUP = 16
 
 # An element as it is stored, its key, and its place in the row.
 _Entry = tuple[SSAValue, SSAValue, SSAValue]
@@ -70,6 +76,7 @@ class _Row:
         self._element, self._place_type = element_of(op.input.type), element_of(op.indices.type)
         self._largest_first = op.kind.data is ExtremeKind.MAX
         self._key_type = key_type(self._element)
+        self._step = code.step(0, len(here))
 
     def _key(self, value: SSAValue) -> SSAValue:
         return key(self.k, value, self._element, largest_first=self._largest_first)
@@ -89,35 +96,56 @@ class _Row:
         position = self.k.to_integer(place, self._place_type)
         self._code.store(position, 2, self._here, [(rank, self._steps[1])])
 
-    def _reaching(self, bound: SSAValue, predicate: str) -> SSAValue:
-        """How many elements have a key beyond a bound."""
+    def _reaching(self, bound: SSAValue, predicate: str, length: SSAValue) -> SSAValue:
+        """How many of the first elements have a key beyond a bound."""
         k = self.k
 
         def one(at: list[SSAValue]) -> SSAValue:
             return k.value(arith.ExtUIOp(k.compare(predicate, self._own_key(at[0]), bound), self._key_type))
 
         zero = k.constant(0, self._key_type)
-        return k.from_integer(k.reduce(ReduceKind.ADD, [self.length], zero, one))
+        return k.from_integer(k.reduce(ReduceKind.ADD, [length], zero, one))
+
+    def _largest(self, length: SSAValue) -> SSAValue:
+        """The largest key of the first elements."""
+        k = self.k
+        return k.reduce(ReduceKind.MAX, [length], self._lowest(), lambda at: self._own_key(at[0]))
+
+    def _lowest(self) -> SSAValue:
+        return self.k.constant(-(2 ** (self._key_type.width.data - 1)), self._key_type)
 
     def _bound(self) -> SSAValue:
-        """The largest key that enough elements reach. Its bits are those of an unsigned number, the first turned."""
-        k, width = self.k, self._key_type.width.data
-        first = k.constant(-(2 ** (width - 1)), self._key_type)
+        """A key that just enough elements reach, or the largest one that enough do."""
+        k = self.k
+        some = k.max(k.mul(self.count, _SAMPLE_RATIO), _SAMPLE)
+        some = k.select(k.compare("slt", k.mul(some, 2), self.length), some, 0)
+        return self._halved(self._halved(self._lowest(), some), self.length)
+
+    def _halved(self, low: SSAValue, length: SSAValue) -> SSAValue:
+        """The bound among the first elements, enough of which reach the key `low`; that key where there are none."""
+        k, type_ = self.k, self._key_type
+        one = k.constant(1, type_)
 
         def decide(_: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            bits, bit = carried
-            wanted = k.value(arith.OrIOp(bits, bit))
-            enough = self._reaching(k.value(arith.XOrIOp(wanted, first)), "sge")
-            bits = k.value(arith.SelectOp(k.compare("sge", enough, self.count), wanted, bits))
-            return [bits, k.value(arith.ShRUIOp(bit, k.constant(1, self._key_type)))]
+            low, high = carried
+            distance = k.value(arith.SubiOp(high, low))
+            half = k.value(arith.ShRUIOp(distance, one))
+            half = k.value(arith.AddiOp(half, k.value(arith.AndIOp(distance, one))))
+            middle = k.value(arith.AddiOp(low, half))
+            found = k.guarded(k.compare("ne", low, high), lambda: self._reaching(middle, "sge", length), self.count)
+            reached, fits = k.compare("sge", found, self.count), k.compare("eq", found, self.count)
+            below = k.value(arith.SubiOp(middle, one))
+            high = k.value(arith.SelectOp(reached, k.value(arith.SelectOp(fits, middle, high)), below))
+            return [k.value(arith.SelectOp(reached, middle, low)), high]
 
-        bits, _ = k.loop(width, [k.constant(0, self._key_type), first], decide)
-        return k.value(arith.XOrIOp(bits, first))
+        largest = k.value(arith.MaxSIOp(self._largest(length), low))
+        low, _ = k.loop(type_.width.data, [low, largest], decide)
+        return low
 
     def select(self) -> None:
         """Put the elements that belong to the result there, in the order of the row."""
         k, bound = self.k, self._bound()
-        equal = k.sub(self.count, self._reaching(bound, "sgt"))
+        equal = k.sub(self.count, self._reaching(bound, "sgt", self.length))
 
         def take(place: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
             rank, left = carried
@@ -128,7 +156,19 @@ class _Row:
             k.when(taken, lambda: self.put(value, place, rank))
             return [k.add(rank, k.select(taken, 1, 0)), k.sub(left, k.select(ties, 1, 0))]
 
-        k.loop(self.length, [k.constant(0), equal], take)
+        def group(number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            start = k.mul(number, _GROUP)
+            length = k.min(k.sub(self.length, start), _GROUP)
+
+            def reaches(at: list[SSAValue]) -> SSAValue:
+                own = self._key(self._code.load(0, self._here, [(start, self._step), (at[0], self._step)]))
+                return k.compare("sge", own, bound)
+
+            some = k.reduce(ReduceKind.OR, [length], k.constant(0, i1), reaches)
+            count = k.select(some, length, 0)
+            return k.loop(count, carried, lambda place, state: take(k.add(start, place), state))
+
+        k.loop(k.ceil_div(self.length, _GROUP), [k.constant(0), equal], group)
 
 
 class _Heap:
