@@ -12,6 +12,7 @@ from mlirt.builder.numba_cpu_intrinsics import (
     reductions,
     stepped_loads,
     tiles,
+    worker_memory,
     workers,
 )
 from mlirt.builder.numba_cpu_intrinsics.untyped import njit
@@ -23,7 +24,8 @@ _SOURCES = (amx, arithmetic, byte_tiles, conversions, elementary, memory, reduct
 _WORDS = {
     name: word for source in _SOURCES for name, word in vars(source).items() if type(word).__name__ == "_Intrinsic"
 }
-WORDS: dict[str, Any] = {**_WORDS, **memory.POINTERS, "inlined": inlined, "inf": float("inf"), "nan": float("nan")}
+_MADE = {**memory.POINTERS, **worker_memory.WORKER_MEMORIES}
+WORDS: dict[str, Any] = {**_WORDS, **_MADE, "inlined": inlined, "inf": float("inf"), "nan": float("nan")}
 globals().update(WORDS)
 
 __all__ = sorted(WORDS)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from mlirt.builder.numba_cpu_intrinsics.lane_types import Pointer, byte_width, llvm_memory
+from mlirt.builder.numba_cpu_intrinsics.lane_types import byte_width
 from mlirt.builder.numba_cpu_intrinsics.memory import Memory
 from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, intrinsic, ir, types
 
@@ -111,16 +111,3 @@ def amx_end(context: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(), codegen
-
-
-@intrinsic(prefer_literal=True)
-def worker_memory_int32(context: Any, elements: Any) -> Any:
-    """So many int32 on the stack, from a whole line of the cache on."""
-    pointer = Pointer("int32", constant=False)
-
-    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
-        place = cgutils.alloca_once(builder, ir.ArrayType(llvm_memory("int32"), elements.literal_value))
-        place.align = _ROW
-        return builder.bitcast(place, llvm_memory("int32").as_pointer())
-
-    return pointer(elements), codegen

@@ -56,7 +56,8 @@ VOCABULARY = frozenset(
         *(f"fold_{name}" for name in ("sum", "product", "maximum", "minimum", "all", "any")),
         *("tile_load_patch", "tile_load_patch_first", "tile_transform"),
         *("tile_load", "tile_load_first", "tile_load_transposed", "tile_load_transposed_first"),
-        *("amx_begin", "amx_clear", "amx_dot_add", "amx_store", "amx_end", "worker_memory_int32"),
+        *("amx_begin", "amx_clear", "amx_dot_add", "amx_store", "amx_end"),
+        *(f"worker_memory_{name}" for name in (*_ELEMENTS, "bool")),
         *("tile_fill", "tile_for_each", "tile_map", "tile_pool"),
         *(
             f"tile_{step}{part}"

@@ -33,8 +33,7 @@ class AssignLayoutsPass(ModulePass):
     Target `cpu`: blocked tensors. `lanes` is the number of channels in a block, of floats and of bytes: the float32
     lanes of the target's vectors. A tensor that convolutions with padding read gets a halo of cells that hold the
     padding value, so that no window leaves its memory. Bytes with fewer channels have blocks of the four that are
-    multiplied at once. Pooling keeps the blocks of its input; plain floats are put into blocks where windows overlap so
-    much that each cell is read twice or more.
+    multiplied at once.
 
     Before:
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 
 from xdsl.dialects.builtin import DenseArrayBase, f32, f64, i8, i32
 from xdsl.ir import Attribute, Operation, Region, SSAValue
@@ -31,7 +30,6 @@ from mlirt.passes.lowering.layouts.assignment import (
 )
 
 _UI8, _FOUR = element_type("uint8"), 4
-_READS = 2  # of a cell by windows, from which on blocks pay for plain images
 
 Rule = Callable[[Operation, Assignment], Operation | None]
 
@@ -127,26 +125,12 @@ def assign_pointwise(op: Operation, assignment: Assignment) -> Operation | None:
 
 
 def assign_window(op: Operation, assignment: Assignment) -> Operation | None:
-    """Pooling over height and width keeps the blocks of its input; a plain image of floats is put into blocks where
-    windows read it so often that this pays.
-    """
+    """Pooling over height and width keeps the blocks of its input."""
     assert isinstance(op, WindowOp)
     spatial = op.axis.value.data == 2 and len(list(op.window.iter_values())) == 2
-    if not spatial or op.extras or element_of(op.output.type) not in BLOCKED:
+    if not spatial or not is_blocked(op.input.type) or op.extras or element_of(op.output.type) not in BLOCKED:
         return None
-    if not is_blocked(op.input.type):
-        if not _pays_in_blocks(op, assignment):
-            return None
-        op.operands[0] = assignment.to_blocked(op.input, op)
     return _retyped(op, assignment.blocked_type(op.output))
-
-
-def _pays_in_blocks(op: WindowOp, assignment: Assignment) -> bool:
-    """Whether the channels fill whole blocks, and each cell is read in so many windows as two copies cost."""
-    count = channel_count(op.input.type) if is_plain_image(op.input) else 0
-    is_full = isinstance(count, int) and count > 0 and count % assignment.lanes == 0
-    taps, strides = (prod(one.iter_values()) for one in (op.window, op.stride))
-    return is_full and element_of(op.input.type) == f32 and taps >= _READS * strides
 
 
 def assign_reduction(op: Operation, assignment: Assignment) -> Operation | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.pad import PadMode, PadOp
 from mlirt.dialects.kernel.core import ParallelOp, YieldOp
@@ -51,8 +51,7 @@ class Line:
     count: Dim
 
 
-def lower(op: Operation, lowering: Lowering) -> bool:
-    assert isinstance(op, PadOp)
+def lower(op: PadOp, lowering: Lowering) -> bool:
     line = None if lane_axes(op.output.type) else _line(op, lowering)
     if line is None:
         return False

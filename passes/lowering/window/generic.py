@@ -54,7 +54,7 @@ def lower(op: WindowOp, lowering: Lowering) -> bool:
         total = k.reduce(ReduceKind(kind.value), [axis.taps for axis in axes], neutral_value, element)
         if op.kind.data is WindowKind.AVERAGE:
             counts = [axis.count(start, post) for axis, start, post in zip(axes, starts, posts, strict=True)]
-            total = _divided(k, total, reduce(k.mul, counts), accumulator)
+            total = divided(k, total, reduce(k.mul, counts), accumulator)
         scalars = [total, *(code.load(1 + position, here) for position in range(len(extras)))]
         indices = [code.original(axis, here) if axis in needed else loops[0] for axis in range(len(space))]
         (value,) = k.inline(op.epilogue, scalars, indices)
@@ -64,7 +64,7 @@ def lower(op: WindowOp, lowering: Lowering) -> bool:
     return True
 
 
-def _divided(k: KernelBuilder, total: SSAValue, count: SSAValue, accumulator: Attribute) -> SSAValue:
+def divided(k: KernelBuilder, total: SSAValue, count: SSAValue, accumulator: Attribute) -> SSAValue:
     """The mean of `count` cells, 0 of none."""
     s = k.scalars(accumulator)
     cells = s.cast(k.to_integer(k.max(count, 1), i64), i64)

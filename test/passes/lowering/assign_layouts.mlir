@@ -41,28 +41,3 @@ func.func @elementwise(%x: tensor<1x32x8x8xf32>) -> tensor<1x32x8x8xf32> {
   }
   func.return %y : tensor<1x32x8x8xf32>
 }
-
-// -----
-
-// Windows that overlap read blocks, between two copies; those that stand side by side, or channels that do not fill a
-// block, stay plain.
-// CHECK-LABEL: @pooling
-func.func @pooling(%x: tensor<1x32x20x20xf32>, %few: tensor<1x24x20x20xf32>) -> (tensor<1x32x20x20xf32>, tensor<1x32x10x10xf32>, tensor<1x24x20x20xf32>) {
-  // CHECK: [[IN:%.*]] = fused.reformat %x : (tensor<1x32x20x20xf32>) -> tensor<1x2x20x20x16xf32, {{.*}}>
-  // CHECK: [[A:%.*]] = fused.window max [[IN]] {{.*}} -> tensor<1x2x20x20x16xf32, {{.*}}>
-  %a = fused.window max %x {axis = 2 : i64, window = array<i64: 3, 3>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = #trt.dims<["1", "1"]>, post_padding = #trt.dims<["1", "1"]>} : (tensor<1x32x20x20xf32>) -> tensor<1x32x20x20xf32> {
-  ^bb0(%acc: f32):
-    fused.yield %acc : f32
-  }
-  // CHECK: fused.window max %x {{.*}} : (tensor<1x32x20x20xf32>) -> tensor<1x32x10x10xf32>
-  %b = fused.window max %x {axis = 2 : i64, window = array<i64: 2, 2>, stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>, pre_padding = #trt.dims<["0", "0"]>, post_padding = #trt.dims<["0", "0"]>} : (tensor<1x32x20x20xf32>) -> tensor<1x32x10x10xf32> {
-  ^bb0(%acc: f32):
-    fused.yield %acc : f32
-  }
-  // CHECK: fused.window max %few {{.*}} : (tensor<1x24x20x20xf32>) -> tensor<1x24x20x20xf32>
-  %c = fused.window max %few {axis = 2 : i64, window = array<i64: 3, 3>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = #trt.dims<["1", "1"]>, post_padding = #trt.dims<["1", "1"]>} : (tensor<1x24x20x20xf32>) -> tensor<1x24x20x20xf32> {
-  ^bb0(%acc: f32):
-    fused.yield %acc : f32
-  }
-  func.return %a, %b, %c : tensor<1x32x20x20xf32>, tensor<1x32x10x10xf32>, tensor<1x24x20x20xf32>
-}
