@@ -14,7 +14,8 @@ from mlirt.dialects.tensor_types import is_bool
 
 # What indices are called, as long as there are letters.
 _LETTERS = "ijklmno"
-_RESERVED = frozenset(keyword.kwlist) | frozenset(dir(builtins))
+# The tensor that a layer reads is its input, and no kernel calls the builtin.
+_RESERVED = (frozenset(keyword.kwlist) | frozenset(dir(builtins))) - {"input"}
 
 
 def identifier(hint: str) -> str:
@@ -55,6 +56,11 @@ class Names:
         if value not in self._of:
             self._of[value] = self.fresh(value.name_hint or default_hint(value.type))
         return self._of[value]
+
+    def leave_out(self, value: SSAValue) -> None:
+        """Let values without a hint be numbered as if this one had none: the compiler lays out loops by such names."""
+        if value.name_hint is not None:
+            self.fresh(default_hint(value.type))
 
     def share(self, value: SSAValue, name: str) -> None:
         """Let a value go by a name that is already there."""

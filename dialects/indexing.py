@@ -3,12 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import auto
 from typing import TYPE_CHECKING
+
+from xdsl.utils.str_enum import StrEnum
 
 if TYPE_CHECKING:
     import numpy as np
 
     from mlirt.dialects.tensor_op import Array
+
+
+class GatherMode(StrEnum):
+    DEFAULT = auto()
+    ELEMENT = auto()
+    ND = auto()
+
+
+class ScatterMode(StrEnum):
+    ELEMENT = auto()
+    ND = auto()
+
+
+class ScatterReduction(StrEnum):
+    NONE = auto()
+    ADD = auto()
+    MUL = auto()
+    MAX = auto()
+    MIN = auto()
+
+
+def gather(data: Array, indices: Array, mode: GatherMode, axis: int, shared: int) -> Array:
+    """What `data` holds at `indices`; the first `shared` axes of both go together."""
+    if mode is GatherMode.DEFAULT:
+        return gather_slices(data, indices, axis, shared)
+    if mode is GatherMode.ELEMENT:
+        return gather_elements(data, indices, axis)
+    return gather_nd(data, indices, shared)
+
+
+def scatter(
+    data: Array, indices: Array, updates: Array, mode: ScatterMode, axis: int, reduction: ScatterReduction
+) -> Array:
+    """A copy of `data` with `updates` at `indices`, written in order or combined with what was there."""
+    import numpy as np
+
+    ufuncs = {
+        ScatterReduction.NONE: None,
+        ScatterReduction.ADD: np.add,
+        ScatterReduction.MUL: np.multiply,
+        ScatterReduction.MAX: np.maximum,
+        ScatterReduction.MIN: np.minimum,
+    }
+    combine = ufuncs[reduction]
+    if mode is ScatterMode.ELEMENT:
+        return scatter_elements(data, indices, updates, axis, combine)
+    return scatter_nd(data, indices, updates, combine)
 
 
 def _resolve(indices: Array, length: int) -> tuple[Array, Array]:

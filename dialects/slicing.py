@@ -21,6 +21,22 @@ class SliceMode(StrEnum):
     REFLECT = "reflect"
 
 
+class PadMode(StrEnum):
+    CONSTANT = "constant"
+    REFLECT = "reflect"
+    EDGE = "edge"
+    WRAP = "wrap"
+
+
+# What a padded cell reads is what a slice reads that starts before the input.
+PAD_READS = {
+    PadMode.CONSTANT: SliceMode.FILL,
+    PadMode.REFLECT: SliceMode.REFLECT,
+    PadMode.EDGE: SliceMode.CLAMP,
+    PadMode.WRAP: SliceMode.WRAP,
+}
+
+
 def out_of_bounds(
     lengths: Sequence[int], start: Sequence[int], size: Sequence[int], stride: Sequence[int]
 ) -> str | None:

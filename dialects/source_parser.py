@@ -87,6 +87,8 @@ def parse_source(ctx: Context, text: str, file: str) -> tuple[ModuleOp, SourceMa
     except ParseError as error:
         start, message = mistake(error, text, ctx)
         raise SourceError(source.at(start), message) from error
+    except RecursionError as error:
+        raise SourceError(source.at(0), "the IR is nested too deeply to be read") from error
     source.starts.setdefault(module, 0)
     return module, source
 

@@ -41,7 +41,7 @@ def bind(of: Attribute, shape: Sequence[int], values: dict[str, int], label: str
             continue
         rest = substitute(dim, values)
         if not isinstance(rest, int):
-            _solve(rest, size, values)
+            solve(rest, size, values)
             rest = substitute(dim, values)
         if isinstance(rest, int) and rest != size:
             meaning = f"{dim} = {rest}" if str(dim) != str(rest) else str(rest)
@@ -50,8 +50,8 @@ def bind(of: Attribute, shape: Sequence[int], values: dict[str, int], label: str
             )
 
 
-def _solve(dim: Dim, size: int, values: dict[str, int]) -> None:
-    """Find the value of the only symbol of a linear expression."""
+def solve(dim: Dim, size: int, values: dict[str, int]) -> None:
+    """Find the value of the only symbol of a linear expression, where it has one."""
     names = sorted(symbols(dim))
     if len(names) != 1:
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i1, i64
@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.dims_attr import DimsAttr
+from mlirt.dialects.indexing import ScatterMode
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp
@@ -19,7 +20,7 @@ from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseKindAttr, ElementwiseOp
 from mlirt.dialects.trt.gather import GatherOp
 from mlirt.dialects.trt.identity import IdentityOp
-from mlirt.dialects.trt.scatter import ScatterMode, ScatterModeAttr, ScatterOp
+from mlirt.dialects.trt.scatter import ScatterModeAttr, ScatterOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
@@ -37,6 +38,12 @@ class LayerBuilder:
     def __init__(self, ctx: Context, block: Block, named: Operation, at: Operation | None = None) -> None:
         self.ctx, self.block, self.named, self.at = ctx, block, named, at
 
+    @classmethod
+    def in_front_of(cls, at: Operation, ctx: Context, named: Operation | None = None) -> Self:
+        """A builder of layers before an op; they bear its location, or that of `named`."""
+        assert at.parent is not None
+        return cls(ctx, at.parent, named or at, at)
+
     def insert(self, op: Operation) -> Operation:
         op.location = self.named.location
         if self.at is None:
@@ -45,16 +52,22 @@ class LayerBuilder:
             self.block.insert_op_before(op, self.at)
         return op
 
+    def value(self, op: Operation) -> SSAValue:
+        """The first result of an op, which is put into place."""
+        return self.insert(op).results[0]
+
     def layer(
         self,
         kind: type[TensorOp],
         operands: Sequence[SSAValue | None],
         properties: Mapping[str, Attribute] | None = None,
     ) -> SSAValue:
-        return self.insert(kind.build_inferred(operands, properties)).results[0]
+        return self.value(kind.build_inferred(operands, properties))
 
-    def constant(self, array: Array) -> SSAValue:
-        return self.insert(ConstantOp.from_array(array, weights_of(self.ctx), name_of(self.named))).results[0]
+    def constant(self, array: Array, role: str = "") -> SSAValue:
+        """A constant that is called after the layer, and after its role there."""
+        name = name_of(self.named)
+        return self.value(ConstantOp.from_array(array, weights_of(self.ctx), f"{name}.{role}" if role else name))
 
     def number(self, value: int) -> SSAValue:
         import numpy as np
@@ -64,9 +77,12 @@ class LayerBuilder:
     def binary(self, kind: ElementwiseKind, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
         return self.layer(ElementwiseOp, [lhs, rhs], {"kind": ElementwiseKindAttr(kind)})
 
+    def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
+        return self.value(IdentityOp.cast(value, element))
+
     def whole(self, value: SSAValue) -> SSAValue:
         """An integer as int64."""
-        return value if element_of(value.type) == i64 else self.insert(IdentityOp.cast(value, i64)).results[0]
+        return value if element_of(value.type) == i64 else self.cast(value, i64)
 
     def length(self, value: SSAValue, axis: int) -> SSAValue:
         """The length of an axis as a 0-D int64 tensor."""

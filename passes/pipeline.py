@@ -97,10 +97,17 @@ def _run_on_checked(module: ModuleOp, ctx: Context, chosen: Sequence[ModulePass]
                 check_ir(module)
         except _ANSWERS:
             raise
+        except MemoryError as error:
+            raise PassError(pass_.name, too_little_memory(error), None, None) from error
         except Exception as error:
             raise _failure(chosen[: index + 1], snapshot, ctx, options, error) from error
     if not options.verify_each:
         _check_result(module, ctx, chosen, snapshot, options)
+
+
+def too_little_memory(error: MemoryError) -> str:
+    """What to say of it: how much was asked for is not always known."""
+    return "there is too little memory for this network" + (f": {first_lines(error)}" if str(error) else "")
 
 
 def _run_one(pass_: ModulePass, module: ModuleOp, ctx: Context, options: PipelineOptions) -> None:

@@ -1,5 +1,6 @@
 """Lays a program out as a flat list of rows with jumps, as the main loop on the CPU runs it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -40,14 +41,24 @@ class RequireRow:
     message: str
 
 
-Row: TypeAlias = "KernelRow | JumpRow | SizeRow | RequireRow"
+@dataclass(frozen=True)
+class HostRow:
+    """Stop, for the host to make a launch; the run goes on with the next row then."""
+
+    launch: BoundLaunch
 
 
-def rows_of(program: Program, binding: ShapeBinding) -> list[Row]:
-    """The rows of a program for one set of shapes."""
-    rows: list[Row] = []
+Row: TypeAlias = "KernelRow | JumpRow | SizeRow | RequireRow | HostRow"
+
+
+def rows_of(program: Program, binding: ShapeBinding, hosted: Collection[int] = ()) -> list[Row]:
+    """The rows of a program for one set of shapes; the host makes the launches `hosted`.
+
+    Where there are such, row 0 jumps to where a run begins or goes on.
+    """
+    rows: list[Row] = [JumpRow(None, 1)] if hosted else []
     _append(program, binding, rows)
-    return rows
+    return [HostRow(row.launch) if isinstance(row, KernelRow) and row.launch.index in hosted else row for row in rows]
 
 
 def _append(program: Program, binding: ShapeBinding, rows: list[Row]) -> None:

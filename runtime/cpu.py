@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mlirt.errors import InvalidInputError, PlanError
-from mlirt.runtime.control_rows import JumpRow, KernelRow, RequireRow, Row, SizeRow, rows_of
+from mlirt.runtime.control_rows import HostRow, JumpRow, KernelRow, RequireRow, Row, SizeRow, rows_of
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import DeviceTensor, WrongSize
 from mlirt.runtime.host_cpu import allow_matrix_unit, refuse_foreign_code, spin_seconds, thread_count
@@ -15,6 +15,7 @@ from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, OutputMemory, addres
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.object_linker import LinkedCode
 from mlirt.runtime.plan_file import Plan
+from mlirt.runtime.plugin_launches import EnginePlugins
 from mlirt.runtime.shape_binding import Address, BoundArgument, BoundLaunch, ShapeBinding, TensorMap
 from mlirt.runtime.worker_pool import SYMBOLS, WorkerPool, shared_pool
 
@@ -22,6 +23,8 @@ _ROW_WORDS = 3
 _PARAMETER_LINE = 8
 _NO_BARRIER, _SERIAL, _JUMP, _SIZE, _REQUIRE = 1, 2, 4, 8, 16
 _TINY_BYTES = 4096
+_STOP_WORDS = 2  # of a row that may stop a run: what it looks at, and a number
+_TARGET_WORD = 1  # of row 0, where that is a jump
 
 
 class CpuDevice:
@@ -36,6 +39,7 @@ class CpuDevice:
         self._main_section = self.manifest.main or ""
         self._code, self.kernel_addresses = self._link(plan)
         self.weights = _resident_weights(self.manifest, plan.weights)
+        self.plugins = EnginePlugins(self.manifest, plan.weights)
 
     def _link(self, plan: Plan) -> tuple[LinkedCode | None, list[int]]:
         if not self.manifest.launches:
@@ -43,13 +47,16 @@ class CpuDevice:
         arch = self.manifest.target.arch
         homes: list[tuple[str, str]] = []
         for kernel in self.manifest.kernels:
+            if kernel.plugin is not None:
+                continue
             if arch not in kernel.objects:
                 raise PlanError(f"plan manifest: kernel {kernel.name[:80]!r} has no object code for the CPU")
             homes.append((kernel.objects[arch], kernel.symbol))
         needed = [(self._main_section, symbol) for symbol in SYMBOLS] + homes
         objects = {section: memoryview(plan.sections[section]) for section in {section for section, _ in needed}}
         code = LinkedCode(dict(sorted(objects.items())), needed)
-        return code, [code.addresses[home] for home in homes]
+        places = iter([code.addresses[home] for home in homes])
+        return code, [0 if kernel.plugin is not None else next(places) for kernel in self.manifest.kernels]
 
     def run(self, table: int, rows: int) -> int:
         """Run rows of the table at address `table` with all threads; the number of the row that stopped it, or 0."""
@@ -98,6 +105,7 @@ class CpuSession:
         self.device = device
         self.arena = HostBlock(0)
         self.tenant: object = None
+        self.plugins = device.plugins.for_context()
 
     def prepare(self, binding: ShapeBinding) -> "CpuProgram":
         """Make the program for one set of shapes; a larger arena is got where needed (older programs keep theirs)."""
@@ -126,7 +134,8 @@ class CpuProgram:
         self._bound_outputs = self._choose_bound_outputs()
         self._scratch = self._make_scratch()
         self._patches: dict[int, list[tuple[int, int]]] = {}
-        self._rows = rows_of(manifest.program, binding)
+        self._plugins = session.plugins.bound(binding.launches, HostBlock)
+        self._rows = rows_of(manifest.program, binding, self._plugins)
         self._stopped = 0
         self._table, self._parameters = self._fill()
         self._table_address = address_of(self._table)
@@ -173,6 +182,9 @@ class CpuProgram:
             flags = _NO_BARRIER * entry.no_barrier + _SERIAL * (entry.serial or self._is_tiny(row.launch))
             words = [self._word(argument, start + k) for k, argument in enumerate(row.launch.args)]
             return self._device.kernel_addresses[entry.kernel], flags, words
+        if isinstance(row, HostRow):
+            words = [self._word(argument, start + _STOP_WORDS + k) for k, argument in enumerate(row.launch.args)]
+            return 0, _REQUIRE, [zero, 0, *words]
         looked_at = zero if row.place is None else self._word(row.place, start)
         if isinstance(row, JumpRow):
             return 0, _JUMP, [looked_at, row.target]
@@ -226,12 +238,29 @@ class CpuProgram:
         if self._session.tenant is not self._tenancy:
             for halo in self._binding.halos:
                 self._arena.fill(*halo)
+            for launch in self._plugins.values():
+                launch.others_have_run()
             self._session.tenant = self._tenancy
 
     def execute(self) -> None:
         """Run all rows; returns when they are done, or when one stopped the run."""
         self._enter()
-        self._stopped = self._device.run(self._table_address, len(self._rows))
+        self._stopped = self._run_from(1)
+        while self._stopped and isinstance(row := self._rows[self._stopped - 1], HostRow):
+            self._call(row, self._stopped - 1)
+            self._stopped = self._run_from(self._stopped)
+
+    def _run_from(self, row: int) -> int:
+        """Run until a row stops it; its number from 1 on, or 0. Where rows need the host, row 0 jumps to the first."""
+        if self._plugins:
+            self._parameters[_TARGET_WORD] = row
+        return self._device.run(self._table_address, len(self._rows))
+
+    def _call(self, row: HostRow, number: int) -> None:
+        """Let a plugin compute, on the tensors whose addresses its row has."""
+        launch = self._plugins[row.launch.index]
+        start = (int(self._table[number, 1]) - address_of(self._parameters)) // 8 + _STOP_WORDS
+        launch.enqueue(self._parameters[start : start + launch.tensors].tolist(), 0)
 
     def run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: int, number: int | None) -> bool:
         """Nothing: a CPU has no streams."""
@@ -288,8 +317,11 @@ class CpuProgram:
         while number < len(self._rows):
             row = self._rows[number]
             start = time.perf_counter()
-            if isinstance(row, KernelRow):
+            if isinstance(row, HostRow):
+                self._call(row, number)
+            elif isinstance(row, KernelRow):
                 self._device.run(self._table_address + number * _ROW_WORDS * 8, 1)
+            if isinstance(row, HostRow | KernelRow):
                 times[row.launch.index] += (time.perf_counter() - start) * 1e3
             number = self._after(row, number)
         return times
@@ -303,7 +335,9 @@ class CpuProgram:
 
 
 def _parameter_count(row: Row) -> int:
-    return len(row.launch.args) if isinstance(row, KernelRow) else 2
+    if isinstance(row, HostRow):
+        return _STOP_WORDS + len(row.launch.args)
+    return len(row.launch.args) if isinstance(row, KernelRow) else _STOP_WORDS
 
 
 class Patch:

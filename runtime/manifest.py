@@ -9,6 +9,7 @@ from typing import Literal
 
 from mlirt.runtime.expressions import Expression
 from mlirt.runtime.library_calls import LibraryCall
+from mlirt.runtime.plugin_calls import PluginCall
 from mlirt.runtime.program import Program
 from mlirt.runtime.tensor_maps import MapLayout
 
@@ -83,7 +84,8 @@ class Kernel:
     Blocks along x form clusters of `cluster`. A `dependent_launch` may begin before the launch before it has ended: the
     kernel waits for that itself. `written` has the arguments through which it may write.
     The blocks of a `cooperative` one run all at the same time: a launch with more than the device has room for is
-    refused. A `call` is computed by a library of the machine, so that there is no code for it.
+    refused. A `call` is computed by a library of the machine, and a `plugin` by itself, so that there is no code for
+    them.
     """
 
     name: str
@@ -97,6 +99,7 @@ class Kernel:
     written: frozenset[int]
     cooperative: bool
     call: LibraryCall | None = None
+    plugin: PluginCall | None = None
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from mlirt.runtime.manifest import (
 )
 from mlirt.runtime.manifest_maps import map_argument
 from mlirt.runtime.manifest_rules import check_halos, check_lifetimes, check_tensors, check_weights, roots
+from mlirt.runtime.plugin_calls import parse_plugin
 from mlirt.runtime.program_parser import parse_program
 from mlirt.tensor_formats import LAYOUTS, LINEAR
 
@@ -64,7 +65,8 @@ def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mappi
         _buffer(raw, f"buffers[{i}]", len(raw_buffers), len(raw_launches), names) for i, raw in enumerate(raw_buffers)
     )
     kernels = tuple(
-        _kernel(raw, f"kernels[{i}]", target, sections) for i, raw in enumerate(top.items("kernels", _MANY))
+        _kernel(raw, f"kernels[{i}]", target, sections, weight_sizes)
+        for i, raw in enumerate(top.items("kernels", _MANY))
     )
     manifest = Manifest(
         mlirt=top.text("mlirt"),
@@ -218,10 +220,13 @@ _KERNEL_FIELDS = (
     *("name", "symbol", "object", "block", "shared_bytes", "args", "written"),
     *_LAUNCH_KINDS,
     *_LIBRARY_FIELDS,
+    "plugin",
 )
 
 
-def _kernel(raw: object, where: str, target: Target, sections: Collection[str]) -> Kernel:
+def _kernel(
+    raw: object, where: str, target: Target, sections: Collection[str], weight_sizes: Mapping[str, int]
+) -> Kernel:
     record = JsonRecord(raw, where, _KERNEL_FIELDS)
     field = record.get("object")
     if isinstance(field, str):
@@ -238,6 +243,7 @@ def _kernel(raw: object, where: str, target: Target, sections: Collection[str]) 
     args = record.texts("args", 1024)
     if any(arg not in ARGUMENT_TYPES for arg in args):
         raise record.error("args", f"expected types of {', '.join(ARGUMENT_TYPES)}")
+    written = _written(record, len(args))
     return Kernel(
         name=record.text("name"),
         symbol=record.text("symbol"),
@@ -247,9 +253,10 @@ def _kernel(raw: object, where: str, target: Target, sections: Collection[str]) 
         args=args,
         cluster=record.integer("cluster", 1, _MAX_CLUSTER, 1),
         dependent_launch=record.flag("dependent_launch"),
-        written=_written(record, len(args)),
+        written=written,
         cooperative=record.flag("cooperative"),
         call=_call(record, target, args),
+        plugin=parse_plugin(record, args, written, weight_sizes),
     )
 
 

@@ -27,7 +27,8 @@ The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - 
      "kernels": [{"name", "symbol", "object": section | {arch: section}, "block": [x, y, z], "shared_bytes",
                   "args": ["ptr" | "map" | "i64" | "i32" | "f32" | "f64"], "cluster": int, "dependent_launch": bool,
                   "cooperative": bool, "written": [int]}
-                 | {"library": "cublas_lt" | "cudnn", "symbol", "object": {}, "args", "written", "call": {..}}]
+                 | {"library": "cublas_lt" | "cudnn", "symbol", "object": {}, "args", "written", "call": {..}}
+                 | {"plugin": {..}, "symbol", "object": {}, "args", "written"}]
      "launches": [{"kernel": index, "layer": str, "grid": [Expr, Expr, Expr], "no_barrier": bool, "serial": bool,
                    "args": [{"buffer", "offset": Expr in bytes, "bytes": Expr, "part": [int]} | {"int": Expr} |
                             {"float": x} | {"map": {"buffer", "offset": Expr in bytes, "element": NumPy name,
@@ -65,6 +66,8 @@ What the fields leave open is settled so:
     The blocks of a `cooperative` one run all at the same time, as those that wait for each other must.
   * A kernel with `library` has no code here: a library of the machine computes its `call`, inside of the captured
     graph; runtime/library_calls.py says what is asked of it. The library is one of a list of names, never a path.
+  * A kernel with `plugin` has no code here either: the host calls a plugin that the process has registered by this
+    name, version and namespace, behind the launches before it; runtime/plugin_calls.py says what it gets.
   * `grid` counts on CUDA only (a launch whose grid has a 0 is skipped); `no_barrier` and `serial` on the CPU only: the
     next launch need not wait for this one (buffers of both then count as alive together); one thread alone runs it.
   * `program` (default: all launches in order) has every launch once, in order; a loop runs `before`, then while its

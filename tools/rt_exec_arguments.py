@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import NoReturn
 
 from mlirt.errors import InvalidInputError, UnsupportedError
+from mlirt.tools.flag_parser import FlagParser
 from mlirt.tools.flag_values import Shape, files, natural, number, percentiles, positive, precisions, shapes, share
 from mlirt.tools.trtexec_flags import take_trtexec_flags
 
@@ -20,11 +20,6 @@ _FOR_BUILDING = (
     "saveEngine", "timingCacheFile", "heuristic", "tacticSources", "minShapes", "optShapes", "maxShapes",
     "layerPrecisions", "refit", "fp16", "int8", "best", "calib", "calibData",
 )  # fmt: skip
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise InvalidInputError(f"{message} (rt-exec --help lists the flags)")
 
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -81,10 +76,8 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="rt-exec",
-        description="Build an engine from an ONNX model or load a plan, run it, and measure (with trtexec's flags).",
-        allow_abbrev=False,
+    parser = FlagParser(
+        "rt-exec", "Build an engine from an ONNX model or load a plan, run it, and measure (with trtexec's flags)."
     )
     model = parser.add_argument_group("model")
     model.add_argument("--onnx", metavar="FILE", help="the ONNX model")

@@ -32,7 +32,7 @@ from mlirt.tools.tool_main import tool_main
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool; the result is the exit code: 0, 1 for an error in the input, 2 for wrong flags."""
+    """Run the tool; the result is the exit code: 0, or 1 for an error."""
     return tool_main("rt-opt", argv, parse_arguments, lambda arguments: _Driver(arguments).run(), _subject)
 
 

@@ -10,17 +10,17 @@ from xdsl.passes import get_pass_option_infos
 
 from mlirt.passes import registry
 from mlirt.passes.phases import PRECISIONS, TARGETS, phase_names
+from mlirt.tools.flag_parser import FlagParser
 from mlirt.tools.python_source import EMITTERS
 from mlirt.version import __version__
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The flags of a call; exits with 2 and a usage line where they are wrong."""
-    parser = argparse.ArgumentParser(
-        prog="rt-opt",
-        description="Runs compiler passes over IR text or an ONNX model and prints the result.",
+    """The flags of a call; raises `InvalidInputError` where they are wrong."""
+    parser = FlagParser(
+        "rt-opt",
+        "Runs compiler passes over IR text or an ONNX model and prints the result.",
         formatter_class=_HelpFormatter,
-        allow_abbrev=False,
     )
     _add_input_and_output(parser)
     _add_pipeline(parser)

@@ -14,6 +14,7 @@ from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.plan_file import read_plan
 from mlirt.runtime.shape_binding import Shape, bind_shapes
+from mlirt.tools.flag_parser import FlagParser
 from mlirt.tools.flag_values import shapes
 from mlirt.tools.output_files import check_output, write_output
 from mlirt.tools.report.kernel_sources import kernel_sources
@@ -22,7 +23,7 @@ from mlirt.tools.tool_main import tool_main
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool; the result is the exit code: 0, 1 for an error in the input, 2 for wrong flags."""
+    """Run the tool; the result is the exit code: 0, or 1 for an error."""
     return tool_main("rt-report", argv, _parse_arguments, _write, lambda arguments: arguments.plan)
 
 
@@ -33,7 +34,7 @@ def _write(arguments: argparse.Namespace) -> int:
 
 
 def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="rt-report", description=__doc__, allow_abbrev=False)
+    parser = FlagParser("rt-report", __doc__)
     parser.add_argument("plan", help="the plan file")
     parser.add_argument("-o", dest="output", metavar="FILE", required=True, help="the page to write")
     parser.add_argument(

@@ -10,6 +10,7 @@ from pathlib import Path
 from mlirt.dialects.xdsl_compat import module_text
 from mlirt.errors import InvalidInputError
 from mlirt.passes.phases import PRECISIONS, TARGETS, phase_names, pipeline_for
+from mlirt.tools.flag_parser import FlagParser
 from mlirt.tools.input_files import InputFile, load_network, load_text, new_context
 from mlirt.tools.output_files import check_output, write_output
 from mlirt.tools.python_source import EMITTERS, python_source
@@ -17,12 +18,12 @@ from mlirt.tools.tool_main import tool_main
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool; the result is the exit code: 0, 1 for an error in the input, 2 for wrong flags."""
+    """Run the tool; the result is the exit code: 0, or 1 for an error."""
     return tool_main("rt-translate", argv, _parse_arguments, _translate, lambda arguments: arguments.input)
 
 
 def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="rt-translate", description=__doc__, allow_abbrev=False)
+    parser = FlagParser("rt-translate", __doc__)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--import-onnx", action="store_true", help="ONNX model to IR text; with -o the weights beside it")
     what.add_argument("--emit-python", choices=EMITTERS, metavar="TARGET", help=f"kernel IR to source: {EMITTERS}")

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Sequence
 
 from mlirt.errors import MlirtError
+from mlirt.passes.pipeline import too_little_memory
 from mlirt.tools.diagnostic import diagnostic_of
 
 
@@ -18,14 +19,17 @@ def tool_main(
     work: Callable[[argparse.Namespace], int],
     subject: Callable[[argparse.Namespace], str],
 ) -> int:
-    """Run a tool; the result is the exit code: that of `work`, 1 for an error, 2 for wrong flags, 130 if interrupted.
+    """Run a tool; the result is the exit code: that of `work`, 1 for an error, 130 if interrupted.
 
     An error begins with the file that `subject` names. Where the flags have `verbose` it ends with a traceback.
     """
     try:
         arguments = parse(argv)
     except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 1
+        return stop.code if isinstance(stop.code, int) else 1  # --help
+    except MlirtError as error:
+        print(f"{name}: error: {error}", file=sys.stderr)
+        return 1
     try:
         return work(arguments)
     except KeyboardInterrupt:
@@ -37,6 +41,8 @@ def tool_main(
     except Exception as error:
         if isinstance(error, MlirtError):
             print(diagnostic_of(error, subject(arguments), None), file=sys.stderr)
+        elif isinstance(error, MemoryError):
+            print(f"{subject(arguments)}: error: {too_little_memory(error)}", file=sys.stderr)
         else:
             print(f"{name}: internal error: {type(error).__name__}: {error} (--verbose shows where)", file=sys.stderr)
         if arguments.verbose:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from mlirt.builder.api.builder_config import IBuilderConfig
 from mlirt.builder.api.network_build import network_plan
@@ -12,6 +12,7 @@ from mlirt.errors import MlirtError, UnsupportedError
 from mlirt.frontend.network.definition import INetworkDefinition
 from mlirt.runtime.api.host_memory import IHostMemory
 from mlirt.tensorrt.build_enums import NetworkDefinitionCreationFlag
+from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.entry_point import EntryPoint
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _EXPLICIT = 1 << NetworkDefinitionCreationFlag.EXPLICIT_BATCH
 
 
-class Builder(EntryPoint):
+class Builder(EntryPoint, ContextManager):
     """The way from a network to an engine; what it has to say goes to the logger."""
 
     def create_network(self, flags: int = 0) -> INetworkDefinition:
@@ -111,10 +112,3 @@ class Builder(EntryPoint):
     @property
     def num_DLA_cores(self) -> int:
         return 0
-
-    def __enter__(self) -> Self:
-        deprecated("del")
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Nothing is to be given back."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from mlirt.builder.api.optimization_profile import IOptimizationProfile
 from mlirt.builder.tactics.selection import CALLS
 from mlirt.builder.tactics.timing_cache import TimingCache
 from mlirt.builder.tactics.tuning import ROUNDS, this_place
 from mlirt.errors import UnsupportedError
+from mlirt.tensorrt.argument_types import expect
 from mlirt.tensorrt.build_enums import (
     BuilderFlag,
     DeviceType,
@@ -18,7 +19,9 @@ from mlirt.tensorrt.build_enums import (
     ProfilingVerbosity,
     QuantizationFlag,
 )
+from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.deprecation import deprecated
+from mlirt.tensorrt.fixed_attributes import FixedAttributes
 from mlirt.tensorrt.reporting import Reporter
 
 if TYPE_CHECKING:
@@ -34,7 +37,7 @@ _NO_DLA = "there is no DLA; leave the layers on DeviceType.GPU"
 _TF32_ALONE = 1 << BuilderFlag.TF32
 
 
-class IBuilderConfig:
+class IBuilderConfig(FixedAttributes, ContextManager):
     """The settings of one build; what is not supported raises `UnsupportedError` when it is asked for.
 
     `target` is mlirt's own: "cuda", "cpu", or "auto" for cuda where there is a GPU.
@@ -43,6 +46,7 @@ class IBuilderConfig:
     def __init__(self, reporter: Reporter) -> None:
         self._reporter = reporter
         self.reset()
+        self.fix_attributes()
 
     def reset(self) -> None:
         """All settings as they were in the beginning (feature 3.14)."""
@@ -77,14 +81,17 @@ class IBuilderConfig:
                 self.clear_flag(flag)
 
     def set_flag(self, flag: BuilderFlag) -> None:
+        expect("set_flag()", flag, BuilderFlag)
         if flag in _REFUSED:
             raise UnsupportedError(f"BuilderFlag.{flag.name}: {_REFUSED[flag]}")
         self._flags |= 1 << flag
 
     def clear_flag(self, flag: BuilderFlag) -> None:
+        expect("clear_flag()", flag, BuilderFlag)
         self._flags &= ~(1 << flag)
 
     def get_flag(self, flag: BuilderFlag) -> bool:
+        expect("get_flag()", flag, BuilderFlag)
         return bool(self._flags >> flag & 1)
 
     @property
@@ -237,10 +244,3 @@ class IBuilderConfig:
 
     def can_run_on_DLA(self, layer: ILayer) -> bool:
         return False
-
-    def __enter__(self) -> Self:
-        deprecated("del")
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Nothing is to be given back."""

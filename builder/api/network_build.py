@@ -47,7 +47,7 @@ def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: 
     profiles = config.optimization_profiles
     _check_profiles(network, profiles)
     ctx = RtContext()
-    module = network_module(network, ctx, _pinned(network, profiles))
+    module = network_module(network, ctx, _pinned(network, profiles), _bounds(network, profiles))
     constrain_precisions(module, network, config, reporter)
     with _warnings_in_the_log(reporter):
         _quantize(module, ctx, target, network, config, reporter)
@@ -105,6 +105,8 @@ def _plan(module: ModuleOp, ctx: RtContext, target: str, name: str, config: IBui
     precision, progress = precision_of(config, target), _progress(reporter)
     refittable = config.get_flag(BuilderFlag.REFIT)
     if target == "cpu":
+        if config.algorithm_selector is not None:
+            reporter.warning("algorithm_selector is not asked: an engine for the CPU has one algorithm for each layer")
         return build_plan(module, ctx, target, precision, progress, name=name, refittable=refittable)
     choices = tuning(
         None if config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE) else config.get_timing_cache(),
@@ -200,6 +202,22 @@ def _pinned(network: INetworkDefinition, profiles: Sequence[IOptimizationProfile
         lengths = dims(input_type(one))
         own[one.name] = [length if isinstance(length, int) else str(length) for length in lengths]
     return pinned_shapes(_widest(profiles), own)
+
+
+def _bounds(network: INetworkDefinition, profiles: Sequence[IOptimizationProfile]) -> dict[str, tuple[int, int]]:
+    """The least and the greatest value of each symbol that is a dimension of an input."""
+    from mlirt.dialects.symbolic import sym, symbols
+    from mlirt.dialects.tensor_types import dims
+    from mlirt.frontend.network.emission import input_type
+
+    found: dict[str, tuple[int, int]] = {}
+    widest = _widest(profiles)
+    for one in network.graph.inputs:
+        ranges = widest.get(one.name)
+        if ranges is not None:
+            for length, *ends in zip(dims(input_type(one)), ranges.smallest, ranges.largest, strict=True):
+                found.update({name: (ends[0], ends[1]) for name in symbols(length) if length == sym(name)})
+    return found
 
 
 def _widest(profiles: Sequence[IOptimizationProfile]) -> dict[str, Profile]:

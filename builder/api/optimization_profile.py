@@ -7,15 +7,17 @@ from collections.abc import Iterable, Sequence
 from mlirt.builder.profiles import Profile
 from mlirt.errors import InvalidInputError
 from mlirt.tensorrt.dims import Dims
+from mlirt.tensorrt.fixed_attributes import FixedAttributes
 
 
-class IOptimizationProfile:
+class IOptimizationProfile(FixedAttributes):
     """The smallest, the usual and the largest shape of each input that has dynamic dimensions."""
 
     def __init__(self) -> None:
         self.shapes: dict[str, Profile] = {}
         self.values: dict[str, tuple[list[int], list[int], list[int]]] = {}
         self.extra_memory_target = 1.0
+        self.fix_attributes()
 
     def set_shape(self, input: str, min: Iterable[int], opt: Iterable[int], max: Iterable[int]) -> None:
         """Set the shapes of an input; raises `ValueError` unless min <= opt <= max in each dimension."""

@@ -9,6 +9,7 @@ from mlirt.builder.refit import KeptNetwork
 from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.runtime.engine import Engine
 from mlirt.tensorrt.build_enums import WeightsRole
+from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.reporting import Reporter, Reporting
 from mlirt.tensorrt.weights import Weights, as_weights
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from mlirt.tensorrt.weights import Array
 
 
-class Refitter(Reporting):
+class Refitter(Reporting, ContextManager):
     """Takes weights, by layer and role or by name, and gives them to an engine; its contexts stay valid.
 
     The network is compiled again, so that weights which were folded into each other may be changed one by one, and none
@@ -32,6 +33,7 @@ class Refitter(Reporting):
         self.max_threads = 0
         self._engine = engine
         self._network = KeptNetwork(engine.engine.plan)
+        self.fix_attributes()
 
     def set_weights(self, layer_name: str, role: WeightsRole, weights: Weights | Array) -> bool:
         """False, with the reason in the log, for a layer without such weights, or another number of them."""

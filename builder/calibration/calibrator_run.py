@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import index
+from typing import SupportsIndex
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirt.builder.calibration.addressed_batches import from_address
 from mlirt.builder.calibration.batches import Batches, fitted
 from mlirt.builder.calibration.calibrate import calibration_of, collect
 from mlirt.builder.calibration.calibration import Calibration
 from mlirt.builder.calibration.calibrators import CalibratorLike, method_of_calibrator
 from mlirt.builder.calibration.collection import Collection, Progress
-from mlirt.builder.calibration.device_batches import from_address
 from mlirt.builder.calibration.histogram import Array
 from mlirt.builder.calibration.observed_network import cleaned, input_descriptions
 from mlirt.dialects.context import RtContext
@@ -42,7 +44,7 @@ def run_calibrator(
     inputs = [_fixed(tensor, profile) for tensor in input_descriptions(module)]
     _check_batch_size(calibrator.get_batch_size(), inputs, input_descriptions(module))
     collection = Collection(cleaned(module.clone(), ctx, target), ctx, target, method.before_fusion, progress)
-    collect(collection, Batches(_batches(calibrator, inputs)))
+    collect(collection, Batches(_batches(calibrator, inputs, target)))
     calibration = calibration_of(method, collection)
     calibrator.write_calibration_cache(calibration.to_bytes())
     return calibration
@@ -71,7 +73,9 @@ def _check_batch_size(size: int, inputs: Sequence[TensorDescription], own: Seque
         )
 
 
-def _batches(calibrator: CalibratorLike, inputs: Sequence[TensorDescription]) -> Iterator[dict[str, Array]]:
+def _batches(
+    calibrator: CalibratorLike, inputs: Sequence[TensorDescription], target: str
+) -> Iterator[dict[str, Array]]:
     names = [tensor.name for tensor in inputs]
     for number in range(1 << 62):
         batch = calibrator.get_batch(names)
@@ -82,11 +86,11 @@ def _batches(calibrator: CalibratorLike, inputs: Sequence[TensorDescription]) ->
                 f"calibrator: get_batch gave {len(batch)} buffers, expected one for each of {names}"
             )
         pairs = zip(inputs, batch, strict=True)
-        yield {tensor.name: _array(buffer, tensor, f"batch {number}") for tensor, buffer in pairs}
+        yield {tensor.name: _array(buffer, tensor, target, f"batch {number}") for tensor, buffer in pairs}
 
 
-def _array(buffer: object, tensor: TensorDescription, where: str) -> Array:
-    """What get_batch gave as an array: an array itself, or the address of device memory that holds one."""
-    if not isinstance(buffer, int):
-        return fitted(np.asarray(buffer), tensor, where)
-    return from_address(buffer, [int(dim) for dim in tensor.shape], tensor.dtype)
+def _array(buffer: object, tensor: TensorDescription, target: str, where: str) -> Array:
+    """What get_batch gave as an array: an array itself, or the address of memory of the target that holds one."""
+    if isinstance(buffer, SupportsIndex) and not hasattr(buffer, "__array__"):
+        return from_address(index(buffer), [int(dim) for dim in tensor.shape], tensor.dtype, target)
+    return fitted(np.asarray(buffer), tensor, where)

@@ -17,6 +17,7 @@ from mlirt.codegen.python_expressions import type_name
 from mlirt.dialects.kernel.buffers import Memory
 from mlirt.dialects.kernel.core import FuncOp, ParallelOp, ReduceOp
 from mlirt.dialects.kernel.tensor_map import TensorMapType
+from mlirt.dialects.tensor_types import is_float
 from mlirt.errors import CompileError
 
 _IMPORT = "from mlirt.builder.numba_cuda_intrinsics import *"
@@ -47,6 +48,9 @@ def emit_kernel(func: FuncOp) -> KernelSource:
     source = CudaSource(func, narrow=index_bits(func) == 32)
     arguments = tuple(argument_type(arg.type) for arg in func.body.block.args)
     names = [source.names.define(arg) for arg in func.body.block.args]
+    for arg in func.body.block.args:
+        if is_float(arg.type):
+            source.names.leave_out(arg)
     threads = block_threads(func)
     parameters = ", ".join(f'{label}: "{type_}"' for label, type_ in zip(names, arguments, strict=True))
     cluster = cluster_size(func)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import auto
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, TensorType, i64
@@ -19,19 +18,14 @@ from xdsl.irdl import (
     traits_def,
 )
 from xdsl.traits import Pure
-from xdsl.utils.str_enum import StrEnum
 
 from mlirt.dialects.fused.fused_op import FusedOp
+from mlirt.dialects.running_totals import CumulativeKind, running_totals
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import rank
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
-
-
-class CumulativeKind(StrEnum):
-    SUM = auto()
-    PROD = auto()
 
 
 @irdl_attr_definition
@@ -83,16 +77,6 @@ class CumulativeOp(FusedOp):
         require(self.input.type == self.output.type, f"C2: {self.name} of {self.input.type} is not {self.output.type}")
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
-        import numpy as np
-
-        (x,) = arrays
+        exclusive, backwards = bool(self.exclusive.value.data), bool(self.reverse.value.data)
         axis = self.axis.value.data
-        is_sum = self.kind.data is CumulativeKind.SUM
-        wide = np.moveaxis(x.astype(np.float64) if x.dtype.kind in "fV" else x, axis, 0)
-        wide = wide[::-1] if self.reverse.value.data else wide
-        if self.exclusive.value.data:
-            wide = np.concatenate([np.full_like(wide[:1], 0 if is_sum else 1), wide[:-1]])
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = (np.cumsum if is_sum else np.cumprod)(wide, 0, wide.dtype)
-            total = total[::-1] if self.reverse.value.data else total
-            return [np.moveaxis(total, 0, axis).astype(x.dtype)]
+        return [running_totals(arrays[0], self.kind.data, axis, exclusive=exclusive, backwards=backwards)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import auto
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType, i64
@@ -19,20 +18,14 @@ from xdsl.irdl import (
     traits_def,
 )
 from xdsl.traits import Pure
-from xdsl.utils.str_enum import StrEnum
 
 from mlirt.dialects.fused.fused_op import FusedOp
+from mlirt.dialects.indexing import GatherMode, gather
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import dims, element_of, is_bool, is_float, rank
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
-
-
-class GatherMode(StrEnum):
-    DEFAULT = auto()
-    ELEMENT = auto()
-    ND = auto()
 
 
 @irdl_attr_definition
@@ -119,11 +112,5 @@ class GatherOp(FusedOp):
         )
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
-        from mlirt.dialects.indexing import gather_elements, gather_nd, gather_slices
-
         data, indices = arrays
-        if self.mode.data is GatherMode.DEFAULT:
-            return [gather_slices(data, indices, self.axis.value.data, self.elementwise_dims)]
-        if self.mode.data is GatherMode.ELEMENT:
-            return [gather_elements(data, indices, self.axis.value.data)]
-        return [gather_nd(data, indices, self.elementwise_dims)]
+        return [gather(data, indices, self.mode.data, self.axis.value.data, self.elementwise_dims)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import auto
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import TensorType
@@ -21,23 +20,16 @@ from xdsl.irdl import (
     traits_def,
 )
 from xdsl.traits import Pure
-from xdsl.utils.str_enum import StrEnum
 
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.fused.fused_op import FusedOp, bind_dims, numbers_of
+from mlirt.dialects.slicing import PAD_READS, PadMode, read_slice
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import dims, element_count, element_of, rank
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
-
-
-class PadMode(StrEnum):
-    CONSTANT = auto()
-    REFLECT = auto()
-    EDGE = auto()
-    WRAP = auto()
 
 
 @irdl_attr_definition
@@ -113,35 +105,9 @@ class PadOp(FusedOp):
             require(self.mode.data is PadMode.CONSTANT, f"C2: {self.name} in mode {self.mode.data} has no fill")
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
-        import numpy as np
-
         x, env = arrays[0], bind_dims(self, arrays)
-        shape = numbers_of(dims(self.output.type), env)
-        fill = arrays[-1].reshape(()) if self.fill is not None else np.zeros((), x.dtype)
-        inside = np.ones((1,) * x.ndim, np.bool_)
-        steps = zip(shape, numbers_of(self.pre.dims(), env), numbers_of(self.strides(), env), strict=True)
-        for axis, (length, pre, stride) in enumerate(steps):
-            place, valid = _settle(np.arange(length) * stride - pre, x.shape[axis], self.mode.data)
-            inside = inside & valid.reshape([-1 if k == axis else 1 for k in range(x.ndim)])
-            x = (
-                np.take(x, place, axis)
-                if x.shape[axis]
-                else np.zeros([*x.shape[:axis], length, *x.shape[axis + 1 :]], x.dtype)
-            )
-        return [np.where(inside, x, fill).astype(arrays[0].dtype)]
-
-
-def _settle(place: Array, n: int, mode: PadMode) -> tuple[Array, Array]:
-    """Positions in `range(n)`, and where the fill does not take their place."""
-    import numpy as np
-
-    valid = np.ones(place.shape, np.bool_)
-    if mode is PadMode.CONSTANT:
-        valid = (place >= 0) & (place < n)
-    if mode is PadMode.WRAP:
-        place = place % max(n, 1)
-    if mode is PadMode.REFLECT:
-        period = max(2 * (n - 1), 1)
-        place = place % period
-        place = np.where(place < n, place, period - place)
-    return np.clip(place, 0, max(n - 1, 0)), valid
+        size, pre, stride = (
+            numbers_of(some, env) for some in (dims(self.output.type), self.pre.dims(), self.strides())
+        )
+        fill = None if self.fill is None else arrays[-1].reshape(())
+        return [read_slice(x, [-before for before in pre], size, stride, PAD_READS[self.mode.data], fill)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import auto
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType, i64
@@ -19,27 +18,14 @@ from xdsl.irdl import (
     traits_def,
 )
 from xdsl.traits import Pure
-from xdsl.utils.str_enum import StrEnum
 
 from mlirt.dialects.fused.fused_op import FusedOp
+from mlirt.dialects.indexing import ScatterMode, ScatterReduction, scatter
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import dims, element_of, is_bool, is_float, rank
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
-
-
-class ScatterMode(StrEnum):
-    ELEMENT = auto()
-    ND = auto()
-
-
-class ScatterReduction(StrEnum):
-    NONE = auto()
-    ADD = auto()
-    MUL = auto()
-    MAX = auto()
-    MIN = auto()
 
 
 @irdl_attr_definition
@@ -126,15 +112,5 @@ class ScatterOp(FusedOp):
         )
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
-        import numpy as np
-
-        from mlirt.dialects.indexing import scatter_elements, scatter_nd
-
-        kinds = ScatterReduction
-        combine = {kinds.ADD: np.add, kinds.MUL: np.multiply, kinds.MAX: np.maximum, kinds.MIN: np.minimum}.get(
-            self.reduction.data
-        )
         data, indices, updates = arrays
-        if self.mode.data is ScatterMode.ELEMENT:
-            return [scatter_elements(data, indices, updates, self.axis.value.data, combine)]
-        return [scatter_nd(data, indices, updates, combine)]
+        return [scatter(data, indices, updates, self.mode.data, self.axis.value.data, self.reduction.data)]

@@ -14,6 +14,8 @@ from mlirt.dialects.context import weights_of
 from mlirt.dialects.interpreter import entry_function, input_names, named_outputs, with_run_number
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.library_op import LibraryOp
+from mlirt.dialects.kernel.plugin import PluginOp
+from mlirt.dialects.locations import name_of
 from mlirt.dialects.plan.control import Control, IfOp, RequireOp, SizeOp, WhileOp, ops_in
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
 from mlirt.dialects.plan.ops import BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
@@ -64,7 +66,7 @@ def _run_once(
 class _Run:
     def __init__(self, module: ModuleOp, ctx: Context, check: bool) -> None:
         self.ctx, self.check = ctx, check
-        self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp | LibraryOp)}
+        self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp | LibraryOp | PluginOp)}
         self.symbols: dict[str, int] = {}
         self.tensors: dict[SSAValue, Array] = {}
         self.memory: dict[SSAValue, Array] = {}
@@ -147,12 +149,15 @@ class _Run:
     def _launch(self, op: LaunchOp) -> None:
         from mlirt.dialects.kernel.interpreter import run_kernel
         from mlirt.dialects.kernel.interpreter_library import run_call
+        from mlirt.dialects.kernel.interpreter_plugin import run_plugin
 
         kernel = self.kernels[op.kernel_name()]
         types = kernel.function_type.inputs
         arguments = [self._argument(op, given, type_) for given, type_ in zip(op.arguments(), types, strict=True)]
         if isinstance(kernel, LibraryOp):
             run_call(kernel, arguments)
+        elif isinstance(kernel, PluginOp):
+            run_plugin(kernel, arguments, name_of(op), self.ctx)
         else:
             filled = [k for k, given in enumerate(arguments) if self._address_of(given) in self.written]
             grid = None if op.grid is None else [evaluate(size.value(), self.symbols) for size in op.grid]

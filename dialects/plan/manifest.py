@@ -29,12 +29,14 @@ from mlirt.dialects.io_formats import IoFormat, input_formats, output_formats
 from mlirt.dialects.kernel.argument_effects import written_arguments
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.library_op import LibraryOp
+from mlirt.dialects.kernel.plugin import PluginOp
 from mlirt.dialects.kernel.tensor_map import TensorMapType
 from mlirt.dialects.locations import names
 from mlirt.dialects.plan.control import Control, IfOp, RequireOp, SizeOp, WhileOp, ops_in
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
 from mlirt.dialects.plan.library_record import family_of, library_record
 from mlirt.dialects.plan.ops import BufferKind, BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
+from mlirt.dialects.plan.plugin_record import plugin_record
 from mlirt.dialects.plan.step_numbers import regions_of
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.quantization_notes import notes_about, notes_in
@@ -69,15 +71,17 @@ def manifest_of(module: ModuleOp, name: str = "network") -> Record:
 
 
 def weight_keys(module: ModuleOp) -> list[str]:
-    """The keys of the weights that the host program uses."""
-    return sorted({op.value.key.data for op in entry_function(module).body.block.ops if isinstance(op, WeightOp)})
+    """The keys of the weights that the host program uses, the bytes of plugins included."""
+    used = {op.value.key.data for op in entry_function(module).body.block.ops if isinstance(op, WeightOp)}
+    states = {op.state.key.data for op in module.ops if isinstance(op, PluginOp) and op.state is not None}
+    return sorted(used | states)
 
 
 class _Writer:
     def __init__(self, module: ModuleOp, function: FuncOp) -> None:
         self.function = function
         self.notes = notes_in(module)
-        self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp | LibraryOp)}
+        self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp | LibraryOp | PluginOp)}
         self.host = list(function.body.block.ops)
         self.launches = [op for op in function.walk() if isinstance(op, LaunchOp)]
         self.sizes = list(dict.fromkeys(op.symbol.data for op in function.walk() if isinstance(op, SizeOp)))
@@ -149,9 +153,11 @@ class _Writer:
             "offset": None if op.offset is None else to_json(op.offset.value()),
         }
 
-    def kernel(self, op: KernelOp | LibraryOp) -> Record:
+    def kernel(self, op: KernelOp | LibraryOp | PluginOp) -> Record:
         if isinstance(op, LibraryOp):
             return library_record(op)
+        if isinstance(op, PluginOp):
+            return plugin_record(op)
         record: Record = {
             "name": op.sym_name.data,
             "symbol": op.sym_name.data,
@@ -211,6 +217,8 @@ class _Writer:
         kernel = self.kernels[op.kernel_name()]
         if isinstance(kernel, LibraryOp):
             return family_of(kernel)
+        if isinstance(kernel, PluginOp):
+            return "plugin"
         family = kernel.family
         return "" if family is None else family.data
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import auto
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import I64, BoolAttr, IntegerAttr, TensorType
@@ -19,19 +18,14 @@ from xdsl.irdl import (
     traits_def,
 )
 from xdsl.traits import Pure
-from xdsl.utils.str_enum import StrEnum
 
+from mlirt.dialects.running_totals import CumulativeKind, running_totals
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import Tensor
 from mlirt.dialects.trt.operand_checks import check_axis, numbers, tensor_type
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
-
-
-class CumulativeKind(StrEnum):
-    SUM = auto()
-    PROD = auto()
 
 
 @irdl_attr_definition
@@ -69,17 +63,6 @@ class CumulativeOp(TensorOp):
         return [tensor_type(self.input.type)]
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
-        import numpy as np
-
-        from mlirt.dialects.wide_arithmetic import narrow, widen
-
-        (x,) = arrays
-        axis, backward = self.axis.value.data, bool(self.reverse.value.data)
-        length = int(x.shape[axis])
-        ufunc, neutral = (np.add, 0) if self.kind.data is CumulativeKind.SUM else (np.multiply, 1)
-        wide = np.flip(widen(x), axis) if backward else widen(x)
-        if self.exclusive.value.data and length:
-            first = np.full_like(np.take(wide, np.zeros(1, np.int64), axis), neutral)
-            wide = np.concatenate([first, np.take(wide, np.arange(length - 1), axis)], axis)
-        y = ufunc.accumulate(wide, axis)
-        return [narrow(np.flip(y, axis) if backward else y, x.dtype)]
+        exclusive, backwards = bool(self.exclusive.value.data), bool(self.reverse.value.data)
+        axis = self.axis.value.data
+        return [running_totals(arrays[0], self.kind.data, axis, exclusive=exclusive, backwards=backwards)]

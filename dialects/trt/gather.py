@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import auto
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import I64, IntegerAttr, TensorType, i64
@@ -19,8 +18,8 @@ from xdsl.irdl import (
     traits_def,
 )
 from xdsl.traits import Pure
-from xdsl.utils.str_enum import StrEnum
 
+from mlirt.dialects.indexing import GatherMode, gather
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_bool, is_float, rank, with_dims
@@ -28,12 +27,6 @@ from mlirt.dialects.trt.operand_checks import check_axis, lengths_agree, same_le
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
-
-
-class GatherMode(StrEnum):
-    DEFAULT = auto()
-    ELEMENT = auto()
-    ND = auto()
 
 
 @irdl_attr_definition
@@ -130,12 +123,5 @@ class GatherOp(TensorOp):
         return [with_dims(self.data.type, shape)]
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
-        from mlirt.dialects.indexing import gather_elements, gather_nd, gather_slices
-
         data, indices = arrays
-        axis, shared = self.axis.value.data, self.elementwise_dims
-        if self.mode.data is GatherMode.DEFAULT:
-            return [gather_slices(data, indices, axis, shared)]
-        if self.mode.data is GatherMode.ELEMENT:
-            return [gather_elements(data, indices, axis)]
-        return [gather_nd(data, indices, shared)]
+        return [gather(data, indices, self.mode.data, self.axis.value.data, self.elementwise_dims)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import auto
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import DenseArrayBase, TensorType, i64
@@ -20,31 +19,14 @@ from xdsl.irdl import (
     traits_def,
 )
 from xdsl.traits import Pure
-from xdsl.utils.str_enum import StrEnum
 
 from mlirt.dialects.integer_list import integers
-from mlirt.dialects.slicing import SliceMode
+from mlirt.dialects.slicing import PAD_READS, PadMode, read_slice
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, rank, with_dims
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
-
-
-class PadMode(StrEnum):
-    CONSTANT = auto()
-    REFLECT = auto()
-    EDGE = auto()
-    WRAP = auto()
-
-
-# What a padded cell reads is what a slice reads that starts before the input.
-_READS = {
-    PadMode.CONSTANT: SliceMode.FILL,
-    PadMode.REFLECT: SliceMode.REFLECT,
-    PadMode.EDGE: SliceMode.CLAMP,
-    PadMode.WRAP: SliceMode.WRAP,
-}
 
 
 @irdl_attr_definition
@@ -107,10 +89,8 @@ class PaddingOp(TensorOp):
         return [with_dims(self.input.type, [length + before + after for length, before, after in edges])]
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
-        from mlirt.dialects.slicing import read_slice
-
         x, *value = arrays
         pre, post = integers(self.pre), integers(self.post)
         size = [length + before + after for length, before, after in zip(x.shape, pre, post, strict=True)]
         fill = value[0] if value else None
-        return [read_slice(x, [-before for before in pre], size, [1] * x.ndim, _READS[self.mode.data], fill)]
+        return [read_slice(x, [-before for before in pre], size, [1] * x.ndim, PAD_READS[self.mode.data], fill)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import auto
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import I64, IntegerAttr, TensorType, i64
@@ -19,29 +18,14 @@ from xdsl.irdl import (
     traits_def,
 )
 from xdsl.traits import Pure
-from xdsl.utils.str_enum import StrEnum
 
+from mlirt.dialects.indexing import ScatterMode, ScatterReduction, scatter
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_bool, is_float, rank
 from mlirt.dialects.trt.operand_checks import check_axis, lengths_agree, same_elements, shape_text, tensor_type
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from mlirt.dialects.tensor_op import Array
-
-
-class ScatterMode(StrEnum):
-    ELEMENT = auto()
-    ND = auto()
-
-
-class ScatterReduction(StrEnum):
-    NONE = auto()
-    ADD = auto()
-    MUL = auto()
-    MAX = auto()
-    MIN = auto()
 
 
 @irdl_attr_definition
@@ -52,18 +36,6 @@ class ScatterModeAttr(EnumAttribute[ScatterMode], SpacedOpaqueSyntaxAttribute):
 @irdl_attr_definition
 class ScatterReductionAttr(EnumAttribute[ScatterReduction], SpacedOpaqueSyntaxAttribute):
     name = "trt.scatter_reduction"
-
-
-def _combine(reduction: ScatterReduction) -> np.ufunc | None:
-    import numpy as np
-
-    return {
-        ScatterReduction.NONE: None,
-        ScatterReduction.ADD: np.add,
-        ScatterReduction.MUL: np.multiply,
-        ScatterReduction.MAX: np.maximum,
-        ScatterReduction.MIN: np.minimum,
-    }[reduction]
 
 
 @irdl_op_definition
@@ -140,10 +112,5 @@ class ScatterOp(TensorOp):
         return [tensor_type(self.data.type)]
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
-        from mlirt.dialects.indexing import scatter_elements, scatter_nd
-
         data, indices, updates = arrays
-        combine = _combine(self.reduction.data)
-        if self.mode.data is ScatterMode.ELEMENT:
-            return [scatter_elements(data, indices, updates, self.axis.value.data, combine)]
-        return [scatter_nd(data, indices, updates, combine)]
+        return [scatter(data, indices, updates, self.mode.data, self.axis.value.data, self.reduction.data)]

@@ -50,7 +50,7 @@ def _adopt_inputs(function: FuncOp, network: INetworkDefinition, values: dict[SS
             raise InvalidModelError(f"the network has an input or output {name!r} already")
         tensor = network.add_input(name, data_type(element_name(element_of(argument.type))), shape)
         tensor.formulas = {axis: str(length) for axis, length in enumerate(lengths) if not isinstance(length, int)}
-        tensor.dimension_names = dict(tensor.formulas)
+        tensor.dimension_names, tensor.model_formulas = dict(tensor.formulas), dict(tensor.formulas)
         values[argument] = tensor
 
 

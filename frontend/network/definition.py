@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn, Self
+from operator import index
+from typing import Any, NoReturn
 
 from mlirt.errors import InvalidInputError, UnsupportedError
 from mlirt.frontend.network.conditionals import ConditionalMethods
@@ -11,6 +12,7 @@ from mlirt.frontend.network.graph import NetworkGraph
 from mlirt.frontend.network.layer import ILayer
 from mlirt.frontend.network.layers_index import IndexMethods
 from mlirt.frontend.network.layers_move import MoveMethods
+from mlirt.frontend.network.layers_plugin import PluginMethods
 from mlirt.frontend.network.layers_pointwise import PointwiseMethods
 from mlirt.frontend.network.layers_product import ProductMethods
 from mlirt.frontend.network.layers_quantize import QuantizeMethods
@@ -23,8 +25,9 @@ from mlirt.frontend.network.layers_suppress import SuppressMethods
 from mlirt.frontend.network.layers_window import WindowMethods
 from mlirt.frontend.network.loops import LoopMethods
 from mlirt.frontend.network.tensor import ITensor
+from mlirt.tensorrt.argument_types import expect
+from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import DataType
-from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.logger import ILogger
 from mlirt.tensorrt.reporting import Reporter, Reporting
 from mlirt.tensorrt.weights import Weights
@@ -43,9 +46,11 @@ class INetworkDefinition(
     SourceMethods,
     RecurrentMethods,
     RestMethods,
+    PluginMethods,
     SuppressMethods,
     LoopMethods,
     ConditionalMethods,
+    ContextManager,
 ):
     """Tensors and layers, to be built by `Builder.build_serialized_network`. It has an explicit batch.
 
@@ -57,6 +62,7 @@ class INetworkDefinition(
         self.name = ""
         self.reporter = Reporter(logger)
         self.graph = NetworkGraph(self.reporter)
+        self.fix_attributes()
 
     @property
     def has_implicit_batch_dimension(self) -> bool:
@@ -80,13 +86,13 @@ class INetworkDefinition(
 
     def add_input(self, name: str, dtype: DataType, shape: Sequence[int]) -> ITensor:
         """A new input; -1 is a length that the run decides. None for a name that is empty or taken (feature 2.2)."""
-        if not isinstance(dtype, DataType):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"add_input(): dtype: expected a DataType such as float32, got {dtype!r}")
+        expect("add_input(): dtype", dtype, DataType)
+        lengths = _whole_numbers(f"add_input(): the shape of {name!r}", shape)
         if not name or self.graph.is_taken(name):
             return self._refused("addInput", f"an input needs a name of its own, got {name!r}")
-        if any(length < -1 for length in shape):
-            return self._refused("addInput", f"input {name!r}: {list(shape)} is no shape")
-        tensor = ITensor(self.graph, name, shape=shape)
+        if any(length < -1 for length in lengths):
+            return self._refused("addInput", f"input {name!r}: {lengths} is no shape")
+        tensor = ITensor(self.graph, name, shape=lengths)
         tensor.dtype = dtype
         self.graph.inputs.append(tensor)
         self.graph.start_again()
@@ -94,8 +100,7 @@ class INetworkDefinition(
 
     def mark_output(self, tensor: ITensor) -> None:
         """Make a tensor an output of the network (feature 2.3)."""
-        if not isinstance(tensor, ITensor):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"mark_output(): expected an ITensor, got {tensor!r}")
+        expect("mark_output()", tensor, ITensor)
         if tensor in self.graph.outputs:
             self.graph.reporter.warning(f"{tensor.name} is an output already")
             return
@@ -158,13 +163,13 @@ class INetworkDefinition(
     def __iter__(self) -> Iterator[ILayer]:
         return (self.get_layer(index) for index in range(self.num_layers))
 
-    def __enter__(self) -> Self:
-        deprecated("del")
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Nothing is to be given back."""
-
     def _refused(self, where: str, text: str) -> Any:
         self.graph.reporter.error(f"network.py::{where}", text)
         return None
+
+
+def _whole_numbers(where: str, shape: Sequence[int]) -> list[int]:
+    try:
+        return [index(length) for length in shape]
+    except TypeError:
+        raise TypeError(f"{where}: expected whole numbers such as (1, 3, -1, -1), got {shape!r}") from None

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from mlirt.dialects.symbolic import Dim, sym
+from mlirt.dialects.symbol_values import solve
+from mlirt.dialects.symbolic import Dim, substitute, sym, symbols
 from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import element_count, element_type, tensor
@@ -37,9 +38,14 @@ class Emission:
         inputs: Sequence[ITensor],
         store: WeightStore,
         shapes: Mapping[str, Sequence[int | str]] | None = None,
+        bounds: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
+        """`bounds` are the least and the greatest value of symbols, where profiles say them."""
         self.store = store
-        self.block = Block(arg_types=[input_type(one, (shapes or {}).get(one.name)) for one in inputs])
+        self.bounds = bounds or {}
+        given = {one: _lengths(one, (shapes or {}).get(one.name)) for one in inputs}
+        self.renamed = symbols_of_models(given)
+        self.block = Block(arg_types=[_type(one, given[one], self.renamed) for one in inputs])
         self.values: dict[ITensor, SSAValue] = dict(zip(inputs, self.block.args, strict=True))
         for one, argument in zip(inputs, self.block.args, strict=True):
             argument.name_hint = hint_of_name(one.name)
@@ -108,8 +114,16 @@ class Emission:
             self.values[output] = value
 
 
-def input_type(of: ITensor, given: Sequence[int | str] | None = None) -> Attribute:
+def input_type(of: ITensor) -> Attribute:
     """The type of an input: each length that the run decides gets its name, or one from the input's name and axis."""
+    return _type(of, _lengths(of), {})
+
+
+def _type(of: ITensor, lengths: Sequence[Dim], replaced: Mapping[str, Dim]) -> Attribute:
+    return tensor(element_type(numpy_name(of.dtype)), [substitute(length, replaced) for length in lengths])
+
+
+def _lengths(of: ITensor, given: Sequence[int | str] | None = None) -> list[Dim]:
     assert of.given_shape is not None
     lengths: list[Dim] = []
     for axis, length in enumerate(of.given_shape if given is None else given):
@@ -121,7 +135,23 @@ def input_type(of: ITensor, given: Sequence[int | str] | None = None) -> Attribu
             lengths.append(length)
         else:
             lengths.append(sym(identifier(of.dimension_names.get(axis, f"{of.name}_{axis}"))))
-    return tensor(element_type(numpy_name(of.dtype)), lengths)
+    return lengths
+
+
+def symbols_of_models(inputs: Mapping[ITensor, Sequence[Dim]]) -> dict[str, Dim]:
+    """What symbols of imported layers stand for, where inputs of their model have got other lengths since.
+
+    A length that is a number comes before one that has only got another name.
+    """
+    now: list[tuple[Dim, Dim]] = []
+    for one, lengths in inputs.items():
+        now += [(parse(text), lengths[axis]) for axis, text in one.model_formulas.items() if axis < len(lengths)]
+    numbers: dict[str, int] = {}
+    for before, length in now:
+        if isinstance(length, int):
+            solve(before, length, numbers)
+    names = {str(before): length for before, length in now if before != length and str(before) in symbols(before)}
+    return {**names, **numbers}
 
 
 def _check_volumes(record: LayerRecord, results: Sequence[SSAValue]) -> None:

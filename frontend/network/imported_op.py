@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from mlirt.dialects.property_values import properties_of
+from mlirt.dialects.symbol_renaming import rename_symbols
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightsAttr
@@ -27,6 +28,8 @@ def copied(record: LayerRecord, ir: LayerEmitter) -> Sequence[SSAValue]:
     for op in copy.walk():
         if isinstance(op, ConstantOp) and isinstance(op.value, WeightsAttr) and record.store is not None:
             op.value = ir.emission.store.put(record.store.get(op.value), op.value.key.data)
+    if ir.emission.renamed:
+        rename_symbols(copy, ir.emission.renamed)
     if isinstance(copy, TensorOp):
         copy.properties.update(properties_of(type(copy), _edited(record)))
     ir.append(copy)

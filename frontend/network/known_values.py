@@ -10,6 +10,7 @@ from xdsl.traits import Pure
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import dims, element_count
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.plugin import PluginOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import MlirtError
@@ -55,7 +56,9 @@ def _sources(value: SSAValue) -> list[TensorOp] | None:
     while todo:
         current, done = todo.pop()
         op = current.owner
-        if not isinstance(op, TensorOp) or not op.has_trait(Pure()) or not _is_small(current):
+        if not isinstance(op, TensorOp) or isinstance(op, PluginOp) or not op.has_trait(Pure()):
+            return None
+        if not _is_small(current):
             return None
         if done:
             ordered[op] = None

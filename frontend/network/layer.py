@@ -12,6 +12,7 @@ from mlirt.dialects.tensor_types import element_of, is_float
 from mlirt.frontend.network.record import LayerRecord
 from mlirt.frontend.network.settings import Setting
 from mlirt.tensorrt.data_types import DataType
+from mlirt.tensorrt.fixed_attributes import FixedAttributes
 from mlirt.tensorrt.layer_enums import LayerType
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from mlirt.frontend.network.tensor import ITensor
 
 
-class ILayer:
+class ILayer(FixedAttributes):
     """A view of a layer (feature 2.8); `layer.__class__ = mlirt.IConvolutionLayer` shows more of it (2.9).
 
     Subclasses whose op takes the layer's inputs and settings as they are just name it in `OP`.
@@ -38,12 +39,19 @@ class ILayer:
 
     def __init__(self, record: LayerRecord) -> None:
         self.record = record
+        self.fix_attributes()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ILayer) and self.record is other.record
 
     def __hash__(self) -> int:
         return id(self.record)
+
+    def about_unknown(self, name: str) -> str:
+        kind = self.record.layer_class
+        if hasattr(kind, name) and not isinstance(self, kind):
+            return f"{self.name}: an ILayer shows no {name!r}; set layer.__class__ = {kind.__name__} first"
+        return f"{self.name}: {super().about_unknown(name)}"
 
     @property
     def name(self) -> str:

@@ -1,9 +1,9 @@
-"""Ragged softmax and assertions, which are several ops, and the layers that are not there."""
+"""Ragged softmax and assertions, which are several ops."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -16,7 +16,7 @@ from mlirt.dialects.trt.reduce import ReduceOp
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.dialects.trt.select import SelectOp
 from mlirt.dialects.trt.softmax import SoftmaxOp
-from mlirt.errors import InvalidModelError, UnsupportedError
+from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.layer import ILayer
 from mlirt.frontend.network.methods import Methods
 from mlirt.frontend.network.settings import Setting
@@ -74,14 +74,10 @@ class IAssertionLayer(ILayer):
 
 
 class RestMethods(Methods):
-    """`add_ragged_softmax`, `add_assertion`, and the refusals."""
+    """`add_ragged_softmax`, `add_assertion`."""
 
     def add_ragged_softmax(self, input: ITensor, bounds: ITensor) -> IRaggedSoftMaxLayer:
         return self.graph.add(IRaggedSoftMaxLayer, [input, bounds])
 
     def add_assertion(self, condition: ITensor, message: str) -> IAssertionLayer:
         return self.graph.add(IAssertionLayer, [condition], outputs=0, settings={"message": message})
-
-    def add_plugin_v2(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Not supported."""
-        raise UnsupportedError("add_plugin_v2: plugins are not supported; express the layer by others")

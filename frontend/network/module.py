@@ -23,18 +23,22 @@ from mlirt.tensorrt.data_types import DataType, numpy_name
 
 
 def network_module(
-    network: INetworkDefinition, ctx: RtContext, shapes: Mapping[str, Sequence[int | str]] | None = None
+    network: INetworkDefinition,
+    ctx: RtContext,
+    shapes: Mapping[str, Sequence[int | str]] | None = None,
+    bounds: Mapping[str, tuple[int, int]] | None = None,
 ) -> ModuleOp:
     """The network as `func.func @main`, every layer of it checked; weights go to the context's store.
 
-    `shapes` replaces the dimensions of inputs. Raises `InvalidModelError`, naming the layer, for a network that is
-    wrong or not complete, and `UnsupportedError` for what is not supported.
+    `shapes` replaces the dimensions of inputs, `bounds` are the least and the greatest value of symbols. Raises
+    `InvalidModelError`, naming the layer, for a network that is wrong or not complete, and `UnsupportedError` for what
+    is not supported.
     """
     graph = network.graph
     register_dialects(ctx)
     if not graph.outputs:
         raise InvalidModelError("Network must have at least one output")
-    emission = Emission(graph.inputs, ctx.weights, shapes)
+    emission = Emission(graph.inputs, ctx.weights, shapes, bounds)
     for record in graph.records:
         emission.require(record)
     for record in graph.records:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mlirt.dialects.context import RtContext
 from mlirt.errors import MlirtError, UnsupportedError
 from mlirt.frontend.network.adoption import adopt
+from mlirt.frontend.network.definition import INetworkDefinition
+from mlirt.tensorrt.argument_types import expect
+from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.enumeration import Enumeration
+from mlirt.tensorrt.fixed_attributes import FixedAttributes
+from mlirt.tensorrt.logger import ILogger
 from mlirt.tensorrt.reporting import Reporter
-
-if TYPE_CHECKING:
-    from mlirt.frontend.network.definition import INetworkDefinition
-    from mlirt.tensorrt.logger import ILogger
 
 
 class ErrorCode(Enumeration):
@@ -64,16 +64,21 @@ class ParserError:
     __repr__ = __str__
 
 
-class OnnxParser:
+class OnnxParser(FixedAttributes, ContextManager):
     """Appends the layers of models to a network; returns False, and keeps the error, for what it cannot read."""
 
     def __init__(self, network: INetworkDefinition, logger: ILogger) -> None:
+        expect("OnnxParser(): network", network, INetworkDefinition)
+        expect("OnnxParser(): logger", logger, ILogger)
         self._network = network
         self._reporter = Reporter(logger)
         self._errors: list[ParserError] = []
+        self.fix_attributes()
 
     def parse(self, model: bytes | bytearray | memoryview, path: str | os.PathLike[str] | None = None) -> bool:
         """Read a model from its bytes; `path` is its file where weights lie beside it."""
+        if isinstance(model, str):
+            raise TypeError(f"parse(): expected a model's bytes, got {model!r}; parse_from_file reads a file")
         return self._parse(Path(path) if path is not None and Path(path).is_file() else bytes(model))
 
     def parse_with_weight_descriptors(self, model: bytes | bytearray | memoryview) -> bool:

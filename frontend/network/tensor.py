@@ -9,6 +9,7 @@ from mlirt.dialects.tensor_types import dims, element_name, element_of
 from mlirt.errors import MlirtError, UnsupportedError
 from mlirt.tensorrt.data_types import DataType, data_type
 from mlirt.tensorrt.dims import Dims, InvalidDims
+from mlirt.tensorrt.fixed_attributes import FixedAttributes
 from mlirt.tensorrt.run_enums import TensorFormat, TensorLocation
 
 if TYPE_CHECKING:
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
 ALL_FORMATS = (1 << len(TensorFormat)) - 1
 
 
-class ITensor:
+class ITensor(FixedAttributes):
     """A tensor (feature 2.7). Its shape and type follow from the layers before it, those of an input are given.
 
-    `formulas` are the lengths of an imported input, by axis, that are expressions of names; a `squeezed` output comes
+    `formulas` are the lengths of an imported input, by axis, that are expressions of names, and `model_formulas` what
+    they were in the model, whose layers speak of the same names; a `squeezed` output comes
     to the caller without its dimensions of length 1; the op of an imported layer already has the `implied_name`.
     """
 
@@ -35,10 +37,12 @@ class ITensor:
         self.given_dtype: DataType | None = None
         self.dimension_names: dict[int, str] = {}
         self.formulas: dict[int, str] = {}
+        self.model_formulas: dict[int, str] = {}
         self.squeezed = False
         self.implied_name = ""
         self.range: tuple[float, float] | None = None
         self._formats = ALL_FORMATS
+        self.fix_attributes()
 
     @property
     def name(self) -> str:

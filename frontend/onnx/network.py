@@ -46,7 +46,7 @@ LARGEST_ELEMENT_COUNT = 1 << 40
 LONGEST_FORMULA = 2000
 
 # Folding these would hide from later passes what precision the trained network asks for.
-_NEVER_FOLDED = frozenset({"trt.quantize", "trt.dequantize"})
+_NEVER_FOLDED = frozenset({"trt.quantize", "trt.dequantize", "trt.plugin"})
 
 _OPS = {op.name: op for op in Trt.operations}
 

@@ -17,6 +17,7 @@ from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import byte_width, element_count, element_of
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.plugin import PluginOp
 from mlirt.dialects.trt.quantize import DequantizeOp
 from mlirt.errors import MlirtError
 from mlirt.passes.cleanup.rewriting import blocks, insert_before, replace
@@ -31,7 +32,7 @@ class FoldConstantsPass(ModulePass):
 
     A result of more than `max-bytes` that is also more than `max-growth` times as large as its operands stays a layer,
     so that a plan does not swell by tensors that are quickly made. Dequantised constants stay, as layers that compute
-    with integers take both the integers and the scale; with `scales` they become constants too.
+    with integers take both the integers and the scale; with `scales` they become constants too. Plugins are not called.
 
     Before:
 
@@ -56,7 +57,7 @@ class FoldConstantsPass(ModulePass):
                     self._fold(layer, ctx)
 
     def _stays(self) -> tuple[type[TensorOp], ...]:
-        return (ConstantOp,) if self.scales else (ConstantOp, DequantizeOp)
+        return (ConstantOp, PluginOp) if self.scales else (ConstantOp, PluginOp, DequantizeOp)
 
     def _fold(self, layer: TensorOp, ctx: Context) -> None:
         if not self._pays(layer):

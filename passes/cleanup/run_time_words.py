@@ -42,7 +42,7 @@ class Words:
 
     def stand_before(self, layer: Operation) -> None:
         """From now on layers come before this one, under its name."""
-        self.layers = LayerBuilder(self.ctx, self.block, layer, layer)
+        self.layers = LayerBuilder.in_front_of(layer, self.ctx)
 
     def of(self, shape: SSAValue) -> list[Word]:
         """The elements of a vector of known length."""

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
+from mlirt.dialects.indexing import GatherMode
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.symbolic import Dim, floor_div, maximum, minimum, modulo, product
 from mlirt.dialects.tensor_types import dims, element_of, is_bool, is_float, is_unknown, rank
 from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
-from mlirt.dialects.trt.gather import GatherMode, GatherOp
+from mlirt.dialects.trt.gather import GatherOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.reduce import ReduceKind, ReduceOp
 from mlirt.dialects.trt.shape import ShapeOp

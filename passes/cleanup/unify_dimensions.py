@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from itertools import chain
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
+from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
 
 from mlirt.dialects.broadcasting import is_repeated
-from mlirt.dialects.dims_attr import DimsAttr
+from mlirt.dialects.symbol_renaming import rename_symbols, renamed
 from mlirt.dialects.symbolic import Dim, substitute, symbols
 from mlirt.dialects.tensor_op import TensorOp
-from mlirt.dialects.tensor_types import dims, element_of, is_unknown, tensor
+from mlirt.dialects.tensor_types import dims, is_unknown
 from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.elementwise import ElementwiseOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
@@ -110,43 +109,8 @@ def _first_of_matrix(operation: MatrixOperation) -> int:
 
 def _rename(function: FuncOp, replaced: Mapping[str, Dim]) -> None:
     """Replace symbols in all types and properties of a function."""
-    for op in function.walk():
-        for owned in (op.properties, op.attributes):
-            for name, attribute in owned.items():
-                owned[name] = _renamed(attribute, replaced)
-        _rename_values(op.results, replaced)
-        for region in op.regions:
-            for block in region.blocks:
-                _rename_values(block.args, replaced)
+    rename_symbols(function, replaced)
     inputs, outputs = function.function_type.inputs, function.function_type.outputs
     function.function_type = FunctionType.from_lists(
-        [_renamed(of, replaced) for of in inputs], [_renamed(of, replaced) for of in outputs]
+        [renamed(of, replaced) for of in inputs], [renamed(of, replaced) for of in outputs]
     )
-
-
-def _rename_values(values: Sequence[SSAValue], replaced: Mapping[str, Dim]) -> None:
-    for value in list(values):
-        new = _renamed(value.type, replaced)
-        if new != value.type:
-            Rewriter.replace_value_with_new_type(value, new)
-
-
-def _renamed(attribute: Attribute, replaced: Mapping[str, Dim]) -> Attribute:
-    """The attribute with other symbols, if it is a tensor type or a list of dimensions; else itself."""
-    if isinstance(attribute, DimsAttr):
-        return _renamed_dims(attribute, replaced)
-    old = _encoding(attribute)
-    if old is None:
-        return attribute
-    encoding = _renamed_dims(old, replaced)
-    return tensor(element_of(attribute), encoding.dims(), encoding.channel_count(), encoding.halo_cells())
-
-
-def _encoding(of: Attribute) -> DimsAttr | None:
-    return of.encoding if isinstance(of, TensorType) and isinstance(of.encoding, DimsAttr) else None
-
-
-def _renamed_dims(attribute: DimsAttr, replaced: Mapping[str, Dim]) -> DimsAttr:
-    lengths = [substitute(dim, replaced) for dim in attribute.dims()]
-    channels = attribute.channel_count()
-    return DimsAttr.of(lengths, None if channels is None else substitute(channels, replaced), attribute.halo_cells())

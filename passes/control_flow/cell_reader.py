@@ -7,12 +7,13 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 
 from mlirt.dialects.constant_values import splat_of
+from mlirt.dialects.indexing import GatherMode
 from mlirt.dialects.symbolic import Dim, symbols
 from mlirt.dialects.tensor_types import dims, element_of, rank
 from mlirt.dialects.trt.activation import ActivationOp
 from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
-from mlirt.dialects.trt.gather import GatherMode, GatherOp
+from mlirt.dialects.trt.gather import GatherOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
 from mlirt.dialects.trt.shuffle import ShuffleOp

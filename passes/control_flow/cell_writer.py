@@ -175,7 +175,7 @@ class CellWriter:
         if len(values) == 1:
             return values[0]
         joined = ConcatenationOp.build_inferred([list(values)], {"axis": IntegerAttr(axis, i64)})
-        return self.made.insert(joined).results[0]
+        return self.made.value(joined)
 
     def _part(self, value: SSAValue, axis: int, first: Dim, size: Dim) -> SSAValue:
         sizes, starts = list(dims(value.type)), list[Dim]([0] * rank(value.type))

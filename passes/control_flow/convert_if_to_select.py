@@ -84,11 +84,10 @@ def _select(op: scf.IfOp, ctx: Context) -> None:
         condition = source_of_condition(op.cond)
     except ValueError:
         return
-    block = op.parent
-    if block is None or any(side != types for side in sides):
+    if any(side != types for side in sides):
         return
     then, otherwise = (copy_before(region.block, [], op) for region in op.regions)
-    made = LayerBuilder(ctx, block, op, op)
+    made = LayerBuilder.in_front_of(op, ctx)
     results = [_chosen(made, condition, *pair) for pair in zip(then, otherwise, strict=True)]
     replace(op, results)
 

@@ -12,11 +12,12 @@ from xdsl.passes import ModulePass
 
 from mlirt.dialects.constant_values import splat_of
 from mlirt.dialects.dims_attr import DimsAttr
+from mlirt.dialects.indexing import GatherMode, ScatterMode, ScatterReduction
 from mlirt.dialects.symbolic import Dim, symbols
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
-from mlirt.dialects.trt.gather import GatherMode, GatherOp
-from mlirt.dialects.trt.scatter import ScatterMode, ScatterOp, ScatterReduction
+from mlirt.dialects.trt.gather import GatherOp
+from mlirt.dialects.trt.scatter import ScatterOp
 from mlirt.dialects.trt.select import SelectOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
@@ -126,7 +127,7 @@ def _forward(loop: scf.ForOp, place: int, found: _Collected, ctx: Context) -> No
     block, end = loop.parent, loop.body.block.last_op
     assert block is not None
     assert end is not None
-    made = LayerBuilder(ctx, block, loop, loop)
+    made = LayerBuilder.in_front_of(loop, ctx)
     value = found.source
     if found.turned:
         sizes = list(dims(value.type))

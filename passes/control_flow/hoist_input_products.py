@@ -9,8 +9,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from mlirt.dialects.indexing import GatherMode
 from mlirt.dialects.tensor_types import dims, rank
-from mlirt.dialects.trt.gather import GatherMode, GatherOp
+from mlirt.dialects.trt.gather import GatherOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation, MatrixOperationAttr
 from mlirt.passes.control_flow.region_rewriting import control_ops, is_outside, replace
 from mlirt.passes.layer_builder import LayerBuilder
@@ -56,13 +57,10 @@ def _hoist(op: MatrixMultiplyOp, loop: scf.ForOp | scf.WhileOp, ctx: Context) ->
     outside = is_outside(slice_.data, loop) and is_outside(op.rhs, loop)
     is_row = inside[1] is MatrixOperation.VECTOR and rank(op.lhs.type) == 1
     is_matrix = inside[1] is MatrixOperation.NONE and rank(op.lhs.type) == 2
-    block = loop.parent
-    if block is None or not (plain and outside and (is_row or is_matrix)):
+    if not (plain and outside and (is_row or is_matrix)):
         return
-    before = LayerBuilder(ctx, block, op, loop)
+    before = LayerBuilder.in_front_of(loop, ctx, op)
     weight = op.rhs if is_row else before.reshaped(op.rhs, [1, *dims(op.rhs.type)])
     properties = {"lhs_op": MatrixOperationAttr(MatrixOperation.NONE), "rhs_op": op.rhs_op}
     product = before.layer(MatrixMultiplyOp, [slice_.data, weight], properties)
-    body = op.parent
-    assert body is not None
-    replace(op, [LayerBuilder(ctx, body, op, op).slice_at(product, slice_.indices, 0)])
+    replace(op, [LayerBuilder.in_front_of(op, ctx).slice_at(product, slice_.indices, 0)])

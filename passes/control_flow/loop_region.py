@@ -33,7 +33,7 @@ class LoopRegion:
         self.inside = [op for op in block.ops if parts.name in path_of(op) and op not in borders]
         self.outer = self._outer_path()
         anchor = parts.outputs[0] if parts.outputs else parts.limits[0]
-        self.before = LayerBuilder(ctx, block, anchor, anchor)
+        self.before = LayerBuilder.in_front_of(anchor, ctx)
         self.places: dict[SSAValue, int] = {recurrence.output: k for k, recurrence in enumerate(parts.recurrences)}
         self.following = {self.places[one.recurrence]: one for one in parts.nexts}
         self.last_values = {one: self.places[one.input] for one in parts.outputs if one.input in self.places}
@@ -186,7 +186,7 @@ class LoopRegion:
         lower, step = (self.before.insert(index_constant(number)) for number in (0, 1))
         known = _number(count)
         if known is not None:
-            upper = self.before.insert(index_constant(max(known, 0))).results[0]
+            upper = self.before.value(index_constant(max(known, 0)))
         else:
             ops, upper = index_of(count)
             for op in ops:

@@ -154,7 +154,7 @@ class _Recognition:
         assert isinstance(hidden.owner, Operation)
         block, body = loop.parent, loop.body.block
         assert block is not None
-        before = LayerBuilder(self.ctx, block, hidden.owner, loop)
+        before = LayerBuilder.in_front_of(loop, self.ctx, hidden.owner)
         for check in self.checks:
             check.move(before, self.numbers)
         outputs, *last = CellWriter(
@@ -163,7 +163,7 @@ class _Recognition:
         outputs.name_hint = hidden.name_hint
         for place, value in zip(self.places, last, strict=True):
             loop.results[place].replace_all_uses_with(before.shaped(value, dims(loop.results[place].type)))
-        made = LayerBuilder(self.ctx, body, hidden.owner, hidden.owner)
+        made = LayerBuilder.in_front_of(hidden.owner, self.ctx)
         at = self._counter(made)
         if self.sequences.backwards:
             end = made.binary(ElementwiseKind.SUB, made.length(outputs, 0), made.number(1))

@@ -8,12 +8,13 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.constant_values import array_of, splat_of
+from mlirt.dialects.indexing import GatherMode
 from mlirt.dialects.regions import source_of_index
 from mlirt.dialects.symbolic import Dim, Expr, maximum, minimum, sym
 from mlirt.dialects.tensor_types import dims, element_count, element_of, is_unknown
 from mlirt.dialects.trt.define_size import DefineSizeOp
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
-from mlirt.dialects.trt.gather import GatherMode, GatherOp
+from mlirt.dialects.trt.gather import GatherOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp

@@ -56,6 +56,12 @@ class BlockWriter(IndexArithmetic):
             self._constants[attr] = op.result
         return self._constants[attr]
 
+    def named(self, value: SSAValue, name: str) -> SSAValue:
+        """A value that goes by a name in the IR and has a line of its own in generated text; numbers have no names."""
+        if value.name_hint is None and not isinstance(value.owner, arith.ConstantOp):
+            value.name_hint = name
+        return value
+
     @contextmanager
     def inside(self, block: Block) -> Generator[None]:
         """Append to `block` for a while."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, FloatAttr, IndexType, MemRefType, StringAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.tensor_map import TensorMapType
@@ -14,6 +14,7 @@ from mlirt.dialects.plan.expression import Argument, ExpressionAttr, PointerAttr
 from mlirt.dialects.plan.tensor_map import TensorMapAttr, Walk
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float
+from mlirt.passes.lowering.argument_roles import TensorRoles, number_role
 from mlirt.passes.lowering.block_writer import BlockWriter
 
 if TYPE_CHECKING:
@@ -39,14 +40,21 @@ class KernelArguments(BlockWriter):
         self._memories: dict[tuple[SSAValue, str, Attribute, tuple[int, ...]], SSAValue] = {}
         self._sizes: dict[Dim, SSAValue] = {}
         self._strides: dict[SSAValue, list[Stride]] = {}
+        self._places: dict[SSAValue, tuple[SSAValue, str]] = {}  # the buffers and offsets that arguments are bound to
+        self._tensors: dict[SSAValue, SSAValue] = {}  # by the arguments that are their memory
+        self._steps: dict[SSAValue, SSAValue | None] = {}  # by the arguments that are strides, with whose they are
 
     def buffer(self, value: SSAValue, elements: Dim = 0) -> SSAValue:
         """The memory of a tensor value, as a pointer to its element at index zero, moved on by a number of
         `elements`.
         """
+        return self._memory_of(value, element_of(value.type), elements)
+
+    def _memory_of(self, value: SSAValue, element: Attribute, elements: Dim = 0) -> SSAValue:
         place = self.lowering.placements[value]
-        element = element_of(value.type)
-        return self.memory(place.buffer, element, place.offset + elements * byte_width(element), place.part)
+        memory = self.memory(place.buffer, element, place.offset + elements * byte_width(element), place.part)
+        self._tensors.setdefault(memory, value)
+        return memory
 
     def memory(self, buffer: SSAValue, element: Attribute, offset: Dim = 0, part: tuple[int, ...] = ()) -> SSAValue:
         """A pointer into a `plan` buffer, `offset` bytes from its start; the same place is the same argument.
@@ -59,6 +67,7 @@ class KernelArguments(BlockWriter):
                 self._buffers.append(buffer)
             pointer = PointerAttr.of(self._buffers.index(buffer), offset, part)
             self._memories[key] = self._argument(MemRefType(element, [DYNAMIC_INDEX]), pointer)
+            self._places[self._memories[key]] = buffer, str(offset)
         return self._memories[key]
 
     def tensor_map(
@@ -77,7 +86,9 @@ class KernelArguments(BlockWriter):
             self._buffers.append(buffer)
         position = self._buffers.index(buffer)
         bound = TensorMapAttr.of(position, offset, element, sizes, steps, box, swizzle, walk)
-        return self._argument(TensorMapType.of(element, box, swizzle, len(walk.stride) if walk else 0), bound)
+        made = self._argument(TensorMapType.of(element, box, swizzle, len(walk.stride) if walk else 0), bound)
+        self._places[made] = buffer, str(offset)
+        return made
 
     def weights(self, array: Array, hint: str) -> SSAValue:
         """A pointer to an array that the lowering made, for example packed weights."""
@@ -115,13 +126,32 @@ class KernelArguments(BlockWriter):
             steps = self.lowering.placements[value].strides
             sizes = dims(value.type)
             self._strides[value] = [
-                0 if size == 1 else self.stride(step) for size, step in zip(sizes, steps, strict=True)
+                0 if size == 1 else self.stride(step, value) for size, step in zip(sizes, steps, strict=True)
             ]
         return self._strides[value]
 
-    def stride(self, step: Dim) -> Stride:
+    def stride(self, step: Dim, tensor: SSAValue | None = None) -> Stride:
         """A stride: -1, 0 and 1 are part of the code, other numbers only on a GPU."""
-        return step if isinstance(step, int) and (self.constant_sizes or step in _CONSTANT_STRIDES) else self.size(step)
+        if isinstance(step, int) and (self.constant_sizes or step in _CONSTANT_STRIDES):
+            return step
+        size = self.size(step)
+        self._steps.setdefault(size, tensor)
+        return size
+
+    def name_arguments(self, layer: Operation) -> None:
+        """Give the arguments without a name the names of what they are to a layer."""
+        roles = TensorRoles(layer, self.lowering.placements)
+        for argument in self.function.body.block.args:
+            if argument.name_hint is None:
+                argument.name_hint = self._role(argument, roles)
+
+    def _role(self, argument: SSAValue, roles: TensorRoles) -> str:
+        if argument in self._places:
+            return roles.of_tensor(self._tensors.get(argument)) or roles.of_memory(*self._places[argument])
+        if argument in self._steps:
+            owner = roles.of_tensor(self._steps[argument])
+            return "step" if owner is None else f"{owner}_step"
+        return "size" if isinstance(argument.type, IndexType) else number_role(argument)
 
     @property
     def is_cuda(self) -> bool:

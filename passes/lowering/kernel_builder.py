@@ -158,8 +158,7 @@ class KernelBuilder(KernelArguments):
 
     def bits(self, value: SSAValue) -> SSAValue:
         """As `buffer`, with unsigned integers as the signless ones that `arith` and the matrix units take."""
-        place = self.lowering.placements[value]
-        return self.memory(place.buffer, scalar_type(element_of(value.type)), place.offset, place.part)
+        return self._memory_of(value, scalar_type(element_of(value.type)))
 
     def load(self, value: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
         """One element of a tensor value."""
@@ -182,6 +181,7 @@ class KernelBuilder(KernelArguments):
         name.
         """
         self.insert(ReturnOp())
+        self.name_arguments(layer)
         function = self.function
         function.properties["function_type"] = FunctionType.from_lists(
             [arg.type for arg in function.body.block.args], []

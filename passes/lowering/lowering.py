@@ -31,6 +31,7 @@ from mlirt.dialects.context import RtContext, weights_of
 from mlirt.dialects.fused.slices import is_shown
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.library_op import LibraryOp
+from mlirt.dialects.kernel.plugin import PluginOp
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.plan.expression import Argument
 from mlirt.dialects.plan.ops import LaunchOp
@@ -102,7 +103,7 @@ class Lowering:
 
     def launch(
         self,
-        function: FuncOp | LibraryOp,
+        function: FuncOp | LibraryOp | PluginOp,
         buffers: Sequence[SSAValue],
         arguments: Sequence[Argument],
         layer: Operation,
@@ -120,13 +121,13 @@ class Lowering:
         block.insert_op_before(op, layer)
         return op
 
-    def _named(self, function: FuncOp | LibraryOp) -> str:
+    def _named(self, function: FuncOp | LibraryOp | PluginOp) -> str:
         identity = identity_of(function)
         if identity not in self._names:
             self._names[identity] = self._named_by_text(function)
         return self._names[identity]
 
-    def _named_by_text(self, function: FuncOp | LibraryOp) -> str:
+    def _named_by_text(self, function: FuncOp | LibraryOp | PluginOp) -> str:
         text = _text(function)
         if text not in self._kernels:
             digest = hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
@@ -136,7 +137,7 @@ class Lowering:
         return self._kernels[text]
 
 
-def _text(function: FuncOp | LibraryOp) -> str:
+def _text(function: FuncOp | LibraryOp | PluginOp) -> str:
     from io import StringIO
 
     stream = StringIO()

@@ -100,6 +100,10 @@ class Placements:
             found = self._known[value] = self._place(value)
         return found
 
+    def find(self, value: SSAValue) -> Placement | None:
+        """The placement of a value that has been asked for before."""
+        return self._known.get(value)
+
     def _place(self, value: SSAValue) -> Placement:
         owner = value.owner
         if isinstance(owner, ConstantOp):

@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
-from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.plan.ops import LaunchOp
 from mlirt.passes.memory.launch_dependences import (
     Written,
@@ -48,7 +47,7 @@ class GatherSequentialLaunchesPass(ModulePass):
     most: int = 8
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        written = written_by_kernel(one for one in op.body.block.ops if isinstance(one, FuncOp))
+        written = written_by_kernel(op.body.block.ops)
         launches = [one for one in op.walk() if isinstance(one, LaunchOp)]
         for block in dict.fromkeys(launch.parent for launch in launches if launch.sequential is not None):
             if block is not None:

@@ -8,6 +8,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.dialects.kernel.argument_effects import written_arguments
 from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.kernel.plugin import PluginOp
 from mlirt.dialects.plan.expression import PointerAttr
 from mlirt.dialects.plan.ops import BufferOp, LaunchOp, ViewOp, WeightOp
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
@@ -17,9 +18,14 @@ Access = tuple[SSAValue, tuple[int, ...], bool]
 Written = Mapping[str, frozenset[int]]
 
 
-def written_by_kernel(kernels: Iterable[FuncOp]) -> Written:
-    """For each kernel the places of the arguments that it may write through."""
-    return {kernel.sym_name.data: frozenset(written_arguments(kernel)) for kernel in kernels}
+def written_by_kernel(ops: Iterable[Operation]) -> Written:
+    """For each kernel among ops the places of the arguments that it may write through."""
+    found: dict[str, frozenset[int]] = {}
+    for op in ops:
+        if isinstance(op, FuncOp | PluginOp):
+            written = op.written if isinstance(op, PluginOp) else written_arguments(op)
+            found[op.sym_name.data] = frozenset(written)
+    return found
 
 
 def stretches(block: Block) -> Iterator[list[LaunchOp]]:

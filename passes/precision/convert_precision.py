@@ -18,6 +18,7 @@ from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import element_of, element_type, with_element
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.identity import IdentityOp
+from mlirt.dialects.trt.plugin import PluginOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
 from mlirt.dialects.trt.suppress import SuppressOp
 from mlirt.passes.precision.float32_layers import POINTWISE, float32_layers
@@ -43,7 +44,8 @@ class ConvertPrecisionPass(ModulePass):
     - products with weights that overflow in half precision, or that are so small that it holds them only coarsely;
     - biases, the constants of pointwise layers, positions in images, and scales of quantization;
     - sums of products of bytes, while they are scaled;
-    - boxes of which the overlap is compared.
+    - boxes of which the overlap is compared;
+    - the tensors of plugins, which have the types that those ask for.
 
     A layer that the user asks for float32 or half precision (`trt.layer_precisions`, `trt.precision`) computes in it.
 
@@ -101,7 +103,7 @@ class _Conversion:
     def run(self) -> None:
         kept = self._float32_layers() if self.to_half else set[Operation]()
         for op in list(self.block.ops):
-            if not isinstance(op, TensorOp):
+            if not isinstance(op, TensorOp) or isinstance(op, PluginOp):
                 self._hand_over(op)
             elif isinstance(op, ConstantOp) or not self._concerns(op):
                 continue
@@ -204,7 +206,7 @@ class _Conversion:
             self.block.insert_op_before(new, reader)
 
     def _hand_over(self, op: Operation) -> None:
-        """Let an op that is no layer, the network's return or a loop, read values in the format that they had."""
+        """Let an op read values in the format that they had: the network's return, a loop, a plugin."""
         for reader in op.walk():
             reader.operands = [self._as_before(value, op) for value in reader.operands]
 

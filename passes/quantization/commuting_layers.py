@@ -11,17 +11,19 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, OptOperandDef, VarOperandDef
 
+from mlirt.dialects.indexing import ScatterReduction
 from mlirt.dialects.integer_list import integers
+from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_types import dims, with_element
 from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
 from mlirt.dialects.trt.gather import GatherOp
-from mlirt.dialects.trt.padding import PaddingOp, PadMode
+from mlirt.dialects.trt.padding import PaddingOp
 from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
 from mlirt.dialects.trt.reduce import ReduceKind, ReduceOp
 from mlirt.dialects.trt.resize import Coordinate, ResizeKind, ResizeOp
-from mlirt.dialects.trt.scatter import ScatterOp, ScatterReduction
+from mlirt.dialects.trt.scatter import ScatterOp
 from mlirt.dialects.trt.select import SelectOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceMode, SliceOp

@@ -15,7 +15,7 @@ from mlirt.dialects.tensor_types import rank
 from mlirt.dialects.trt.elementwise import ElementwiseKind
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
 from mlirt.dialects.trt.quantize import DequantizeOp
-from mlirt.passes.quantization.layer_writer import LayerWriter
+from mlirt.passes.quantization.byte_layers import ByteLayers
 from mlirt.passes.quantization.scalings import Scaling, scaling_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _fuse(op: MatrixMultiplyOp, ctx: Context) -> None:
     column = None if op.rhs_op.data is MatrixOperation.VECTOR else rank(right.type) - (2 if transposed else 1)
     if first.axis is not None or second.axis not in (None, column):
         return
-    write = LayerWriter(ctx, op, op)
+    write = ByteLayers.in_front_of(op, ctx)
     total = write.layer(MatrixMultiplyOp, [left, right], op.properties)
     axes = rank(total.type)
     multiplier: Array = first.scale * second.scale

@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirt.dialects.context import weights_of
-from mlirt.dialects.locations import name_of
 from mlirt.dialects.regions import tensor_blocks
-from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
+from mlirt.passes.layer_builder import LayerBuilder
 from mlirt.passes.quantization.convolution_of_bytes import Match, match
 from mlirt.passes.quantization.rescaling import rescale
 
 if TYPE_CHECKING:
-    from mlirt.dialects.tensor_op import Array
+    pass
 
 
 @dataclass(frozen=True)
@@ -61,25 +58,14 @@ class FuseQuantizedConvolutionPass(ModulePass):
 def _fuse(op: ConvolutionOp, found: Match, ctx: Context) -> None:
     import numpy as np
 
-    block = op.parent
-    assert block is not None
-
-    def constant(array: Array, role: str) -> SSAValue:
-        made: Operation = ConstantOp.from_array(array, weights_of(ctx), f"{name_of(op)}.{role}", op.location)
-        block.insert_op_before(made, op)
-        return made.results[0]
-
-    kernel = found.weights.array
+    layers, kernel = LayerBuilder.in_front_of(op, ctx), found.weights.array
     offset = -found.zero * kernel.astype(np.int64).reshape(len(kernel), -1).sum(1)
-    bias = offset if found.bias is None else offset + found.bias
-    total = ConvolutionOp.build_inferred(
-        [
-            found.input,
-            constant(kernel, "kernel"),
-            constant(bias.astype(np.int32), "bias") if bias.any() else None,
-        ],
-        {**op.properties, "padding_value": IntegerAttr(found.zero, i64)},
-        op.location,
-    )
-    block.insert_op_before(total, op)
-    rescale(op, total.output, found.factor, -1 - len(op.sizes()), ctx)
+    bias = (offset if found.bias is None else offset + found.bias).astype(np.int32)
+    operands = [
+        found.input,
+        layers.constant(kernel, "kernel"),
+        layers.constant(bias, "bias") if bias.any() else None,
+    ]
+    properties = {**op.properties, "padding_value": IntegerAttr(found.zero, i64)}
+    total = layers.layer(ConvolutionOp, operands, properties)
+    rescale(op, total, found.factor, -1 - len(op.sizes()), ctx)

@@ -19,7 +19,7 @@ from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
 from mlirt.dialects.trt.reduce import ReduceKind, ReduceKindAttr, ReduceOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
-from mlirt.passes.quantization.layer_writer import LayerWriter
+from mlirt.passes.quantization.byte_layers import ByteLayers
 from mlirt.passes.quantization.quantized_values import Bytes, dequantized_from
 from mlirt.passes.quantization.rescaling import ending_of
 from mlirt.passes.quantization.scalings import Scaling
@@ -66,10 +66,10 @@ def _fuse(layer: ReduceOp | PoolingOp, ctx: Context) -> None:
     ending, operand = ending_of(layer.output, ctx), dequantized_from(layer.input, ctx)
     if ending is None or ending.between or operand is None:
         return
-    result, write = ending.scaling, LayerWriter(ctx, ending.quantize, layer)
+    result, write = ending.scaling, ByteLayers.in_front_of(ending.quantize, ctx, layer)
     if isinstance(layer, PoolingOp):
-        ratio = write.binary(ElementwiseKind.DIV, layer.output, write.number(float(result.scale), layer.output))
-        zero = write.number(float(result.zero), ratio)
+        ratio = write.binary(ElementwiseKind.DIV, layer.output, write.number_like(float(result.scale), layer.output))
+        zero = write.number_like(float(result.zero), ratio)
         write.rounded(write.binary(ElementwiseKind.SUM, ratio, zero), ending.quantize)
     else:
         write.rounded(_mean(write, layer, operand, result), ending.quantize, with_zero=True)
@@ -77,20 +77,20 @@ def _fuse(layer: ReduceOp | PoolingOp, ctx: Context) -> None:
         layer.erase()
 
 
-def _mean(write: LayerWriter, layer: ReduceOp, operand: Bytes, result: Scaling) -> SSAValue:
+def _mean(write: ByteLayers, layer: ReduceOp, operand: Bytes, result: Scaling) -> SSAValue:
     value, own = write.moved(operand), operand.scaling
     wide = write.cast(value, i32)
     if own.zero:
-        wide = write.binary(ElementwiseKind.SUB, wide, write.number(float(own.zero), wide, i32))
+        wide = write.binary(ElementwiseKind.SUB, wide, write.number_like(float(own.zero), wide, i32))
     total = write.layer(ReduceOp, [wide], {**layer.properties, "kind": ReduceKindAttr(ReduceKind.SUM)})
     exact = write.cast(total, f32)
     count = _count(write, value, integers(layer.axes), exact)
-    divisor = write.binary(ElementwiseKind.PROD, write.number(float(result.scale), exact), count)
-    factor = write.binary(ElementwiseKind.DIV, write.number(float(own.scale), exact), divisor)
+    divisor = write.binary(ElementwiseKind.PROD, write.number_like(float(result.scale), exact), count)
+    factor = write.binary(ElementwiseKind.DIV, write.number_like(float(own.scale), exact), divisor)
     return write.binary(ElementwiseKind.PROD, exact, factor)
 
 
-def _count(write: LayerWriter, value: SSAValue, axes: tuple[int, ...], like: SSAValue) -> SSAValue:
+def _count(write: ByteLayers, value: SSAValue, axes: tuple[int, ...], like: SSAValue) -> SSAValue:
     """How many elements lie along some axes, as a float32 number that broadcasts to `like`."""
     import numpy as np
 
@@ -104,8 +104,8 @@ def _count(write: LayerWriter, value: SSAValue, axes: tuple[int, ...], like: SSA
         length = write.layer(GatherOp, [write.layer(ShapeOp, [value]), place], {"axis": IntegerAttr(0, i64)})
         count = length if count is None else write.binary(ElementwiseKind.PROD, count, length)
     if count is None:
-        return write.number(known, like)
+        return write.number_like(known, like)
     if known != 1:
-        count = write.binary(ElementwiseKind.PROD, count, write.number(known, count, i64))
+        count = write.binary(ElementwiseKind.PROD, count, write.number_like(known, count, i64))
     single = write.layer(ShuffleOp, [count, None], {"reshape_dims": DimsAttr.of([1] * rank(like.type))})
     return write.cast(single, f32)

@@ -7,22 +7,19 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirt.dialects.context import weights_of
-from mlirt.dialects.locations import name_of
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import rank
-from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseKindAttr, ElementwiseOp
+from mlirt.dialects.trt.elementwise import ElementwiseKind
 from mlirt.dialects.trt.fully_connected import FullyConnectedOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp
+from mlirt.passes.layer_builder import LayerBuilder
 from mlirt.passes.quantization.product_of_bytes import Match, Product, match
 from mlirt.passes.quantization.rescaling import rescale
 
 if TYPE_CHECKING:
-    from mlirt.dialects.tensor_op import Array
+    pass
 
 
 @dataclass(frozen=True)
@@ -63,29 +60,18 @@ class FuseQuantizedProductsPass(ModulePass):
 def _fuse(op: Product, found: Match, ctx: Context) -> None:
     import numpy as np
 
-    block = op.parent
-    assert block is not None
-
-    def put(made: Operation) -> SSAValue:
-        made.location = op.location
-        block.insert_op_before(made, op)
-        return made.results[0]
-
-    def constant(array: Array, role: str) -> SSAValue:
-        return put(ConstantOp.from_array(array, weights_of(ctx), f"{name_of(op)}.{role}"))
-
-    factors = [found.input, constant(found.weights.array, "weights")]
+    layers = LayerBuilder.in_front_of(op, ctx)
+    factors = [found.input, layers.constant(found.weights.array, "weights")]
     addition = found.addition.astype(np.int32)
     if isinstance(op, FullyConnectedOp):
-        total = put(FullyConnectedOp.build_inferred([*factors, constant(addition, "bias") if addition.any() else None]))
-        rescale(op, total, found.factor, -3, ctx)
+        bias = layers.constant(addition, "bias") if addition.any() else None
+        rescale(op, layers.layer(FullyConnectedOp, [*factors, bias]), found.factor, -3, ctx)
         return
-    total = put(MatrixMultiplyOp.build_inferred(factors, op.properties))
+    total = layers.layer(MatrixMultiplyOp, factors, op.properties)
     if addition.any():
-        axes = rank(total.type)
-        shape = [1] * (axes - addition.ndim) + list(addition.shape)
-        properties = {"kind": ElementwiseKindAttr(ElementwiseKind.SUM)}
-        total = put(ElementwiseOp.build_inferred([total, constant(addition.reshape(shape), "addition")], properties))
+        shape = [1] * (rank(total.type) - addition.ndim) + list(addition.shape)
+        total = layers.binary(ElementwiseKind.SUM, total, layers.constant(addition.reshape(shape), "addition"))
     rescale(found.last, total, found.factor, -1, ctx)
     if found.last is not op:
-        block.erase_op(op)
+        op.detach()
+        op.erase()

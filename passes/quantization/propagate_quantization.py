@@ -15,6 +15,7 @@ from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import element_of, integer_range, numpy_dtype, with_element
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
+from mlirt.passes.quantization.byte_layers import ByteLayers
 from mlirt.passes.quantization.commuting_layers import (
     Movement,
     axis_behind,
@@ -23,7 +24,6 @@ from mlirt.passes.quantization.commuting_layers import (
     rebuilt,
     sources_of,
 )
-from mlirt.passes.quantization.layer_writer import LayerWriter
 from mlirt.passes.quantization.scalings import Refusal, Scaling, scaling_of
 
 
@@ -74,11 +74,11 @@ def _dequantize_behind(op: Operation, movement: Movement, ctx: Context) -> None:
     axis = None if scaling.axis is None else axis_behind(op, scaling.axis)
     if scaling.axis is not None and axis is None:
         return
-    write = LayerWriter(ctx, op, op)
+    write = ByteLayers.in_front_of(op, ctx)
     fill = _integer_fill(op, movement, scaling, write)
     if isinstance(fill, Refusal):
         return
-    moved = write.insert(rebuilt(op, movement, [one.input for one in before], fill, scaling.element))
+    moved = write.value(rebuilt(op, movement, [one.input for one in before], fill, scaling.element))
     first = before[0]
     properties = {} if axis is None else {"axis": IntegerAttr(axis, i64)}
     after = DequantizeOp.build(
@@ -87,14 +87,14 @@ def _dequantize_behind(op: Operation, movement: Movement, ctx: Context) -> None:
         result_types=[op.results[0].type],
     )
     write.named = first
-    _replace(op, write.insert(after))
+    _replace(op, write.value(after))
     for one in before:
         if one.output.first_use is None and one.parent is not None:
             one.detach()
             one.erase()
 
 
-def _integer_fill(op: Operation, movement: Movement, scaling: Scaling, write: LayerWriter) -> SSAValue | Refusal | None:
+def _integer_fill(op: Operation, movement: Movement, scaling: Scaling, write: ByteLayers) -> SSAValue | Refusal | None:
     """The integer that means exactly what cells outside hold; `None` where there are none, or it is 0."""
     import numpy as np
 
@@ -133,14 +133,14 @@ def _quantize_in_front(op: QuantizeOp, ctx: Context) -> Sequence[QuantizeOp]:
         return []
     if not all(_is_needed_as_integers(source, layer, scaling, ctx) for source in sources):
         return []
-    write = LayerWriter(ctx, op, op)
-    quantized = [write.insert(_quantized(op, source)) for source in sources]
+    write = ByteLayers.in_front_of(op, ctx)
+    quantized = [write.value(_quantized(op, source)) for source in sources]
     zero = write.constant(scaling.zero.astype(numpy_dtype(scaling.element)))
     filled = None if not movement.fill or (fill is None and not scaling.zero) else zero
     if fill is not None:
-        filled = write.insert(_quantized(op, fill))
+        filled = write.value(_quantized(op, fill))
     write.named = layer
-    _replace(op, write.insert(rebuilt(layer, movement, quantized, filled, scaling.element)))
+    _replace(op, write.value(rebuilt(layer, movement, quantized, filled, scaling.element)))
     layer.detach()
     layer.erase()
     return [value.owner for value in quantized if isinstance(value.owner, QuantizeOp)]

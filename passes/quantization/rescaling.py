@@ -9,14 +9,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import FloatAttr, f32, f64
 from xdsl.ir import Operation, SSAValue
 
-from mlirt.dialects.context import weights_of
-from mlirt.dialects.locations import fuse, name_of
+from mlirt.dialects.locations import fuse
 from mlirt.dialects.tensor_types import numpy_dtype, rank
 from mlirt.dialects.trt.activation import ActivationKind, ActivationOp
-from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseKindAttr, ElementwiseOp
-from mlirt.dialects.trt.identity import IdentityOp
+from mlirt.dialects.trt.elementwise import ElementwiseKind
 from mlirt.dialects.trt.quantize import QuantizeOp
+from mlirt.passes.layer_builder import LayerBuilder
 from mlirt.passes.quantization.activation_bounds import KINDS, bounds_of, is_implied
 from mlirt.passes.quantization.scalings import Refusal, Scaling, scaling_of
 
@@ -72,44 +70,39 @@ def rescale(layer: Operation, total: SSAValue, factor: Array, channel_axis: int,
     multiplier = factor.astype(np.float32)
     if ending is not None:
         multiplier = np.asarray(multiplier / ending.scaling.scale)
-    block, place = layer.parent, layer if ending is None else ending.quantize
-    assert block is not None
-
-    def put(op: Operation, *sources: Operation) -> SSAValue:
-        op.location = fuse(layer, *sources)
-        block.insert_op_before(op, place)
-        return op.results[0]
-
-    def constant(array: Array) -> SSAValue:
-        return put(ConstantOp.from_array(array, weights_of(ctx), f"{name_of(layer)}.multiplier"))
-
+    layers = LayerBuilder.in_front_of(layer if ending is None else ending.quantize, ctx, layer)
     axes = rank(total.type)
     along = [-1 if axis == channel_axis % axes and multiplier.ndim else 1 for axis in range(axes)]
-    real = put(IdentityOp.cast(total, f32))
-    scaled = ElementwiseOp.build_inferred(
-        [real, constant(multiplier.reshape(along))], {"kind": ElementwiseKindAttr(ElementwiseKind.PROD)}
-    )
-    value = put(scaled)
+    real = layers.cast(total, f32)
+    value = layers.binary(ElementwiseKind.PROD, real, layers.constant(multiplier.reshape(along), "multiplier"))
     last = layer.results[0]
     if ending is not None:
-        for op in ending.kept:
-            value = put(_in_units(op, value, ending.scaling), op)
-        one, quantize = constant(np.array(1, np.float32)), ending.quantize
-        zero = quantize.zero_point
-        if zero is not None and ending.scaling.axis is not None:
-            zero = constant(ending.scaling.zero[0].astype(numpy_dtype(ending.scaling.element)))
-        rounded = QuantizeOp.build(
-            operands=[value, one, zero],
-            result_types=[quantize.output.type],
-            properties={},
-        )
-        value = put(rounded, *ending.between, quantize)
-        last = quantize.output
+        value, last = _rounded(value, ending, layers), ending.quantize.output
     value.name_hint = last.name_hint
     last.replace_all_uses_with(value)
     replaced = [] if ending is None else [ending.quantize, *reversed(ending.between)]
     for op in (*replaced, layer):
-        block.erase_op(op)
+        op.detach()
+        op.erase()
+
+
+def _rounded(value: SSAValue, ending: Ending, layers: LayerBuilder) -> SSAValue:
+    """The bytes of an ending, of a sum that is divided by the scale."""
+    import numpy as np
+
+    def put(op: Operation, *sources: Operation) -> SSAValue:
+        made = layers.value(op)
+        op.location = fuse(layers.named, *sources)
+        return made
+
+    for op in ending.kept:
+        value = put(_in_units(op, value, ending.scaling), op)
+    one, zero = layers.constant(np.array(1, np.float32), "multiplier"), ending.quantize.zero_point
+    if zero is not None and ending.scaling.axis is not None:
+        number = ending.scaling.zero[0].astype(numpy_dtype(ending.scaling.element))
+        zero = layers.constant(number, "multiplier")
+    rounded = QuantizeOp.build(operands=[value, one, zero], result_types=[ending.quantize.output.type])
+    return put(rounded, *ending.between, ending.quantize)
 
 
 def _in_units(op: ActivationOp, value: SSAValue, scaling: Scaling) -> ActivationOp:

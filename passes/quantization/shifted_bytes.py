@@ -13,7 +13,7 @@ from mlirt.dialects.tensor_types import dims, with_element
 from mlirt.dialects.trt.byte_products import ui8
 from mlirt.dialects.trt.elementwise import ElementwiseKind
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
-from mlirt.passes.quantization.layer_writer import LayerWriter
+from mlirt.passes.quantization.byte_layers import ByteLayers
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -28,16 +28,16 @@ def raised_array(array: Array) -> Array:
     return (array.astype(np.int64) + HALF).astype(np.uint8)
 
 
-def raised_bytes(value: SSAValue, write: LayerWriter) -> SSAValue:
+def raised_bytes(value: SSAValue, write: ByteLayers) -> SSAValue:
     """The unsigned version of signed bytes that something else computes."""
     wide = write.cast(value, i32)
-    return write.cast(write.binary(ElementwiseKind.SUM, wide, write.number(HALF, wide, i32)), ui8)
+    return write.cast(write.binary(ElementwiseKind.SUM, wide, write.number_like(HALF, wide, i32)), ui8)
 
 
-def lowered_bytes(value: SSAValue, write: LayerWriter) -> SSAValue:
+def lowered_bytes(value: SSAValue, write: ByteLayers) -> SSAValue:
     """The signed bytes again."""
     wide = write.cast(value, i32)
-    return write.cast(write.binary(ElementwiseKind.SUB, wide, write.number(HALF, wide, i32)), i8)
+    return write.cast(write.binary(ElementwiseKind.SUB, wide, write.number_like(HALF, wide, i32)), i8)
 
 
 def has_known_zero(op: QuantizeOp | DequantizeOp, ctx: Context) -> bool:
@@ -45,7 +45,7 @@ def has_known_zero(op: QuantizeOp | DequantizeOp, ctx: Context) -> bool:
     return op.zero_point is None or array_of(op.zero_point, ctx) is not None
 
 
-def _raised_zero(op: QuantizeOp | DequantizeOp, write: LayerWriter) -> SSAValue:
+def _raised_zero(op: QuantizeOp | DequantizeOp, write: ByteLayers) -> SSAValue:
     import numpy as np
 
     shape = [size for size in dims(op.scale.type) if isinstance(size, int)]
@@ -53,24 +53,24 @@ def _raised_zero(op: QuantizeOp | DequantizeOp, write: LayerWriter) -> SSAValue:
     return write.constant(raised_array(np.zeros(shape, np.int8) if zero is None else zero))
 
 
-def raised_quantization(op: QuantizeOp, write: LayerWriter) -> SSAValue:
+def raised_quantization(op: QuantizeOp, write: ByteLayers) -> SSAValue:
     """The unsigned version of a quantisation's result."""
     made = QuantizeOp.build(
         operands=[op.input, op.scale, _raised_zero(op, write)],
         properties=dict(op.properties),
         result_types=[with_element(op.output.type, ui8)],
     )
-    return write.insert(made)
+    return write.value(made)
 
 
-def replace_dequantization(op: DequantizeOp, value: SSAValue, write: LayerWriter) -> None:
+def replace_dequantization(op: DequantizeOp, value: SSAValue, write: ByteLayers) -> None:
     """Let a dequantisation read the unsigned version of its bytes."""
     made = DequantizeOp.build(
         operands=[value, op.scale, _raised_zero(op, write)],
         properties=dict(op.properties),
         result_types=[op.output.type],
     )
-    result = write.insert(made)
+    result = write.value(made)
     result.name_hint = op.output.name_hint
     op.output.replace_all_uses_with(result)
     op.detach()

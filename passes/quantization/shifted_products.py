@@ -18,7 +18,7 @@ from mlirt.dialects.trt.fully_connected import FullyConnectedOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
 from mlirt.dialects.trt.reduce import ReduceKind, ReduceKindAttr, ReduceOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
-from mlirt.passes.quantization.layer_writer import LayerWriter
+from mlirt.passes.quantization.byte_layers import ByteLayers
 from mlirt.passes.quantization.shifted_bytes import HALF
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def shift_product(op: Product, raised: SSAValue, ctx: Context) -> None:
 
 
 def _shift_bias(op: ConvolutionOp | FullyConnectedOp, offset: Array, ctx: Context) -> None:
-    write = LayerWriter(ctx, op, op)
+    write = ByteLayers.in_front_of(op, ctx)
     known = None if op.bias is None else array_of(op.bias, ctx)
     if op.bias is None or known is not None:
         bias = write.constant((offset if known is None else offset + known).astype("int32"))
@@ -69,10 +69,10 @@ def _shift_sums(op: MatrixMultiplyOp, ctx: Context) -> None:
         place = 1 if reader.lhs is op.output else 0
         known = array_of(reader.operands[place], ctx)
         if known is not None:
-            reader.operands[place] = LayerWriter(ctx, reader, op).constant((offset + known).astype("int32"))
+            reader.operands[place] = ByteLayers.in_front_of(reader, ctx, op).constant((offset + known).astype("int32"))
             return
     assert op.next_op is not None
-    write = LayerWriter(ctx, op.next_op, op)
+    write = ByteLayers.in_front_of(op.next_op, ctx, op)
     added = _sums_of_run(op, write) if offset is None else write.constant(offset.astype("int32"))
     name, uses = op.output.name_hint, list(op.output.uses)
     total = write.binary(ElementwiseKind.SUM, op.output, added)
@@ -96,7 +96,7 @@ def _known_sums(op: MatrixMultiplyOp, weights: Array) -> Array:
     return np.asarray(sums.reshape([1] * (rank(op.output.type) - sums.ndim) + list(sums.shape)))
 
 
-def _sums_of_run(op: MatrixMultiplyOp, write: LayerWriter) -> SSAValue:
+def _sums_of_run(op: MatrixMultiplyOp, write: ByteLayers) -> SSAValue:
     """-128 times the sum of each column of weights that the run computes."""
     wide, axes = write.cast(op.rhs, i32), rank(op.rhs.type)
     swapped = op.rhs_op.data is MatrixOperation.TRANSPOSE
@@ -109,4 +109,4 @@ def _sums_of_run(op: MatrixMultiplyOp, write: LayerWriter) -> SSAValue:
     if swapped:
         order = [*range(axes - 2), axes - 1, axes - 2]
         sums = write.layer(ShuffleOp, [sums, None], {"first_transpose": integer_list(order)})
-    return write.binary(ElementwiseKind.PROD, sums, write.number(-HALF, sums, i32))
+    return write.binary(ElementwiseKind.PROD, sums, write.number_like(-HALF, sums, i32))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from mlirt.errors import InvalidInputError
 from mlirt.runtime.api.engine_bindings import EngineBindings
@@ -16,8 +16,8 @@ from mlirt.runtime.manifest import ShapeRange, Tensor
 from mlirt.runtime.plan_file import plan_bytes
 from mlirt.runtime.shape_binding import bind_shapes
 from mlirt.tensorrt.build_enums import EngineCapability, ProfilingVerbosity, TacticSource
+from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import DataType
-from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.dims import Dims
 from mlirt.tensorrt.format_descriptions import format_description
 from mlirt.tensorrt.reporting import Reporter, Reporting
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mlirt.runtime.engine import Engine
 
 
-class ICudaEngine(EngineBindings, Reporting):
+class ICudaEngine(EngineBindings, Reporting, ContextManager):
     """An engine, on a GPU or on the CPU. Tensors have a name and, in the old methods, an index."""
 
     def __init__(self, engine: Engine, reporter: Reporter) -> None:
@@ -36,6 +36,7 @@ class ICudaEngine(EngineBindings, Reporting):
         self.manifest = engine.plan.manifest
         self.tensors = engine_tensors(self.manifest)
         self.tensor_names = list(self.tensors)
+        self.fix_attributes()
 
     @property
     def name(self) -> str:
@@ -163,10 +164,3 @@ class ICudaEngine(EngineBindings, Reporting):
         if name not in self.tensors:
             raise InvalidInputError(f"the engine has no tensor {name!r}; its tensors are {', '.join(self.tensors)}")
         return self.tensors[name]
-
-    def __enter__(self) -> Self:
-        deprecated("del")
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Nothing is to be given back."""

@@ -23,6 +23,7 @@ class EngineInspector(Reporting):
         self._engine = engine
         self.reporter = engine.reporter.of_its_own()
         self.execution_context: IExecutionContext | None = None
+        self.fix_attributes()
 
     def get_layer_information(self, layer_index: int, format: LayerInformationFormat) -> str:
         """One layer; raises `InvalidInputError` for an index that is none."""

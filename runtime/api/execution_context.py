@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import index
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from mlirt.runtime.api.caller_memory import read, write
 from mlirt.runtime.api.engine_tensors import known_lengths
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.tensorrt.build_enums import ProfilingVerbosity
+from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import numpy_name
 from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.dims import Dims
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _ALIGNMENT = 256
 
 
-class IExecutionContext(Reporting):
+class IExecutionContext(Reporting, ContextManager):
     """One user of an engine. Addresses are of device memory for an engine on a GPU, of host memory for one on the CPU.
 
     On a GPU a run is queued, after what is on the caller's stream and before what comes on it next. It is over when
@@ -55,6 +56,7 @@ class IExecutionContext(Reporting):
         self._event = 0
         self._device_memory = 0
         self._last_feeds: dict[str, np.ndarray] | None = None
+        self.fix_attributes()
 
     @property
     def _context(self) -> ExecutionContext:
@@ -313,10 +315,3 @@ class IExecutionContext(Reporting):
     def _failed(self, where: str, error: Exception | str) -> bool:
         self.reporter.error(f"execution_context.py::{where}", error)
         return False
-
-    def __enter__(self) -> Self:
-        deprecated("del")
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Nothing is to be given back."""

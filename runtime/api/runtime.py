@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 from mlirt.errors import MlirtError, UnsupportedError
 from mlirt.runtime.api.cuda_engine import ICudaEngine
 from mlirt.runtime.engine import load
-from mlirt.tensorrt.deprecation import deprecated
+from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.entry_point import EntryPoint
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 
 
-class Runtime(EntryPoint):
+class Runtime(EntryPoint, ContextManager):
     """The way from a plan to an engine."""
 
     @property
@@ -39,10 +39,3 @@ class Runtime(EntryPoint):
         except MlirtError as error:
             self.reporter.error("runtime.py::deserializeCudaEngine", error)
             return None
-
-    def __enter__(self) -> Self:
-        deprecated("del")
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Nothing is to be given back."""

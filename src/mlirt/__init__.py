@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from mlirt.builder.compile import compile
     from mlirt.builder.refit import refit, refittable_weights
     from mlirt.builder.tactics.timing_cache import TimingCache
-    from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, MlirtError, PlanError, UnsupportedError
+    from mlirt.errors import (
+        CompileError,
+        InvalidInputError,
+        InvalidModelError,
+        MlirtError,
+        PlanError,
+        PluginError,
+        UnsupportedError,
+    )
     from mlirt.runtime.engine import Engine, load
     from mlirt.tensorrt import *  # noqa: F403  (checkers alone read this)
 
@@ -36,6 +44,7 @@ _HOMES = {
     "InvalidModelError": "mlirt.errors",
     "InvalidInputError": "mlirt.errors",
     "PlanError": "mlirt.errors",
+    "PluginError": "mlirt.errors",
     "CompileError": "mlirt.errors",
 }
 
@@ -47,6 +56,7 @@ __all__ = [
     "InvalidModelError",
     "MlirtError",
     "PlanError",
+    "PluginError",
     "TimingCache",
     "UnsupportedError",
     "__version__",

@@ -23,3 +23,7 @@ class PlanError(MlirtError, ValueError):
 
 class CompileError(MlirtError):
     """A pass or a compiler back end failed on a network that should have been compiled."""
+
+
+class PluginError(MlirtError):
+    """A plugin has no creator here, or its own code failed; the cause is its exception."""

@@ -56,6 +56,14 @@ class RefusePass(ModulePass):
 
 
 @dataclass(frozen=True)
+class FillMemoryPass(ModulePass):
+    name = "fill-memory"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        raise MemoryError("Unable to allocate 4.00 TiB")
+
+
+@dataclass(frozen=True)
 class BreakOrderPass(ModulePass):
     name = "break-order"
 
@@ -108,6 +116,16 @@ def test_what_the_network_does_wrong_is_no_failure_of_the_pass(
 ) -> None:
     with pytest.raises(UnsupportedError, match=r"^layer conv1: no such thing yet$"):
         run_passes(module, ctx, [RefusePass()], PipelineOptions(reproducer_folder=tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_network_that_no_memory_holds_leaves_nothing_to_reproduce(
+    module: ModuleOp, ctx: RtContext, tmp_path: Path
+) -> None:
+    expected = "pass fill-memory: there is too little memory for this network: Unable to allocate 4.00 TiB$"
+    with pytest.raises(PassError, match=expected) as caught:
+        run_passes(module, ctx, [FillMemoryPass()], PipelineOptions(reproducer_folder=tmp_path))
+    assert caught.value.reproducer is None
     assert not list(tmp_path.iterdir())
 
 

@@ -98,10 +98,33 @@ def test_a_text_of_comments_is_an_empty_module(text: str, tmp_path: Path, capsys
     assert capsys.readouterr().out == "builtin.module {\n}\n"
 
 
-def test_wrong_flags_exit_with_2(good: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([good, "--no-such-flag"]) == 2
-    assert main([good, "-t", "fortran"]) == 2
-    assert "usage: rt-opt" in capsys.readouterr().err
+def test_wrong_flags_are_errors_of_one_line(good: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for flags in (["--no-such-flag"], ["-t", "fortran"], ["--to"], ["--target", "tpu", "--to", "memory"]):
+        assert main([good, *flags]) == 1
+        text = capsys.readouterr().err
+        assert text.startswith("rt-opt: error: ")
+        assert text.count("\n") == 1
+        assert text.endswith("(rt-opt --help lists the flags)\n")
+
+
+@pytest.mark.parametrize("opening", ["builtin.module {", "builtin.module attributes {a = " + "[" * 5000])
+def test_text_that_is_nested_too_deeply(opening: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "deep.mlir"
+    path.write_text(opening * 3000, encoding="utf-8")
+    assert main([str(path)]) == 1
+    assert capsys.readouterr().err == f"{path}:1:1: error: the IR is nested too deeply to be read\n"
+
+
+def test_a_network_that_no_memory_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "large.mlir"
+    kind = "tensor<1048576x1048576xf32>"
+    path.write_text(
+        f"func.func @main() -> {kind} {{\n  %x = trt.constant {{value = dense<1.0> : {kind}}} : {kind}\n"
+        f"  func.return %x : {kind}\n}}\n",
+        encoding="utf-8",
+    )
+    assert main([str(path)]) == 1
+    assert capsys.readouterr().err == f"{path}: error: there is too little memory for this network\n"
 
 
 def test_help_lists_passes_with_their_law(capsys: pytest.CaptureFixture[str]) -> None:

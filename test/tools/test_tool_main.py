@@ -9,11 +9,12 @@ import pytest
 
 from mlirt.errors import InvalidInputError
 from mlirt.tools import rt_opt, rt_report, rt_translate
+from mlirt.tools.flag_parser import FlagParser
 from mlirt.tools.tool_main import tool_main
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
+    parser = FlagParser("tool", None)
     parser.add_argument("--verbose", action="store_true")
     return parser.parse_args(argv)
 
@@ -33,6 +34,7 @@ def outcome(error: BaseException | None, *argv: str) -> int:
         (None, 7, ""),
         (InvalidInputError("a.onnx: is empty"), 1, "a.onnx: error: is empty\n"),
         (ZeroDivisionError("by zero"), 1, "tool: internal error: ZeroDivisionError: by zero (--verbose shows where)\n"),
+        (MemoryError(), 1, "a.onnx: error: there is too little memory for this network\n"),
         (KeyboardInterrupt(), 130, "tool: interrupted\n"),
     ],
 )
@@ -42,8 +44,9 @@ def test_exit_codes(error: BaseException | None, code: int, text: str, capsys: p
 
 
 def test_wrong_flags_and_tracebacks(capsys: pytest.CaptureFixture[str]) -> None:
-    assert outcome(None, "--colour") == 2
-    capsys.readouterr()
+    assert outcome(None, "--verbos", "--colour=red") == 1
+    expected = "unrecognized arguments: --verbos --colour=red; did you mean --verbose?"
+    assert capsys.readouterr().err == f"tool: error: {expected} (tool --help lists the flags)\n"
     assert outcome(InvalidInputError("no"), "--verbose") == 1
     text = capsys.readouterr().err
     assert text.startswith("a.onnx: error: no\nTraceback")

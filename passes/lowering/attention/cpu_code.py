@@ -84,7 +84,7 @@ class CpuCode:
         return self._sizes[name]
 
     def buffer(self, walk: Walk) -> SSAValue:
-        return self.k.buffer(walk.value, walk.offset)
+        return walk.buffer(self.k)
 
     def address(self, batch: Sequence[SSAValue], walk: Walk) -> SSAValue:
         """Where the elements of a batch entry start."""

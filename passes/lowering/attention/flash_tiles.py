@@ -72,7 +72,7 @@ def loader(
 ) -> MatrixLoader:
     """Brings tile after tile of an operand's rows for one batch entry."""
     base = batch_offset(k, batch, rows.walk)
-    buffer = k.buffer(rows.walk.value, rows.walk.offset)
+    buffer = rows.walk.buffer(k)
     matrix = Matrix(buffer, base, k.stride(rows.step), rows.count, rows.width, True, rows.wide(lowering))
     return MatrixLoader(k, matrix, tile, thread, shape.threads, k.constant(0))
 

@@ -55,7 +55,7 @@ class Matrix:
 
 def _read(k: KernelBuilder, walk: Walk, batch: Sequence[SSAValue], *pairs: tuple[SSAValue, Dim]) -> SSAValue:
     steps = [k.stride(step) for step in (*walk.batch, *(step for _, step in pairs))]
-    return k.value(LoadOp(k.buffer(walk.value, walk.offset), [*batch, *(index for index, _ in pairs)], steps))
+    return k.value(LoadOp(walk.buffer(k), [*batch, *(index for index, _ in pairs)], steps))
 
 
 def _write_scores(op: AttentionOp, walks: Walks, scores: Matrix, lowering: Lowering) -> None:

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.fused.cumulative import CumulativeKind, CumulativeOp
+from mlirt.dialects.fused.cumulative import CumulativeOp
 from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, SharedOp, ThreadIdOp
+from mlirt.dialects.running_totals import CumulativeKind
 from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool, stored_bytes
 from mlirt.dialects.typical_sizes import typical, typical_values

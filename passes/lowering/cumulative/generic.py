@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.fused.cumulative import CumulativeKind, CumulativeOp
+from mlirt.dialects.fused.cumulative import CumulativeOp
+from mlirt.dialects.running_totals import CumulativeKind
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.passes.lowering.loops.rows import rows, whole
 from mlirt.passes.lowering.lowering import Lowering

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerAttr, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
-from mlirt.dialects.fused.cumulative import CumulativeKind, CumulativeOp
+from mlirt.dialects.fused.cumulative import CumulativeOp
 from mlirt.dialects.kernel.core import LoadOp, StoreOp
 from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.simt import WARP, BlockIdOp, ThreadIdOp
+from mlirt.dialects.running_totals import CumulativeKind
 from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float, is_float8, stored_bytes
 from mlirt.passes.lowering.cumulative.team_exchange import TeamExchange

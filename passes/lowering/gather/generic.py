@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from mlirt.dialects.fused.gather import GatherMode, GatherOp
+from mlirt.dialects.fused.gather import GatherOp
+from mlirt.dialects.indexing import GatherMode
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, rank
 from mlirt.passes.lowering.loops.block_lanes import zero

@@ -16,14 +16,22 @@ from mlirt.passes.lowering.turning.turned_plan import THREADS, Stream, find
 from mlirt.passes.lowering.turning.turned_tiles import TurnedTiles
 
 
-def copy(value: SSAValue, target: Placement, layer: Operation, lowering: Lowering) -> None:
-    """Launch a copy of a tensor to another place."""
-    copy_to_each(value, [target], layer, lowering)
+def copy(
+    value: SSAValue, target: Placement, layer: Operation, lowering: Lowering, source: Placement | None = None
+) -> None:
+    """Launch a copy of a tensor to another place, from `source` where that is not where the tensor belongs."""
+    copy_to_each(value, [target], layer, lowering, source)
 
 
-def copy_to_each(value: SSAValue, targets: Sequence[Placement], layer: Operation, lowering: Lowering) -> None:
+def copy_to_each(
+    value: SSAValue,
+    targets: Sequence[Placement],
+    layer: Operation,
+    lowering: Lowering,
+    source: Placement | None = None,
+) -> None:
     """Launch a copy of a tensor to several places that lie alike: it is read once."""
-    source = lowering.placements[value]
+    source = source or lowering.placements[value]
     sizes, element = dims(value.type), element_of(value.type)
     if element_count(value.type) == 0:
         return
@@ -32,8 +40,8 @@ def copy_to_each(value: SSAValue, targets: Sequence[Placement], layer: Operation
     if all([_turn(lowering, nest, source, target, layer) for target in targets]):
         return
     k = lowering.kernel("copy")
-    reader = k.memory(source.buffer, element, source.offset, source.part)
-    writers = [k.memory(target.buffer, element, target.offset, target.part) for target in targets]
+    reader = k.named(k.memory(source.buffer, element, source.offset, source.part), "input")
+    writers = [k.named(k.memory(one.buffer, element, one.offset, one.part), "output") for one in targets]
     read_steps, write_steps = ([k.stride(step) for step in one.steps] for one in nest.operands)
     with k.parallel(list(nest.extents) or [1]) as loops:
         indices = loops[: len(nest.extents)]

@@ -17,8 +17,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.fused.pad import PadMode, PadOp
+from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.kernel.core import ParallelOp, YieldOp
+from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import dims, element_of, rank
 from mlirt.passes.lowering.loops.block_lanes import lane_axes, zero

@@ -21,9 +21,10 @@ from xdsl.dialects.arith import SelectOp
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.fused.pad import PadMode, PadOp
+from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.kernel.fragment import FragmentOp, StoreFragmentOp
+from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool
 from mlirt.dialects.typical_sizes import typical, typical_values

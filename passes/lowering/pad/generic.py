@@ -6,7 +6,8 @@ from functools import partial
 
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.fused.pad import PadMode, PadOp
+from mlirt.dialects.fused.pad import PadOp
+from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.tensor_types import dims, element_of, rank
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loops.block_lanes import zero

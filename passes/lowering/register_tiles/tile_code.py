@@ -44,7 +44,6 @@ class TileCode:
         self.extras = [affine(value, places[value], one, rank) for value, one in zip(op.extras, op.access, strict=True)]
         self.input_steps = places[op.input].strides
         self.out = direct(op.output, places[op.output])
-        self._names = {**{one.value: f"extra_{number}" for number, one in enumerate(self.extras)}, op.output: "y"}
         self._sizes: dict[str, SSAValue] = {}
         self._strides: dict[tuple[tuple[Dim, ...], int, int], Stride] = {}
 
@@ -181,7 +180,8 @@ class TileCode:
                 if stride != 0:
                     indices.append(index)
                     strides.append(stride)
-        return self.named(self.k.buffer(one.value, one.offset), self._names[one.value]), indices, strides
+        memory = self.k.buffer(one.value, one.offset)
+        return self.named(memory, "y") if one is self.out else memory, indices, strides
 
     def _stride(self, one: Affine, axis: int, factor: int) -> Stride:
         """A stride of an operand; operands that lie alike share it. Steps from lane to lane are part of the code."""

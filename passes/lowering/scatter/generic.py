@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.fused.scatter import ScatterMode, ScatterOp, ScatterReduction
+from mlirt.dialects.fused.scatter import ScatterOp
+from mlirt.dialects.indexing import ScatterMode, ScatterReduction
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_count, element_of, rank
 from mlirt.passes.lowering.kernel_builder import KernelBuilder

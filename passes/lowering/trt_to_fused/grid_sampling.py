@@ -11,8 +11,9 @@ from xdsl.dialects.builtin import f64, i64
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
-from mlirt.dialects.fused.gather import GatherMode, GatherOp
+from mlirt.dialects.fused.gather import GatherOp
 from mlirt.dialects.grid_sampling import SampleMode
+from mlirt.dialects.indexing import GatherMode
 from mlirt.dialects.interpolation import ResizeKind
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims, element_of, is_float, tensor

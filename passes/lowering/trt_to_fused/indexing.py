@@ -6,15 +6,13 @@ from itertools import pairwise
 
 from mlirt.dialects.fused.access import iteration
 from mlirt.dialects.fused.arg_reduction import ExtremeKind
-from mlirt.dialects.fused.gather import GatherMode as FusedGatherMode
 from mlirt.dialects.fused.gather import GatherOp as FusedGatherOp
-from mlirt.dialects.fused.scatter import ScatterMode as FusedScatterMode
 from mlirt.dialects.fused.scatter import ScatterOp as FusedScatterOp
-from mlirt.dialects.fused.scatter import ScatterReduction as FusedScatterReduction
 from mlirt.dialects.fused.topk import TopkOp as FusedTopkOp
+from mlirt.dialects.indexing import GatherMode
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, rank
-from mlirt.dialects.trt.gather import GatherMode, GatherOp
+from mlirt.dialects.trt.gather import GatherOp
 from mlirt.dialects.trt.scatter import ScatterOp
 from mlirt.dialects.trt.topk import TopkOp
 from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Conversions
@@ -33,8 +31,7 @@ def convert_gather(at: Conversion) -> None:
         after = range(axis + 1, rank(op.data.type))
         indices = [*(iteration(k) for k in range(axis)), own, *(iteration(k - scalar) for k in after)]
         return at.replace(at.moved(op.data, dims(op.output.type), indices))
-    mode = FusedGatherMode(op.mode.data.value)
-    at.replace(at.emit(FusedGatherOp(op.data, op.indices, op.output.type, mode, axis, op.elementwise_dims)))
+    at.replace(at.emit(FusedGatherOp(op.data, op.indices, op.output.type, op.mode.data, axis, op.elementwise_dims)))
 
 
 def _even_steps(at: Conversion, op: GatherOp) -> tuple[Dim, int] | None:
@@ -63,8 +60,8 @@ def convert_scatter(at: Conversion) -> None:
     """`trt.scatter` becomes `fused.scatter`."""
     op = at.op
     assert isinstance(op, ScatterOp)
-    mode, reduction = FusedScatterMode(op.mode.data.value), FusedScatterReduction(op.reduction.data.value)
-    at.replace(at.emit(FusedScatterOp(op.data, op.indices, op.updates, mode, op.axis.value.data, reduction)))
+    how = op.mode.data, op.axis.value.data, op.reduction.data
+    at.replace(at.emit(FusedScatterOp(op.data, op.indices, op.updates, *how)))
 
 
 def convert_topk(at: Conversion) -> None:

@@ -8,10 +8,9 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.access import iteration
 from mlirt.dialects.fused.concat import ConcatOp
-from mlirt.dialects.fused.pad import PadMode as FusedPadMode
 from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.integer_list import integers
-from mlirt.dialects.slicing import SliceMode
+from mlirt.dialects.slicing import PAD_READS, PadMode, SliceMode
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.padding import PaddingOp
@@ -21,12 +20,7 @@ from mlirt.dialects.trt.slice import SliceOp
 from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Conversions, require_known
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars
 
-_SLICE_PADS = {
-    SliceMode.FILL: FusedPadMode.CONSTANT,
-    SliceMode.CLAMP: FusedPadMode.EDGE,
-    SliceMode.REFLECT: FusedPadMode.REFLECT,
-    SliceMode.WRAP: FusedPadMode.WRAP,
-}
+_SLICE_PADS = {read: pad for pad, read in PAD_READS.items()}
 
 
 def convert_shuffle(at: Conversion) -> None:
@@ -66,8 +60,8 @@ def convert_padding(at: Conversion) -> None:
     """`trt.padding` becomes `fused.pad`."""
     op = at.op
     assert isinstance(op, PaddingOp)
-    mode = FusedPadMode(op.mode.data.value)
-    fill = op.value if mode is FusedPadMode.CONSTANT else None
+    mode = op.mode.data
+    fill = op.value if mode is PadMode.CONSTANT else None
     at.replace(at.emit(PadOp(op.input, integers(op.pre), op.output.type, mode, fill)))
 
 

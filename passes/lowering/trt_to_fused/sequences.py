@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
-from mlirt.dialects.fused.cumulative import CumulativeKind as FusedCumulativeKind
 from mlirt.dialects.fused.cumulative import CumulativeOp as FusedCumulativeOp
 from mlirt.dialects.tensor_types import dims, element_of, rank
 from mlirt.dialects.trt.cumulative import CumulativeOp
@@ -22,9 +21,8 @@ def convert_cumulative(at: Conversion) -> None:
     """`trt.cumulative` becomes `fused.cumulative`."""
     op = at.op
     assert isinstance(op, CumulativeOp)
-    kind = FusedCumulativeKind(op.kind.data.value)
     exclusive, reverse = bool(op.exclusive.value.data), bool(op.reverse.value.data)
-    at.replace(at.emit(FusedCumulativeOp(kind, op.input, op.axis.value.data, exclusive, reverse)))
+    at.replace(at.emit(FusedCumulativeOp(op.kind.data, op.input, op.axis.value.data, exclusive, reverse)))
 
 
 def convert_fill(at: Conversion) -> None:

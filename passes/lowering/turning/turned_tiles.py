@@ -31,15 +31,17 @@ class TurnedTiles:
         self.k, self.plan = k, plan
         self.numbers = list(numbers) or [None] * len(plan.inputs)
         self.pointers = {
-            position: k.memory(one.buffer, one.element, one.offset)
+            position: k.named(k.memory(one.buffer, one.element, one.offset), "input")
             for position, one in enumerate(plan.inputs)
             if self.numbers[position] is None
         }
-        self.result = k.memory(plan.output.buffer, plan.output.element, plan.output.offset)
+        self.result = k.named(k.memory(plan.output.buffer, plan.output.element, plan.output.offset), "output")
         self.steps = {one: [k.stride(step) for step in one.steps] for one in (*plan.inputs, plan.output)}
         self.cross_size, self.last_size = (k.size(plan.extents[axis]) for axis in (plan.cross, plan.last))
         self.tiles = {
-            position: k.value(SharedOp(plan.tall * plan.pitch(position), plan.inputs[position].element))
+            position: k.named(
+                k.value(SharedOp(plan.tall * plan.pitch(position), plan.inputs[position].element)), "tile"
+            )
             for position in plan.turned
         }
 
@@ -51,7 +53,8 @@ class TurnedTiles:
         across, along = (k.size(count) for count in plan.tiles)
         row, rest = k.rem(block, across), k.div(block, across)
         column, rest = k.rem(rest, along), k.div(rest, along)
-        self.first_row, self.first_column = k.mul(row, plan.tall), k.mul(column, plan.wide)
+        self.first_row = k.named(k.mul(row, plan.tall), "first_row")
+        self.first_column = k.named(k.mul(column, plan.wide), "first_column")
         self.place: dict[int, SSAValue] = {}
         for axis in reversed(plan.outer):
             size = k.size(plan.extents[axis])
@@ -79,7 +82,8 @@ class TurnedTiles:
         found: list[tuple[SSAValue, SSAValue, SSAValue]] = []
         for step in range(-(-vectors // THREADS)):
             unit = k.add(self.thread, step * THREADS)
-            row, column = k.mul(k.rem(unit, per_column), vector), k.div(unit, per_column)
+            row = k.named(k.mul(k.rem(unit, per_column), vector), "row")
+            column = k.named(k.div(unit, per_column), "column")
             inside = self._count(row, column, vector, is_partial=vectors % THREADS != 0)
             index = self._index(one, k.add(self.first_row, row), k.add(self.first_column, column))
             read = LoadFragmentOp(self.pointers[position], index, range(vector), valid=inside, wide=True)
@@ -121,7 +125,8 @@ class TurnedTiles:
         k, plan = self.k, self.plan
         vector = plan.result_vector
         per_row = plan.wide // vector
-        row, column = k.div(unit, per_row), k.mul(k.rem(unit, per_row), vector)
+        row = k.named(k.div(unit, per_row), "row")
+        column = k.named(k.mul(k.rem(unit, per_row), vector), "column")
         inside = self._count(row, column, vector)
         if vectors % THREADS:
             fits = k.compare("slt", row, plan.tall)

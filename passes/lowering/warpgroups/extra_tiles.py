@@ -53,7 +53,7 @@ class ExtraTiles:
         self.map = k.tensor_map(*place, [tile.rows, QUAD * width], 0)
         self.memory = k.value(SharedOp(tile.slots * self.size, memory.element, BOX_ALIGNMENT))
         self.full, self.empty = (k.value(SharedOp(tile.slots, i64)) for _ in range(2))
-        names = ((self.map, "extra"), (self.memory, "slots"), (self.full, "slot_full"), (self.empty, "slot_empty"))
+        names = ((self.memory, "slots"), (self.full, "slot_full"), (self.empty, "slot_empty"))
         for value, name in names:
             value.name_hint = name
 

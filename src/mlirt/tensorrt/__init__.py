@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         IShuffleLayer,
         ISliceLayer,
     )
+    from mlirt.frontend.network.layers_plugin import IPluginV2Layer
     from mlirt.frontend.network.layers_pointwise import (
         IActivationLayer,
         IElementWiseLayer,
@@ -128,21 +129,27 @@ if TYPE_CHECKING:
         UnaryOperation,
     )
     from mlirt.tensorrt.logger import ILogger, Logger, Severity
-    from mlirt.tensorrt.refusals import (
-        CaffeParser,
-        IGpuAllocator,
-        IPluginCreator,
-        IPluginV2,
-        IPluginV2Ext,
+    from mlirt.tensorrt.plugins.fields import (
         PluginField,
         PluginFieldCollection,
-        UffParser,
+        PluginFieldCollection_,
+        PluginFieldType,
+    )
+    from mlirt.tensorrt.plugins.plugin import IPluginV2, IPluginV2DynamicExt, IPluginV2Ext
+    from mlirt.tensorrt.plugins.registry import (
+        IPluginCreator,
+        IPluginRegistry,
         get_plugin_registry,
         init_libnvinfer_plugins,
     )
+    from mlirt.tensorrt.plugins.shape_expressions import DimensionOperation, DimsExprs, IDimensionExpr, IExprBuilder
+    from mlirt.tensorrt.plugins.tensor_descriptions import DynamicPluginTensorDesc, PluginTensorDesc
+    from mlirt.tensorrt.refusals import CaffeParser, IGpuAllocator, UffParser
     from mlirt.tensorrt.run_enums import LayerInformationFormat, TensorFormat, TensorIOMode, TensorLocation
     from mlirt.tensorrt.weights import Weights
 
+# That of TensorRT whose names these are: scripts ask for it.
+__version__ = "8.5.3"
 # The module of each name.
 _HOMES = {
     "mlirt.builder.api.builder": "Builder",
@@ -160,6 +167,7 @@ _HOMES = {
     "mlirt.frontend.network.layer": "ILayer",
     "mlirt.frontend.network.layers_index": "IGatherLayer INonZeroLayer IOneHotLayer IScatterLayer",
     "mlirt.frontend.network.layers_move": "IConcatenationLayer IPaddingLayer IShapeLayer IShuffleLayer ISliceLayer",
+    "mlirt.frontend.network.layers_plugin": "IPluginV2Layer",
     "mlirt.frontend.network.layers_pointwise": (
         "IActivationLayer IElementWiseLayer IIdentityLayer IParametricReLULayer IScaleLayer ISelectLayer IUnaryLayer"
     ),
@@ -201,10 +209,12 @@ _HOMES = {
         "ScatterMode TopKOperation TripLimit UnaryOperation"
     ),
     "mlirt.tensorrt.logger": "ILogger Logger Severity",
-    "mlirt.tensorrt.refusals": (
-        "CaffeParser IGpuAllocator IPluginCreator IPluginV2 IPluginV2Ext PluginField PluginFieldCollection "
-        "UffParser get_plugin_registry init_libnvinfer_plugins"
-    ),
+    "mlirt.tensorrt.plugins.fields": "PluginField PluginFieldCollection PluginFieldCollection_ PluginFieldType",
+    "mlirt.tensorrt.plugins.plugin": "IPluginV2 IPluginV2DynamicExt IPluginV2Ext",
+    "mlirt.tensorrt.plugins.registry": "IPluginCreator IPluginRegistry get_plugin_registry init_libnvinfer_plugins",
+    "mlirt.tensorrt.plugins.shape_expressions": "DimensionOperation DimsExprs IDimensionExpr IExprBuilder",
+    "mlirt.tensorrt.plugins.tensor_descriptions": "DynamicPluginTensorDesc PluginTensorDesc",
+    "mlirt.tensorrt.refusals": "CaffeParser IGpuAllocator UffParser",
     "mlirt.tensorrt.run_enums": "LayerInformationFormat TensorFormat TensorIOMode TensorLocation",
     "mlirt.tensorrt.weights": "Weights",
 }
@@ -228,11 +238,14 @@ __all__ = [
     "CalibrationAlgoType",
     "DataType",
     "DeviceType",
+    "DimensionOperation",
     "Dims",
     "Dims2",
     "Dims3",
     "Dims4",
+    "DimsExprs",
     "DimsHW",
+    "DynamicPluginTensorDesc",
     "ElementWiseOperation",
     "EngineCapability",
     "EngineInspector",
@@ -255,10 +268,12 @@ __all__ = [
     "ICudaEngine",
     "IDeconvolutionLayer",
     "IDequantizeLayer",
+    "IDimensionExpr",
     "IEinsumLayer",
     "IElementWiseLayer",
     "IErrorRecorder",
     "IExecutionContext",
+    "IExprBuilder",
     "IFillLayer",
     "IFullyConnectedLayer",
     "IGatherLayer",
@@ -292,8 +307,11 @@ __all__ = [
     "IPaddingLayer",
     "IParametricReLULayer",
     "IPluginCreator",
+    "IPluginRegistry",
     "IPluginV2",
+    "IPluginV2DynamicExt",
     "IPluginV2Ext",
+    "IPluginV2Layer",
     "IPoolingLayer",
     "IProfiler",
     "IQuantizeLayer",
@@ -328,6 +346,9 @@ __all__ = [
     "Permutation",
     "PluginField",
     "PluginFieldCollection",
+    "PluginFieldCollection_",
+    "PluginFieldType",
+    "PluginTensorDesc",
     "PoolingType",
     "PreviewFeature",
     "Profiler",

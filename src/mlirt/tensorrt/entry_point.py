@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mlirt.errors import UnsupportedError
+from mlirt.tensorrt.argument_types import expect
 from mlirt.tensorrt.logger import ILogger
 from mlirt.tensorrt.reporting import Reporter, Reporting
 
@@ -11,8 +12,10 @@ class EntryPoint(Reporting):
     """An object that is made from a logger alone."""
 
     def __init__(self, logger: ILogger) -> None:
+        expect(f"{type(self).__name__}(): logger", logger, ILogger)
         self.reporter = Reporter(logger)
         self.max_threads = 1
+        self.fix_attributes()
 
     @property
     def logger(self) -> ILogger:

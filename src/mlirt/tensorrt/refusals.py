@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from mlirt.errors import UnsupportedError
-from mlirt.tensorrt.logger import ILogger, Severity
 
 
 class _Refused:
@@ -33,39 +32,3 @@ class IGpuAllocator(_Refused):
     """Memory for engines from the user."""
 
     INSTEAD = "memory comes from the driver"
-
-
-class IPluginV2(_Refused):
-    """A layer of the user's own."""
-
-    INSTEAD = "there are no plugins; express the layer by others"
-
-
-class IPluginV2Ext(IPluginV2):
-    """A layer of the user's own."""
-
-
-class IPluginCreator(IPluginV2):
-    """What makes layers of the user's own."""
-
-
-class PluginField(_Refused):
-    """A parameter of a plugin."""
-
-    INSTEAD = "there are no plugins; express the layer by others"
-
-
-class PluginFieldCollection(PluginField):
-    """The parameters of a plugin."""
-
-
-def get_plugin_registry() -> Any:
-    """Raises `UnsupportedError`."""
-    raise UnsupportedError("there are no plugins; express the layer by others")
-
-
-def init_libnvinfer_plugins(logger: ILogger | None, namespace: str) -> bool:
-    """False, with a warning: there are no plugins to register, and a network that needs none goes on."""
-    if logger is not None:
-        logger.log(Severity.WARNING, "there are no plugins to register")
-    return False

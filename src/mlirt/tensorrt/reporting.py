@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, PlanError, UnsupportedError
 from mlirt.tensorrt.error_recorder import ErrorCodeTRT, IErrorRecorder
+from mlirt.tensorrt.fixed_attributes import FixedAttributes
 from mlirt.tensorrt.logger import ILogger, Severity
 
 _CODES: tuple[tuple[type[Exception], ErrorCodeTRT], ...] = (
@@ -50,7 +51,7 @@ class Reporter:
         self.logger.log(Severity.VERBOSE, text)
 
 
-class Reporting:
+class Reporting(FixedAttributes):
     """An object that has a reporter, and TensorRT's property for the reporter's error recorder."""
 
     reporter: Reporter

@@ -52,6 +52,31 @@ def test_plan_runs_when_all_that_made_it_is_gone() -> None:
     np.testing.assert_array_equal(run_static(plan, np.array([1, 2, 3], np.float32)), [2, 4, 6])
 
 
+@pytest.mark.parametrize("kind", [trt.Builder, trt.Runtime])
+@pytest.mark.parametrize("logger", [None, 3, trt.Logger])
+def test_loggers_are_loggers(kind: type[Any], logger: object) -> None:
+    with pytest.raises(TypeError, match=f"{kind.__name__}.*logger: expected an ILogger"):
+        kind(logger)
+
+
+def test_a_selector_that_nobody_asks_is_told() -> None:
+    """Row 15.16: on a CPU each layer has one algorithm."""
+
+    class Selector(trt.IAlgorithmSelector):
+        def select_algorithms(self, context: Any, choices: Any) -> list[int]:
+            raise AssertionError("not asked")
+
+        def report_algorithms(self, contexts: Any, choices: Any) -> None:
+            raise AssertionError("not told")
+
+    logger = CollectingLogger()
+    builder = trt.Builder(logger)
+    config = cpu_config(builder)
+    config.algorithm_selector = Selector()
+    assert builder.build_serialized_network(double(new_network(), (3,)), config) is not None
+    assert "algorithm_selector is not asked" in logger.text(trt.Severity.WARNING)
+
+
 def test_network_is_built_twice() -> None:
     """Row 3.16: the same network and settings give the same bytes."""
     builder = trt.Builder(trt.Logger())

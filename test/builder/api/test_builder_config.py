@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from layer_networks import CollectingLogger
 
@@ -28,6 +30,13 @@ def test_flags(config: IBuilderConfig, flag: trt.BuilderFlag) -> None:
     assert not config.get_flag(flag)
     config.flags = 1 << int(flag)
     assert [one for one in trt.BuilderFlag if config.get_flag(one)] == [flag]
+
+
+@pytest.mark.parametrize("flag", ["FP16", 0, None])
+def test_flags_are_members(config: IBuilderConfig, flag: Any) -> None:
+    for method in (config.set_flag, config.clear_flag, config.get_flag):
+        with pytest.raises(TypeError, match=r"_flag\(\): expected a BuilderFlag, got"):
+            method(flag)
 
 
 @pytest.mark.parametrize("flag", [flag for flag in trt.BuilderFlag if flag not in KEPT])

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fake_driver import FakeDriver
 from two_convolutions import TENSORS, network, samples
 
 import mlirt
+from mlirt.builder.calibration.addressed_batches import from_address
 from mlirt.builder.calibration.calibrators import CalibrationAlgoType
 from mlirt.builder.calibration.histogram import Array
 from mlirt.errors import InvalidInputError
@@ -160,16 +162,9 @@ def test_batches_that_do_not_fit() -> None:
         build(MinMax([]))
 
 
-def test_addresses_of_device_memory_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Row 9.29: here the device is the host."""
+def test_batches_by_address() -> None:
+    """Row 9.29: for an engine on the CPU they lie in the host's memory."""
     arrays = batches()
-
-    def fetch(address: int, shape: Sequence[int], dtype: str) -> Array:
-        found = next(array for array in arrays if array.ctypes.data == address)
-        assert (list(shape), dtype) == ([BATCH, 3, 8, 8], "float32")
-        return found
-
-    monkeypatch.setattr("mlirt.builder.calibration.calibrator_run.from_address", fetch)
     by_address: Any = MinMax([])
     addresses = iter([[array.ctypes.data] for array in arrays])
 
@@ -181,3 +176,19 @@ def test_addresses_of_device_memory_are_fetched(monkeypatch: pytest.MonkeyPatch)
     build(by_address)
     build(by_array)
     assert by_address.written == by_array.written
+
+
+def test_an_address_that_is_none() -> None:
+    addresses: Any = [0]
+    nowhere = MinMax(addresses)
+    with pytest.raises(InvalidInputError, match="the address of a tensor is 0"):
+        build(nowhere)
+
+
+def test_addresses_for_a_gpu_are_of_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row 9.29: they are copied by the driver, after all that is queued."""
+    driver = FakeDriver()
+    monkeypatch.setattr("mlirt.runtime.cuda_driver.open_driver", lambda: driver)
+    there = driver.allocate(16)
+    driver.copy_to_device(there, np.arange(4, dtype=np.float32).ctypes.data, 16, 0)
+    np.testing.assert_array_equal(from_address(there, [2, 2], "float32", "cuda"), [[0, 1], [2, 3]])

@@ -5,17 +5,17 @@
 // CHECK-NEXT:  join = fragment("float32", 4)
 // CHECK-NEXT:  store = store_fragment("float32", range(4), group=4)
 // CHECK:       # 128 threads per block, 0 bytes of shared memory
-// CHECK-NEXT:  def pointwise_{{.*}}(buffer: "float32*", buffer_1: "float32*", buffer_2: "float32*"):
+// CHECK-NEXT:  def pointwise_{{.*}}(input: "float32*", input_1: "float32*", output: "float32*"):
 // CHECK-NEXT:      thread = thread_id()
 // CHECK-NEXT:      block = block_id_0()
 // CHECK-NEXT:      number = int32(block * 128 + thread)
 // CHECK-NEXT:      if number < int32(16384):
 // CHECK-NEXT:          i = int32(truncated_div(uint32(number), uint32(128)))
 // CHECK-NEXT:          start = int32(truncated_rem(uint32(number), uint32(128)) * 4)
-// CHECK-NEXT:          v = load(buffer, int32(i * 512 + start))
-// CHECK-NEXT:          v_1 = buffer_1[i]
+// CHECK-NEXT:          v = load(input, int32(i * 512 + start))
+// CHECK-NEXT:          v_1 = input_1[i]
 // CHECK-NEXT:          v_2 = join(v[0] + v_1, v[1] + v_1, v[2] + v_1, v[3] + v_1)
-// CHECK-NEXT:          store(v_2, buffer_2, int32(i * 512 + start))
+// CHECK-NEXT:          store(v_2, output, int32(i * 512 + start))
 func.func @main(%x: tensor<128x512xf32>, %b: tensor<128xf32>) -> tensor<128x512xf32> {
   %y = fused.pointwise %x, %b {access = [#fused.access<["d0", "d1"]>, #fused.access<["d0"]>]} : (tensor<128x512xf32>, tensor<128xf32>) -> tensor<128x512xf32> {
   ^bb0(%0: f32, %1: f32):
@@ -28,13 +28,13 @@ func.func @main(%x: tensor<128x512xf32>, %b: tensor<128xf32>) -> tensor<128x512x
 // -----
 
 // Sizes that are known at run time only are arguments, and indices are 64 bits wide.
-// CHECK:       def pointwise_{{.*}}(buffer: "bfloat16*", buffer_1: "float16*", i: "int64"):
+// CHECK:       def pointwise_{{.*}}(input: "bfloat16*", output: "float16*", size: "int64"):
 // CHECK-NEXT:      thread = int64(thread_id())
 // CHECK-NEXT:      block = int64(block_id_0())
 // CHECK-NEXT:      number = block * 64 + thread
-// CHECK-NEXT:      if number < i:
-// CHECK-NEXT:          v = buffer[number]
-// CHECK-NEXT:          buffer_1[number] = float16(exp(float32_of_bfloat16(v)))
+// CHECK-NEXT:      if number < size:
+// CHECK-NEXT:          v = input[number]
+// CHECK-NEXT:          output[number] = float16(exp(float32_of_bfloat16(v)))
 func.func @main(%x: tensor<?xbf16, #trt.dims<["n"]>>) -> tensor<?xf16, #trt.dims<["n"]>> {
   %y = fused.pointwise %x {access = [#fused.access<["d0"]>]} : (tensor<?xbf16, #trt.dims<["n"]>>) -> tensor<?xf16, #trt.dims<["n"]>> {
   ^bb0(%0: bf16):

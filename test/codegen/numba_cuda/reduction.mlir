@@ -3,13 +3,13 @@
 // Few very long rows: a block sums each. Warps exchange what they have, then the results of the warps go through shared memory.
 // CHECK:       exchange = shuffle("float32", 16)
 // CHECK:       # 1024 threads per block, 128 bytes of shared memory
-// CHECK-NEXT:  def reduction_{{.*}}(buffer: "float32*", buffer_1: "float32*"):
+// CHECK-NEXT:  def reduction_{{.*}}(input: "float32*", output: "float32*"):
 // CHECK-NEXT:      partial = shared_memory()
 // CHECK-NEXT:      thread = thread_id()
 // CHECK-NEXT:      number = block_id_0()
 // CHECK-NEXT:      v = float32(0.0)
 // CHECK-NEXT:      for i in range(thread, int32(100000), int32(1024)):
-// CHECK-NEXT:          v_1 = buffer[int32(number * 100000 + i)]
+// CHECK-NEXT:          v_1 = input[int32(number * 100000 + i)]
 // CHECK-NEXT:          v = v + v_1
 // CHECK-NEXT:      v_2 = exchange(v)
 // CHECK-NEXT:      v_3 = v + v_2
@@ -19,7 +19,7 @@
 // CHECK-NEXT:      barrier()
 // CHECK-NEXT:      {{.*}} = partial[int32(truncated_rem(uint32(thread), uint32(32)))]
 // CHECK:           if thread == int32(0):
-// CHECK-NEXT:          buffer_1[number] = {{.*}}
+// CHECK-NEXT:          output[number] = {{.*}}
 func.func @main(%x: tensor<40x100000xf32>) -> tensor<40xf32> {
   %y = fused.reduction add(%x) {access = [#fused.access<["d0", "d1"]>], reduced = #trt.dims<["100000"]>} : (tensor<40x100000xf32>) -> tensor<40xf32> {
   ^bb0(%e: f32):
@@ -35,13 +35,13 @@ func.func @main(%x: tensor<40x100000xf32>) -> tensor<40xf32> {
 
 // Short rows: a thread sums each by itself.
 // CHECK:       # 64 threads per block, 0 bytes of shared memory
-// CHECK-NEXT:  def reduction_{{.*}}(buffer: "float32*", buffer_1: "float32*"):
+// CHECK-NEXT:  def reduction_{{.*}}(input: "float32*", output: "float32*"):
 // CHECK:           if number < int32(40):
 // CHECK-NEXT:          v = float32(0.0)
 // CHECK-NEXT:          for i in range(int32(3)):
-// CHECK-NEXT:              v_1 = buffer[int32(number * 3 + i)]
+// CHECK-NEXT:              v_1 = input[int32(number * 3 + i)]
 // CHECK-NEXT:              v = v + v_1
-// CHECK-NEXT:          buffer_1[number] = v
+// CHECK-NEXT:          output[number] = v
 func.func @main(%x: tensor<40x3xf32>) -> tensor<40xf32> {
   %y = fused.reduction add(%x) {access = [#fused.access<["d0", "d1"]>], reduced = #trt.dims<["3"]>} : (tensor<40x3xf32>) -> tensor<40xf32> {
   ^bb0(%e: f32):
@@ -59,17 +59,17 @@ func.func @main(%x: tensor<40x3xf32>) -> tensor<40xf32> {
 // CHECK:       load = load_fragment("float32", range(4), group=4)
 // CHECK-NEXT:  exchange = shuffle("float32", 8)
 // CHECK:       # 64 threads per block, 0 bytes of shared memory
-// CHECK-NEXT:  def reduction_{{.*}}(buffer: "float32*", buffer_1: "float32*"):
+// CHECK-NEXT:  def reduction_{{.*}}(input: "float32*", output: "float32*"):
 // CHECK-NEXT:      thread = thread_id()
 // CHECK-NEXT:      block = block_id_0()
 // CHECK-NEXT:      number = int32(block * 4 + truncated_div(uint32(thread), uint32(16)))
 // CHECK-NEXT:      i = int32(truncated_rem(uint32(thread), uint32(16)))
 // CHECK-NEXT:      start = int32(i * 4)
-// CHECK-NEXT:      v = load(buffer, int32(number * 64 + start))
+// CHECK-NEXT:      v = load(input, int32(number * 64 + start))
 // CHECK-NEXT:      v_1 = v[0] + v[1] + (v[2] + v[3])
 // CHECK-NEXT:      v_2 = exchange(v_1)
 // CHECK:           if i == int32(0):
-// CHECK-NEXT:          buffer_1[number] = {{.*}}
+// CHECK-NEXT:          output[number] = {{.*}}
 func.func @main(%x: tensor<40x64xf32>) -> tensor<40xf32> {
   %y = fused.reduction add(%x) {access = [#fused.access<["d0", "d1"]>], reduced = #trt.dims<["64"]>} : (tensor<40x64xf32>) -> tensor<40xf32> {
   ^bb0(%e: f32):

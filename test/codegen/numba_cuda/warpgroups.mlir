@@ -18,7 +18,7 @@
 // CHECK-NEXT:  join = join_columns("float32", 64, 8)
 // CHECK:       store = store_fragment("float16", (0, 1, 2, 3, 4, 5, 6, 7, 32, 33, {{.*}}), group=8)
 // CHECK:       # 384 threads per block, 131328 bytes of shared memory
-// CHECK-NEXT:  def matmul_{{[0-9a-f]+}}(buffer: "float16*", matrix: "tensor_map", matrix_1: "tensor_map"):
+// CHECK-NEXT:  def matmul_{{[0-9a-f]+}}(output: "float16*", matrix: "tensor_map", matrix_1: "tensor_map"):
 // CHECK:           barrier()
 // CHECK-NEXT:      launch_dependents()
 // CHECK:           if group == int32(2):
@@ -116,7 +116,7 @@ func.func @convolution(%x: tensor<1x64x8x8xf16>) -> tensor<1x64x8x8xf16> {
 // CHECK:           else:
 // CHECK:               for {{.*}} in range({{.*}}):
 // CHECK-NEXT:              {{.*}} = int32({{.*}} * 2 + group)
-// CHECK:                   {{.*}} = load_1(buffer, {{.*}})
+// CHECK:                   {{.*}} = load_1(residual, {{.*}})
 // CHECK:                   int32({{.*}} * 4)
 // CHECK:                   mbarrier_wait(full, {{.*}})
 // CHECK:                   finish({{.*}})

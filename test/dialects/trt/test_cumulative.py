@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from trt_layers import onnx_node, random, run
 
-from mlirt.dialects.trt.cumulative import CumulativeKind, CumulativeOp
+from mlirt.dialects.running_totals import CumulativeKind
+from mlirt.dialects.trt.cumulative import CumulativeOp
 
 
 @pytest.mark.parametrize("axis", [0, 1])

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from trt_layers import onnx_node, random, run
 
-from mlirt.dialects.trt.gather import GatherMode, GatherOp
+from mlirt.dialects.indexing import GatherMode
+from mlirt.dialects.trt.gather import GatherOp
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

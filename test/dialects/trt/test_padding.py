@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from trt_layers import onnx_node, random, run
 
-from mlirt.dialects.trt.padding import PaddingOp, PadMode
+from mlirt.dialects.slicing import PadMode
+from mlirt.dialects.trt.padding import PaddingOp
 
 Mode = Literal["constant", "reflect", "edge", "wrap"]
 MODES: dict[PadMode, Mode] = {

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from trt_layers import onnx_node, random, run
 
-from mlirt.dialects.trt.scatter import ScatterMode, ScatterOp, ScatterReduction
+from mlirt.dialects.indexing import ScatterMode, ScatterReduction
+from mlirt.dialects.trt.scatter import ScatterOp
 
 
 @pytest.mark.parametrize("axis", [0, 1])

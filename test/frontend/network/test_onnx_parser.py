@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -89,6 +90,36 @@ def test_network_can_be_changed() -> None:
     assert relu.get_output(0).shape == (2, 4, 2, 2)
 
 
+@pytest.mark.parametrize("name", ["batch", "N"])
+def test_layers_follow_the_dimensions_that_inputs_get(name: str) -> None:
+    """Row 2.2: what the model's layers say about its dimension `batch` holds for the length or name it has now."""
+    network = parsed(cnn())
+    network.get_input(0).shape = (-1, 1, 8, 8)
+    network.get_input(0).set_dimension_name(0, name)
+    assert f'-> (tensor<?x64xf32, #trt.dims<["{name}", "64"]>>' in str(network_module(network, RtContext()))
+    assert "-> (tensor<2x64xf32>" in str(network_module(network, RtContext(), {"image": [2, 1, 8, 8]}))
+    network.get_input(0).shape = (3, 1, 8, 8)
+    assert network.get_output(0).shape == (3, 64)
+
+
+def test_a_length_follows_from_one_that_is_a_formula() -> None:
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[n, 2] x, float[n, 2] y) => (float[m] z) {'
+        " joined = Concat <axis: int = 0> (x, y) \n flat = Flatten <axis: int = 2> (joined) \n"
+        " minus_one = Constant <value_ints: ints = [-1]> () \n z = Reshape (flat, minus_one) }"
+    )
+    network = parsed(model)
+    network.get_input(0).shape = (3, 2)
+    assert network.get_output(0).shape == (12,)
+    assert "%y: tensor<3x2xf32>" in str(network_module(network, RtContext()))
+
+
+def test_parser_is_a_context_manager() -> None:
+    """Row 2.14: as in TensorRT's older scripts."""
+    with pytest.deprecated_call(), trt.OnnxParser(new_network(), trt.Logger()) as reader:
+        assert reader.num_errors == 0
+
+
 def test_results_are_those_of_the_model() -> None:
     pytest.importorskip("onnxruntime")
     from onnx_models import run_onnxruntime
@@ -133,6 +164,17 @@ def test_errors_are_kept() -> None:
     reader.clear_errors()
     assert reader.num_errors == 0
     assert "onnx_parser.py::parse" in logger.text()
+
+
+def test_arguments_of_other_types() -> None:
+    network: Any = new_network()
+    with pytest.raises(TypeError, match=r"expected a model's bytes, got 'cnn.onnx'; parse_from_file reads a file"):
+        trt.OnnxParser(network, trt.Logger()).parse("cnn.onnx")  # pyright: ignore[reportArgumentType]
+    nothing: Any = None
+    with pytest.raises(TypeError, match="network: expected an INetworkDefinition, got None"):
+        trt.OnnxParser(nothing, trt.Logger())
+    with pytest.raises(TypeError, match="logger: expected an ILogger, got None"):
+        trt.OnnxParser(network, nothing)
 
 
 def test_what_is_supported() -> None:

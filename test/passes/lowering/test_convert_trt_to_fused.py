@@ -13,21 +13,23 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.grid_sampling import SampleMode
+from mlirt.dialects.indexing import GatherMode, ScatterMode, ScatterReduction
 from mlirt.dialects.interpolation import Coordinate, ResizeKind
 from mlirt.dialects.interpreter import entry_function
-from mlirt.dialects.slicing import SliceMode
+from mlirt.dialects.running_totals import CumulativeKind
+from mlirt.dialects.slicing import PadMode, SliceMode
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import element_type, numpy_dtype
 from mlirt.dialects.trt.activation import ActivationKind, ActivationOp
 from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
-from mlirt.dialects.trt.cumulative import CumulativeKind, CumulativeOp
+from mlirt.dialects.trt.cumulative import CumulativeOp
 from mlirt.dialects.trt.deconvolution import DeconvolutionOp
 from mlirt.dialects.trt.einsum import EinsumOp
 from mlirt.dialects.trt.elementwise import INTEGER_ONLY, LOGICAL, ElementwiseKind, ElementwiseOp
 from mlirt.dialects.trt.fill import FillKind, FillOp
 from mlirt.dialects.trt.fully_connected import FullyConnectedOp
-from mlirt.dialects.trt.gather import GatherMode, GatherOp
+from mlirt.dialects.trt.gather import GatherOp
 from mlirt.dialects.trt.grid_sample import GridSampleOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.lrn import LrnOp
@@ -35,7 +37,7 @@ from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
 from mlirt.dialects.trt.multiply_add import MultiplyAddOp
 from mlirt.dialects.trt.non_zero import NonZeroOp
 from mlirt.dialects.trt.one_hot import OneHotOp
-from mlirt.dialects.trt.padding import PaddingOp, PadMode
+from mlirt.dialects.trt.padding import PaddingOp
 from mlirt.dialects.trt.parametric_relu import ParametricReluOp
 from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
@@ -43,7 +45,7 @@ from mlirt.dialects.trt.random import RandomKind, RandomOp
 from mlirt.dialects.trt.reduce import ReduceKind, ReduceOp
 from mlirt.dialects.trt.resize import ResizeOp
 from mlirt.dialects.trt.scale import ScaleMode, ScaleOp
-from mlirt.dialects.trt.scatter import ScatterMode, ScatterOp, ScatterReduction
+from mlirt.dialects.trt.scatter import ScatterOp
 from mlirt.dialects.trt.select import SelectOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp

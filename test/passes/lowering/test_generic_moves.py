@@ -12,14 +12,16 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.concat import ConcatOp
-from mlirt.dialects.fused.gather import GatherMode, GatherOp
-from mlirt.dialects.fused.pad import PadMode, PadOp
+from mlirt.dialects.fused.gather import GatherOp
+from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
-from mlirt.dialects.fused.scatter import ScatterMode, ScatterOp, ScatterReduction
+from mlirt.dialects.fused.scatter import ScatterOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.view import ViewOp
+from mlirt.dialects.indexing import GatherMode, ScatterMode, ScatterReduction
 from mlirt.dialects.kernel.core import FuncOp, LoadOp, StoreOp
 from mlirt.dialects.plan.ops import LaunchOp
+from mlirt.dialects.slicing import PadMode
 
 RNG = np.random.default_rng(0)
 

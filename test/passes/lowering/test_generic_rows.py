@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.arg_reduction import ArgReductionOp, ExtremeKind
-from mlirt.dialects.fused.cumulative import CumulativeKind, CumulativeOp
+from mlirt.dialects.fused.cumulative import CumulativeOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.topk import TopkOp
+from mlirt.dialects.running_totals import CumulativeKind
 
 SORTED = ("float32", "float16", "float64", "int8", "uint8", "int32", "int64", "uint32", "uint64")
 

@@ -15,15 +15,17 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.dims_attr import DimsAttr
+from mlirt.dialects.indexing import GatherMode, ScatterMode
+from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
-from mlirt.dialects.trt.gather import GatherMode, GatherOp
-from mlirt.dialects.trt.padding import PaddingOp, PadMode
+from mlirt.dialects.trt.gather import GatherOp
+from mlirt.dialects.trt.padding import PaddingOp
 from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
 from mlirt.dialects.trt.reduce import ReduceKind, ReduceOp
 from mlirt.dialects.trt.resize import ResizeKind, ResizeOp
-from mlirt.dialects.trt.scatter import ScatterMode, ScatterOp
+from mlirt.dialects.trt.scatter import ScatterOp
 from mlirt.dialects.trt.select import SelectOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceMode, SliceOp

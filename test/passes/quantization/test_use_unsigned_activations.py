@@ -10,12 +10,13 @@ from converted_layer import NetworkBuilder, compare
 from xdsl.dialects.builtin import i8
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.tensor_types import element_of
 from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.dialects.trt.fully_connected import FullyConnectedOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
-from mlirt.dialects.trt.padding import PaddingOp, PadMode
+from mlirt.dialects.trt.padding import PaddingOp
 
 Build = Sequence[SSAValue]
 

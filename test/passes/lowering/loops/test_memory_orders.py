@@ -17,7 +17,7 @@ from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.fused_op import identity_region
 from mlirt.dialects.fused.gather import GatherOp
-from mlirt.dialects.fused.pad import PadMode, PadOp
+from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionKind, ReductionOp
 from mlirt.dialects.fused.reformat import ReformatOp
@@ -25,6 +25,7 @@ from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.reshaped_strides import reshaped_strides
+from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.tensor_types import Tensor, channels_last, rank, with_order
 
 RNG = np.random.default_rng(0)

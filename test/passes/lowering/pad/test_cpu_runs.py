@@ -11,7 +11,8 @@ from cpu_kernel_runs import widths
 from fused_network import Network, dim, random_array, t
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.fused.pad import PadMode, PadOp
+from mlirt.dialects.fused.pad import PadOp
+from mlirt.dialects.slicing import PadMode
 
 RNG = np.random.default_rng(4)
 MODES = list(PadMode)

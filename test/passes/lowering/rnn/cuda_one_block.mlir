@@ -1,9 +1,9 @@
 // RUN: rt-opt %s -p "convert-fused-to-kernel{target=cuda}" | filecheck %s
 
 // One block has all weights in registers and the hidden state in shared memory twice: a step costs one barrier.
-// CHECK: kernel.func @rnn_{{[0-9a-f]+}}([[WEIGHTS:%[0-9]+]]: memref<?xi32>
+// CHECK: kernel.func @rnn_{{[0-9a-f]+}}(%weights: memref<?xi32>
 // CHECK-NOT: cooperative
-// CHECK:   kernel.load_fragment [[WEIGHTS]][
+// CHECK:   kernel.load_fragment %weights[
 // CHECK:   scf.for %{{.*}} iter_args
 // CHECK-NOT: kernel.barrier
 // CHECK:     kernel.load_matrix %hidden

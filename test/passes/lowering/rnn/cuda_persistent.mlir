@@ -3,11 +3,11 @@
 // All blocks run together. Weights stay in registers; in each step the hidden state comes from the posts of the others,
 // whose stamps say of which step they are, and the sums of the warps are added in shared memory.
 // CHECK: plan.launch {{.*}}kernel = @clear_
-// CHECK: kernel.func @rnn_{{[0-9a-f]+}}([[WEIGHTS:%[0-9]+]]: memref<?xi32>{{.*}}cooperative
-// CHECK:   kernel.load_fragment [[WEIGHTS]][
+// CHECK: kernel.func @rnn_{{[0-9a-f]+}}(%weights: memref<?xi32>{{.*}}cooperative
+// CHECK:   kernel.load_fragment %weights[
 // CHECK:   kernel.post {{.*}} stamp
 // CHECK:   scf.for
-// CHECK-NOT: kernel.load_fragment [[WEIGHTS]][
+// CHECK-NOT: kernel.load_fragment %weights[
 // CHECK:     kernel.await_posts {{.*}} {count = 4 : i64}
 // CHECK:     kernel.store_fragment {{.*}}, %hidden
 // CHECK:     kernel.barrier

@@ -1,0 +1,1 @@
+"""Tactics for `fused.plugin`."""

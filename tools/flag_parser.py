@@ -1,0 +1,31 @@
+"""Reads flags: what is wrong with them is an error of one line, as that of any other input."""
+
+from __future__ import annotations
+
+import argparse
+from difflib import get_close_matches
+from typing import NoReturn
+
+from mlirt.errors import InvalidInputError
+
+
+class FlagParser(argparse.ArgumentParser):
+    """Raises `InvalidInputError` for flags that are wrong; names of flags are never cut short."""
+
+    def __init__(
+        self,
+        prog: str,
+        description: str | None,
+        formatter_class: type[argparse.HelpFormatter] = argparse.HelpFormatter,
+    ) -> None:
+        super().__init__(prog=prog, description=description, formatter_class=formatter_class, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        raise InvalidInputError(f"{message}{self._near(message)} ({self.prog} --help lists the flags)")
+
+    def _near(self, message: str) -> str:
+        """The flag that was meant by an unknown one, if it can be told."""
+        unknown = message.removeprefix("unrecognized arguments: ").split()[0].split("=")[0]
+        flags = [flag for action in self._actions for flag in action.option_strings if flag.startswith("--")]
+        close = get_close_matches(unknown, flags, 1) if unknown.startswith("--") else []
+        return "".join(f"; did you mean {flag}?" for flag in close)
