@@ -10,6 +10,7 @@ from mlirt.builder.numba_cpu_intrinsics import (
     elementary,
     memory,
     reductions,
+    scattered_loads,
     stepped_loads,
     tiles,
     worker_memory,
@@ -20,7 +21,19 @@ from mlirt.builder.numba_cpu_intrinsics.untyped import njit
 # A function that is written into its callers.
 inlined: Any = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, inline="never")
 
-_SOURCES = (amx, arithmetic, byte_tiles, conversions, elementary, memory, reductions, stepped_loads, tiles, workers)
+_SOURCES = (
+    amx,
+    arithmetic,
+    byte_tiles,
+    conversions,
+    elementary,
+    memory,
+    reductions,
+    scattered_loads,
+    stepped_loads,
+    tiles,
+    workers,
+)
 _WORDS = {
     name: word for source in _SOURCES for name, word in vars(source).items() if type(word).__name__ == "_Intrinsic"
 }

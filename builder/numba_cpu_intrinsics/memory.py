@@ -89,6 +89,18 @@ class Memory:
         align = _I32(byte_width(self.pointer.element))
         return self._decoded(self.builder.call(function, [self.at(index, lanes), align, mask, zero]), lanes)
 
+    def read_at(self, places: Any, lanes: int, mask: Any) -> Value:
+        """The elements at a vector of places, zeros where a mask says so; nothing is touched for those."""
+        kind, pointers = self._stored_type(lanes), ir.VectorType(self.address.type, lanes)
+        base = Value(self.builder, self.builder.ptrtoint(self.address, _I64), types.int64).splat(lanes)
+        places = base.like(places) * byte_width(self.pointer.element) + base
+        function_type = ir.FunctionType(kind, [pointers, _I32, mask.type, kind])
+        name = f"llvm.masked.gather.{_memory_suffix(self.pointer.element, lanes)}.v{lanes}p0"
+        function = cgutils.get_or_insert_function(self.builder.module, function_type, name)
+        align, zero = _I32(byte_width(self.pointer.element)), ir.Constant(kind, None)
+        addresses = self.builder.inttoptr(places.llvm, pointers)
+        return self._decoded(self.builder.call(function, [addresses, align, mask, zero]), lanes)
+
     def _decoded(self, llvm: Any, lanes: int) -> Value:
         element = self.pointer.element
         if element in ("float16", "bfloat16"):

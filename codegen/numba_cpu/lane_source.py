@@ -109,6 +109,9 @@ class LaneSource(PythonSource):
         if self.loop is None or not self.varies(op.result):
             super().kernel_load(op)
             return
+        if self._is_scattered(op):
+            self._load_scattered(op)
+            return
         at, stride = self._lane_address(op)
         lanes, count = self.loop.lanes, self.loop.count
         place = f"{self.text(op.buffer)}, {at}"
@@ -119,6 +122,18 @@ class LaneSource(PythonSource):
             operands = f"{place}, {stride.text}, {lanes}"
             text = f"{word}({operands})" if count is None else f"{word}_first({operands}, {count})"
         self.define(op.result, text)
+
+    def _is_scattered(self, op: LoadOp) -> bool:
+        """Whether lanes load from places that were computed for each."""
+        assert self.loop is not None
+        pairs = zip(op.indices, stride_values(op), strict=True)
+        return any(self.varies(index) and index is not self.loop.index and stride != 0 for index, stride in pairs)
+
+    def _load_scattered(self, op: LoadOp) -> None:
+        assert self.loop is not None
+        at, count = self.address(op.indices, stride_values(op)).text, self.loop.count
+        place = f"{self.text(op.buffer)}, {at}"
+        self.define(op.result, f"load_at({place})" if count is None else f"load_at_first({place}, {count})")
 
     def kernel_store(self, op: StoreOp) -> None:
         if self.loop is None:

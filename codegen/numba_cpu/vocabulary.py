@@ -18,6 +18,8 @@ VOCABULARY = frozenset(
             "gather_first",
             "load_steps",
             "load_steps_first",
+            "load_at",
+            "load_at_first",
             "store",
             "store_first",
             "splat",

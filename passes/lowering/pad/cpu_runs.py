@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.pad import PadOp
@@ -24,6 +24,7 @@ from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import dims, element_of, rank
 from mlirt.passes.lowering.loops.block_lanes import lane_axes, zero
 from mlirt.passes.lowering.loops.loop_nest import Nest, NestCode, collapse
+from mlirt.passes.lowering.loops.row_lanes import along_row
 from mlirt.passes.lowering.loops.rows import whole
 from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
 from mlirt.passes.lowering.pad.generic import settle
@@ -203,11 +204,10 @@ class _Row:
         self._put(low, high, lambda at: code.load(0, [*self.source, source], [(at, direction)]))
 
     def _put(self, low: SSAValue, high: SSAValue, element: Callable[[SSAValue], SSAValue]) -> None:
-        k = self.k
-        loop = ParallelOp([k.sub(high, low)])
-        loop.attributes["lanes"] = IntegerAttr(self.runs.lanes, i64)
-        with k.inside(loop.body.block):
-            at = loop.body.block.args[0]
-            self.runs.code.store(element(at), 1, [*self.target, low], [(at, 1)])
-            k.insert(YieldOp(operands=[[]]))
-        k.insert(loop)
+        code, target = self.runs.code, [*self.target, low]
+        along_row(
+            self.k,
+            self.k.sub(high, low),
+            self.runs.lanes,
+            lambda at: code.store(element(at), 1, target, [(at, 1)]),
+        )

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr, UnitAttr, f32, i64
+from xdsl.dialects.builtin import UnitAttr, f32
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.window import WindowKind, WindowOp
@@ -30,6 +30,7 @@ from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loops.block_lanes import lane_axes
 from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, NestCode, affine, collapse
 from mlirt.passes.lowering.loops.reduction_nest import accumulator_of, indices_in
+from mlirt.passes.lowering.loops.row_lanes import along_row
 from mlirt.passes.lowering.loops.rows import whole
 from mlirt.passes.lowering.loops.taps import Axis, AxisCode
 from mlirt.passes.lowering.lowering import Lowering
@@ -163,15 +164,6 @@ class _Rows:
 
         self.k.loop(count, [], step)
 
-    def _row(self, extent: SSAValue, body: Callable[[SSAValue], None]) -> None:
-        """Lanes along a row."""
-        k, loop = self.k, ParallelOp([extent])
-        loop.attributes["lanes"] = IntegerAttr(self.lanes, i64)
-        with k.inside(loop.body.block):
-            body(loop.body.block.args[0])
-            k.insert(YieldOp(operands=[[]]))
-        k.insert(loop)
-
     def _taps(self, number: int, outer: Sequence[SSAValue]) -> tuple[SSAValue, SSAValue, SSAValue]:
         """Where the windows start along another axis, their first tap in the input, and the one behind the last."""
         k, code, axis = self.k, self.codes[number], self.across[number]
@@ -194,8 +186,13 @@ class _Rows:
     def _fill(self, kept: SSAValue, span: _Span) -> None:
         """What lies before the input, and what lies behind it."""
         start = self.combination.start
-        self._row(span.left, lambda lane: self._put(start, [kept, lane]))
-        self._row(self.k.sub(span.size, span.right), lambda lane: self._put(start, [kept, span.right, lane]))
+        along_row(self.k, span.left, self.lanes, lambda lane: self._put(start, [kept, lane]))
+        along_row(
+            self.k,
+            self.k.sub(span.size, span.right),
+            self.lanes,
+            lambda lane: self._put(start, [kept, span.right, lane]),
+        )
 
     def _keep(self, part: _Part, span: _Span) -> None:
         """What the windows of the part read of a row, combined along the other axes."""
@@ -204,11 +201,11 @@ class _Rows:
             found = self._down(part, 0, [], span.begin, lane, self.combination.start)
             self._put(found, [part.kept, span.left, lane])
 
-        self._row(self.k.sub(span.right, span.left), combined)
+        along_row(self.k, self.k.sub(span.right, span.left), self.lanes, combined)
 
     def _give(self, part: _Part) -> None:
         """The results of a part."""
-        self._row(part.count, lambda lane: self._result(part, lane))
+        along_row(self.k, part.count, self.lanes, lambda lane: self._result(part, lane))
 
     def _put(self, value: SSAValue, place: list[SSAValue]) -> None:
         self.k.insert(StoreOp(value, self.kept, place, [1] * len(place)))

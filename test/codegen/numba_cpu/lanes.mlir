@@ -177,3 +177,28 @@ kernel.func @backwards(%x: memref<?xf32>, %y: memref<?xf32>, %n: index) {
   }
   kernel.return
 }
+
+// Lanes that load from places of their own do so at once.
+// CHECK-LABEL: def scattered(params, worker, workers):
+// CHECK:               for j in range(0, n - 7, 8):
+// CHECK-NEXT:              at = load(t, j, 8)
+// CHECK-NEXT:              place = int64(at)
+// CHECK-NEXT:              v = load_at(x, place * m)
+// CHECK-NEXT:              store(y, j, v)
+// CHECK:                   v = load_at_first(x, place * m, rest)
+kernel.func @scattered(%x: memref<?xf32>, %t: memref<?xi32>, %y: memref<?xf32>, %n: index, %m: index) {
+  %one = arith.constant 1 : index
+  kernel.parallel (%one) attributes {workers} {
+  ^bb0(%i: index):
+    kernel.parallel (%n) attributes {lanes = 8 : i64} {
+    ^bb0(%j: index):
+      %at = kernel.load %t [%j] strides [1] : memref<?xi32> -> i32
+      %place = arith.index_cast %at : i32 to index
+      %v = kernel.load %x [%place] strides [%m] : memref<?xf32> -> f32
+      kernel.store %v, %y [%j] strides [1] : f32, memref<?xf32>
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.return
+}
