@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
@@ -14,6 +14,7 @@ from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_names import tensor_names
 from mlirt.dialects.tensor_types import dims, element_name, element_of
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.plugin import PluginOp
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.imported_op import outer_values
@@ -23,6 +24,7 @@ from mlirt.frontend.network.layers_pointwise import IIdentityLayer
 from mlirt.frontend.network.tensor import ITensor
 from mlirt.tensorrt.data_types import data_type
 from mlirt.tensorrt.dims import Dims
+from mlirt.tensorrt.plugins.calls import calling, restored
 from mlirt.tensorrt.weights import Weights
 
 if TYPE_CHECKING:
@@ -38,7 +40,9 @@ def adopt(module: ModuleOp, store: WeightStore, network: INetworkDefinition) -> 
     for op in function.body.block.ops:
         if isinstance(op, ReturnOp):
             _mark_outputs(function, op, network, values)
-        else:
+        elif isinstance(op, PluginOp):
+            _adopt_plugin(op, store, network, values, names)
+        elif not _is_state(op):
             _adopt_op(op, store, network, values, [names.get(result, "") for result in op.results])
 
 
@@ -52,6 +56,34 @@ def _adopt_inputs(function: FuncOp, network: INetworkDefinition, values: dict[SS
         tensor.formulas = {axis: str(length) for axis, length in enumerate(lengths) if not isinstance(length, int)}
         tensor.dimension_names, tensor.model_formulas = dict(tensor.formulas), dict(tensor.formulas)
         values[argument] = tensor
+
+
+def _adopt_plugin(
+    op: PluginOp,
+    store: WeightStore,
+    network: INetworkDefinition,
+    values: dict[SSAValue, ITensor],
+    names: Mapping[SSAValue, str],
+) -> None:
+    """The layer that `add_plugin_v2` makes of the plugin, which comes back from its bytes."""
+    state = op.state.owner
+    assert isinstance(state, ConstantOp)
+    label = name_of(op)
+    key = (op.plugin.data, op.version.data, op.plugin_namespace.data)
+    plugin = restored(label, *key, state.array(store).tobytes())
+    layer = network.add_plugin_v2([values[value] for value in op.inputs], plugin)
+    layer.name = label
+    for output, result in zip(layer.record.outputs, op.results, strict=True):
+        output.name = output.implied_name = names.get(result, "") or output.name
+        values[result] = output
+    with calling(label, plugin.plugin_type, "destroy"):
+        plugin.destroy()
+
+
+def _is_state(op: Operation) -> bool:
+    """Whether an op is the bytes of a plugin, which are no layer."""
+    uses = list(op.results[0].uses) if isinstance(op, ConstantOp) else []
+    return bool(uses) and all(isinstance(use.operation, PluginOp) and use.index == 0 for use in uses)
 
 
 def _adopt_op(

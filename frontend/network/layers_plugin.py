@@ -13,6 +13,7 @@ from mlirt.errors import PluginError
 from mlirt.frontend.network.layer import ILayer
 from mlirt.frontend.network.methods import Methods
 from mlirt.frontend.plugin_plan import plan_plugin
+from mlirt.tensorrt.argument_types import expect
 from mlirt.tensorrt.layer_enums import LayerType
 from mlirt.tensorrt.plugins.calls import cloned
 from mlirt.tensorrt.plugins.plugin import IPluginV2DynamicExt
@@ -48,8 +49,7 @@ class PluginMethods(Methods):
 
     def add_plugin_v2(self, inputs: Sequence[ITensor], plugin: IPluginV2DynamicExt) -> IPluginV2Layer:
         """A layer that computes what a clone of the plugin does (feature 19.20)."""
-        if not isinstance(plugin, IPluginV2DynamicExt):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"add_plugin_v2(): expected an IPluginV2DynamicExt, got {plugin!r}")
+        expect("add_plugin_v2(): plugin", plugin, IPluginV2DynamicExt)
         if plugin.num_outputs < 1:
             raise PluginError(f"add_plugin_v2: plugin {plugin.plugin_type} has {plugin.num_outputs} outputs")
         layer = self.graph.add(IPluginV2Layer, list(inputs), plugin.num_outputs)

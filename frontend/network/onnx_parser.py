@@ -15,6 +15,7 @@ from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.enumeration import Enumeration
 from mlirt.tensorrt.fixed_attributes import FixedAttributes
 from mlirt.tensorrt.logger import ILogger
+from mlirt.tensorrt.plugins.registry import get_plugin_registry
 from mlirt.tensorrt.reporting import Reporter
 
 
@@ -102,10 +103,11 @@ class OnnxParser(FixedAttributes, ContextManager):
         return True
 
     def supports_operator(self, op_name: str) -> bool:
-        """Whether nodes of an op type can be read."""
+        """Whether nodes of an op type can be read; the creator of a plugin may be of any version."""
         from mlirt.frontend.onnx.handlers import supported_ops
 
-        return ("", op_name) in supported_ops()
+        plugins = [creator.name for creator in get_plugin_registry().plugin_creator_list]
+        return ("", op_name) in supported_ops() or op_name in plugins
 
     def supports_model(
         self, model: bytes | bytearray | memoryview, path: str | os.PathLike[str] | None = None

@@ -22,6 +22,7 @@ from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.node_order import node_label, ordered_nodes
 from mlirt.frontend.onnx.number_arrays import ABSENT, Numbers, constant_of
+from mlirt.frontend.onnx.plugin_nodes import creator_of, not_found, plugin_results
 from mlirt.frontend.onnx.refusals import not_supported
 from mlirt.frontend.onnx.sequences import check_sequence_inputs
 from mlirt.frontend.onnx.shape_values import propagate
@@ -154,7 +155,8 @@ class GraphReader:
         try:
             handler = handler_for(node.domain, node.op_type, node.opset)
             if handler is None:
-                return self._expanded(node, proto)
+                creator = creator_of(node)
+                return self._expanded(node, proto) if creator is None else plugin_results(self.net, node, creator)
             check_sequence_inputs(node)
             check_narrow_inputs(node)
             results = self._arithmetic(node, handler) or _listed(handler(self.net, node))
@@ -198,7 +200,7 @@ class GraphReader:
         """A node without a handler, read as the nodes of its function's body."""
         body = body_of(node, proto)
         if body is None:
-            raise not_supported(node.op_type, node.name, node.opset, node.domain)
+            raise node.unsupported(not_found(node))
         if node.scope.depth >= LARGEST_FUNCTION_DEPTH:
             raise node.invalid("its function calls itself, or the calls are nested too deeply")
         scope = Scope(body.opsets, node.scope.functions, {}, None, node.folder, node.scope.depth + 1, node.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mlirt.errors import UnsupportedError
+from mlirt.tensorrt.argument_types import expect
 from mlirt.tensorrt.error_recorder import IErrorRecorder
 from mlirt.tensorrt.logger import ILogger
 from mlirt.tensorrt.plugins.fields import PluginFieldCollection
@@ -51,8 +52,7 @@ class IPluginRegistry:
 
     def register_creator(self, creator: IPluginCreator, plugin_namespace: str = "") -> bool:
         """Let a creator be found in a namespace; False where there is one of its name and version (feature 19.18)."""
-        if not isinstance(creator, IPluginCreator):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"register_creator(): expected an IPluginCreator, got {creator!r}")
+        expect("register_creator(): creator", creator, IPluginCreator)
         key = (creator.name, creator.plugin_version, plugin_namespace)
         if not creator.name or key in self._creators:
             return False

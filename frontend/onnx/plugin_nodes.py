@@ -1,0 +1,89 @@
+"""Nodes that a plugin computes: those whose op has a registered creator of its name and version (feature 11.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from onnx import AttributeProto
+
+from mlirt.frontend.onnx import layers
+from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.plugin_plan import plan_plugin
+from mlirt.tensorrt.plugins.calls import calling, checked_plugin
+from mlirt.tensorrt.plugins.fields import PluginField, PluginFieldCollection, PluginFieldType
+from mlirt.tensorrt.plugins.registry import IPluginCreator, get_plugin_registry
+
+_VERSION, _NAMESPACE = "plugin_version", "plugin_namespace"
+_TYPES = {
+    "float16": PluginFieldType.FLOAT16,
+    "float32": PluginFieldType.FLOAT32,
+    "float64": PluginFieldType.FLOAT64,
+    "int8": PluginFieldType.INT8,
+    "int16": PluginFieldType.INT16,
+    "int32": PluginFieldType.INT32,
+    "int64": PluginFieldType.INT64,
+}
+_INT32 = np.iinfo(np.int32)
+
+
+def creator_of(node: Node) -> IPluginCreator | None:
+    """The creator for a node; its attributes may say another version than 1, and a namespace."""
+    return get_plugin_registry().get_plugin_creator(node.op_type, node.text(_VERSION, "1"), node.text(_NAMESPACE, ""))
+
+
+def not_found(node: Node) -> str:
+    """Why a node without a handler is no plugin either, and what to do."""
+    version, namespace = node.text(_VERSION, "1"), node.text(_NAMESPACE, "")
+    where = f" in namespace {namespace!r}" if namespace else ""
+    return (
+        f"getPluginCreator() could not find Plugin {node.op_type} version {version}{where}; "
+        "register its creator, remove the node or replace it by supported ones"
+    )
+
+
+def plugin_results(net: Network, node: Node, creator: IPluginCreator) -> list[Value]:
+    """The results of the plugin that a creator makes from the node's attributes."""
+    fields = PluginFieldCollection(_fields(node, creator))
+    with calling(node.label, node.op_type, "create_plugin"):
+        made = creator.create_plugin(node.name, fields)
+    if made is None:
+        raise node.invalid("Plugin not found, are the plugin name, version, and namespace correct?")
+    plugin = checked_plugin(node.label, node.op_type, made)
+    plugin.plugin_namespace = creator.plugin_namespace
+    given = node.present()
+    plan = plan_plugin(node.label, plugin, [value.type for value in given])
+    inputs = [layers.cast(net, value, element) for value, element in zip(given, plan.inputs, strict=True)]
+    state = net.constant(plan.state_array(), f"{node.name}.state")
+    results = net.emit_many("plugin", [state, inputs], plugin.num_outputs, **plan.properties())
+    with calling(node.label, node.op_type, "destroy"):
+        plugin.destroy()
+    return [layers.cast(net, value, element) for value, element in zip(results, plan.declared, strict=True)]
+
+
+def _fields(node: Node, creator: IPluginCreator) -> Iterator[PluginField]:
+    """The attributes that the creator has declared as fields; all of them where it has declared none."""
+    names = [field.name for field in creator.field_names or ()]
+    for name in names or [name for name in node.attributes if name not in (_VERSION, _NAMESPACE)]:
+        if node.has(name):
+            yield _field(node, name, node.attributes[name])
+
+
+def _field(node: Node, name: str, attribute: AttributeProto) -> PluginField:
+    if attribute.type == AttributeProto.STRING:
+        return PluginField(name, bytes(attribute.s), PluginFieldType.CHAR)
+    if attribute.type in (AttributeProto.FLOAT, AttributeProto.FLOATS):
+        single = attribute.type == AttributeProto.FLOAT
+        array = np.array([attribute.f] if single else list(attribute.floats), np.float32)
+    elif attribute.type in (AttributeProto.INT, AttributeProto.INTS):
+        numbers = [attribute.i] if attribute.type == AttributeProto.INT else list(attribute.ints)
+        narrow = all(_INT32.min <= number <= _INT32.max for number in numbers)
+        array = np.array(numbers, np.int32 if narrow else np.int64)
+    elif attribute.type == AttributeProto.TENSOR:
+        array = node.tensor(name)
+    else:
+        raise node.unsupported(f"the attribute {name!r} is no number, no text and no tensor, so that it is no field")
+    if array.dtype.name not in _TYPES:
+        raise node.unsupported(f"the attribute {name!r} has the type {array.dtype.name}, which no field has")
+    return PluginField(name, array, _TYPES[array.dtype.name])
