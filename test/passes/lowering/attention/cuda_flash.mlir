@@ -17,6 +17,8 @@
 // CHECK: kernel.scale_rows
 // CHECK: kernel.pack_accumulators
 // CHECK: kernel.mma f16
+// CHECK: kernel.load_fragment %kept[{{.*}} -> vector<8xf32>
+// CHECK: kernel.store_fragment {{.*}}, %output[{{.*}}wide = true} : vector<8xf16>
 // CHECK: kernel.return
 func.func @main(%q: tensor<1x2x128x64xf16> {trt.name = "q"}, %k: tensor<1x2x128x64xf16> {trt.name = "k"}, %v: tensor<1x2x128x64xf16> {trt.name = "v"}) -> (tensor<1x2x128x64xf16> {trt.name = "y"}) {
   %y = fused.attention %q, %k, %v {fused.tactic = "cuda_flash:64x64w4", access = [#fused.access<["d0", "d1", "d2", "d4"]>, #fused.access<["d0", "d1", "d3", "d4"]>, #fused.access<["d0", "d1", "d3", "d5"]>], reduced = #trt.dims<["128", "64"]>}

@@ -1,6 +1,6 @@
 // RUN: rt-opt %s -p "convert-fused-to-kernel{target=cuda}" | filecheck %s
 // Two warpgroups with 64 queries each, and one that lets the device copy keys and values to stages.
-// CHECK: kernel.func @attention_{{[0-9a-f]+}}({{.*}}architecture = "sm_90a"{{.*}}block_size = 384 : i64
+// CHECK: kernel.func @attention_{{[0-9a-f]+}}(%query: !kernel.tensor_map<f16, [1, 1, 128, 64], swizzle = 128>, %key: !kernel.tensor_map<f16, [1, 1, 128, 64], swizzle = 128>, %value: !kernel.tensor_map<f16, [1, 1, 64, 64], swizzle = 128>{{.*}}architecture = "sm_90a"{{.*}}block_size = 384 : i64
 // CHECK:   %keys = kernel.shared {alignment = 1024 : i64}
 // CHECK:   %values = kernel.shared {alignment = 1024 : i64}
 // CHECK: kernel.mbarrier_fence
@@ -24,6 +24,7 @@
 // CHECK: kernel.warpgroup_mma_registers f16
 // CHECK: kernel.warpgroup_sums
 // CHECK: kernel.mbarrier_arrive %empty
+// CHECK: kernel.store_fragment {{.*}}, %output[{{.*}}wide = true} : vector<8xf16>
 // CHECK: kernel.return
 func.func @main(%q: tensor<1x2x128x64xf16> {trt.name = "q"}, %k: tensor<1x2x128x64xf16> {trt.name = "k"}, %v: tensor<1x2x128x64xf16> {trt.name = "v"}) -> (tensor<1x2x128x64xf16> {trt.name = "y"}) {
   %y = fused.attention %q, %k, %v {fused.tactic = "cuda_groups:128x128s2", access = [#fused.access<["d0", "d1", "d2", "d4"]>, #fused.access<["d0", "d1", "d3", "d4"]>, #fused.access<["d0", "d1", "d3", "d5"]>], reduced = #trt.dims<["128", "64"]>}

@@ -4,6 +4,8 @@
 // CHECK: kernel.func @convolution_{{[0-9a-f]+}}({{.*}}%images: !kernel.tensor_map<f16, [64, 64], swizzle = 128, spatial = 2>, %weights: !kernel.tensor_map<f16, [64, 64], swizzle = 128>
 // CHECK:   %tiles = kernel.shared {alignment = 1024 : i64} : memref<24576xf16, "shared">
 // CHECK:   %full = kernel.shared : memref<3xi64, "shared">
+// CHECK:   kernel.mbarrier_fence
+// CHECK:   kernel.barrier
 // CHECK:   kernel.mbarrier_expect %full{{.*}} {bytes = 16384 : i64}
 // CHECK:   kernel.load_box %weights
 // CHECK:   kernel.wait_dependency

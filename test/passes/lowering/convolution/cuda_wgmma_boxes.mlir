@@ -7,6 +7,8 @@
 // CHECK:   %[[ROW:.*]] = arith.constant 640 : index
 // CHECK:   %boxes = kernel.shared {alignment = 1024 : i64} : memref<13312xf16, "shared">
 // CHECK:   %weights_1 = kernel.shared {alignment = 1024 : i64} : memref<36864xf16, "shared">
+// CHECK:   kernel.mbarrier_fence
+// CHECK:   kernel.barrier
 // CHECK:   kernel.each_warpgroup attributes {threads = 32 : i64} {
 // CHECK:     kernel.mbarrier_expect %ready{{.*}} {bytes = 73728 : i64}
 // CHECK:     kernel.load_box %weights

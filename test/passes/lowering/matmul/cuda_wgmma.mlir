@@ -24,7 +24,7 @@
 // CHECK:   kernel.warpgroup_wait {pending = 1 : i64}
 // CHECK:   kernel.mbarrier_arrive %empty
 // CHECK:   kernel.warpgroup_sums
-// CHECK:   kernel.store_fragment
+// CHECK:   kernel.store_fragment {{.*}}, %output[{{.*}}wide = true} : vector<32xf16>
 // CHECK: kernel.return
 func.func @main(%x: tensor<512x256xf16>) -> tensor<512x128xf16> {
   %w = trt.constant {value = dense<0.5> : tensor<256x128xf16>} : tensor<256x128xf16>

@@ -3,7 +3,7 @@
 // One block has all weights in registers and the hidden state in shared memory twice: a step costs one barrier.
 // CHECK: kernel.func @rnn_{{[0-9a-f]+}}(%weights: memref<?xi32>
 // CHECK-NOT: cooperative
-// CHECK:   kernel.load_fragment %weights[
+// CHECK:   kernel.load_fragment %weights[{{.*}}] {offsets = array<i64: 0, 1, 2, 3>, wide = true}
 // CHECK:   scf.for %{{.*}} iter_args
 // CHECK-NOT: kernel.barrier
 // CHECK:     kernel.load_matrix %hidden

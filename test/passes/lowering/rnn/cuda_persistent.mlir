@@ -4,7 +4,7 @@
 // whose stamps say of which step they are, and the sums of the warps are added in shared memory.
 // CHECK: plan.launch {{.*}}kernel = @clear_
 // CHECK: kernel.func @rnn_{{[0-9a-f]+}}(%weights: memref<?xi32>{{.*}}cooperative
-// CHECK:   kernel.load_fragment %weights[
+// CHECK:   kernel.load_fragment %weights[{{.*}}] {offsets = array<i64: 0, 1, 2, 3>, wide = true}
 // CHECK:   kernel.post {{.*}} stamp
 // CHECK:   scf.for
 // CHECK-NOT: kernel.load_fragment %weights[
