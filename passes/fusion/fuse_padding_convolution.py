@@ -13,9 +13,10 @@ from mlirt.dialects.constant_values import splat_of
 from mlirt.dialects.integer_list import integer_list, integers
 from mlirt.dialects.locations import fuse
 from mlirt.dialects.regions import tensor_blocks
+from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.dialects.trt.deconvolution import DeconvolutionOp
-from mlirt.dialects.trt.padding import PaddingOp, PadMode
+from mlirt.dialects.trt.padding import PaddingOp
 from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
 from mlirt.dialects.trt.windowed_op import PaddingModeAttr
 from mlirt.dialects.window_arithmetic import PaddingMode

@@ -33,7 +33,7 @@ def test_registry() -> None:
     with pytest.raises(UnsupportedError, match="plugins are Python classes"):
         registry.load_library("libmine.so")
     with pytest.raises(TypeError, match="expected an IPluginCreator"):
-        registry.register_creator("Repeat")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        registry.register_creator("Repeat")  # pyright: ignore[reportArgumentType]
 
 
 def test_resources_are_shared() -> None:
@@ -70,7 +70,7 @@ def test_fields_of_creators() -> None:
     assert [field.name for field in fields] == ["y", "pads", "mode", "x"]
     assert fields.pop().name == "x"
     with pytest.raises(TypeError, match="a collection holds PluginField"):
-        fields.append("mode")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        fields.append("mode")  # pyright: ignore[reportArgumentType]
     creator = RepeatCreator()
     assert [field.name for field in creator.field_names or ()] == ["factor", "times"]
     plugin = creator.create_plugin("r", trt.PluginFieldCollection([trt.PluginField("times", np.array([3], np.int32))]))

@@ -37,7 +37,7 @@ def test_layer() -> None:
     assert 'made = [tensor<?x3xf32, #trt.dims<["2*x0.0", "3"]>>]' in text
     assert 'tensor<?x3xf32, #trt.dims<["2*x_0", "3"]>>' in text
     with pytest.raises(TypeError, match="expected an IPluginV2DynamicExt"):
-        network.add_plugin_v2([], "Repeat")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        network.add_plugin_v2([], "Repeat")  # pyright: ignore[reportArgumentType]
 
 
 def test_shapes_that_are_known() -> None:
