@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.tile import TileFillOp
@@ -15,23 +14,24 @@ from mlirt.passes.lowering.attention.cpu_shape import CpuShape
 from mlirt.passes.lowering.attention.walks import Walk, Walks
 from mlirt.passes.lowering.kernel_builder import Stride
 from mlirt.passes.lowering.lowering import KernelBuilder
+from mlirt.passes.lowering.register_tiles.named_code import NamedCode
 
 _UNROLLED = 4
 _FACTORS = 16  # room for one of each row, such that vectors stay aligned
 
 
-class CpuCode:
+class CpuCode(NamedCode):
     """Appends to a kernel that computes `op` on tiles of a shape."""
 
     def __init__(self, k: KernelBuilder, op: AttentionOp, walks: Walks, shape: CpuShape) -> None:
-        self.k, self.op, self.walks, self.shape = k, op, walks, shape
+        super().__init__(k)
+        self.op, self.walks, self.shape = op, walks, shape
         columns = op.columns
         assert isinstance(columns, int)
         self.columns = columns
         self.panels = ceil_div(op.keys, shape.width)
         self.pitch = self.panels * shape.width
         """Elements of a row of scores."""
-        self._sizes: dict[str, SSAValue] = {}
 
     @property
     def scratch_elements(self) -> Dim:
@@ -65,23 +65,7 @@ class CpuCode:
     def unrolled(self, count: SSAValue) -> tuple[SSAValue, SSAValue]:
         """The end of the steps that are taken several at once, and of all steps."""
         k = self.k
-        return named(k.mul(k.div(count, _UNROLLED), _UNROLLED), "whole"), count
-
-    def count(self, start: SSAValue, stop: SSAValue, step: int, name: str, body: Callable[[SSAValue], None]) -> None:
-        """`for name in range(start, stop, step): body(name)`."""
-        k = self.k
-        block = Block(arg_types=[start.type])
-        block.args[0].name_hint = name
-        with k.inside(block):
-            body(block.args[0])
-            k.insert(scf.YieldOp())
-        k.insert(scf.ForOp(start, stop, k.constant(step), [], block))
-
-    def size(self, name: str, dim: Dim) -> SSAValue:
-        """A size that is one argument of the kernel wherever it is used."""
-        if name not in self._sizes:
-            self._sizes[name] = named(self.k.size(dim), name)
-        return self._sizes[name]
+        return self.named(k.mul(k.div(count, _UNROLLED), _UNROLLED), "whole"), count
 
     def buffer(self, walk: Walk) -> SSAValue:
         return walk.buffer(self.k)
@@ -102,13 +86,6 @@ class Places:
     def __init__(self, code: CpuCode, memory: SSAValue, keys: SSAValue) -> None:
         k, pitch = code.k, code.pitch
         self.memory, self.keys = memory, keys
-        self.values = named(k.add(keys, code.size("keys_size", pitch * code.op.depth)), "values_at")
-        self.scores = named(k.add(self.values, code.size("values_size", pitch * code.columns)), "scores_at")
-        self.factors = named(k.add(self.scores, code.size("scores_size", pitch * code.shape.rows)), "factors_at")
-
-
-def named(value: SSAValue, name: str) -> SSAValue:
-    """A value that has a line of its own in the generated text."""
-    if value.name_hint is None:
-        value.name_hint = name
-    return value
+        self.values = code.named(k.add(keys, code.size("keys_size", pitch * code.op.depth)), "values_at")
+        self.scores = code.named(k.add(self.values, code.size("values_size", pitch * code.columns)), "scores_at")
+        self.factors = code.named(k.add(self.scores, code.size("scores_size", pitch * code.shape.rows)), "factors_at")

@@ -19,7 +19,7 @@ from mlirt.dialects.kernel.tile import TileForEachOp
 from mlirt.dialects.kernel.tile_products import TileMultiplyAddOp
 from mlirt.dialects.kernel.worker import WorkerShareOp
 from mlirt.dialects.symbolic import Dim, ceil_div, product
-from mlirt.passes.lowering.attention.cpu_code import Places, named
+from mlirt.passes.lowering.attention.cpu_code import Places
 from mlirt.passes.lowering.attention.cpu_packing import CpuPacking
 from mlirt.passes.lowering.attention.cpu_shape import CpuShape
 from mlirt.passes.lowering.attention.walks import Walk, Walks
@@ -43,14 +43,14 @@ class CpuFlashKernel(CpuPacking):
         k = self.k
         share = k.insert(WorkerShareOp(self.size("tasks", product(self.op.batch) * self.blocks)))
         share.first.name_hint, share.last.name_hint = "first", "last"
-        memory = named(k.memory(scratch, f32), "memory")
+        memory = self.named(k.memory(scratch, f32), "memory")
 
         def work() -> None:
             blocks = self.size("blocks", self.blocks)
             slot = k.mul(share.first, self.size("slot", self.scratch_elements))
-            places = Places(self, memory, named(slot, "keys_at"))
+            places = Places(self, memory, self.named(slot, "keys_at"))
             start, stop = k.div(share.first, blocks), k.ceil_div(share.last, blocks)
-            self.count(start, stop, 1, "head", lambda head: self._head(head, share, places))
+            k.count(start, stop, 1, "head", lambda head: self._head(head, share, places))
 
         # A worker without tasks has no memory to pack into.
         k.when(k.compare("slt", share.first, share.last), work)
@@ -65,28 +65,30 @@ class CpuFlashKernel(CpuPacking):
         before = k.mul(head, blocks)
         low = k.mul(k.max(k.sub(share.first, before), 0), per_block)
         high = k.min(k.mul(k.min(k.sub(share.last, before), blocks), per_block), self.size("tiles", tiles))
-        self.count(named(low, "low"), named(high, "high"), 1, "tile", lambda tile: self._tile(batch, tile, places))
+        k.count(
+            self.named(low, "low"), self.named(high, "high"), 1, "tile", lambda tile: self._tile(batch, tile, places)
+        )
 
     def _batch(self, head: SSAValue) -> list[SSAValue]:
         k, rest, indices = self.k, head, list[SSAValue]()
         for extent in reversed(self.op.batch[1:]):
             length = k.size(extent)
-            indices.append(named(k.rem(rest, length), "batch"))
-            rest = named(k.div(rest, length), "batch")
+            indices.append(self.named(k.rem(rest, length), "batch"))
+            rest = self.named(k.div(rest, length), "batch")
         return [rest, *reversed(indices)][: len(self.op.batch)]
 
     # --- a few queries
 
     def _tile(self, batch: Sequence[SSAValue], tile: SSAValue, places: Places) -> None:
         k, shape = self.k, self.shape
-        query = named(k.mul(tile, shape.rows), "query")
+        query = self.named(k.mul(tile, shape.rows), "query")
         rows = None
         if not isinstance(self.op.queries, int) or self.op.queries % shape.rows:
-            rows = named(k.min(k.sub(self.size("queries", self.op.queries), query), shape.rows), "rows")
+            rows = self.named(k.min(k.sub(self.size("queries", self.op.queries), query), shape.rows), "rows")
         seen = self._seen(k.add(query, shape.rows - 1 if rows is None else k.sub(rows, 1)))
         self._scores(batch, query, rows, seen, places)
         count = k.constant(shape.rows) if rows is None else rows
-        self.count(k.constant(0), count, 1, "row", lambda row: self._weights(k.add(query, row), row, seen, places))
+        k.count(k.constant(0), count, 1, "row", lambda row: self._weights(k.add(query, row), row, seen, places))
         self._results(batch, query, rows, seen, places)
 
     def _seen(self, query: SSAValue) -> SSAValue:
@@ -94,19 +96,19 @@ class CpuFlashKernel(CpuPacking):
         k, keys, offset = self.k, self.size("keys", self.op.keys), self.op.last_key_offset()
         if offset is None:
             return keys
-        return named(k.max(k.min(k.add(query, self.size("past", offset + 1)), keys), 0), "seen")
+        return self.named(k.max(k.min(k.add(query, self.size("past", offset + 1)), keys), 0), "seen")
 
     def _scores(
         self, batch: Sequence[SSAValue], query: SSAValue, rows: SSAValue | None, seen: SSAValue, places: Places
     ) -> None:
         """Scores of all rows with the keys that some row sees."""
         k, walk, shape, depth = self.k, self.walks.query, self.shape, self.op.depth
-        at = named(k.add(self.address(batch, walk), k.mul(query, k.stride(walk.query))), "query_at")
+        at = self.named(k.add(self.address(batch, walk), k.mul(query, k.stride(walk.query))), "query_at")
         row_step, step = k.index(k.stride(walk.query)), k.index(k.stride(walk.depth))
         panel_size = self.size("panel_size", depth * shape.width)
 
         def panel(number: SSAValue) -> None:
-            keys_at = named(k.add(places.keys, k.mul(number, panel_size)), "panel_at")
+            keys_at = self.named(k.add(places.keys, k.mul(number, panel_size)), "panel_at")
 
             def add(unrolled: int) -> Callable[[SSAValue, SSAValue], SSAValue]:
                 def body(e: SSAValue, sums: SSAValue) -> SSAValue:
@@ -116,10 +118,10 @@ class CpuFlashKernel(CpuPacking):
 
                 return body
 
-            key = named(k.mul(number, shape.width), "key")
+            key = self.named(k.mul(number, shape.width), "key")
             self._store_scores(self.sum_over("depth", depth, add), batch, query, key, rows, places)
 
-        self.count(k.constant(0), named(k.ceil_div(seen, shape.width), "panels"), 1, "panel", panel)
+        k.count(k.constant(0), self.named(k.ceil_div(seen, shape.width), "panels"), 1, "panel", panel)
 
     def _store_scores(
         self,
@@ -133,7 +135,7 @@ class CpuFlashKernel(CpuPacking):
         k, lanes = self.k, self.shape.lanes
         valid = None
         if self.walks.extras and (not isinstance(self.op.keys, int) or self.op.keys % self.shape.width):
-            valid = named(k.sub(self.size("keys", self.op.keys), key), "valid")
+            valid = self.named(k.sub(self.size("keys", self.op.keys), key), "valid")
         each = TileForEachOp(tile, rows, valid)
         element, row, vector, lane = each.body.block.args
         pitch = self.size("pitch", self.pitch)
@@ -155,11 +157,11 @@ class CpuFlashKernel(CpuPacking):
     def _weights(self, query: SSAValue, row: SSAValue, seen: SSAValue, places: Places) -> None:
         """Exponentials in the place of a row's scores, and one over their sum; zeros for keys that do not count."""
         k, pitch = self.k, self.size("pitch", self.pitch)
-        at = named(k.add(places.scores, k.mul(row, pitch)), "row_at")
+        at = self.named(k.add(places.scores, k.mul(row, pitch)), "row_at")
         own = self._seen(query)
         largest = self._reduced(ReduceKind.MAX, own, k.constant(float("-inf"), f32), at, places)
         none = k.value(arith.CmpfOp(largest, k.constant(float("-inf"), f32), "oeq"))
-        shift = named(k.value(arith.SelectOp(none, k.constant(0.0, f32), largest)), "shift")
+        shift = self.named(k.value(arith.SelectOp(none, k.constant(0.0, f32), largest)), "shift")
 
         def exponential(index: SSAValue) -> SSAValue:
             score = k.value(LoadOp(places.memory, [at, index], [1, 1]))
@@ -167,8 +169,8 @@ class CpuFlashKernel(CpuPacking):
 
         self._over_lanes(own, at, exponential, places)
         if self.op.last_key is not None:
-            rest = named(k.sub(seen, own), "rest_of_row")
-            self._over_lanes(rest, named(k.add(at, own), "rest_at"), lambda _: k.constant(0.0, f32), places)
+            rest = self.named(k.sub(seen, own), "rest_of_row")
+            self._over_lanes(rest, self.named(k.add(at, own), "rest_at"), lambda _: k.constant(0.0, f32), places)
         total = self._reduced(ReduceKind.ADD, own, k.constant(0.0, f32), at, places)
         factor = k.value(arith.DivfOp(k.constant(1.0, f32), total))
         if self.op.zero_masked.value.data:
@@ -182,7 +184,7 @@ class CpuFlashKernel(CpuPacking):
         with k.inside(op.body.block):
             value = k.value(LoadOp(places.memory, [at, op.body.block.args[0]], [1, 1]))
             k.insert(YieldOp(operands=[[value]]))
-        return named(k.value(op), "largest" if kind is ReduceKind.MAX else "total")
+        return self.named(k.value(op), "largest" if kind is ReduceKind.MAX else "total")
 
     def _over_lanes(self, count: SSAValue, at: SSAValue, value: Callable[[SSAValue], SSAValue], places: Places) -> None:
         k, op = self.k, ParallelOp([count])
@@ -202,7 +204,7 @@ class CpuFlashKernel(CpuPacking):
         bounds = None if self.op.last_key is None else self.unrolled(seen)
         base = k.add(self.address(batch, out), k.mul(query, k.stride(out.query)))
         for part in range(self.columns // shape.width):
-            values_at = named(self.part_of_values(places.values, part), "values_at")
+            values_at = self.named(self.part_of_values(places.values, part), "values_at")
 
             def add(unrolled: int, values_at: SSAValue = values_at) -> Callable[[SSAValue, SSAValue], SSAValue]:
                 def body(key: SSAValue, sums: SSAValue) -> SSAValue:
@@ -213,7 +215,7 @@ class CpuFlashKernel(CpuPacking):
                 return body
 
             tile = self.sum_over("keys", self.op.keys, add, bounds)
-            self._store_results(tile, named(k.add(base, part * shape.width), "out_at"), rows, places)
+            self._store_results(tile, self.named(k.add(base, part * shape.width), "out_at"), rows, places)
 
     def _store_results(self, tile: SSAValue, at: SSAValue, rows: SSAValue | None, places: Places) -> None:
         k, lanes, out = self.k, self.shape.lanes, self.walks.out

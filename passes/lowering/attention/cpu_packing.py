@@ -10,7 +10,7 @@ from mlirt.dialects.kernel.core import StoreOp, YieldOp
 from mlirt.dialects.kernel.tile import TileForEachOp
 from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadTransposedOp
 from mlirt.dialects.symbolic import ceil_div
-from mlirt.passes.lowering.attention.cpu_code import CpuCode, Places, named
+from mlirt.passes.lowering.attention.cpu_code import CpuCode, Places
 
 
 class CpuPacking(CpuCode):
@@ -24,20 +24,22 @@ class CpuPacking(CpuCode):
         panel_size = self.size("panel_size", depth * shape.width)
 
         def square(number: SSAValue) -> None:
-            key = named(k.mul(number, lanes), "key")
+            key = self.named(k.mul(number, lanes), "key")
             panel = k.mul(k.div(key, shape.width), panel_size)
-            to = named(k.add(k.add(places.keys, panel), k.rem(key, shape.width)), "to")
-            start = named(k.add(base, k.mul(key, step)), "start")
-            rows = named(k.sub(self.size("keys", self.op.keys), key), "rows")
+            to = self.named(k.add(k.add(places.keys, panel), k.rem(key, shape.width)), "to")
+            start = self.named(k.add(base, k.mul(key, step)), "start")
+            rows = self.named(k.sub(self.size("keys", self.op.keys), key), "rows")
 
             def part(at: SSAValue) -> None:
-                left = named(k.sub(self.size("depth", depth), at), "left")
+                left = self.named(k.sub(self.size("depth", depth), at), "left")
                 tile = k.value(TileLoadTransposedOp(self.buffer(walk), k.add(start, at), step, lanes, rows, left))
-                self._keep(tile, places.memory, named(k.add(to, k.mul(at, shape.width)), "row_at"), shape.width, left)
+                self._keep(
+                    tile, places.memory, self.named(k.add(to, k.mul(at, shape.width)), "row_at"), shape.width, left
+                )
 
-            self.count(k.constant(0), self.size("depth", depth), lanes, "at", part)
+            k.count(k.constant(0), self.size("depth", depth), lanes, "at", part)
 
-        self.count(k.constant(0), self.size("squares", squares), 1, "square", square)
+        k.count(k.constant(0), self.size("squares", squares), 1, "square", square)
 
     def pack_values(self, batch: Sequence[SSAValue], places: Places) -> None:
         """Values as `[part, keys, width]`, the columns cut into parts of a tile's width."""
@@ -45,14 +47,14 @@ class CpuPacking(CpuCode):
         base, step = self.address(batch, walk), k.index(k.stride(walk.key))
         for part in range(self.columns // shape.width):
             start = k.add(base, part * shape.width)
-            to = named(self.part_of_values(places.values, part), "to")
+            to = self.named(self.part_of_values(places.values, part), "to")
 
             def row(key: SSAValue, start: SSAValue = start, to: SSAValue = to) -> None:
                 at = k.add(start, k.mul(key, step))
                 tile = k.value(TileLoadOp(self.buffer(walk), at, k.constant(0), (1, shape.vectors, shape.lanes), None))
-                self._keep(tile, places.memory, named(k.add(to, k.mul(key, shape.width)), "row_at"), 0, None)
+                self._keep(tile, places.memory, self.named(k.add(to, k.mul(key, shape.width)), "row_at"), 0, None)
 
-            self.count(k.constant(0), self.size("keys", self.op.keys), 1, "key", row)
+            k.count(k.constant(0), self.size("keys", self.op.keys), 1, "key", row)
 
     def _keep(self, tile: SSAValue, memory: SSAValue, to: SSAValue, row_step: int, rows: SSAValue | None) -> None:
         k, each = self.k, TileForEachOp(tile, rows, None)

@@ -106,7 +106,7 @@ class AmxTileKernel(TileKernel):
             w_at = k.add(vectors.at, k.mul(number, line))
             k.insert(AmxDotAddOp(self.lhs, x_at, step, vectors.buffer, w_at, tile.rows, tile.columns, tile.pixels))
 
-        self.count(k.constant(0), self.size("registers_deep", depth // ROW_BYTES), 1, "k", add)
+        k.count(k.constant(0), self.size("registers_deep", depth // ROW_BYTES), 1, "k", add)
         k.insert(AmxStoreOp(self.memory, tile.rows, tile.columns, tile.pixels))
         if self.exact:
             self._pieces(place, None)
@@ -123,4 +123,4 @@ class AmxTileKernel(TileKernel):
             sums = k.value(TileLoadOp(self.memory, k.mul(start, width), k.constant(width), shape, None))
             self.finish(self.named(sums, "sums"), valid, self.moved(place, k.add(place.row, start)))
 
-        self.count(k.constant(0), k.constant(tile.length), size, "piece", piece)
+        k.count(k.constant(0), k.constant(tile.length), size, "piece", piece)

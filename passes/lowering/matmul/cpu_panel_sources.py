@@ -70,7 +70,7 @@ class PackedByWorker:
             tile = k.value(TileLoadOp(self.rhs, at, k.constant(0), shape, valid))
             self._keep(kernel, tile, kernel.named(k.add(vectors.at, k.mul(number, kernel.width)), "to"))
 
-        kernel.count(k.constant(0), kernel.size("depth", kernel.product.depth), 1, "k", row)
+        k.count(k.constant(0), kernel.size("depth", kernel.product.depth), 1, "k", row)
 
     def _turn(self, kernel: TileKernel, vectors: Vectors, place: Place, valid: SSAValue | None) -> None:
         """Squares of `lanes` columns, each a row in memory, and as many steps of the sum."""
@@ -88,13 +88,13 @@ class PackedByWorker:
 
         def squares(vector: SSAValue) -> None:
             whole = kernel.size("whole_squares", depth // lanes * lanes)
-            kernel.count(k.constant(0), whole, lanes, "k", lambda number: square(vector, number, None))
+            k.count(k.constant(0), whole, lanes, "k", lambda number: square(vector, number, None))
             if depth % lanes != 0:
                 left = kernel.named(k.sub(kernel.size("depth", depth), whole), "left")
                 k.when(k.compare("sgt", left, 0), lambda: square(vector, whole, left))
 
         count = k.constant(kernel.shape.vectors) if valid is None else k.ceil_div(valid, lanes)
-        kernel.count(k.constant(0), count, 1, "vector", squares)
+        k.count(k.constant(0), count, 1, "vector", squares)
 
     def _keep(self, kernel: TileKernel, tile: SSAValue, to: SSAValue, rows: SSAValue | None = None) -> None:
         """Rows of a tile into the panel, from the element `to` on."""

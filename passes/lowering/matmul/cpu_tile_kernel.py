@@ -21,6 +21,7 @@ from mlirt.passes.lowering.loops.reduction_nest import indices_in
 from mlirt.passes.lowering.lowering import KernelBuilder
 from mlirt.passes.lowering.matmul.cpu_product import Product, Walk
 from mlirt.passes.lowering.matmul.cpu_tile_choice import TileShape, tail_rows
+from mlirt.passes.lowering.register_tiles.named_code import NamedCode
 
 _UNROLLED = 4
 
@@ -47,7 +48,7 @@ class Vectors:
 Panels = Callable[["TileKernel", SSAValue, SSAValue, Place], Vectors]
 
 
-class TileKernel:
+class TileKernel(NamedCode):
     """A kernel under construction. Each (batch, panel) pair is cut into `blocks` tasks of consecutive row tiles."""
 
     def __init__(
@@ -60,7 +61,8 @@ class TileKernel:
         blocks: Dim | None,
         word: int = 1,
     ) -> None:
-        self.k, self.op, self.product, self.shape, self.lanes, self.word = k, op, product, shape, lanes, word
+        super().__init__(k)
+        self.op, self.product, self.shape, self.lanes, self.word = op, product, shape, lanes, word
         self.width = shape.width(lanes)
         self.panels = ceil_div(product.columns, self.width)
         self.row_tiles = ceil_div(product.rows, shape.rows)
@@ -68,7 +70,6 @@ class TileKernel:
         self.exact = isinstance(product.columns, int) and product.columns % self.width == 0
         self.lhs = self.named(k.buffer(product.lhs.value, product.lhs.offset), "a")
         self._steps: dict[Walk, list[Stride]] = {}
-        self._sizes: dict[str, SSAValue] = {}
 
     def write(self, panels: Panels, packs: bool) -> None:
         """The whole kernel.
@@ -87,7 +88,7 @@ class TileKernel:
         def work() -> None:
             start = k.div(share.first, self.size("blocks", self.blocks))
             stop = k.ceil_div(share.last, self.size("blocks", self.blocks))
-            self.count(start, stop, 1, "pair", lambda pair: self._pair(pair, share, panels))
+            k.count(start, stop, 1, "pair", lambda pair: self._pair(pair, share, panels))
 
         if packs:
             # A worker without tasks has no memory to pack into.
@@ -130,9 +131,7 @@ class TileKernel:
         whole = rows // height
         full = self.size("whole_tiles", whole)
         last = high if rows % height == 0 else k.min(high, full)
-        self.count(
-            low, last, 1, "tile", lambda tile: self.tile(height, vectors, self.moved(place, k.mul(tile, height)))
-        )
+        k.count(low, last, 1, "tile", lambda tile: self.tile(height, vectors, self.moved(place, k.mul(tile, height))))
         sizes = self.tails()
         if not sizes:
             return
@@ -144,7 +143,7 @@ class TileKernel:
                 return
             for size in sizes:
                 end = self.named(k.add(row, k.mul(k.div(k.sub(self.size("rows", rows), row), size), size)), "end")
-                self.count(row, end, size, "row", lambda at, size=size: self.tile(size, vectors, self.moved(place, at)))
+                k.count(row, end, size, "row", lambda at, size=size: self.tile(size, vectors, self.moved(place, at)))
                 row = end
 
         k.when(k.compare("sgt", high, full), rest)
@@ -260,30 +259,6 @@ class TileKernel:
         for axis in needed.intersection(axes[-1]):
             indices[axis] = self.k.add(column, lane)
         return indices
-
-    # Small things.
-
-    def size(self, name: str, dim: Dim) -> SSAValue:
-        """A size that is one argument of the kernel wherever it is used."""
-        if name not in self._sizes:
-            self._sizes[name] = self.named(self.k.size(dim), name)
-        return self._sizes[name]
-
-    def named(self, value: SSAValue, name: str) -> SSAValue:
-        """A value that has a line of its own in the generated text."""
-        if value.name_hint is None:
-            value.name_hint = name
-        return value
-
-    def count(self, start: SSAValue, stop: SSAValue, step: int, name: str, body: Callable[[SSAValue], None]) -> None:
-        """`for name in range(start, stop, step): body(name)`."""
-        k = self.k
-        block = Block(arg_types=[start.type])
-        block.args[0].name_hint = name
-        with k.inside(block):
-            body(block.args[0])
-            k.insert(scf.YieldOp())
-        k.insert(scf.ForOp(start, stop, k.constant(step), [], block))
 
     def steps(self, walk: Walk) -> list[Stride]:
         """The strides along batches, rows, columns and the sum, as arguments where they are not part of the code."""

@@ -1,4 +1,4 @@
-"""What kernels on register tiles share: named sizes, loops that count, and what is done with the elements of a tile."""
+"""Kernels on register tiles of images: the tasks of workers, and what is done with the elements of a tile."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from mlirt.passes.lowering.loops.block_lanes import LaneMask
 from mlirt.passes.lowering.loops.loop_nest import Affine, affine, direct
 from mlirt.passes.lowering.loops.reduction_nest import indices_in
 from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
+from mlirt.passes.lowering.register_tiles.named_code import NamedCode
 
 _WHOLE = 2.0**24
 
@@ -35,31 +36,17 @@ class Span:
     lane: int = 0
 
 
-class TileCode:
+class TileCode(NamedCode):
     """Appends to a kernel that computes `op`, whose result has blocks of `lanes` channels."""
 
     def __init__(self, k: KernelBuilder, op: ConvolutionOp | WindowOp, lowering: Lowering, lanes: int) -> None:
-        self.k, self.op, self.lanes = k, op, lanes
+        super().__init__(k)
+        self.op, self.lanes = op, lanes
         places, rank = lowering.placements, len(op.output.type.get_shape())
         self.extras = [affine(value, places[value], one, rank) for value, one in zip(op.extras, op.access, strict=True)]
         self.input_steps = places[op.input].strides
         self.out = direct(op.output, places[op.output])
-        self._sizes: dict[str, SSAValue] = {}
         self._strides: dict[tuple[tuple[Dim, ...], int, int], Stride] = {}
-
-    # --- sizes and loops
-
-    def size(self, name: str, dim: Dim) -> SSAValue:
-        """A size that is one argument of the kernel wherever it is used."""
-        if name not in self._sizes:
-            self._sizes[name] = self.named(self.k.size(dim), name)
-        return self._sizes[name]
-
-    def named(self, value: SSAValue, name: str) -> SSAValue:
-        """A value that has a line of its own in the generated text."""
-        if value.name_hint is None:
-            value.name_hint = name
-        return value
 
     @contextmanager
     def workers(self, extents: Sequence[SSAValue], names: Sequence[str]) -> Generator[list[SSAValue]]:
