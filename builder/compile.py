@@ -63,6 +63,10 @@ def compile(
     obey_layer_precisions: bool = False,
     refittable: bool = False,
     tactic_sources: Sequence[str] = (),
+    workspace: int | None = None,
+    input_formats: Sequence[str] = (),
+    output_formats: Sequence[str] = (),
+    direct_io: bool = False,
 ) -> EngineLike:
     """Build an engine for an ONNX model given as a path, bytes or a ModelProto.
 
@@ -92,6 +96,10 @@ def compile(
     refittable: keep the network in the plan, so that `mlirt.refit` can give it other weights.
     tactic_sources: libraries whose kernels are measured beside mlirt's own: "CUBLAS_LT" for products, "CUDNN" for
         convolutions. A plan in which one was the fastest needs it where it runs. For "cuda".
+    workspace: the most bytes beside its tensors that a layer may take. For "cuda".
+    input_formats, output_formats: the element type and the formats that each input or output may have, or all of them,
+        such as "fp16:chw" or "int8:chw4+chw32" (trtexec's names; bytes stand for numbers by the tensor's range).
+    direct_io: refuse a network in which a layer needs an input or output in another format.
 
     An engine for "cuda" can be built and saved where there is no GPU; running it raises `PlanError`.
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet,
@@ -113,6 +121,10 @@ def compile(
     elif calibration is not None or dynamic_ranges:
         raise InvalidInputError(f"calibration and ranges are for precision int8, but the precision is {precision}")
     name_usual_sizes(module, read_profiles(profiles))
+    if input_formats or output_formats or direct_io:
+        from mlirt.builder.io_formats import give_types
+
+        give_types(module, ctx, chosen, input_formats, output_formats, direct=direct_io)
     if chosen == "reference":
         from mlirt.builder.reference_engine import ReferenceEngine
 
@@ -132,7 +144,13 @@ def compile(
 
     calls, rounds = avg_timing_iterations, min_timing_iterations
     with tuning(
-        timing_cache, algorithm_selector, heuristic=heuristic, calls=calls, rounds=rounds, sources=tactic_sources
+        timing_cache,
+        algorithm_selector,
+        heuristic=heuristic,
+        calls=calls,
+        rounds=rounds,
+        sources=tactic_sources,
+        workspace=workspace,
     ) as choice:
         return build(module, ctx, chosen, precision, progress, folder, _name_of(model), choice, refittable=refittable)
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, f64
-
 from mlirt.builder.build import build_plan
 from mlirt.builder.host import gpu_is_here
 from mlirt.builder.tactics.selection import Tuning
@@ -22,7 +20,7 @@ from mlirt.dialects.tensor_names import name_of_hint
 from mlirt.dialects.tensor_types import dims, element_of, is_float, numpy_dtype
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.errors import InvalidInputError, PlanError
-from mlirt.passes.quantization.tensor_ranges import RANGES, ranges_in
+from mlirt.passes.quantization.tensor_ranges import add_range, ranges_in
 from mlirt.runtime import safetensors_section
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.kept_network import NETWORK, WEIGHTS, is_refittable
@@ -115,9 +113,7 @@ class KeptNetwork:
         return ranges_in(self.module)
 
     def set_range(self, tensor: str, largest: float) -> None:
-        ranges = self.module.attributes[RANGES]
-        assert isinstance(ranges, DictionaryAttr)
-        self.module.attributes[RANGES] = DictionaryAttr({**ranges.data, tensor: FloatAttr(largest, f64)})
+        add_range(self.module, tensor, largest)
 
     def plan(self) -> Plan:
         """The plan of the network as it is now; what else the first one says stays."""

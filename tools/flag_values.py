@@ -29,6 +29,40 @@ def precisions(text: str) -> dict[str, str]:
     return found
 
 
+def output_types(text: str) -> dict[str, str]:
+    """`conv1:fp16+fp32,*:fp32` as the type of the first output by layer."""
+    found: dict[str, str] = {}
+    for item in text.split(","):
+        name, colon, types = item.rpartition(":")
+        named = types.split("+")
+        if not colon or not name or not all(one in ("fp32", "fp16", "int32", "int8") for one in named):
+            raise argparse.ArgumentTypeError(
+                f"{item!r}: expected LAYER:TYPE or LAYER:TYPE+TYPE, TYPE fp32, fp16, int32, int8"
+            )
+        found[name.strip("'\"")] = named[0]
+    return found
+
+
+def io_formats(text: str) -> list[str]:
+    """`fp16:chw,fp32:hwc+chw` as one text for each tensor, or one for all."""
+    return text.split(",")
+
+
+def workspace(text: str) -> int | None:
+    """`workspace:1024.5,dlaSRAM:1` in MiB as the bytes of the one pool that there is."""
+    found: int | None = None
+    for name, size in _pairs(text, "POOL:MIB").items():
+        if name not in ("workspace", "dlaSRAM", "dlaLocalDRAM", "dlaGlobalDRAM"):
+            raise argparse.ArgumentTypeError(f"{name}: expected workspace, dlaSRAM, dlaLocalDRAM or dlaGlobalDRAM")
+        found = mebibytes(size) if name == "workspace" else found
+    return found
+
+
+def mebibytes(text: str) -> int:
+    """A number of MiB as bytes."""
+    return int(number(text) * (1 << 20))
+
+
 def files(text: str) -> dict[str, str]:
     """`name:file.npy,other:file.bin` as paths by name."""
     return _pairs(text, "NAME:FILE")

@@ -17,7 +17,9 @@ from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.tools.int8_build import int8_options, precision_of
 from mlirt.tools.output_files import check_output, write_json
 from mlirt.tools.phase_times import PhaseTimes
+from mlirt.tools.refit_report import refit_lines, refit_time_line
 from mlirt.tools.rt_exec_arguments import parse_arguments, profiles_of
+from mlirt.tools.rt_exec_device import choose_device
 from mlirt.tools.rt_exec_runs import infer
 from mlirt.tools.trtexec_log import log, log_all
 from mlirt.version import __version__
@@ -78,6 +80,7 @@ _WRITTEN = (
 
 def _run(arguments: Namespace) -> None:
     log_all("W", arguments.without_effect)
+    choose_device(arguments.device)
     for flag in _WRITTEN:
         check_output(getattr(arguments, flag), flag)
     engine = _load(arguments) if arguments.loadEngine else _build(arguments)
@@ -88,6 +91,10 @@ def _run(arguments: Namespace) -> None:
         _time_loading(arguments)
         return
     _report_layers(engine, arguments)
+    if arguments.dumpRefit:
+        log_all("I", refit_lines(engine))
+    if arguments.timeRefit:
+        log("I", refit_time_line(engine, arguments.iterations))
     if arguments.buildOnly:
         log("I", "Skipped inference phase since --buildOnly is added.")
         return
@@ -147,6 +154,10 @@ def _build(arguments: Namespace) -> EngineLike:
             avg_timing_iterations=arguments.avgTiming,
             min_timing_iterations=arguments.minTiming,
             tactic_sources=sources_of_flag(arguments.tacticSources) if arguments.tacticSources else (),
+            workspace=arguments.workspace if arguments.memPoolSize is None else arguments.memPoolSize,
+            input_formats=arguments.inputIOFormats,
+            output_formats=arguments.outputIOFormats,
+            direct_io=arguments.directIO,
             **options,
         )
         progress.close()
@@ -161,10 +172,12 @@ def _build(arguments: Namespace) -> EngineLike:
 def _asked_precisions(arguments: Namespace, int8: Mapping[str, Any]) -> dict[str, Any]:
     """What layers shall compute in, those that --accuracyTarget keeps in float among them, and whether they must."""
     kept: dict[str, str] = int8.get("layer_precisions", {})
-    if arguments.layerPrecisions and arguments.precisionConstraints == "none":
-        log("W", "--layerPrecisions is ignored without --precisionConstraints=prefer or --precisionConstraints=obey.")
-        return {}
-    asked = {**arguments.layerPrecisions, **kept}
+    for flag in ("layerPrecisions", "layerOutputTypes"):
+        if getattr(arguments, flag) and arguments.precisionConstraints == "none":
+            log("W", f"--{flag} is ignored without --precisionConstraints=prefer or --precisionConstraints=obey.")
+            return {}
+    types = {name: one for name, one in arguments.layerOutputTypes.items() if one != "int32"}
+    asked = {**types, **arguments.layerPrecisions, **kept}
     options: dict[str, Any] = {"layer_precisions": asked} if asked else {}
     return options | ({"obey_layer_precisions": True} if arguments.precisionConstraints == "obey" else {})
 

@@ -1,34 +1,39 @@
-"""The flags of rt-exec: trtexec's names and meanings; what is not supported yet is refused by name."""
+"""The flags of rt-exec: trtexec's names and meanings."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
 
-from mlirt.errors import InvalidInputError, UnsupportedError
+from mlirt.errors import InvalidInputError
 from mlirt.tools.flag_parser import FlagParser
-from mlirt.tools.flag_values import Shape, files, natural, number, percentiles, positive, precisions, shapes, share
-from mlirt.tools.trtexec_flags import take_trtexec_flags
-
-_NOT_YET = frozenset(
-    """
-    sparsity layerOutputTypes inputIOFormats outputIOFormats directIO dumpRefit device streams timeRefit
-    """.split()
+from mlirt.tools.flag_values import (
+    Shape,
+    files,
+    io_formats,
+    mebibytes,
+    natural,
+    number,
+    output_types,
+    percentiles,
+    positive,
+    precisions,
+    shapes,
+    share,
+    workspace,
 )
+from mlirt.tools.trtexec_flags import take_trtexec_flags
 
 _FOR_BUILDING = (
     "saveEngine", "timingCacheFile", "heuristic", "tacticSources", "minShapes", "optShapes", "maxShapes",
-    "layerPrecisions", "refit", "fp16", "int8", "best", "calib", "calibData",
+    "layerPrecisions", "layerOutputTypes", "refit", "fp16", "int8", "best", "calib", "calibData",
+    "inputIOFormats", "outputIOFormats", "directIO",
 )  # fmt: skip
 
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
-    """The flags as a namespace; `InvalidInputError` for what is wrong, `UnsupportedError` for what is to come."""
+    """The flags as a namespace; `InvalidInputError` for what is wrong, `UnsupportedError` for what there is not."""
     argv, without_effect = take_trtexec_flags(argv)
-    for argument in argv:
-        name = argument.removeprefix("--").split("=")[0]
-        if argument.startswith("--") and name in _NOT_YET:
-            raise UnsupportedError(f"--{name} is not supported yet; leave it out (rt-exec --help lists what is)")
     arguments = _parser().parse_args(list(argv))
     _check(arguments)
     arguments.without_effect = without_effect
@@ -149,7 +154,32 @@ def _parser() -> argparse.ArgumentParser:
         default="none",
         help="none ignores --layerPrecisions, prefer warns where they cannot be had, obey fails; default: %(default)s",
     )
+    build.add_argument(
+        "--layerOutputTypes",
+        type=output_types,
+        default={},
+        metavar="SPEC",
+        help="the types of layers' outputs, where no precision is given: conv1:fp16,*:fp32 (of several, the first)",
+    )
+    for flag, what in (("input", "inputs"), ("output", "outputs")):
+        build.add_argument(
+            f"--{flag}IOFormats",
+            type=io_formats,
+            default=[],
+            metavar="SPEC",
+            help=f"types and formats of the {what}, one for all or one for each in order: fp16:chw,fp32:hwc+chw",
+        )
+    build.add_argument("--directIO", action="store_true", help="fail where inputs or outputs would be reformatted")
+    build.add_argument(
+        "--memPoolSize",
+        type=workspace,
+        metavar="SPEC",
+        help="workspace:MIB is the most memory beside its tensors that a layer may take (CUDA)",
+    )
+    build.add_argument("--workspace", type=mebibytes, metavar="MIB", help="the same by its old name")
     build.add_argument("--refit", action="store_true", help="keep the network in the plan, for other weights")
+    build.add_argument("--dumpRefit", action="store_true", help="print the layers and weights that can be changed")
+    build.add_argument("--device", type=natural, default=0, metavar="N", help="the GPU to use; default: %(default)s")
     build.add_argument("--buildOnly", action="store_true", help="do not run")
     build.add_argument(
         "--profilingVerbosity",
@@ -176,6 +206,10 @@ def _parser() -> argparse.ArgumentParser:
         help="pause between runs; default: %(default)s",
     )
     run.add_argument(
+        "--streams", type=positive, default=1, metavar="N", help="contexts that run at once; default: %(default)s"
+    )
+    run.add_argument("--threads", action="store_true", help="a thread for each stream (always so)")
+    run.add_argument(
         "--noDataTransfers", action="store_true", help="inputs stay on the device, outputs are not fetched"
     )
     run.add_argument("--useCudaGraph", action="store_true", help="replay a CUDA graph (on CUDA this is always so)")
@@ -195,6 +229,7 @@ def _parser() -> argparse.ArgumentParser:
             f"--export{flag}", metavar="FILE", help=f"write {what} to a JSON file" + " (or .npz)" * (flag == "Output")
         )
     report.add_argument("--timeDeserialize", action="store_true", help="time the opening of the plan, and do not run")
+    report.add_argument("--timeRefit", action="store_true", help="time giving the engine its weights again")
     report.add_argument("--exportTimes", metavar="FILE", help="write the time stamps of all runs to a JSON file")
     return parser
 

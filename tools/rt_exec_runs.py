@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.errors import InvalidInputError
 from mlirt.tools.flag_values import Shape
 from mlirt.tools.output_files import write_file, write_json
 from mlirt.tools.rt_exec_arguments import profiles_of
+from mlirt.tools.rt_exec_streams import OneRun, repeat_side_by_side
 from mlirt.tools.trtexec_log import log, log_all
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from mlirt.runtime.device import RunTimes
+    from mlirt.runtime.context import ExecutionContext
     from mlirt.runtime.engine import EngineLike, TensorDescription
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -67,9 +68,9 @@ def _default_shape(tensor: TensorDescription) -> Shape:
 def _measure(engine: EngineLike, feeds: Mapping[str, Array], arguments: Namespace) -> None:
     from mlirt.tools.timing_report import advice_lines, average_lines, summary_lines, times_json
 
-    once = _timed_run(engine, feeds, arguments.noDataTransfers)
-    _repeat(once, 0, arguments.warmUp / 1e3, 0)
-    runs = _repeat(once, arguments.iterations, arguments.duration, arguments.sleepTime / 1e3)
+    each = _timed_runs(engine, feeds, arguments.streams, arguments.noDataTransfers)
+    repeat_side_by_side(each, 0, arguments.warmUp / 1e3, 0)
+    runs = repeat_side_by_side(each, arguments.iterations, arguments.duration, arguments.sleepTime / 1e3)
     if arguments.exportTimes:
         write_json(arguments.exportTimes, times_json(runs))
     if not runs:
@@ -84,14 +85,10 @@ def _measure(engine: EngineLike, feeds: Mapping[str, Array], arguments: Namespac
         log_all("W", advice_lines(runs))
 
 
-def _timed_run(engine: EngineLike, feeds: Mapping[str, Array], resident: bool) -> Callable[[], RunTimes]:
-    """What one measured run is; an engine without contexts (the reference) is timed as a whole."""
+def _timed_runs(engine: EngineLike, feeds: Mapping[str, Array], streams: int, resident: bool) -> list[OneRun]:
+    """What one measured run of each stream is; an engine without contexts (the reference) is timed as a whole."""
     from mlirt.runtime.device import RunTimes
     from mlirt.runtime.engine import Engine
-
-    if isinstance(engine, Engine):
-        context = engine.context
-        return context.run_resident(feeds).execute if resident else lambda: context.run_timed(feeds)[1]
 
     def whole() -> RunTimes:
         start = time.perf_counter() * 1e3
@@ -99,18 +96,15 @@ def _timed_run(engine: EngineLike, feeds: Mapping[str, Array], resident: bool) -
         end = time.perf_counter() * 1e3
         return RunTimes(start, start, start, start, start, end, end, end)
 
-    return whole
+    if not isinstance(engine, Engine):
+        return [whole] * streams
+    packed = engine.packed(feeds)
+    contexts = [engine.context, *(engine.create_execution_context() for _ in range(streams - 1))]
+    return [_timed_run(context, packed, resident) for context in contexts]
 
 
-def _repeat(once: Callable[[], RunTimes], count: int, seconds: float, pause: float) -> list[RunTimes]:
-    """At least `count` runs and at least `seconds`."""
-    runs: list[RunTimes] = []
-    start = time.perf_counter()
-    while len(runs) < count or time.perf_counter() - start < seconds:
-        runs.append(once())
-        if pause:
-            time.sleep(pause)
-    return runs
+def _timed_run(context: ExecutionContext, feeds: Mapping[str, Array], resident: bool) -> OneRun:
+    return context.run_resident(feeds).execute if resident else lambda: context.run_timed(feeds)[1]
 
 
 def _profile(engine: EngineLike, feeds: Mapping[str, Array], arguments: Namespace) -> None:

@@ -75,8 +75,8 @@ def metric_line(name: str, values: Sequence[float], shares: Sequence[float]) -> 
 
 
 def walltime_seconds(runs: Sequence[RunTimes]) -> float:
-    """From the first run's start to the last one's end."""
-    return (runs[-1].end_d2h - runs[0].start_h2d) / 1e3
+    """From the start of the first run to the end of the last one; runs of several streams overlap."""
+    return (max(run.end_d2h for run in runs) - min(run.start_h2d for run in runs)) / 1e3
 
 
 def average_lines(runs: Sequence[RunTimes], size: int) -> list[str]:
@@ -122,7 +122,7 @@ def advice_lines(runs: Sequence[RunTimes]) -> list[str]:
 
 def times_json(runs: Sequence[RunTimes]) -> list[dict[str, float]]:
     """One record per run, in milliseconds since the first."""
-    zero = min(runs[0].start_enqueue, runs[0].start_h2d) if runs else 0.0
+    zero = min((min(run.start_enqueue, run.start_h2d) for run in runs), default=0.0)
     return [
         {
             "startEnqMs": run.start_enqueue - zero,

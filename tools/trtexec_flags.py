@@ -9,14 +9,11 @@ from mlirt.errors import UnsupportedError
 # Accepted, so that scripts go on; what is said about it.
 _WITHOUT_EFFECT = {
     "noTF32": "float32 is computed as such unless --tf32 is given",
-    "workspace": "tactics take no memory beside the tensors",
-    "memPoolSize": "tactics take no memory beside the tensors",
     "preview": "dynamic shapes need no preview features",
     "allowGPUFallback": "there is no DLA to fall back from",
     "persistentCacheRatio": "the device's cache is left to itself",
     "useManagedMemory": "inputs and outputs are copied",
     "exposeDMA": "transfers are in order with the kernels",
-    "threads": "there is one stream",
     "consistency": "plans are always checked when they are read",
 }
 _REFUSED = {
@@ -32,7 +29,8 @@ _REFUSED = {
     "safe": "there is no safety runtime",
     "restricted": "there is no safety runtime",
 }
-_HARMLESS = {"sparsity": "disable", "device": "0", "streams": "1"}
+_FORCED = "--sparsity=force is not supported: it would change the weights, and there are no kernels for sparse ones"
+_UNUSED = "--sparsity=enable has no effect: there are no kernels for sparse weights."
 
 
 def take_trtexec_flags(argv: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -47,6 +45,10 @@ def take_trtexec_flags(argv: Sequence[str]) -> tuple[list[str], list[str]]:
             raise UnsupportedError(f"--{name} is not supported: {_REFUSED[name]}")
         elif name in _WITHOUT_EFFECT:
             lines.append(f"--{name} has no effect: {_WITHOUT_EFFECT[name]}.")
-        elif _HARMLESS.get(name) != value:
+        elif name == "sparsity" and value in ("disable", "enable", "force"):
+            if value == "force":
+                raise UnsupportedError(_FORCED)
+            lines += [_UNUSED] if value == "enable" else []
+        else:
             kept.append(argument)
     return kept, lines

@@ -34,6 +34,12 @@ def set_ranges(
     set_channels(module, channels or {})
 
 
+def add_range(module: ModuleOp, name: str, value: float) -> None:
+    """Let a module carry the range of one more tensor."""
+    ranges = {**ranges_in(module), name: value}
+    module.attributes[RANGES] = DictionaryAttr({one: FloatAttr(number, f64) for one, number in ranges.items()})
+
+
 def take_ranges(module: ModuleOp) -> dict[str, Attribute]:
     """What a module carries of its tensors, which it does not do any more; `module.attributes` takes it back."""
     return {name: module.attributes.pop(name) for name in (RANGES, CHANNELS) if name in module.attributes}

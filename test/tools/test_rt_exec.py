@@ -1,6 +1,7 @@
 """rt-exec: trtexec's lines and files from a loaded plan, and one line with exit code 1 for every mistake."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
+from onnx_models import model_of, numbers, write_model
 from tiny_plan import tiny_parts
 
 from mlirt.builder.host import gpu_is_here
@@ -157,7 +160,11 @@ def test_shapes_that_no_memory_holds(plan: str, capsys: pytest.CaptureFixture[st
         (["--loadEngine=a", "--layerPrecisions=*:fp16"], "--layerPrecisions is for building"),
         (["--onnx=a", "--timeDeserialize"], "--timeDeserialize needs a plan"),
         (["--accuracyTarget=2", "--onnx=a"], "expected a number from 0 to 1, such as 0.99"),
-        (["--streams=2", "--onnx=a"], "--streams is not supported yet"),
+        (["--streams=0", "--onnx=a"], "--streams: expected a whole number from 1 on"),
+        (["--sparsity=force", "--onnx=a"], "--sparsity=force is not supported: it would change the weights"),
+        (["--inputIOFormats=fp16:chw", "--loadEngine=a"], "--inputIOFormats is for building"),
+        (["--memPoolSize=space:1", "--onnx=a"], "space: expected workspace, dlaSRAM"),
+        (["--layerOutputTypes=a:fp8", "--onnx=a"], "expected LAYER:TYPE or LAYER:TYPE+TYPE, TYPE fp32"),
         (["--onnx=/nowhere/a.onnx"], "--onnx=/nowhere/a.onnx: there is no such file"),
         (["--onnx=/"], "--onnx=/: that is a folder"),
         (["--onnx=a", "--saveEngine=/nowhere/a.plan"], "--saveEngine: cannot write /nowhere/a.plan: there is no such"),
@@ -248,7 +255,15 @@ def test_building(builder: Callable[[Builder], None], plan: str, tmp_path: Path)
     assert run(f"--onnx={model}", "--buildOnly", "--timingCacheFile=t", "--heuristic", "--minTiming=3") == 0
     assert run(f"--onnx={model}", "--buildOnly", "--tacticSources=-CUDNN,+CUBLAS_LT") == 0
     counts = {"avg_timing_iterations": 10, "min_timing_iterations": 7}
-    usual = {"timing_cache": None, "heuristic": False, "tactic_sources": (), **counts}
+    borders: dict[str, Any] = {"input_formats": [], "output_formats": [], "direct_io": False}
+    usual: dict[str, Any] = {
+        "timing_cache": None,
+        "heuristic": False,
+        "tactic_sources": (),
+        "workspace": None,
+        **counts,
+        **borders,
+    }
     assert tactics[:2] == [usual, usual]
     assert tactics[2] == {**usual, "timing_cache": "t", "heuristic": True, "min_timing_iterations": 3}
     assert tactics[3] == {**usual, "tactic_sources": ("CUBLAS_LT",)}
@@ -299,40 +314,89 @@ def test_the_tool_starts_without_compiler_or_numpy() -> None:
 
 def test_flags_without_effect(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Rows 30.2 and 30.4: scripts for trtexec go on, and are told."""
-    flags = "--noTF32 --workspace=4096 --preview=+fasterDynamicShapes0805 --device=0 --sparsity=disable --idleTime=0"
+    flags = "--noTF32 --workspace=4096 --preview=+fasterDynamicShapes0805 --device=0 --sparsity=enable --idleTime=0"
     assert run(f"--loadEngine={plan}", "--shapes=x:1x4", *flags.split(), "--streams=1", *QUICK) == 0
     out = capsys.readouterr().out
-    assert "[W] --workspace has no effect: tactics take no memory beside the tensors." in out
+    assert "[W] --preview has no effect: dynamic shapes need no preview features." in out
+    assert "[W] --sparsity=enable has no effect: there are no kernels for sparse weights." in out
     assert "--device" not in out.splitlines()[1]
 
 
-def test_time_of_opening(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Row 30.4: --timeDeserialize measures, and does not run."""
-    assert run(f"--loadEngine={plan}", "--timeDeserialize", "--iterations=2") == 0
+@pytest.mark.parametrize("more", [[], ["--noDataTransfers"], ["--threads"]])
+def test_streams(plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
+    """Row 30.4: each stream makes its runs, and all of them count for the throughput of the time they took together."""
+    path = tmp_path / "times.json"
+    flags = ["--shapes=x:3x4", "--streams=3", f"--exportTimes={path}", *more, *QUICK]
+    assert run(f"--loadEngine={plan}", *flags) == 0
     out = capsys.readouterr().out
-    assert re.search(r"Total deserialization time is [\d.]+ milliseconds\.", out)
-    assert "Throughput" not in out
+    runs = json.loads(path.read_text())
+    assert len(runs) == 3 * 20
+    ends = [one["endD2hMs"] for one in runs]
+    assert ends == sorted(ends)
+    assert min(one["startH2dMs"] for one in runs) >= 0
+    throughput = re.search(r"Throughput: (\S+) qps", out)
+    wall = re.search(r"Total Host Walltime: (\S+) s", out)
+    assert throughput is not None
+    assert wall is not None
+    assert float(throughput[1]) == pytest.approx(60 / float(wall[1]), rel=1e-3)
 
 
-def test_precisions_of_layers(builder: Callable[[Builder], None], plan: str, tmp_path: Path) -> None:
-    """Row 30.3: the star is for layers that are not named, of two formats for one the last counts."""
+def test_what_a_stream_raises_is_one_line(
+    plan: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise CompileError("the second stream failed")
+
+    monkeypatch.setattr("mlirt.runtime.context.ExecutionContext.run_timed", fail)
+    assert "the second stream failed" in failure(
+        capsys, f"--loadEngine={plan}", "--shapes=x:1x4", "--streams=2", *QUICK
+    )
+
+
+def test_types_and_formats_of_inputs_and_outputs(builder: Callable[[Builder], None], plan: str, tmp_path: Path) -> None:
+    """Row 30.2."""
     asked: list[dict[str, Any]] = []
 
     def build(*_: Any, progress: Any, **choice: Any) -> Any:
-        asked.append({key: choice[key] for key in ("layer_precisions", "obey_layer_precisions") if key in choice})
+        asked.append(choice)
         return load(plan)
 
     builder(build)
     (tmp_path / "m.onnx").write_bytes(b"onnx")
-    spec = ["--layerPrecisions=*:fp16,a:b:int8,a:b:fp32", f"--onnx={tmp_path / 'm.onnx'}", "--buildOnly", "--fp16"]
-    for constraints in ("none", "prefer", "obey"):
-        assert run(*spec, f"--precisionConstraints={constraints}") == 0
-    formats = {"layer_precisions": {"*": "fp16", "a:b": "fp32"}}
-    assert asked == [{}, formats, {**formats, "obey_layer_precisions": True}]
+    spec = ["--inputIOFormats=fp16:chw,fp32:hwc+chw", "--outputIOFormats=int8:chw4", "--directIO", "--workspace=0.5"]
+    assert run(f"--onnx={tmp_path / 'm.onnx'}", "--buildOnly", *spec) == 0
+    assert asked[0]["input_formats"] == ["fp16:chw", "fp32:hwc+chw"]
+    assert asked[0]["output_formats"] == ["int8:chw4"]
+    assert (asked[0]["direct_io"], asked[0]["workspace"]) == (True, 1 << 19)
+    pool = "--memPoolSize=workspace:2,dlaSRAM:1"
+    spec = ["--layerOutputTypes=a:fp16+fp32,b:int32,*:fp32", "--layerPrecisions=*:fp16", "--precisionConstraints=obey"]
+    assert run(f"--onnx={tmp_path / 'm.onnx'}", "--buildOnly", pool, *spec) == 0
+    assert asked[1]["workspace"] == 2 << 20
+    assert asked[1]["layer_precisions"] == {"a": "fp16", "*": "fp16"}
+
+
+def test_weights_that_can_be_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str], plan: str) -> None:
+    """Rows 30.2 and 30.4: --dumpRefit and --timeRefit."""
+    product = helper.make_node("MatMul", ["x", "w"], ["y"], name="product")
+    write_model(model_of([product], {"x": ("float32", [2, 4])}, ["y"], {"w": numbers(4, 3)}), tmp_path / "m.onnx")
+    kept = tmp_path / "kept.plan"
+    flags = ["--target=cpu", "--refit", "--dumpRefit", "--timeRefit", "--iterations=1", "--buildOnly"]
+    assert run(f"--onnx={tmp_path / 'm.onnx'}", f"--saveEngine={kept}", *flags) == 0
+    out = capsys.readouterr().out
+    assert "[I] Refittable weights:\n" in out
+    assert "[I] w (12)\n" in out
+    assert re.search(r"Engine refitted 1 times: median = [\d.e+]+ ms", out)
+    assert "built without BuilderFlag.REFIT" in failure(capsys, f"--loadEngine={plan}", "--dumpRefit")
 
 
 @pytest.mark.skipif(gpu_is_here(), reason="is about machines without a GPU")
-def test_a_gpu_that_is_not_there_is_missed_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "m.onnx").write_bytes(b"onnx")
-    message = failure(capsys, f"--onnx={tmp_path / 'm.onnx'}", "--target=cuda")
-    assert "there is no GPU to run on; --buildOnly builds for another machine" in message
+def test_a_device_that_is_not_there(
+    plan: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row 30.2: --device, and that a choice which cannot be had leaves no traces."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    assert run(f"--loadEngine={plan}", "--shapes=x:1x4", "--device=0", *QUICK) == 0
+    capsys.readouterr()
+    message = failure(capsys, f"--loadEngine={plan}", "--shapes=x:1x4", "--device=1", *QUICK)
+    assert "--device=1: there is no such GPU; their numbers start with 0" in message
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "3"
