@@ -150,6 +150,8 @@ class ExecutionContext:
 
         Raises `PlanError` where what the run has told makes no sense by itself.
         """
+        if not self._sizes:
+            return self._program(arrays, timed=False)
         names = list(self._sizes)
         unsure = names[names.index(told) + 1 :] if told else names
         guesses = [self._sizes, *({**self._sizes, **dict.fromkeys(unsure, guess)} for guess in (GUESS, 0))]

@@ -245,10 +245,21 @@ class Value:
         return target.like(self.builder.fptosi(self.llvm, target.llvm_type))
 
     def _saturated(self, target: Value) -> Any:
+        if self.lanes and target.width == 64 and target.is_signed:
+            return self._saturated_to_int64(target).llvm
         kind = ir.FunctionType(target.llvm_type, [self.llvm_type])
         name = f"llvm.fpto{'s' if target.is_signed else 'u'}i.sat.{target._suffix()}.{self._suffix()}"
         function = cgutils.get_or_insert_function(self.builder.module, kind, name)
         return self.builder.call(function, [self.llvm])
+
+    def _saturated_to_int64(self, target: Value) -> Value:
+        """LLVM would do this lane by lane."""
+        low, high = target.number(-(2**63)), target.number(2**63 - 1)
+        converted = target.like(self.builder.fptosi(self.llvm, target.llvm_type))
+        fits = self.compare(">=", -(2.0**63))
+        result = fits.choose(converted, low)
+        result = self.compare(">=", 2.0**63).choose(high, result)
+        return self.is_nan().choose(target.number(0), result)
 
 
 def maximum(a: Value, b: Value) -> Value:

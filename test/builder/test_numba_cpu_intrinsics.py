@@ -251,3 +251,28 @@ def test_the_code_generator_knows_all_words() -> None:
 
 def test_this_machine_has_a_width() -> None:
     assert widths()
+
+
+_LONG = (
+    _HEADER
+    + """
+def longs(params, worker, workers):
+    x = const_float32_pointer(params[0])
+    y = int64_pointer(params[1])
+    store(y, 0, int64(load(x, 0, 16)))
+    for i in range(16):
+        y[16 + i] = int64(x[i])
+"""
+)
+
+
+def test_floats_become_the_nearest_int64() -> None:
+    kernel = compile_sources({"longs": _LONG})["longs"]
+    ends = [2.0**63, -(2.0**63), 2.0**62, -(2.0**63) - 2.0**41, 9.2e18, np.inf, -np.inf, np.nan]
+    x = np.array([0, -0.5, 1.9, -1.9, 2**24, -(2**31), 2**33 + 2**12, 1e-30, *ends], np.float32)
+    y = np.zeros(32, np.int64)
+    kernel(x, y, workers=1)
+    limit = 2**63
+    want = [0 if number != number else int(max(min(float(number), limit), -limit)) for number in x.tolist()]
+    want = [min(number, limit - 1) for number in want]
+    assert y.tolist() == want + want
