@@ -1,0 +1,62 @@
+"""Floats into blocks of channels and back by squares turned in registers, compiled, against what the copies mean."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compiled_ops import check_compiled
+from cpu_kernel_runs import widths
+from fused_network import Network, random_array, t
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.blocked_layout import blocked
+from mlirt.dialects.fused.reformat import ReformatOp
+
+RNG = np.random.default_rng(5)
+TURNED = {"reformat_turned"}
+
+
+def there_and_back(
+    shape: tuple[int, ...],
+    *,
+    names: tuple[int | str, ...] | None = None,
+    halo: tuple[int, int] = (0, 0),
+    bits: int = 512,
+    element: str = "float32",
+) -> set[str]:
+    plain = t(element, *(names or shape))
+
+    def build(network: Network) -> list[SSAValue]:
+        blocks = network.add(ReformatOp(network.inputs[0], blocked(plain, bits // 32, halo)))
+        return [network.add(ReformatOp(blocks, plain))]
+
+    return check_compiled([plain], build, [random_array(RNG, element, shape)], bits)
+
+
+@pytest.mark.parametrize("bits", widths())
+@pytest.mark.parametrize("shape", [(2, 32, 7, 7), (1, 20, 5, 9), (1, 3, 1, 40), (1, 16, 16, 16)])
+def test_sizes(shape: tuple[int, ...], bits: int) -> None:
+    assert there_and_back(shape, bits=bits) == TURNED
+
+
+@pytest.mark.parametrize("channels", [16, 35])
+def test_halos(channels: int) -> None:
+    assert there_and_back((2, channels, 9, 21), halo=(1, 2)) == TURNED
+
+
+def test_sizes_of_the_run() -> None:
+    assert there_and_back((2, 33, 9, 21), names=("n", 33, "h", "w")) == TURNED
+    assert there_and_back((3, 32, 40, 50), names=("n", 32, "h", "w")) == TURNED
+
+
+def test_lanes_without_a_channel_are_zero() -> None:
+    plain = t("float32", 2, 21, 6, 11)
+
+    def build(network: Network) -> list[SSAValue]:
+        return [network.add(ReformatOp(network.inputs[0], blocked(plain, 16)))]
+
+    assert check_compiled([plain], build, [random_array(RNG, "float32", (2, 21, 6, 11))]) == TURNED
+
+
+def test_other_elements_are_left_to_other_tactics() -> None:
+    assert there_and_back((1, 32, 5, 5), element="float64") == {"reformat"}
