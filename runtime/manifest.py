@@ -168,6 +168,15 @@ class ShapeRange:
 
 
 @dataclass(frozen=True)
+class Agreement:
+    """Two lengths that a layer needs to be equal; the shapes of a run decide whether they are."""
+
+    layer: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The whole table of contents."""
 
@@ -177,6 +186,7 @@ class Manifest:
     symbols: tuple[Symbol, ...]
     sizes: tuple[str, ...]
     """Symbols that only a run can tell: it is made with guesses, and again where they turn out wrong."""
+    agreements: tuple[Agreement, ...]
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     buffers: tuple[Buffer, ...]

@@ -16,6 +16,7 @@ from mlirt.runtime.library_calls import LibraryCall, parse_call
 from mlirt.runtime.manifest import (
     ARGUMENT_TYPES,
     FORMAT,
+    Agreement,
     Argument,
     Buffer,
     BufferArgument,
@@ -43,8 +44,8 @@ _MAX_SHARED_BYTES = 1 << 20
 _MAX_CLUSTER = 16
 _NON_FINITE = {"inf": inf, "-inf": -inf, "nan": nan}
 _TOP_FIELDS = (
-    *("format", "mlirt", "name", "target", "symbols", "inputs", "outputs"),
-    *("buffers", "kernels", "launches", "program", "sizes", "conditions", "main", "profiles", "layers", "info"),
+    *("format", "mlirt", "name", "target", "symbols", "sizes", "agreements", "inputs", "outputs"),
+    *("buffers", "kernels", "launches", "program", "conditions", "main", "profiles", "layers", "info"),
 )
 
 
@@ -74,6 +75,7 @@ def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mappi
         target=target,
         symbols=_symbols(top, bound, inputs),
         sizes=sizes,
+        agreements=tuple(_agreement(raw, i, bound) for i, raw in enumerate(top.items("agreements", _MANY, []))),
         inputs=inputs,
         outputs=_tensors(top, "outputs", names, len(buffers)),
         buffers=buffers,
@@ -96,6 +98,11 @@ def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mappi
     check_tensors(manifest)
     check_lifetimes(manifest)
     return manifest
+
+
+def _agreement(raw: object, i: int, names: Collection[str]) -> Agreement:
+    record = JsonRecord(raw, f"agreements[{i}]", ("layer", "left", "right"))
+    return Agreement(record.text("layer"), record.formula("left", names), record.formula("right", names))
 
 
 def _conditions(top: JsonRecord, sections: Collection[str]) -> dict[str, str]:

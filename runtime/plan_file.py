@@ -35,6 +35,7 @@ The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - 
                                                    "sizes": [Expr], "steps": [Expr in bytes], "box": [int],
                                                    "swizzle": 0 | 32 | 64 | 128, "lower", "upper", "stride": [int]}}]}]
      "sizes": [symbol]                                    symbols whose value only the run tells
+     "agreements": [{"layer": str, "left": Expr, "right": Expr}]
      "program": [launch index | {"if": Place, "then": [..], "else": [..]}
                  | {"while": Place, "before": [..], "body": [..]} | {"require": Place, "message"}
                  | {"size": symbol, "word": Place} | {"size": symbol, "value": Expr}]
@@ -73,6 +74,7 @@ What the fields leave open is settled so:
   * `program` (default: all launches in order) has every launch once, in order; a loop runs `before`, then while its
     byte is not 0 `body` and `before`. A run is made with guesses of the `sizes`; where a `size` step meets another
     value the run is made again with it. A `require` step whose byte is 0 ends the run with an error.
+  * The two lengths of an `agreement` are formulas of `symbols`; shapes that make them different are refused.
   * A float that is not finite is spelt "inf", "-inf" or "nan" (`write_plan` does so by itself).
 """
 

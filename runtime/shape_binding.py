@@ -103,6 +103,7 @@ def bind_symbols(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str
                 named = "" if isinstance(dim, int) else f" (= {to_text(dim)})"
                 raise _wrong_shape(tensor, shape, f"dimension {axis} must be {expected}{named}, not {length}")
     _check_profiles(manifest, shapes)
+    _check_agreements(manifest, shapes, values)
     return values
 
 
@@ -135,6 +136,21 @@ def _check_profiles(manifest: Manifest, shapes: Sequence[Shape]) -> None:
         f"no optimization profile covers the shapes {_listed(manifest, shapes)}; stay between the profile's minimum "
         "and maximum, or build the engine with another profile"
     )
+
+
+def _check_agreements(manifest: Manifest, shapes: Sequence[Shape], values: Mapping[str, int]) -> None:
+    for one in manifest.agreements:
+        try:
+            left, right = evaluate(one.left, values), evaluate(one.right, values)
+        except ExpressionError as error:
+            given = _listed(manifest, shapes)
+            raise PlanError(f"layer {one.layer} has no meaning for the shapes {given}: {error}; give others") from error
+        if left != right:
+            raise InvalidInputError(
+                f"layer {one.layer}: its inputs have the lengths {left} and {right} where they must be equal "
+                f"({to_text(one.left)} and {to_text(one.right)}), for the shapes {_listed(manifest, shapes)}; give "
+                "shapes for which they are, or build the engine for these shapes"
+            )
 
 
 def _listed(manifest: Manifest, shapes: Sequence[Shape]) -> str:

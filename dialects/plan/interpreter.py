@@ -15,6 +15,7 @@ from mlirt.dialects.interpreter import entry_function, input_names, named_output
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.library_op import LibraryOp
 from mlirt.dialects.kernel.plugin import PluginOp
+from mlirt.dialects.length_agreements import agreements_of
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.plan.control import Control, IfOp, RequireOp, SizeOp, WhileOp, ops_in
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
@@ -60,6 +61,10 @@ def _run_once(
     for name, value in zip(input_names(func), func.body.block.args, strict=True):
         bind(value.type, inputs[name].shape, run.symbols, f"input {name!r}")
         run.tensors[value] = inputs[name]
+    for one in agreements_of(func):
+        lengths = evaluate(one.left, run.symbols), evaluate(one.right, run.symbols)
+        if lengths[0] != lengths[1]:
+            raise InvalidInputError(f"layer {one.layer}: its inputs have the lengths {lengths[0]} and {lengths[1]}")
     return named_outputs(func, run.block(func))
 
 

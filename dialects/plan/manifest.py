@@ -31,6 +31,7 @@ from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.library_op import LibraryOp
 from mlirt.dialects.kernel.plugin import PluginOp
 from mlirt.dialects.kernel.tensor_map import TensorMapType
+from mlirt.dialects.length_agreements import Agreement, agreements_of
 from mlirt.dialects.locations import names
 from mlirt.dialects.plan.control import Control, IfOp, RequireOp, SizeOp, WhileOp, ops_in
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
@@ -98,6 +99,7 @@ class _Writer:
             "name": name,
             "symbols": [],
             "sizes": [],
+            "agreements": [_agreement(one) for one in agreements_of(self.function)],
             "inputs": list(self.inputs()),
             "outputs": list(self.outputs()),
             "buffers": [self.buffer(value.owner) for value in self.buffers],
@@ -291,6 +293,10 @@ class _Writer:
                 yield {"name": name, "input": position, "axis": axis}
 
 
+def _agreement(one: Agreement) -> Record:
+    return {"layer": one.layer, "left": to_json(one.left), "right": to_json(one.right)}
+
+
 def block_shape(op: KernelOp) -> list[int]:
     """The threads of a block along x, y and z."""
     given = op.attributes.get("block_size")
@@ -351,8 +357,11 @@ def _symbols_in(value: object) -> Iterator[str]:
             yield from _symbols_in(item)
 
 
-_WITH_SYMBOLS = ("inputs", "outputs", "buffers", "launches")
-_EXPRESSIONS = ("bytes", "offset", "view_offset", "int", "shape", "logical", "grid", "sizes", "steps", "value")
+_WITH_SYMBOLS = ("inputs", "outputs", "buffers", "launches", "agreements")
+_EXPRESSIONS = (
+    *("bytes", "offset", "view_offset", "int", "shape", "logical", "grid", "sizes", "steps", "value"),
+    *("left", "right"),
+)
 _OPERATORS = ("+", "-", "*", "//", "%", "max", "min")
 
 

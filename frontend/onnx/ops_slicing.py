@@ -129,7 +129,15 @@ def _from_front(position: Dim, length: Dim) -> Dim:
         return -1
     if isinstance(position, int):
         return position + length if position < 0 else position
-    return position if not dim_numbers.not_negative(position * -1 - 1) else position + length
+    before = position * -1
+    # A place before the front may stay so if it is before the front counted from the end too, as the axis is short.
+    if any(dim_numbers.not_negative(rest) for rest in (position, *(k * (position + 1) + 1 - length for k in (1, 2)))):
+        return position
+    if dim_numbers.not_negative(before - 1):
+        return position + length
+    # The lengths of a run decide: 1 for a place that is counted from the end, else 0.
+    from_end = _dim(dim_numbers.smallest(dim_numbers.largest(before, 0), 1))
+    return position + length * from_end
 
 
 def _inside(position: Dim, low: Dim, high: Dim) -> Dim:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from mlirt.dialects.broadcasting import is_repeated
 from mlirt.dialects.symbol_renaming import rename_symbols, renamed
 from mlirt.dialects.symbolic import Dim, substitute, symbols
-from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import dims, is_unknown
-from mlirt.dialects.trt.concatenation import ConcatenationOp
-from mlirt.dialects.trt.elementwise import ElementwiseOp
-from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
-from mlirt.dialects.trt.parametric_relu import ParametricReluOp
-from mlirt.dialects.trt.rnn import RnnOp
-from mlirt.dialects.trt.select import SelectOp
+from mlirt.passes.cleanup.equal_lengths import equal_lengths
 from mlirt.passes.cleanup.length_equations import solution, symbol_of
 
 
@@ -63,8 +55,7 @@ def _replacements(function: FuncOp) -> dict[str, Dim]:
     bound = frozenset(symbol_of(length) for length in lengths) - {""}
     found: dict[str, Dim] = {}
     for op in function.walk():
-        for equal in _equal_lengths(op):
-            first, *others = [dim for dim in equal if not is_repeated(dim) and not is_unknown(dim)] or [1]
+        for first, *others in filter(None, equal_lengths(op)):
             for other in others:
                 answer = solution(substitute(first, found), substitute(other, found), order, bound - set(found))
                 if answer is not None:
@@ -79,32 +70,6 @@ def _input_lengths(function: FuncOp) -> list[Dim]:
 
 def _names(dim: Dim) -> list[str]:
     return sorted(symbols(dim))
-
-
-def _equal_lengths(op: Operation) -> Iterator[Sequence[Dim]]:
-    """Lengths of an op's operands that must be equal where they are not 1."""
-    if not isinstance(op, TensorOp):
-        return
-    shapes = [dims(operand.type) for operand in op.operands]
-    if isinstance(op, ElementwiseOp | SelectOp | ParametricReluOp):
-        yield from zip(*shapes, strict=True)
-    elif isinstance(op, ConcatenationOp):
-        joined = op.axis.value.data
-        yield from (lengths for axis, lengths in enumerate(zip(*shapes, strict=True)) if axis != joined)
-    elif isinstance(op, RnnOp):
-        states = [dims(state.type)[0] for state in (op.initial_hidden, op.initial_cell) if state is not None]
-        yield [shapes[0][1], *states]
-    elif isinstance(op, MatrixMultiplyOp):
-        left, right = op.lhs_op.data, op.rhs_op.data
-        columns = -2 if left is MatrixOperation.TRANSPOSE else -1
-        rows = -2 if right is MatrixOperation.NONE else -1
-        yield shapes[0][columns], shapes[1][rows]
-        batches = (shapes[0][: _first_of_matrix(left)], shapes[1][: _first_of_matrix(right)])
-        yield from zip(*batches, strict=True)
-
-
-def _first_of_matrix(operation: MatrixOperation) -> int:
-    return -1 if operation is MatrixOperation.VECTOR else -2
 
 
 def _rename(function: FuncOp, replaced: Mapping[str, Dim]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mlirt.errors import PlanError
+from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.plan_file import make_plan
 from mlirt.runtime.shape_binding import Address, bind_shapes
 
@@ -50,6 +50,8 @@ BROKEN: list[tuple[str, object, str]] = [
     ("launches.0.args.2", {"buffer": 0}, "launches[0].args[2].buffer: is no field"),
     ("launches.0.args.3", {"float": "many"}, "launches[0].args[3].float: expected a number"),
     ("launches.0.serial", 1, "launches[0].serial: expected true or false"),
+    ("agreements", [{"layer": "join", "left": "n"}], "agreements[0].right: is missing"),
+    ("agreements", [{"layer": "join", "left": "n", "right": "m"}], "agreements[0].right: unknown symbol 'm'"),
     ("main", "nowhere", "plan.main: there is no section 'nowhere'"),
     ("layers", [3], "layers[0]: expected an object"),
     ("profiles", [{"x": {"min": [1, 4], "opt": [9, 4], "max": [8, 4]}}], "min <= opt <= max"),
@@ -93,6 +95,20 @@ def test_what_makes_no_sense_for_a_shape_is_refused(tiny: Maker, path: str, valu
     with pytest.raises(PlanError) as caught:
         bind_shapes(plan.manifest, [(2, 4)])
     assert message in str(caught.value)
+
+
+def test_lengths_that_must_be_equal_are_checked_for_each_shape(tiny: Maker) -> None:
+    parts = tiny()
+    parts.manifest["agreements"] = [{"layer": "join", "left": "n", "right": ["*", 2, ["//", "n", 2]]}]
+    manifest = make_plan(parts.manifest, parts.sections, parts.weights).manifest
+    assert bind_shapes(manifest, [(4, 4)]).values == {"n": 4}
+    with pytest.raises(
+        InvalidInputError, match=r"layer join: .* lengths 3 and 2 .* \(n and 2\*\(n//2\)\).* x=\(3, 4\)"
+    ):
+        bind_shapes(manifest, [(3, 4)])
+    set_at(parts.manifest, "agreements.0.right", ["//", 4, "n"])
+    with pytest.raises(PlanError, match=r"layer join has no meaning for .*division by zero"):
+        bind_shapes(make_plan(parts.manifest, parts.sections, parts.weights).manifest, [(0, 4)])
 
 
 def test_no_place_in_a_buffer_without_bytes_is_needed(tiny: Maker) -> None:

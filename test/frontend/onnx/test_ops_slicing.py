@@ -52,6 +52,22 @@ def test_windows_are_those_of_python_and_begin_inside(length: int, start: int, e
     assert length == 0 or 0 <= symbolic[0] < length
 
 
+@pytest.mark.parametrize("length", range(8))
+def test_bounds_that_are_lengths_may_lie_before_the_front(length: int) -> None:
+    n = sym("n")
+    for start, end in ((n - 3, n), (0, n - 3), (n - 1, n), (n // 2 - 1, n), (n - 5, n - 2)):
+        kept = range(length)[evaluate(start, {"n": length}) : evaluate(end, {"n": length})]
+        first, count = (evaluate(dim, {"n": length}) for dim in window(n, start, end, 1))
+        assert count == len(kept)
+        assert not kept or first == kept[0]
+
+
+def test_the_last_element_by_its_number_is_one_element() -> None:
+    n = sym("n")
+    first, count = window(n, n - 1, n, 1)
+    assert "*" not in f"{first} {count}".replace("-1*", "")
+
+
 @pytest.mark.parametrize("before", [-sys.maxsize, -sys.maxsize - 1, -(1 << 31), 1 - (1 << 31)])
 def test_a_dynamic_length_turned_round_stays_itself(before: int) -> None:
     assert window(sym("n"), -1, before, -1) == (sym("n") - 1, sym("n"))

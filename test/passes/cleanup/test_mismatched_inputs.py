@@ -29,3 +29,29 @@ def test_a_plan_refuses_inputs_of_different_lengths() -> None:
     np.testing.assert_array_equal(result, long + long)
     with pytest.raises(InvalidInputError, match=r"input 'y': expected length n = 4 on axis 0 of \[n, 3\]"):
         run_plan(plan, context, {"x": long, "y": short})
+
+
+HALVED = """
+func.func @main(%x: tensor<?xf32, #trt.dims<["n"]>>, %y: tensor<?xf32, #trt.dims<["m"]>>)
+    -> tensor<?xf32, #trt.dims<["n // 2"]>> {
+  %a = trt.slice %x {start = #trt.dims<["0"]>, size = #trt.dims<["n // 2"]>, stride = array<i64: 1>} :
+      (tensor<?xf32, #trt.dims<["n"]>>) -> tensor<?xf32, #trt.dims<["n // 2"]>>
+  %b = trt.slice %y {start = #trt.dims<["0"]>, size = #trt.dims<["m // 3"]>, stride = array<i64: 1>} :
+      (tensor<?xf32, #trt.dims<["m"]>>) -> tensor<?xf32, #trt.dims<["m // 3"]>>
+  %z = trt.elementwise sum %a, %b : (tensor<?xf32, #trt.dims<["n // 2"]>>, tensor<?xf32, #trt.dims<["m // 3"]>>)
+      -> tensor<?xf32, #trt.dims<["n // 2"]>>
+  func.return %z : tensor<?xf32, #trt.dims<["n // 2"]>>
+}
+"""
+
+
+def test_a_plan_refuses_parts_of_different_lengths() -> None:
+    """No input's shape is wrong by itself: it is formulas of them that differ."""
+    module, context = parse_module(HALVED)
+    run_passes(module, context, "unify-dimensions,require-equal-lengths,convert-trt-to-fused")
+    plan = lower(module, context)
+    x, y = np.ones(4, np.float32), np.ones(7, np.float32)
+    (result,) = run_plan(plan, context, {"x": x, "y": y}).values()
+    np.testing.assert_array_equal(result, [2, 2])
+    with pytest.raises(InvalidInputError, match=r"layer trt.elementwise: its inputs have the lengths 2 and 3"):
+        run_plan(plan, context, {"x": x, "y": np.ones(9, np.float32)})
