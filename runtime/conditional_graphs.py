@@ -5,7 +5,7 @@ before CUDA 12.4 lack the calls; there the host decides.
 """
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from ctypes import POINTER, byref, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -40,11 +40,11 @@ class GraphMaker(Protocol):
         ...
 
 
-def is_device_only(step: Step) -> bool:
-    """Whether nothing in a step needs the host: launches, branches and loops, but no check."""
+def is_device_only(step: Step, hosted: Collection[int] = ()) -> bool:
+    """Whether nothing in a step needs the host: launches that it does not make, branches and loops, but no check."""
     if isinstance(step, int):
-        return True
-    return isinstance(step, Branch | Loop) and all(is_device_only(one) for part in parts(step) for one in part)
+        return step not in hosted
+    return isinstance(step, Branch | Loop) and all(is_device_only(one, hosted) for part in parts(step) for one in part)
 
 
 @dataclass

@@ -15,6 +15,7 @@ from mlirt.runtime.host_memory import address_of
 from mlirt.runtime.manifest import Kernel, Manifest
 from mlirt.runtime.memory_planning import aligned
 from mlirt.runtime.plan_file import Plan
+from mlirt.runtime.plugin_launches import EnginePlugins
 from mlirt.runtime.shape_binding import ShapeBinding
 
 _STARTS_EARLY = (9, 0)  # the first devices on which a launch may begin before the one before it has ended
@@ -36,10 +37,11 @@ class CudaDevice:
         self.setter = self._load_setter(plan, capability)
         """The kernel that sets a condition of a graph; None where the host decides."""
         self._weight_block, self.weights = self._upload(self.manifest, plan.weights)
+        self.plugins = EnginePlugins(self.manifest, plan.weights)
 
     def _load(self, plan: Plan, kernel: Kernel, capability: tuple[int, int]) -> Handle:
-        """The code of a kernel; 0 for one that a library computes."""
-        if kernel.call is not None:
+        """The code of a kernel; 0 for one that a library or a plugin computes."""
+        if kernel.call is not None or kernel.plugin is not None:
             return 0
         arch = choose_architecture(sorted(kernel.objects), capability)
         if arch is None:
@@ -112,6 +114,7 @@ class CudaSession:
         self.events = [device.driver.new_event() for _ in range(TIMES + 2)]
         self.block: DeviceBlock | None = None
         self.tenant: object = None
+        self.plugins = device.plugins.for_context()
         self.consumed: Handle | None = None
         """An event of the caller that is recorded when the inputs of a run are on the device."""
 

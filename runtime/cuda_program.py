@@ -13,7 +13,7 @@ from mlirt.runtime.conditional_graphs import DeviceGraph
 from mlirt.runtime.cuda_control import HostDecisions, RunStretch, is_straight, stretches
 from mlirt.runtime.cuda_driver import DeviceError, Handle
 from mlirt.runtime.cuda_graph import capture
-from mlirt.runtime.cuda_memory import PinnedBlock
+from mlirt.runtime.cuda_memory import DeviceBlock, PinnedBlock
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import DeviceTensor, WrongSize
 from mlirt.runtime.launch_accesses import accesses_of
@@ -51,7 +51,9 @@ class CudaProgram:
         self._manifest = session.device.manifest
         self._binding = binding
         self._bases = self._place()
-        launched = [launch for launch in binding.launches if 0 not in launch.grid]
+        driver = self._driver
+        self._plugins = session.plugins.bound(binding.launches, lambda size: DeviceBlock(driver, size))
+        launched = [one for one in binding.launches if 0 not in one.grid and one.index not in self._plugins]
         self._frozen_arguments = [self._frozen(launch) for launch in launched]
         self._launches = [
             (launch, self._queued(launch, pointers))
@@ -132,7 +134,7 @@ class CudaProgram:
     def _host_decisions(self, staged: int) -> HostDecisions | None:
         """What runs the program where it has branches, loops or checks; `staged` is where a word may be read to."""
         manifest, driver, session, bases = self._manifest, self._driver, self._session, self._bases
-        if is_straight(manifest.program, manifest.launches):
+        if is_straight(manifest.program, manifest.launches) and not self._plugins:
             return None
         word, address = self._staging.bytes[staged : staged + _WORD], self._staging.address + staged
 
@@ -141,7 +143,8 @@ class CudaProgram:
             driver.synchronize(session.stream)
             return int.from_bytes(word[:size].tobytes(), "little")
 
-        return HostDecisions(manifest.program, self._binding, look, on_device=session.device.setter is not None)
+        on_device, hosted = session.device.setter is not None, frozenset(self._plugins)
+        return HostDecisions(manifest.program, self._binding, look, on_device=on_device, hosted=hosted)
 
     def _captured(self) -> dict[Program, Handle]:
         """The graph of each stretch; where the driver refuses one with decisions in it, the host makes them."""
@@ -150,7 +153,8 @@ class CudaProgram:
             return {whole: self._capture(whole)}
         graphs: dict[Program, Handle] = {}
         try:
-            for stretch in stretches(self._manifest.program, on_device=self._decisions.on_device):
+            on_device, hosted = self._decisions.on_device, self._decisions.hosted
+            for stretch in stretches(self._manifest.program, on_device=on_device, hosted=hosted):
                 graphs[stretch] = self._capture(stretch)
         except DeviceError:
             for graph in filter(None, graphs.values()):
@@ -200,12 +204,17 @@ class CudaProgram:
         if graph:
             self._driver.replay(graph, self._session.stream)
 
+    def _call(self, index: int) -> None:
+        """Let a plugin queue its work behind what is on the stream, where the next graph follows it."""
+        places = [place for place in self._binding.launches[index].args if isinstance(place, Address)]
+        self._plugins[index].enqueue([self._address(place) for place in places], self._session.stream)
+
     def _run(self, run_stretch: RunStretch) -> None:
         if self._decisions is None:
             for stretch in self._graphs:
                 run_stretch(stretch)
         else:
-            self._wrong_size = self._decisions.run(run_stretch)
+            self._wrong_size = self._decisions.run(run_stretch, self._call)
 
     def upload(self, inputs: Sequence[np.ndarray]) -> None:
         """Copy the inputs to pinned memory and queue the way to the device."""
@@ -231,6 +240,8 @@ class CudaProgram:
         if self._session.tenant is not self._tenancy:
             for offset, size, byte in self._binding.halos:
                 self._driver.fill(self._block.address + offset, size, byte, self._session.stream)
+            for launch in self._plugins.values():
+                launch.others_have_run()
             self._session.tenant = self._tenancy
 
     def execute(self) -> None:
@@ -333,14 +344,18 @@ class CudaProgram:
         def run(stretch: Program) -> None:
             for index in stretch:
                 if isinstance(index, int) and index in queues:
-                    self._driver.record(start, self._session.stream)
-                    queues[index](self._session.stream, follows=False)
-                    self._driver.record(end, self._session.stream)
-                    self._driver.synchronize(self._session.stream)
-                    times[index] += self._driver.elapsed_ms(start, end)
+                    measure(index, lambda index=index: queues[index](self._session.stream, follows=False))
+
+        def measure(index: int, queue: Callable[[], None]) -> None:
+            self._driver.record(start, self._session.stream)
+            queue()
+            self._driver.record(end, self._session.stream)
+            self._driver.synchronize(self._session.stream)
+            times[index] += self._driver.elapsed_ms(start, end)
 
         if self._decisions is None:
             self._run(run)
         else:
-            replace(self._decisions, on_device=False).run(run)
+            decisions = replace(self._decisions, on_device=False)
+            decisions.run(run, lambda index: measure(index, lambda: self._call(index)))
         return list(times.values())

@@ -33,7 +33,7 @@ def decisions(manifest: Manifest, *, on_device: bool) -> tuple[Decision, ...]:
 def _found(manifest: Manifest, program: Program, on_device: bool, all_on_device: bool) -> Iterator[Decision]:
     for step in program:
         if isinstance(step, Branch | Loop):
-            alone = all_on_device or (on_device and is_device_only(step))
+            alone = all_on_device or (on_device and is_device_only(step, manifest.hosted))
             names = _names(manifest, parts(step))
             yield Decision("loop" if isinstance(step, Loop) else "branch", names, "device" if alone else "host")
             for part in parts(step):

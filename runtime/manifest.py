@@ -204,6 +204,11 @@ class Manifest:
     """For each buffer the buffer that owns its bytes: itself, or what its views lead to."""
 
     @property
+    def hosted(self) -> frozenset[int]:
+        """The launches that the host makes: those of plugins."""
+        return frozenset(i for i, one in enumerate(self.launches) if self.kernels[one.kernel].plugin is not None)
+
+    @property
     def given_inputs(self) -> tuple[Tensor, ...]:
         """The inputs that a caller gives; they come first."""
         return tuple(tensor for tensor in self.inputs if not tensor.counts_runs)

@@ -17,7 +17,7 @@ from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.placement import Placement
 
 OPS = (PluginOp,)
-TARGETS = frozenset({"cpu"})
+TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
 _ALIGNMENT = 64
