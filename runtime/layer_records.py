@@ -10,6 +10,8 @@ from mlirt.runtime.expressions import ExpressionError, evaluate, parse
 Record = Mapping[str, object]
 
 _TYPES = {"float32": "FP32", "float16": "FP16", "bfloat16": "BF16", "bool": "Bool", "float64": "FP64"}
+_VECTORS = {"FP16": 8}
+_WIDTHS = {2: "Two", 4: "Four", 8: "Eight", 16: "Sixteen", 32: "Thirty-two"}
 _WORDS = {"name": "Name", "family": "LayerType", "kernel": "TacticName"}
 
 
@@ -41,13 +43,25 @@ def inspected_layer(layer: Record, verbosity: str, values: Mapping[str, int] | N
 
 
 def _tensor(record: Record, values: Mapping[str, int]) -> dict[str, object]:
-    order = str(record.get("format", "row major linear"))
     return {
         "Name": record.get("name", ""),
         "Location": "Device",
         "Dimensions": [_length(one, values) for one in _items(record.get("shape"))],
-        "Format/Datatype": f"{order[:1].upper()}{order[1:]} {_type(record)}",
+        "Format/Datatype": _format(record),
     }
+
+
+def _format(record: Record) -> str:
+    """How a tensor lies in memory, in TensorRT's words (feature 5.5)."""
+    kind, order = _type(record), str(record.get("format", "row major linear"))
+    shape = [length if isinstance(length, int) else -1 for length in _items(record.get("shape"))]
+    if order == "channels last":
+        vector = _VECTORS.get(kind, 0)
+        is_whole = vector and len(shape) > 1 and shape[1] % vector == 0
+        return f"Channel major {kind} format" + (f" where channel % {vector} == 0" if is_whole else "")
+    if order == "channels in blocks" and shape and shape[-1] in _WIDTHS:
+        return f"{_WIDTHS[shape[-1]]} wide channel vectorized row major {kind} format"
+    return f"{order[:1].upper()}{order[1:]} {kind}"
 
 
 def _length(length: object, values: Mapping[str, int]) -> int:

@@ -55,6 +55,7 @@ def _adopt_inputs(function: FuncOp, network: INetworkDefinition, values: dict[SS
         tensor = network.add_input(name, data_type(element_name(element_of(argument.type))), shape)
         tensor.formulas = {axis: str(length) for axis, length in enumerate(lengths) if not isinstance(length, int)}
         tensor.dimension_names, tensor.model_formulas = dict(tensor.formulas), dict(tensor.formulas)
+        tensor.model_dtype = tensor.dtype
         values[argument] = tensor
 
 

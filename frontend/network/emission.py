@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from mlirt.dialects.locations import named
 from mlirt.dialects.symbol_values import solve
 from mlirt.dialects.symbolic import Dim, substitute, sym, symbols
 from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_names import hint_of_name
-from mlirt.dialects.tensor_types import element_count, element_type, tensor
+from mlirt.dialects.tensor_types import element_count, element_of, element_type, tensor
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import InvalidModelError, MlirtError, UnsupportedError
 from mlirt.frontend.network.emitter import LayerEmitter
@@ -49,11 +51,20 @@ class Emission:
         self.values: dict[ITensor, SSAValue] = dict(zip(inputs, self.block.args, strict=True))
         for one, argument in zip(inputs, self.block.args, strict=True):
             argument.name_hint = hint_of_name(one.name)
-            if one.range is not None and one.dtype is DataType.INT8:
-                reach = max(map(abs, one.range))
-                self.values[one] = numbers_of_bytes(argument, reach, store, self.block.add_op)
+            self.values[one] = self._as_layers_read(one, argument)
         self.fresh_names: list[str] = []
         self._made: dict[LayerRecord, list[Operation]] = {}
+
+    def _as_layers_read(self, tensor: ITensor, argument: SSAValue) -> SSAValue:
+        """An input as numbers, where it is bytes with a range, and in the type that the layers of a model take."""
+        value, wanted = argument, tensor.model_dtype
+        if tensor.range is not None and tensor.dtype is DataType.INT8 and wanted is not DataType.INT8:
+            value = numbers_of_bytes(value, max(map(abs, tensor.range)), self.store, self.block.add_op)
+        if wanted is None or element_of(value.type) == element_type(numpy_name(wanted)):
+            return value
+        made = IdentityOp.cast(value, element_type(numpy_name(wanted)), named(tensor.name))
+        self.block.add_op(made)
+        return made.output
 
     def value_of(self, tensor: ITensor) -> SSAValue:
         """The value of a tensor, whose layer and all layers before it are made now if they were not."""

@@ -23,8 +23,8 @@ class ITensor(FixedAttributes):
     """A tensor (feature 2.7). Its shape and type follow from the layers before it, those of an input are given.
 
     `formulas` are the lengths of an imported input, by axis, that are expressions of names, and `model_formulas` what
-    they were in the model, whose layers speak of the same names; a `squeezed` output comes
-    to the caller without its dimensions of length 1; the op of an imported layer already has the `implied_name`.
+    they were in the model, whose layers speak of the same names and read elements of `model_dtype`; a `squeezed` output
+    comes to the caller without its dimensions of length 1; the op of an imported layer already has the `implied_name`.
     """
 
     def __init__(
@@ -35,6 +35,7 @@ class ITensor(FixedAttributes):
         self._name = name
         self.given_shape = None if shape is None else Dims(shape)
         self.given_dtype: DataType | None = None
+        self.model_dtype: DataType | None = None
         self.dimension_names: dict[int, str] = {}
         self.formulas: dict[int, str] = {}
         self.model_formulas: dict[int, str] = {}

@@ -11,12 +11,14 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.io_formats import output_formats
 from mlirt.dialects.plan.ops import OutputOp, ViewOp
 from mlirt.dialects.target import Target, TargetKind
-from mlirt.dialects.tensor_types import stored_bytes
+from mlirt.dialects.tensor_types import byte_width, element_count, element_of, stored_bytes
 from mlirt.errors import InvalidInputError
 from mlirt.passes.lowering.control.regions import ControlLowering
 from mlirt.passes.lowering.lowering import Lowering
+from mlirt.tensor_formats import LINEAR
 
 _KINDS: tuple[TargetKind, ...] = ("cpu", "cuda", "reference")
 
@@ -78,24 +80,29 @@ def _returned(op: Operation | None) -> list[SSAValue]:
 
 
 def _return_buffers(op: ReturnOp, lowering: Lowering) -> None:
-    """The function returns tensors that lie in buffers, densely and from the start; others are copied first."""
+    """The function returns tensors that lie in buffers, densely or in their format, and from the start; others are
+    copied first.
+    """
     lowering.placements.anchor = op
-    for position, value in enumerate(list(op.operands)):
-        buffer = _dense_buffer(value, op, lowering)
+    function = op.parent_op()
+    assert isinstance(function, FuncOp)
+    for position, (value, format) in enumerate(zip(list(op.operands), output_formats(function), strict=True)):
+        buffer = _own_buffer(value, op, lowering, has_format=format.name != LINEAR)
         output = OutputOp(buffer, value.type)
         output.location = _location_of(value, op)
         _insert(output, op)
         op.operands[position] = output.result
 
 
-def _dense_buffer(value: SSAValue, op: ReturnOp, lowering: Lowering) -> SSAValue:
-    from mlirt.passes.lowering.loops.copying import copy_dense
+def _own_buffer(value: SSAValue, op: ReturnOp, lowering: Lowering, *, has_format: bool) -> SSAValue:
+    from mlirt.passes.lowering.loops.copying import copy_as_typed, copy_dense
 
     placements = lowering.placements
-    if not placements.is_dense(value):
-        return copy_dense(value, op, lowering)
+    if not (placements.lies_as_typed(value) if has_format else placements.is_dense(value)):
+        return (copy_as_typed if has_format else copy_dense)(value, op, lowering)
     place = placements[value]
-    size = stored_bytes(value.type)
+    dense_bytes = element_count(value.type) * byte_width(element_of(value.type))
+    size = stored_bytes(value.type) if has_format else dense_bytes
     if place.offset == 0 and placements.size_of(place.buffer) == size:
         return place.buffer
     view = ViewOp(place.buffer, place.offset, size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.plan.ops import BufferOp, InputOp, WeightOp
 from mlirt.dialects.regions import inner_blocks
 from mlirt.dialects.reshaped_strides import reshaped_strides
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import (
     byte_width,
     dims,
@@ -200,11 +201,17 @@ class Placements:
         return self.weight(weights_of(self._ctx).put(array, hint))
 
     def is_dense(self, value: SSAValue) -> bool:
+        """Whether the elements lie in row-major order without gaps."""
+        sizes = dims(value.type)
+        return self._lies_with(value, [product(sizes[k + 1 :]) for k in range(len(sizes))])
+
+    def lies_as_typed(self, value: SSAValue) -> bool:
         """Whether the elements lie as they do in a tensor of the value's type that has memory of its own."""
-        if halo(value.type):
-            return False
-        steps = zip(dims(value.type), self[value].strides, strides(value.type)[0], strict=True)
-        return all(size == 1 or step == expected for size, step, expected in steps)
+        return self._lies_with(value, strides(value.type)[0])
+
+    def _lies_with(self, value: SSAValue, steps: Sequence[Dim]) -> bool:
+        places = zip(dims(value.type), self[value].strides, steps, strict=True)
+        return not halo(value.type) and all(size == 1 or step == expected for size, step, expected in places)
 
     def size_of(self, buffer: SSAValue) -> Dim:
         """The bytes of a buffer."""

@@ -8,7 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.kernel.core import LoadOp, StoreOp
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.tensor_types import dims, element_count, element_of, stored_bytes, strides
+from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of, stored_bytes, strides
 from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, collapse
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.placement import Placement
@@ -66,7 +66,15 @@ def _turn(lowering: Lowering, nest: Nest, source: Placement, target: Placement, 
 
 
 def copy_dense(value: SSAValue, layer: Operation, lowering: Lowering) -> SSAValue:
-    """Launch a copy of a tensor to a new buffer where it lies as its type says; returns that buffer."""
+    """Launch a copy of a tensor to a new buffer where it lies densely; returns that buffer."""
+    sizes = dims(value.type)
+    buffer = lowering.placements.scratch(element_count(value.type) * byte_width(element_of(value.type)))
+    copy(value, dense(buffer, sizes), layer, lowering)
+    return buffer
+
+
+def copy_as_typed(value: SSAValue, layer: Operation, lowering: Lowering) -> SSAValue:
+    """Launch a copy of a tensor to a new buffer where it lies as its type says, without gaps; returns that buffer."""
     buffer = lowering.placements.scratch(stored_bytes(value.type))
     copy(value, Placement(buffer, 0, strides(value.type)[0]), layer, lowering)
     return buffer

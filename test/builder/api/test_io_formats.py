@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from layer_networks import CollectingLogger, new_network
+from onnx import helper
+from onnx_models import model_of, numbers, write_model
 
+import mlirt
 import mlirt as trt
 from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.plan_file import plan_bytes, read_plan
@@ -221,6 +225,29 @@ def test_arrays_by_name_need_not_be_packed() -> None:
     np.testing.assert_array_equal(engine.run_positional(array)[0], array + array)
     with pytest.raises(InvalidInputError, match=r"input 'x': expected shape \(x_0, 3, 4, 5\), got \(2, 4, 4, 5\)"):
         engine.run({"x": np.zeros((2, 4, 4, 5), np.float16)})
+
+
+def test_a_model_reads_another_type(tmp_path: Path) -> None:
+    """As TensorRT's example of formats does it: the layers of a model go on to compute in what they did."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], name="conv")]
+    weights = {"w": np.round(numbers(4, 3, 1, 1) * 4)}
+    write_model(model_of(nodes, {"x": ("float32", [2, 3, 4, 4])}, ["y"], weights), tmp_path / "m.onnx")
+    array = RNG.integers(-3, 4, (2, 3, 4, 4)).astype(np.int8)
+    expected = mlirt.compile(tmp_path / "m.onnx", "reference").run({"x": array.astype(np.float32)})["y"]
+    for dtype, format, reach in ((trt.float16, "HWC8", None), (trt.int8, "CHW4", 127), (trt.float32, "HWC", None)):
+        network = new_network()
+        assert trt.OnnxParser(network, CollectingLogger()).parse_from_file(str(tmp_path / "m.onnx"))
+        x, y = network.get_input(0), network.get_output(0)
+        x.dtype, x.allowed_formats, y.dtype = dtype, bit(format), trt.float16
+        if reach is not None:
+            x.dynamic_range = y.dynamic_range = (-reach, reach)
+        engine = built(network, *[FLAG.INT8] * (reach is not None))
+        assert engine.get_tensor_dtype("x") is dtype
+        found = np.frombuffer(run(engine, pack(array.astype(trt.nptype(dtype)), format), array.shape), np.float16)
+        if reach is None:
+            np.testing.assert_array_equal(found.reshape(expected.shape), expected.astype(np.float16))
+        else:  # the convolution may be one of bytes, whose weights are rounded
+            np.testing.assert_allclose(found.reshape(expected.shape), expected, atol=1.5)
 
 
 def test_formats_in_the_log() -> None:

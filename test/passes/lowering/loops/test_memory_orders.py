@@ -13,6 +13,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
+from mlirt.dialects.blocked_layout import blocked
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.fused_op import identity_region
@@ -167,6 +168,20 @@ def test_longer_rows_end_in_zeros(order: tuple[int, ...]) -> None:
         return _compare(ReformatOp(network.inputs[0], row), network)
 
     check([type_], build, [random_array(RNG, "float32", (4, 3, 2, 5))])
+
+
+@pytest.mark.parametrize(("element", "lanes"), [("float16", 2), ("int8", 4), ("float32", 32)])
+def test_blocks_meet_channels_last(element: str, lanes: int) -> None:
+    """Copies of formats whose vectors have images of their own, to and from images with their channels innermost."""
+    type_ = t(element, "n", 6, "h", 5)
+
+    def build(network: Network) -> list[SSAValue]:
+        blocks = network.add(ReformatOp(network.inputs[0], blocked(type_, lanes)))
+        innermost = network.add(ReformatOp(blocks, last(type_)))
+        again = network.add(ReformatOp(innermost, blocked(type_, lanes)))
+        return [network.add(ReformatOp(again, type_)), network.add(ReformatOp(innermost, type_))]
+
+    check([type_], build, [random_array(RNG, element, SHAPE)])
 
 
 @settings(max_examples=200, deadline=None)
