@@ -11,6 +11,7 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 1080px; margin: 2em auto
 h1 { margin-bottom: 0; overflow-wrap: anywhere } h2 { margin-top: 1.8em }
 table { border-collapse: collapse } th { text-align: left } tr:target { background: #d9a44133 }
 td, th { padding: .25em 1em .25em 0; border-bottom: 1px solid var(--line); vertical-align: top }
+td { min-width: 2em } td:nth-child(2):not(.n) { min-width: 9em }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
 .wide { overflow-x: auto } .wide table { min-width: 100% } .wide svg { min-width: 640px }
 code, pre, summary { font: 13px/1.6 ui-monospace, monospace } pre { overflow-x: auto } summary { cursor: pointer }

@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from mlirt.dialects.diagnostics import OperationError
 from mlirt.dialects.dominance import verify_dominance
 from mlirt.dialects.verification import first_lines, verify
-from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, UnsupportedError
+from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, UnsupportedError, too_little_memory
 from mlirt.passes.phase_dumps import PhaseDumps
 from mlirt.passes.phases import pipeline_for
 from mlirt.passes.pipeline_text import parse_pipeline
@@ -103,11 +103,6 @@ def _run_on_checked(module: ModuleOp, ctx: Context, chosen: Sequence[ModulePass]
             raise _failure(chosen[: index + 1], snapshot, ctx, options, error) from error
     if not options.verify_each:
         _check_result(module, ctx, chosen, snapshot, options)
-
-
-def too_little_memory(error: MemoryError) -> str:
-    """What to say of it: how much was asked for is not always known."""
-    return "there is too little memory for this network" + (f": {first_lines(error)}" if str(error) else "")
 
 
 def _run_one(pass_: ModulePass, module: ModuleOp, ctx: Context, options: PipelineOptions) -> None:

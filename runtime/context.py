@@ -14,6 +14,7 @@ from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import DeviceTensor, Program, RunTimes, Session
 from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.manifest import Manifest
+from mlirt.runtime.output_arrays import put_into
 from mlirt.runtime.program import Requirement, SizeCheck, steps
 from mlirt.runtime.shape_binding import GUESS, Shape, bind_shapes, settled_sizes
 
@@ -42,12 +43,18 @@ class ExecutionContext:
         if not manifest.symbols and not self._sizes:
             self._prepare(tuple(tuple(evaluate(dim, {}) for dim in tensor.shape) for tensor in given))
 
-    def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The outputs by name, in fresh arrays, for inputs by name; InvalidInputError where an input does not fit."""
+    def run(
+        self, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None = None
+    ) -> dict[str, np.ndarray]:
+        """The outputs by name for inputs by name; InvalidInputError where an array does not fit.
+
+        They are in fresh arrays, but for those that `outputs` has an array of the same type and shape for.
+        """
         arrays = self._checked(feeds)
         with self._lock:
             program = self._run(arrays)
-            return dict(zip(self._output_names, program.download(), strict=True))
+            found = dict(zip(self._output_names, program.download(), strict=True))
+        return put_into(outputs or {}, found)
 
     def run_in_place(self, feeds: Mapping[str, np.ndarray]) -> dict[str, DeviceTensor] | None:
         """The outputs where the device has them until the next run; None where that is the host's memory."""
@@ -243,6 +250,8 @@ class ResidentRun:
 
 def _checked_array(name: str, value: np.ndarray, dtype: np.dtype[np.generic]) -> np.ndarray:
     array: np.ndarray = np.asarray(value)
+    if array.dtype.kind in "OUS":
+        raise InvalidInputError(f"input {name!r}: expected an array of {dtype}, got {type(value).__name__}")
     if array.dtype != dtype:
         raise InvalidInputError(
             f"input {name!r}: expected data type {dtype}, got {array.dtype}; convert it with .astype({dtype.name!r})"

@@ -1,7 +1,7 @@
 """The engine: a plan that is loaded on its device and answers `run`; `load` opens one from a file."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -15,7 +15,8 @@ from mlirt.runtime.decisions import Decision, decisions
 from mlirt.runtime.device import Device
 from mlirt.runtime.expressions import to_text
 from mlirt.runtime.manifest import Tensor
-from mlirt.runtime.plan_file import Plan, read_plan
+from mlirt.runtime.output_arrays import put_into
+from mlirt.runtime.plan_file import Plan, plan_bytes, read_plan
 from mlirt.tensor_formats import layout_of, pack, unpack
 
 
@@ -111,9 +112,14 @@ class Engine:
         """A context with memory of its own."""
         return ExecutionContext(self.plan.manifest, self._device.session())
 
-    def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The outputs by name, in fresh arrays, for inputs by name; InvalidInputError where an input does not fit."""
-        return self._unpacked(self.context.run(self.packed(feeds)))
+    def run(
+        self, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None = None
+    ) -> dict[str, np.ndarray]:
+        """The outputs by name for inputs by name; InvalidInputError where an array does not fit.
+
+        They are in fresh arrays, but for those that `outputs` has an array of the same type and shape for.
+        """
+        return put_into(outputs or {}, self._unpacked(self.context.run(self.packed(feeds))))
 
     def run_positional(self, *arrays: np.ndarray) -> list[np.ndarray]:
         """The same with inputs and outputs in the order of the network."""
@@ -149,6 +155,10 @@ class Engine:
         """Write the plan file at once or not at all."""
         self.plan.save(path)
 
+    def __reduce__(self) -> tuple[Callable[..., "Engine"], tuple[bytes, float | None]]:
+        """Pickled as its plan, so that it can be handed to another process, which opens it on its own device."""
+        return _opened, (plan_bytes(self.plan.manifest_json, self.plan.sections, self.plan.weights), self._spin_ms)
+
 
 def load(source: str | os.PathLike[str] | Bytes, *, spin_ms: float | None = None) -> Engine:
     """Open a plan file, or its bytes; PlanError where it is damaged or was made for another machine.
@@ -157,6 +167,10 @@ def load(source: str | os.PathLike[str] | Bytes, *, spin_ms: float | None = None
         not at all, None what the environment variable MLIRT_SPIN_MS says, else 50.
     """
     return Engine(read_plan(source), spin_ms)
+
+
+def _opened(plan: bytes, spin_ms: float | None) -> Engine:
+    return load(plan, spin_ms=spin_ms)
 
 
 def _device_for(plan: Plan, spin_ms: float | None) -> Device:

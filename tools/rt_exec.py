@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlirt.builder.progress_bar import ProgressBar
-from mlirt.errors import InvalidInputError, MlirtError
+from mlirt.errors import InvalidInputError, MlirtError, missing_package
 from mlirt.tools.int8_build import int8_options, precision_of
 from mlirt.tools.output_files import check_output, write_json
 from mlirt.tools.phase_times import PhaseTimes
@@ -68,6 +68,8 @@ def _one_line(error: Exception) -> str:
         return " ".join(str(error).split())
     if isinstance(error, OSError):
         return f"{error.filename or 'file'}: {error.strerror or error}"
+    if isinstance(error, ModuleNotFoundError):
+        return str(missing_package("this", error))
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}; smaller --shapes take less"
     return f"internal error: {type(error).__name__}: {' '.join(str(error).split())} (--verbose shows where)"

@@ -7,9 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 
-from mlirt.errors import MlirtError
-from mlirt.passes.pipeline import too_little_memory
-from mlirt.tools.diagnostic import diagnostic_of
+from mlirt.errors import MlirtError, missing_package, too_little_memory
 
 
 def tool_main(
@@ -40,7 +38,9 @@ def tool_main(
         return 1
     except Exception as error:
         if isinstance(error, MlirtError):
-            print(diagnostic_of(error, subject(arguments), None), file=sys.stderr)
+            print(_line(error, subject(arguments)), file=sys.stderr)
+        elif isinstance(error, ModuleNotFoundError):
+            print(f"{name}: error: {missing_package(name, error)}", file=sys.stderr)
         elif isinstance(error, MemoryError):
             print(f"{subject(arguments)}: error: {too_little_memory(error)}", file=sys.stderr)
         else:
@@ -48,3 +48,11 @@ def tool_main(
         if arguments.verbose:
             traceback.print_exc()
         return 1
+
+
+def _line(error: MlirtError, file: str) -> str:
+    try:
+        from mlirt.tools.diagnostic import diagnostic_of
+    except ModuleNotFoundError:  # the compiler is not installed, so the error is none of its own
+        return f"{file}: error: {error}"
+    return str(diagnostic_of(error, file, None))

@@ -8,6 +8,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mlirt.errors import missing_package
 from mlirt.version import __version__
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         CompileError,
         InvalidInputError,
         InvalidModelError,
+        MissingPackageError,
         MlirtError,
         PlanError,
         PluginError,
@@ -46,6 +48,7 @@ _HOMES = {
     "PlanError": "mlirt.errors",
     "PluginError": "mlirt.errors",
     "CompileError": "mlirt.errors",
+    "MissingPackageError": "mlirt.errors",
 }
 
 __all__ = [
@@ -54,6 +57,7 @@ __all__ = [
     "Engine",
     "InvalidInputError",
     "InvalidModelError",
+    "MissingPackageError",
     "MlirtError",
     "PlanError",
     "PluginError",
@@ -71,7 +75,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        try:
+            return getattr(import_module(_HOMES[name]), name)
+        except ModuleNotFoundError as error:
+            raise missing_package(f"mlirt.{name}", error) from error
     tensorrt = import_module("mlirt.tensorrt")
     if name == "tensorrt":
         return tensorrt

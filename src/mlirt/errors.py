@@ -27,3 +27,22 @@ class CompileError(MlirtError):
 
 class PluginError(MlirtError):
     """A plugin has no creator here, or its own code failed; the cause is its exception."""
+
+
+class MissingPackageError(MlirtError, ImportError):
+    """What was asked for needs a package that is not installed, as on a machine that only runs engines."""
+
+
+def missing_package(what: str, error: ModuleNotFoundError) -> MissingPackageError:
+    """The error for something whose import failed."""
+    package = (error.name or "").partition(".")[0]
+    return MissingPackageError(
+        f"{what} needs the package {package}, which is not installed here: `pip install mlirt` brings the compiler's "
+        "packages; engines run without them",
+        name=error.name,
+    )
+
+
+def too_little_memory(error: MemoryError) -> str:
+    """What to say of it: how much was asked for is not always known."""
+    return "there is too little memory for this network" + (f": {error}" if str(error) else "")

@@ -1,5 +1,6 @@
 """The engine on the CPU: right results for every shape and thread count, and clear refusals."""
 
+import pickle
 import subprocess
 import sys
 import threading
@@ -45,6 +46,36 @@ def test_outputs_are_fresh_arrays(tiny: Maker) -> None:
     engine.run({"x": -random(8, 4)})
     for name, array in first.items():
         np.testing.assert_array_equal(array, kept[name])
+
+
+def test_outputs_go_where_the_caller_wants_them(tiny: Maker) -> None:
+    engine = engine_of(tiny())
+    x = random(8, 4)
+    wide = np.zeros((8, 8), np.float32)
+    y = wide[:, ::2]
+    found = engine.run({"x": x}, {"y": y})
+    assert found["y"] is y
+    assert list(found) == ["y", "z"]
+    np.testing.assert_allclose(y, expected(x), rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(wide[:, 1::2], 0)
+    again = engine.create_execution_context().run({"x": x}, {"y": np.empty((8, 4), np.float32)})
+    np.testing.assert_array_equal(again["y"], y)
+
+
+def test_arrays_for_outputs_that_do_not_fit(tiny: Maker) -> None:
+    engine = engine_of(tiny())
+    locked = np.zeros((8, 4), np.float32)
+    locked.flags.writeable = False
+    wrong: list[tuple[Any, str]] = [
+        ({"w": locked}, "the engine has no output 'w'; its outputs are 'y', 'z'"),
+        ({"y": np.zeros((8, 4))}, r"output 'y': expected an array of float32 and shape \(8, 4\), got float64"),
+        ({"y": np.zeros((4, 8), np.float32)}, r"output 'y': expected .* got float32 and \(4, 8\)"),
+        ({"y": [0.0]}, "output 'y': expected a NumPy array, got list"),
+        ({"y": locked}, "output 'y': the array is read-only"),
+    ]
+    for outputs, message in wrong:
+        with pytest.raises(InvalidInputError, match=message):
+            engine.run({"x": random(8, 4)}, outputs)
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
@@ -142,6 +173,8 @@ def test_timed_runs(tiny: Maker) -> None:
         ({"x": np.zeros((2, 5), np.float32)}, "dimension 1 must be 4, not 5; reshape the array"),
         (None, "expected the inputs by name, such as {'x': array}, got NoneType"),
         (np.zeros((2, 4), np.float32), "expected the inputs by name, such as {'x': array}, got ndarray"),
+        ({"x": None}, "input 'x': expected an array of float32, got NoneType"),
+        ({"x": "cat.jpg"}, "input 'x': expected an array of float32, got str"),
         ({"x": [[1, 2, 3, 4]]}, "input 'x': expected data type float32, got int64"),
     ],
 )
@@ -272,6 +305,39 @@ def test_engines_come_and_go_while_the_workers_stay(tiny: Maker) -> None:
         engine = load(data)
         engine.run(x)
         del engine
+
+
+def test_an_engine_is_handed_to_another_process(tiny: Maker, tmp_path: Path) -> None:
+    (tmp_path / "engine").write_bytes(pickle.dumps(engine_of(tiny())))
+    script = (
+        "import pickle, numpy as np\n"
+        f"e = pickle.load(open({str(tmp_path / 'engine')!r}, 'rb'))\n"
+        "assert e.run({'x': np.ones((3, 4), np.float32)})['y'].shape == (3, 4)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+def test_memory_does_not_grow(tiny: Maker) -> None:
+    """Runs of a few shapes, contexts and engines that come and go leave nothing behind."""
+    parts = tiny()
+    engine = engine_of(parts)
+
+    def use() -> None:
+        for n in range(1000):
+            engine.run({"x": random(1 + n % 7, 4)})
+        for _ in range(20):
+            engine.create_execution_context().run({"x": random(3, 4)})
+            engine_of(parts).run({"x": random(3, 4)})
+
+    use()
+    before = _resident_pages()
+    for _ in range(4):
+        use()
+    assert _resident_pages() - before < 1000  # 4 MiB after 4000 runs
+
+
+def _resident_pages() -> int:
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
 
 
 def test_a_forked_child_runs_too(tiny: Maker, tmp_path: Path) -> None:

@@ -81,6 +81,7 @@ def test_page_is_whole_and_alone(plan: str, tmp_path: Path) -> None:
     assert "[3, 4]" in text
     assert all(layer in text for layer in ("double", "turn", "weigh"))
     assert '<meta name="viewport"' in text
+    assert "<td>2 ptr, i64, 2 f64</td>" in text, "kinds of arguments, equal neighbours together"
 
 
 def test_times_and_source(plan: str, tmp_path: Path) -> None:

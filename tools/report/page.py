@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from itertools import groupby
 
 from mlirt.builder.html_page import html_page, html_table
 from mlirt.runtime.decisions import decisions
@@ -41,7 +42,7 @@ def page(
         ),
         *_decisions(manifest),
         "<h2>Kernels</h2>",
-        html_table(["kernel", "#launches", *timed, "code", "arguments"], _kernels(plan, times, sources or {}), names),
+        html_table(["kernel", "#launches", *timed, "#code", "arguments"], _kernels(plan, times, sources or {}), names),
         *_source_blocks(sources or {}),
     ]
     return html_page(manifest.name, blocks, _STYLE)
@@ -156,7 +157,13 @@ def _kernels(plan: Plan, times: Sequence[float] | None, sources: Mapping[str, st
         if kernel.name in sources:
             name = _link(kernel.name, f"source-{kernel.name}")
         timed = [f"{spent[index]:.4f}"] if times else []
-        yield name, str(uses[index]), *timed, code, escape(" ".join(kernel.args))
+        yield name, str(uses[index]), *timed, code, escape(_counted(kernel.args))
+
+
+def _counted(kinds: Sequence[str]) -> str:
+    """The kinds of arguments in their order, equal neighbours together: `ptr, 17 i64, 2 ptr`."""
+    runs = [(kind, len(list(run))) for kind, run in groupby(kinds)]
+    return ", ".join(kind if count == 1 else f"{count} {kind}" for kind, count in runs)
 
 
 def _code(plan: Plan, kernel: Kernel) -> Iterator[str]:

@@ -7,6 +7,8 @@ network, builder and runtime share: enumerations, dimensions, weights, loggers.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mlirt.errors import missing_package
+
 if TYPE_CHECKING:
     from mlirt.builder.api.builder import Builder
     from mlirt.builder.api.builder_config import IBuilderConfig
@@ -399,4 +401,7 @@ def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'mlirt.tensorrt' has no attribute {name!r}")
     home, own = _PLACES[name]
-    return getattr(import_module(home), own)
+    try:
+        return getattr(import_module(home), own)
+    except ModuleNotFoundError as error:
+        raise missing_package(f"mlirt.{name}", error) from error

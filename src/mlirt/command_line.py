@@ -1,0 +1,33 @@
+"""The commands that come with the package: each imports its tool, or says which package is not here."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+from mlirt.errors import missing_package
+
+
+def rt_opt() -> int:
+    return _run("rt-opt")
+
+
+def rt_translate() -> int:
+    return _run("rt-translate")
+
+
+def rt_exec() -> int:
+    return _run("rt-exec")
+
+
+def rt_report() -> int:
+    return _run("rt-report")
+
+
+def _run(command: str) -> int:
+    try:
+        tool = import_module(f"mlirt.tools.{command.replace('-', '_')}")
+    except ModuleNotFoundError as error:
+        print(f"{command}: error: {missing_package(command, error)}", file=sys.stderr)
+        return 1
+    return tool.main()
