@@ -1,0 +1,194 @@
+"""What rt-exec can be told: trtexec's flags, group by group."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TypeAlias
+
+from mlirt.tools.flag_values import (
+    files,
+    io_formats,
+    mebibytes,
+    natural,
+    number,
+    output_types,
+    percentiles,
+    positive,
+    precisions,
+    shapes,
+    share,
+    workspace,
+)
+
+Add: TypeAlias = "Callable[..., object]"
+"""What adds a flag to one group of a parser."""
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """All of them, in the order in which --help lists them."""
+    _add_model(parser.add_argument_group("model").add_argument)
+    build = parser.add_argument_group("build").add_argument
+    for add_some in (_add_formats, _add_calibration, _add_plan, _add_timing, _add_layers, _add_engine):
+        add_some(build)
+    _add_run(parser.add_argument_group("run").add_argument)
+    _add_report(parser.add_argument_group("report").add_argument)
+
+
+def _add_model(add: Add) -> None:
+    """The network."""
+    add("--onnx", metavar="FILE", help="the ONNX model")
+    add("--explicitBatch", action="store_true", help="always so; accepted for trtexec's sake")
+
+
+def _add_formats(add: Add) -> None:
+    """The target, and the formats of numbers that it may use."""
+    add("--target", choices=("auto", "cpu", "cuda", "reference"), default="auto", help="default: %(default)s")
+    add("--fp16", action="store_true", help="compute in half precision where the target can")
+    add("--tf32", action="store_true", help="let matrix units read float32 with 10 bits of mantissa")
+    add("--int8", action="store_true", help="compute products on bytes")
+    add("--best", action="store_true", help="--int8 and --fp16")
+
+
+def _add_calibration(add: Add) -> None:
+    """How the ranges of bytes are found."""
+    add("--calib", metavar="FILE", help="read the calibration cache; with --calibData write it where there is none")
+    add("--calibData", metavar="PATH", help="calibrate with a folder of pictures or .npy files, or with one such file")
+    add(
+        "--calibMethod",
+        choices=("entropy", "minmax", "percentile", "mse", "legacy"),
+        default="entropy",
+        help="how --calibData finds ranges; default: %(default)s",
+    )
+    _add_shape_range(add, "ShapesCalib", "shapes while calibrating, of which the usual ones are used")
+    add("--calibReport", metavar="FILE", help="write an HTML page about the calibration")
+    add(
+        "--accuracyTarget",
+        type=share,
+        metavar="A",
+        help="keep the layers in float that lose most, until 1 - the outputs' relative error is at least A",
+    )
+
+
+def _add_plan(add: Add) -> None:
+    """The shapes that a plan is for, and its file."""
+    _add_shape_range(add, "Shapes", "shapes: input0:1x3x224x224,input1:1x8")
+    add("--saveEngine", metavar="FILE", help="write the plan")
+    add("--loadEngine", metavar="FILE", help="read a plan in place of building")
+
+
+def _add_timing(add: Add) -> None:
+    """How tactics are chosen."""
+    add("--timingCacheFile", metavar="FILE", help="read measured times of tactics, and add the new ones (CUDA)")
+    add("--noBuilderCache", action="store_true", help="leave measured times out: do not read or write any")
+    add(
+        "--avgTiming",
+        type=positive,
+        default=10,
+        metavar="N",
+        help="runs that are measured at once; default: %(default)s",
+    )
+    add("--minTiming", type=positive, default=7, metavar="N", help="measurements of a tactic; default: %(default)s")
+    add("--heuristic", action="store_true", help="choose tactics by estimates, measure none (CUDA)")
+    add(
+        "--tacticSources",
+        default="",
+        metavar="SPEC",
+        help="libraries whose kernels are measured beside our own: +CUBLAS_LT,+CUDNN (CUDA); none by default",
+    )
+
+
+def _add_layers(add: Add) -> None:
+    """Formats of single layers, of inputs and of outputs."""
+    add(
+        "--layerPrecisions",
+        type=precisions,
+        default={},
+        metavar="SPEC",
+        help="what layers compute in: conv1:fp32,*:fp16 (the star: all other layers)",
+    )
+    add(
+        "--precisionConstraints",
+        choices=("none", "prefer", "obey"),
+        default="none",
+        help="none ignores --layerPrecisions, prefer warns where they cannot be had, obey fails; default: %(default)s",
+    )
+    add(
+        "--layerOutputTypes",
+        type=output_types,
+        default={},
+        metavar="SPEC",
+        help="the types of layers' outputs, where no precision is given: conv1:fp16,*:fp32 (of several, the first)",
+    )
+    for flag, what in (("input", "inputs"), ("output", "outputs")):
+        add(
+            f"--{flag}IOFormats",
+            type=io_formats,
+            default=[],
+            metavar="SPEC",
+            help=f"types and formats of the {what}, one for all or one for each in order: fp16:chw,fp32:hwc+chw",
+        )
+    add("--directIO", action="store_true", help="fail where inputs or outputs would be reformatted")
+
+
+def _add_engine(add: Add) -> None:
+    """The memory and the device of an engine, and what it keeps of the network."""
+    add(
+        "--memPoolSize",
+        type=workspace,
+        metavar="SPEC",
+        help="workspace:MIB is the most memory beside its tensors that a layer may take (CUDA)",
+    )
+    add("--workspace", type=mebibytes, metavar="MIB", help="the same by its old name")
+    add("--refit", action="store_true", help="keep the network in the plan, for other weights")
+    add("--dumpRefit", action="store_true", help="print the layers and weights that can be changed")
+    add("--device", type=natural, default=0, metavar="N", help="the GPU to use; default: %(default)s")
+    add("--buildOnly", action="store_true", help="do not run")
+    add(
+        "--profilingVerbosity",
+        choices=("layer_names_only", "detailed", "none", "default", "verbose"),
+        default="layer_names_only",
+        help="how much --dumpLayerInfo and --exportLayerInfo say; default: %(default)s",
+    )
+
+
+def _add_run(add: Add) -> None:
+    """What is run, how often, and how."""
+    add("--shapes", type=shapes, default={}, metavar="SPEC", help="the shapes to run: input0:1x3x224x224")
+    add("--loadInputs", type=files, default={}, metavar="SPEC", help="name:file.npy or name:file.bin, ...")
+    add("--iterations", type=natural, default=10, metavar="N", help="at least N runs; default: %(default)s")
+    add("--warmUp", type=number, default=200, metavar="MS", help="milliseconds before measuring; %(default)s")
+    add("--duration", type=number, default=3, metavar="S", help="at least S seconds; default: %(default)s")
+    add(
+        "--sleepTime",
+        "--idleTime",
+        type=number,
+        default=0,
+        metavar="MS",
+        help="pause between runs; default: %(default)s",
+    )
+    add("--streams", type=positive, default=1, metavar="N", help="contexts that run at once; default: %(default)s")
+    add("--threads", action="store_true", help="a thread for each stream (always so)")
+    add("--noDataTransfers", action="store_true", help="inputs stay on the device, outputs are not fetched")
+    add("--useCudaGraph", action="store_true", help="replay a CUDA graph (on CUDA this is always so)")
+    add("--useSpinWait", action="store_true", help="accepted; waiting is left to the driver")
+    add("--separateProfileRun", action="store_true", help="profile apart from measuring (always so)")
+
+
+def _add_report(add: Add) -> None:
+    """What is said about it."""
+    add("--verbose", action="store_true", help="say more; show where an error came from")
+    add("--avgRuns", type=natural, default=10, metavar="N", help="runs per average; default: %(default)s")
+    add("--percentile", type=percentiles, default=(90.0, 95.0, 99.0), metavar="P1,P2", help="default: 90,95,99")
+    for flag, what in (("Output", "the outputs"), ("Profile", "the time of each layer"), ("LayerInfo", "the layers")):
+        add(f"--dump{flag}", action="store_true", help=f"print {what}")
+        add(f"--export{flag}", metavar="FILE", help=f"write {what} to a JSON file" + " (or .npz)" * (flag == "Output"))
+    add("--timeDeserialize", action="store_true", help="time the opening of the plan, and do not run")
+    add("--timeRefit", action="store_true", help="time giving the engine its weights again")
+    add("--exportTimes", metavar="FILE", help="write the time stamps of all runs to a JSON file")
+
+
+def _add_shape_range(add: Add, name: str, what: str) -> None:
+    """--minNAME, --optNAME and --maxNAME."""
+    for flag, size in (("min", "smallest"), ("opt", "usual"), ("max", "largest")):
+        add(f"--{flag}{name}", type=shapes, default={}, metavar="SPEC", help=f"{size} {what}")
