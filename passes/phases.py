@@ -164,6 +164,7 @@ PHASES = (
                 "fuse-sibling-products",
                 "queries, keys and values are one product, once attention finds its columns in any tensor",
             ),
+            Step("fuse-softmax-topk", "only what no attention has taken", "cpu"),
             Step("eliminate-dead-layers", "what fusion left without a reader goes"),
             Step("fuse-row-reductions", "a normalisation is one launch, once its parts have settled", "cuda"),
             Step("cse", "equal launches and constants are shared"),

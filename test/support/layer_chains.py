@@ -135,5 +135,10 @@ def softmax(axis: int) -> Step:
     return add
 
 
+def ranked(count: int, axis: int) -> Step:
+    """The largest elements along an axis."""
+    return lambda network, x: network.add_topk(x, trt.TopKOperation.MAX, count, 1 << axis)
+
+
 def random_array(*shape: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)

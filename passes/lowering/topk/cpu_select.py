@@ -23,6 +23,7 @@ from mlirt.passes.lowering.loops.loop_nest import NestCode
 from mlirt.passes.lowering.loops.rows import rows, whole, without_axis
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.topk.row_order import comes_before, key, key_type
+from mlirt.passes.lowering.topk.row_shares import normalize
 
 OPS = (TopkOp,)
 TARGETS = frozenset({"cpu"})
@@ -56,6 +57,7 @@ def lower(op: TopkOp, lowering: Lowering) -> bool:
         if op.sorted.value.data:
             _Heap(row, count.bit_length() if isinstance(count, int) else _MOST_LEVELS).sort()
     k.finish(op)
+    normalize(op, lowering)
     return True
 
 

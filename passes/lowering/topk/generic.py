@@ -16,6 +16,7 @@ from mlirt.passes.lowering.loops.loop_nest import NestCode
 from mlirt.passes.lowering.loops.rows import rows, whole, without_axis
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.topk.row_order import comes_before, key, key_type
+from mlirt.passes.lowering.topk.row_shares import normalize
 
 OPS = (TopkOp,)
 TARGETS = frozenset({"cpu", "cuda"})
@@ -35,6 +36,7 @@ def lower(op: TopkOp, lowering: Lowering) -> bool:
     else:
         (_pick if _is_few(op.count(), space[axis]) else _rank)(k, op, code, border, steps)
     k.finish(op)
+    normalize(op, lowering)
     return True
 
 

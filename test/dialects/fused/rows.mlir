@@ -23,5 +23,7 @@ func.func @cumulative(%x: tensor<4x9xi64>) {
 func.func @topk(%x: tensor<4x9xf32>) {
   // CHECK: %v, %i = fused.topk max %x {axis = 1 : i64} : (tensor<4x9xf32>) -> (tensor<4x3xf32>, tensor<4x3xi64>)
   %v, %i = fused.topk max %x {axis = 1 : i64} : (tensor<4x9xf32>) -> (tensor<4x3xf32>, tensor<4x3xi64>)
+  // CHECK: %w, %j = fused.topk max %x {axis = 1 : i64, normalization = #fused<topk_normalization log_softmax>} : (tensor<4x9xf32>) -> (tensor<4x3xf32>, tensor<4x3xi64>)
+  %w, %j = fused.topk max %x {axis = 1 : i64, normalization = #fused<topk_normalization log_softmax>} : (tensor<4x9xf32>) -> (tensor<4x3xf32>, tensor<4x3xi64>)
   func.return
 }

@@ -48,6 +48,22 @@ func.func @topk_c1(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @topk_c3(%x: tensor<4xf32>) {
+  // expected-error@+1 {{C3: fused.topk normalises the largest floating-point numbers, not min of tensor<4xf32>}}
+  %v, %i = fused.topk min %x {axis = 0 : i64, normalization = #fused<topk_normalization softmax>} : (tensor<4xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+  func.return
+}
+
+// -----
+
+func.func @topk_c3_integers(%x: tensor<4xi32>) {
+  // expected-error@+1 {{C3: fused.topk normalises the largest floating-point numbers, not max of tensor<4xi32>}}
+  %v, %i = fused.topk max %x {axis = 0 : i64, normalization = #fused<topk_normalization softmax>} : (tensor<4xi32>) -> (tensor<2xi32>, tensor<2xi64>)
+  func.return
+}
+
+// -----
+
 func.func @topk_c2(%x: tensor<4xf32>) {
   // expected-error@+1 {{C2: fused.topk of tensor<4xf32> does not give tensor<2xf32> and tensor<3xi64>}}
   %v, %i = fused.topk max %x {axis = 0 : i64} : (tensor<4xf32>) -> (tensor<2xf32>, tensor<3xi64>)

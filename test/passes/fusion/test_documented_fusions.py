@@ -21,6 +21,7 @@ from layer_chains import (
     launches,
     padded,
     random_array,
+    ranked,
     reduced,
     results,
     scaled,
@@ -141,3 +142,22 @@ def test_a_convolution_pools_its_results(steps: Sequence[Step]) -> None:
         found = interpret(module, ctx, feeds)
         for output, want in results(network, feeds).items():
             np.testing.assert_allclose(found[output], want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("steps", [[softmax(1)], [softmax(1), unary(Unary.LOG)]], ids=["shares", "logarithms"])
+def test_shares_of_the_largest_scores(steps: Sequence[Step]) -> None:
+    """Row 23.17, on a CPU: of 256 shares 4 are computed. Where the shares are an output, all are."""
+    shape, last = (3, 256, 2), len(steps)
+    feeds = {"x": random_array(*shape, seed=7)}
+    name = " + ".join("abc"[: last + 1])
+    for outputs, expected in (([last], f"topk: {name}"), ([last - 1, last], f"topk: {'abc'[last]}")):
+        network = chain([*steps, ranked(4, 1)], shape, outputs)
+        places = network.get_layer(last).get_output(1)
+        places.name = "places"
+        network.mark_output(places)
+        module, ctx = fused(network)
+        assert expected in launches(module)
+        found = interpret(module, ctx, feeds)
+        for output, want in results(network, feeds).items():
+            np.testing.assert_allclose(found[output], want, rtol=1e-4, atol=1e-5)
+    assert launches(fused(chain([*steps, ranked(4, 1)], shape, [last]), "cuda")[0])[0].startswith("softmax")

@@ -1,0 +1,87 @@
+"""The largest elements of a softmax are found before it, and only they are divided."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.fused.arg_reduction import ExtremeKind
+from mlirt.dialects.fused.softmax import SoftmaxOp
+from mlirt.dialects.fused.topk import Normalization, TopkOp
+from mlirt.dialects.locations import fuse, name_of
+from mlirt.dialects.regions import tensor_blocks
+from mlirt.dialects.tensor_types import dims
+
+_LOG = logging.getLogger(__name__)
+# More are searched for by halving the range of the numbers, which is narrower for shares than for scores.
+_MOST = 15
+# A row has to be so many times as long as what is wanted of it, else dividing all is as good.
+_LEAST_RATIO = 64
+
+
+@dataclass(frozen=True)
+class FuseSoftmaxTopkPass(ModulePass):
+    """Find the largest of the scores, and normalise these alone: the others count in the sum of exponentials only.
+
+    Softmax keeps the order. Scores that differ may have shares that are rounded to the same number; the larger score
+    comes first then, not the lower position. That is why the smallest shares, often zeros, are left alone, and so is
+    where more than 15 elements or a 64th of a row are wanted, which gains nothing. Nobody else may read the shares.
+    Where only places are wanted there is nothing to normalise.
+
+    Before:
+
+        %p = fused.softmax %x {axis = 1 : i64} : tensor<4x1000xf32>
+        %v, %i = fused.topk max %p {axis = 1 : i64} : (tensor<4x1000xf32>) -> (tensor<4x5xf32>, tensor<4x5xi64>)
+
+    After:
+
+        %v, %i = fused.topk max %x {axis = 1 : i64, normalization = #fused<topk_normalization softmax>} : ...
+    """
+
+    name = "fuse-softmax-topk"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for block in tensor_blocks(op):
+            for inner in list(block.ops):
+                if isinstance(inner, TopkOp) and isinstance(inner.input.owner, SoftmaxOp):
+                    _fuse(inner, inner.input.owner)
+
+
+def _fuse(topk: TopkOp, softmax: SoftmaxOp) -> None:
+    reason = _obstacle(topk, softmax)
+    if reason is not None:
+        _LOG.debug("fuse-softmax-topk: %s and %s stay apart: %s", name_of(softmax), name_of(topk), reason)
+        return
+    block = topk.parent
+    assert block is not None
+    kind = Normalization.LOG_SOFTMAX if softmax.log.value.data else Normalization.SOFTMAX
+    types = topk.values.type, topk.indices.type
+    axis, is_sorted = topk.axis.value.data, bool(topk.sorted.value.data)
+    normalization = None if topk.values.first_use is None else kind
+    made = TopkOp(ExtremeKind.MAX, softmax.input, axis, *types, is_sorted, normalization)
+    made.location = fuse(softmax, topk)
+    block.insert_op_before(made, topk)
+    for old, new in zip(topk.results, made.results, strict=True):
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    for op in (topk, softmax):
+        op.detach()
+        op.erase()
+
+
+def _obstacle(topk: TopkOp, softmax: SoftmaxOp) -> str | None:
+    """Why the elements must be normalised before; None where they need not."""
+    if softmax.parent is not topk.parent or not softmax.output.has_one_use():
+        return "the shares have other readers"
+    if topk.axis.value.data != softmax.axis.value.data:
+        return "they run along different axes"
+    if topk.kind.data is not ExtremeKind.MAX or topk.normalization is not None:
+        return "the smallest shares may be equal where scores are not"
+    count, length = topk.count(), dims(topk.input.type)[topk.axis.value.data]
+    if not isinstance(count, int) or not isinstance(length, int):
+        return "it is not known how much of a row is wanted"
+    return None if count <= _MOST and length >= _LEAST_RATIO * count else "too much of a row is wanted"
