@@ -31,7 +31,7 @@ def build_plan_file(case: Case, folder: Path, options: Mapping[str, Any]) -> str
 def _plan(case: Case, shapes: Mapping[str, Sequence[int]], options: Mapping[str, Any]) -> Any:
     """An engine where there is a GPU, as users build it; elsewhere the plan alone."""
     import mlirt
-    from mlirt.builder.build import build_plan
+    from mlirt.builder.build import BuildOptions, build_plan
     from mlirt.builder.host import gpu_is_here
     from mlirt.dialects.context import RtContext
     from mlirt.frontend.onnx.importer import import_model
@@ -40,7 +40,7 @@ def _plan(case: Case, shapes: Mapping[str, Sequence[int]], options: Mapping[str,
         return mlirt.compile(case.proto(), "cuda", case.precision, input_shapes=shapes, **options)
     context = RtContext()
     module = import_model(case.proto(), context, shapes, None)
-    return build_plan(module, context, "cuda", case.precision, name=case.network)
+    return build_plan(module, context, "cuda", BuildOptions(case.precision, name=case.network))
 
 
 def prepare_data(case: Case, folder: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -32,88 +32,93 @@ if TYPE_CHECKING:
 _CPU_MAIN = "main.o"
 
 
+@dataclass(frozen=True)
+class BuildOptions:
+    """How a network is built."""
+
+    precision: str = "fp32"
+    progress: Progress | None = None
+    dump_phases: Path | None = None
+    """Where each phase leaves its text."""
+    name: str = "network"
+    tuning: Tuning = field(default_factory=Tuning)
+    """How tactics are chosen for GPUs."""
+    first: str | None = None
+    """The first phase to run, for a network that has been through those before it."""
+    architectures: Sequence[str] = ARCHITECTURES
+    """Of GPUs that there is code for; an engine that is not to be saved needs it for this machine's alone."""
+    refittable: bool = False
+    """Whether the plan keeps its network, for builder/refit.py."""
+
+    def report(self, text: str) -> None:
+        """Say what begins."""
+        if self.progress is not None:
+            self.progress(text, 0, 1)
+
+
 def build(
-    module: ModuleOp,
-    ctx: RtContext,
-    target: str,
-    precision: str = "fp32",
-    progress: Progress | None = None,
-    dump_phases: Path | None = None,
-    name: str = "network",
-    tuning: Tuning | None = None,
-    spin_ms: float | None = None,
-    first: str | None = None,
-    architectures: Sequence[str] = ARCHITECTURES,
-    *,
-    refittable: bool = False,
+    module: ModuleOp, ctx: RtContext, target: str, options: BuildOptions | None = None, spin_ms: float | None = None
 ) -> Engine:
     """The engine of a network for `cpu` or `cuda`; the module is rewritten in place.
 
     It is opened on a device of this machine. One for a GPU where there is none can be saved for another machine.
-
-    `first` is the first phase to run, for a network that has been through those before it. An engine for a GPU that is
-    not to be saved needs code for the `architectures` of this machine alone. A `refittable` one keeps its network, for
-    builder/refit.py.
     """
-    plan = build_plan(
-        module, ctx, target, precision, progress, dump_phases, name, tuning, first, architectures, refittable=refittable
-    )
-    return Engine(plan, spin_ms, waits=target == "cuda" and not gpu_is_here())
+    return Engine(build_plan(module, ctx, target, options), spin_ms, waits=target == "cuda" and not gpu_is_here())
 
 
-def build_plan(
-    module: ModuleOp,
-    ctx: RtContext,
-    target: str,
-    precision: str = "fp32",
-    progress: Progress | None = None,
-    dump_phases: Path | None = None,
-    name: str = "network",
-    tuning: Tuning | None = None,
-    first: str | None = None,
-    architectures: Sequence[str] = ARCHITECTURES,
-    *,
-    refittable: bool = False,
-) -> Plan:
-    """The plan of a network; needs no device of its target. `tuning` says how tactics are chosen for GPUs."""
-    report, choice = progress or _silent, tuning or Tuning()
-    kept = network_sections(module, ctx) if refittable else {}
-    tactics: list[str] = []
-    machine = cpu_target() if target == "cpu" else cuda_target(precision, choice.sources)
-    report("optimising the network", 0, 1)
-    sizes = (machine.vector_bits, machine.threads, machine.arch or "sm_90a")
-    options = PipelineOptions(
-        target, precision, *sizes, sorted(machine.special | choice.sources), dump_folder=dump_phases
-    )
-    if target == "cuda":
-        run_phases(module, ctx, first, "layout", options=options)
-        select_tactics(module, ctx, machine, choice, report)
-        tactics = tactics_of(module)
-        report("lowering the network", 0, 1)
-        run_phases(module, ctx, first="lowering", options=options)
-    else:
-        run_phases(module, ctx, first, options=options)
-        machine = replace(machine, features=machine.features | features_of(module))
+def build_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptions | None = None) -> Plan:
+    """The plan of a network; needs no device of its target."""
+    options = options or BuildOptions()
+    kept = network_sections(module, ctx) if options.refittable else {}
     if target == "cpu":
-        code, kernels = _cpu_code(module, machine, report)
+        machine = _lowered_for_cpu(module, ctx, options)
+        tactics, (code, kernels) = [], _cpu_code(module, machine, options.progress or _silent)
     else:
-        code, kernels = _cuda_code(module, architectures, report)
-    manifest = manifest_of(module, name)
+        machine, tactics = _lowered_for_cuda(module, ctx, options)
+        code, kernels = _cuda_code(module, options.architectures, options.progress or _silent)
+    manifest = manifest_of(module, options.name)
     manifest.update(mlirt=__version__, target=_target_record(machine))
     if target == "cpu":
         manifest["main"] = _CPU_MAIN
         _take_inputs_where_they_lie(manifest)
     elif "program" in manifest:
-        setters = setter_cubins(architectures)
+        setters = setter_cubins(options.architectures)
         manifest["conditions"] = {arch: f"set_condition.{arch}.cubin" for arch in setters}
         code |= {f"set_condition.{arch}.cubin": cubin for arch, cubin in setters.items()}
     for record in cast("list[dict[str, object]]", manifest["kernels"]):
         record.update(kernels.get(str(record["name"]), {}))  # there is no code for what a library computes
     if kept:
-        how = {"precision": precision, "sources": sorted(choice.sources), "tactics": tactics}
+        how = {"precision": options.precision, "sources": sorted(options.tuning.sources), "tactics": tactics}
         manifest["info"] = {**cast("Mapping[str, object]", manifest.get("info", {})), "build": how}
     needed = set(weight_keys(module))
     return make_plan(manifest, code | kept, {key: array for key, array in ctx.weights.items() if key in needed})
+
+
+def _lowered_for_cpu(module: ModuleOp, ctx: RtContext, options: BuildOptions) -> Target:
+    """Turn the network into kernels for this machine, and say which features of it they use."""
+    machine = cpu_target()
+    options.report("optimising the network")
+    run_phases(module, ctx, options.first, options=_pipeline_options(machine, options))
+    return replace(machine, features=machine.features | features_of(module))
+
+
+def _lowered_for_cuda(module: ModuleOp, ctx: RtContext, options: BuildOptions) -> tuple[Target, list[str]]:
+    """Turn the network into kernels for a GPU, and say which one, and the tactics of its layers."""
+    machine = cuda_target(options.precision, options.tuning.sources)
+    options.report("optimising the network")
+    pipeline = _pipeline_options(machine, options)
+    run_phases(module, ctx, options.first, "layout", options=pipeline)
+    select_tactics(module, ctx, machine, options.tuning, options.progress or _silent)
+    tactics = tactics_of(module)
+    options.report("lowering the network")
+    run_phases(module, ctx, first="lowering", options=pipeline)
+    return machine, tactics
+
+
+def _pipeline_options(machine: Target, options: BuildOptions) -> PipelineOptions:
+    sizes = (machine.vector_bits, machine.threads, machine.arch or "sm_90a")
+    features = sorted(machine.special | options.tuning.sources)
+    return PipelineOptions(machine.kind, options.precision, *sizes, features, dump_folder=options.dump_phases)
 
 
 def _take_inputs_where_they_lie(manifest: dict[str, object]) -> None:

@@ -6,6 +6,7 @@ import difflib
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -133,13 +134,12 @@ def compile(
 
             run_phases(module, ctx, last="cleanup")
         return ReferenceEngine(module, ctx, _name_of(model))
-    from mlirt.builder.build import build
+    from mlirt.builder.build import BuildOptions, build
 
     folder = None if dump_phases is None else Path(dump_phases)
+    options = BuildOptions(precision, progress, folder, _name_of(model), refittable=refittable)
     if chosen != "cuda":
-        return build(
-            module, ctx, chosen, precision, progress, folder, _name_of(model), spin_ms=spin_ms, refittable=refittable
-        )
+        return build(module, ctx, chosen, options, spin_ms)
     from mlirt.builder.tactics.tuning import tuning
 
     calls, rounds = avg_timing_iterations, min_timing_iterations
@@ -152,7 +152,7 @@ def compile(
         sources=tactic_sources,
         workspace=workspace,
     ) as choice:
-        return build(module, ctx, chosen, precision, progress, folder, _name_of(model), choice, refittable=refittable)
+        return build(module, ctx, chosen, replace(options, tuning=choice))
 
 
 def _precisions(module: ModuleOp, asked: Mapping[str, str]) -> dict[str, str]:

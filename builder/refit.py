@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from mlirt.builder.build import build_plan
+from mlirt.builder.build import BuildOptions, build_plan
 from mlirt.builder.host import gpu_is_here
 from mlirt.builder.tactics.selection import Tuning
 from mlirt.dialects.context import RtContext
@@ -123,9 +123,8 @@ class KeptNetwork:
         if not isinstance(how.get("precision"), str) or not isinstance(sources, list):
             raise PlanError("the plan does not say how its network was built; please rebuild it")
         tuning = Tuning(sources=frozenset(map(str, cast("list[object]", sources))), replay=replay)
-        made = build_plan(
-            self.module, self.ctx, old.target.kind, how["precision"], name=old.name, tuning=tuning, refittable=True
-        )
+        options = BuildOptions(how["precision"], name=old.name, tuning=tuning, refittable=True)
+        made = build_plan(self.module, self.ctx, old.target.kind, options)
         kept = {key: value for key, value in self._plan.manifest_json.items() if key == "profiles"}
         info = {**cast("Mapping[str, object]", self._plan.manifest_json.get("info", {}))}
         info.update(cast("Mapping[str, object]", made.manifest_json.get("info", {})))

@@ -41,7 +41,7 @@ def run_functions(module: ModuleOp, ctx: RtContext, target: str) -> Iterator[Mli
 def _run_compiled(function: FuncOp, ctx: RtContext, target: str) -> None:
     from mlirt.builder.build import build
 
-    engine = build(network_of(function), ctx, target, "fp32", None)
+    engine = build(network_of(function), ctx, target)
     outputs = engine.run(input_arrays(function))
     expectations = expectations_of(function)
     actuals = {f"actual{index}": array for index, array in enumerate(outputs.values())}

@@ -100,14 +100,14 @@ def _quantize(
 
 
 def _plan(module: ModuleOp, ctx: RtContext, target: str, name: str, config: IBuilderConfig, reporter: Reporter) -> Plan:
-    from mlirt.builder.build import build_plan
+    from mlirt.builder.build import BuildOptions, build_plan
 
     precision, progress = precision_of(config, target), _progress(reporter)
     refittable = config.get_flag(BuilderFlag.REFIT)
     if target == "cpu":
         if config.algorithm_selector is not None:
             reporter.warning("algorithm_selector is not asked: an engine for the CPU has one algorithm for each layer")
-        return build_plan(module, ctx, target, precision, progress, name=name, refittable=refittable)
+        return build_plan(module, ctx, target, BuildOptions(precision, progress, name=name, refittable=refittable))
     choices = tuning(
         None if config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE) else config.get_timing_cache(),
         config.algorithm_selector,
@@ -119,7 +119,8 @@ def _plan(module: ModuleOp, ctx: RtContext, target: str, name: str, config: IBui
         workspace=config.get_memory_pool_limit(MemoryPoolType.WORKSPACE) or None,
     )
     with choices as choice:
-        return build_plan(module, ctx, target, precision, progress, name=name, tuning=choice, refittable=refittable)
+        options = BuildOptions(precision, progress, name=name, tuning=choice, refittable=refittable)
+        return build_plan(module, ctx, target, options)
 
 
 def _progress(reporter: Reporter) -> Callable[[str, int, int], None]:

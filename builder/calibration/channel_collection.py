@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, ModuleOp, i64
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import SSAValue
 
-from mlirt.builder.build import build
+from mlirt.builder.build import BuildOptions, build
 from mlirt.builder.calibration.histogram import Array
 from mlirt.builder.calibration.observed_network import element_counts, return_also
 from mlirt.dialects.context import RtContext
@@ -52,7 +52,7 @@ class ChannelCollection:
             return
         if self._engine is None:
             network = with_channel_outputs(self.module, names)
-            self._engine = build(network, self.ctx, self.target, "fp32", name="channels", first="quantization")
+            self._engine = build(network, self.ctx, self.target, BuildOptions(name="channels", first="quantization"))
         counts = element_counts(self.module, {name: array.shape for name, array in feeds.items()})
         found = self._engine.run(feeds)
         for name in names:

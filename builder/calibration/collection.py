@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirt.builder.build import build
+from mlirt.builder.build import BuildOptions, build
 from mlirt.builder.calibration.channel_collection import ChannelCollection
 from mlirt.builder.calibration.device_histograms import DeviceHistograms
 from mlirt.builder.calibration.histogram import Array, Histogram
@@ -77,9 +77,8 @@ class Collection:
     def _group(self, names: Sequence[str]) -> _Group:
         module, outputs = with_outputs(self.module, names)
         own = [cuda_target().arch]  # nobody takes this engine to another machine
-        settings = (self.ctx, self.target, "fp32", self.progress)
-        engine = build(module, *settings, name="calibration", first="quantization", architectures=own)
-        return _Group(engine, outputs)
+        options = BuildOptions(progress=self.progress, name="calibration", first="quantization", architectures=own)
+        return _Group(build(module, self.ctx, self.target, options), outputs)
 
 
 @dataclass

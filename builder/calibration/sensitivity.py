@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from mlirt.builder.build import build
+from mlirt.builder.build import BuildOptions, build
 from mlirt.builder.calibration.batches import Data, batches_of
 from mlirt.builder.calibration.comparison import relative_error
 from mlirt.builder.calibration.observed_network import cleaned_with_ranges, input_descriptions
@@ -139,7 +139,7 @@ class _Trial:
         named = zip(input_names(function), function.body.block.args, strict=True)
         ranks = {name: rank(argument.type) for name, argument in named}
         trial = cls(
-            build(network, ctx, target, "int8", progress, name="sensitivity", first="quantization"),
+            build(network, ctx, target, BuildOptions("int8", progress, name="sensitivity", first="quantization")),
             switches,
             ranks,
             feeds,

@@ -9,7 +9,7 @@ import pytest
 from small_network import network
 
 import mlirt
-from mlirt.builder.build import build_plan
+from mlirt.builder.build import BuildOptions, build_plan
 from mlirt.builder.host import gpu_is_here
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.plan.interpreter import run_plan
@@ -35,7 +35,9 @@ def test_every_kernel_has_code_for_two_architectures(plan: Plan) -> None:
 
 def test_a_plan_for_one_machine_has_its_code_alone() -> None:
     context = RtContext()
-    own = build_plan(import_model(network(), context, {}, None), context, "cuda", architectures=["sm_90a"])
+    own = build_plan(
+        import_model(network(), context, {}, None), context, "cuda", BuildOptions(architectures=["sm_90a"])
+    )
     assert {architecture for kernel in own.manifest.kernels for architecture in kernel.objects} == {"sm_90a"}
 
 

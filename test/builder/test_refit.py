@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 from onnx_models import model_of
 
 import mlirt
-from mlirt.builder.build import build_plan
+from mlirt.builder.build import BuildOptions, build_plan
 from mlirt.builder.refit import KeptNetwork
 from mlirt.builder.tactics.algorithm_selector import Algorithm, AlgorithmContext
 from mlirt.builder.tactics.selection import Tuning
@@ -104,8 +104,11 @@ def test_tactics_are_those_of_the_first_build() -> None:
     ctx = RtContext()
     module = import_model(network(*weights(0)), ctx)
     other = RtContext()
-    usual = build_plan(import_model(network(*weights(0)), other), other, "cuda", architectures=("sm_90a",))
-    odd = build_plan(module, ctx, "cuda", tuning=Tuning(selector=Last()), refittable=True, architectures=("sm_90a",))
+    usual = build_plan(
+        import_model(network(*weights(0)), other), other, "cuda", BuildOptions(architectures=("sm_90a",))
+    )
+    options = BuildOptions(tuning=Tuning(selector=Last()), refittable=True, architectures=("sm_90a",))
+    odd = build_plan(module, ctx, "cuda", options)
     again = KeptNetwork(odd).plan()
 
     def kernels(plan: Plan) -> list[str]:
