@@ -132,9 +132,10 @@ def _progress(reporter: Reporter) -> Callable[[str, int, int], None]:
 
 @contextmanager
 def _warnings_in_the_log(reporter: Reporter) -> Generator[None]:
-    """What passes warn of goes to the logger."""
+    """What passes warn of goes to the logger; what Python says about itself, such as what it collects now, does not."""
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
         try:
             yield
         finally:

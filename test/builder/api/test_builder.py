@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -121,6 +122,19 @@ def test_build_engine_is_deprecated() -> None:
         engine = builder.build_engine(double(new_network(), (3,)), cpu_config(builder))
     assert engine is not None
     assert engine.num_io_tensors == 2
+
+
+def test_the_log_has_the_warnings_of_the_build_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(*_: object, **__: object) -> None:
+        warnings.warn("layer conv1 holds its weights badly", stacklevel=2)
+        warnings.warn("subprocess 7 is still running", ResourceWarning, stacklevel=2)
+        raise UnsupportedError("no further")
+
+    logger = CollectingLogger()
+    builder = trt.Builder(logger)
+    monkeypatch.setattr("mlirt.builder.api.network_build._plan", build)
+    assert builder.build_serialized_network(double(new_network(), (3,)), cpu_config(builder)) is None
+    assert logger.text(trt.Severity.WARNING) == "layer conv1 holds its weights badly"
 
 
 def test_linear_is_chosen_where_it_is_allowed() -> None:
