@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from mlirt.builder.api.builder_config import IBuilderConfig
     from mlirt.frontend.network.definition import INetworkDefinition
     from mlirt.frontend.network.record import LayerRecord
+    from mlirt.frontend.network.tensor import ITensor
     from mlirt.tensorrt.reporting import Reporter
 
 _FORMATS = {DataType.FLOAT: "fp32", DataType.HALF: "fp16", DataType.INT8: "int8"}
@@ -54,15 +56,23 @@ def constrain_precisions(
 
 
 def _wish(record: LayerRecord) -> DataType | None:
-    """What a layer is to compute in: its precision, else the floating-point type of its first output."""
-    wish = record.precision if record.precision is not None else record.output_types.get(0)
+    """What a layer is to compute in: its precision, else the floating-point type of its first output.
+
+    That of a layer which reads no floating-point numbers is a conversion.
+    """
+    wish = record.precision
+    if wish is None and _has_floats(record.inputs):
+        wish = record.output_types.get(0)
     return wish if wish in _FORMATS and _computes(record) else None
 
 
 def _computes(record: LayerRecord) -> bool:
     """Whether a layer has floating-point outputs at all: only those have a precision to choose."""
-    floats = (DataType.FLOAT, DataType.HALF)
-    return record.type.name not in ("CONSTANT", "SHAPE") and any(output.dtype in floats for output in record.outputs)
+    return record.type.name not in ("CONSTANT", "SHAPE") and _has_floats(record.outputs)
+
+
+def _has_floats(tensors: Sequence[ITensor | None]) -> bool:
+    return any(tensor is not None and tensor.dtype in (DataType.FLOAT, DataType.HALF) for tensor in tensors)
 
 
 def _fault(record: LayerRecord, wish: DataType, config: IBuilderConfig) -> str | None:

@@ -94,6 +94,19 @@ def test_type_of_an_output_counts_as_precision() -> None:
     assert formats_on_cuda(network, FP16, OBEY) == {"conv1": {"float16"}, "conv2": {"float32"}}
 
 
+def test_type_that_whole_numbers_are_converted_to_is_no_precision() -> None:
+    logger = CollectingLogger()
+    builder = trt.Builder(logger)
+    network = new_network(logger)
+    numbers = network.add_identity(network.add_input("mask", trt.int32, (2, 3)))
+    numbers.set_output_type(0, trt.float32)
+    network.mark_output(numbers.get_output(0))
+    config = builder.create_builder_config()
+    config.target = "cpu"
+    assert builder.build_serialized_network(network, config) is not None
+    assert not logger.text(trt.Severity.WARNING)
+
+
 def test_without_a_flag_it_is_a_hint() -> None:
     """Row 4.3: ignored with a warning, as float32 is slower."""
     network = two_convolutions()
