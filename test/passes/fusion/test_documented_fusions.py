@@ -30,9 +30,11 @@ from layer_chains import (
     squared,
     unary,
 )
+from layer_networks import CollectingLogger
 
 import mlirt as trt
 from mlirt.dialects.interpreter import interpret
+from mlirt.runtime.engine import load
 
 Activation, Unary, Kind = trt.ActivationType, trt.UnaryOperation, trt.ElementWiseOperation
 SUM, AVERAGE = trt.ReduceOperation.SUM, trt.ReduceOperation.AVG
@@ -161,3 +163,29 @@ def test_shares_of_the_largest_scores(steps: Sequence[Step]) -> None:
         for output, want in results(network, feeds).items():
             np.testing.assert_allclose(found[output], want, rtol=1e-4, atol=1e-5)
     assert launches(fused(chain([*steps, ranked(4, 1)], shape, [last]), "cuda")[0])[0].startswith("softmax")
+
+
+@pytest.mark.parametrize(
+    ("steps", "shape", "fusion"),
+    [
+        ([CONVOLUTION, RELU, pairs], SHAPE, "convolution: a + b + c"),
+        ([softmax(1), ranked(2, 1)], (3, 256), "topk: a + b"),
+        ([padded((1, 2), (0, 1)), DECONVOLUTION], SHAPE, "convolution: a + b"),
+    ],
+    ids=["23.14", "23.17", "23.7"],
+)
+def test_the_log_says_so(steps: Sequence[Step], shape: Sequence[int], fusion: str) -> None:
+    """And what the engine for a CPU computes is what the layers mean."""
+    logger, last = CollectingLogger(), len(steps) - 1
+    builder, network = trt.Builder(logger), chain(steps, shape, [last])
+    config = builder.create_builder_config()
+    config.target = "cpu"
+    plan = builder.build_serialized_network(network, config)
+    assert plan is not None, logger.text()
+    family, name = fusion.split(": ")
+    said = logger.text(trt.Severity.INFO)
+    assert f"Fused into one {family}: {name}" in said
+    feeds = {"x": random_array(*shape, seed=7)}
+    found = load(bytes(plan)).run(feeds)
+    for output, want in results(network, feeds).items():
+        np.testing.assert_allclose(found[output], want, rtol=1e-4, atol=1e-5)

@@ -105,6 +105,41 @@ def test_gelu_of_layers(cubic: float | None) -> None:
     assert len(check(network, {"x": random_array(2, 64)})) == 1
 
 
+@pytest.mark.filterwarnings("ignore:Issues were encountered when converting weights")  # one is subnormal
+@pytest.mark.parametrize(("target", "precision"), [("cpu", "fp32"), ("cuda", "fp32"), ("cuda", "fp16")])
+def test_gelu_behind_a_convolution(target: str, precision: str) -> None:
+    """Row 23.3, in single precision too: all of the formula is the convolution's epilogue."""
+    network = new_network()
+    x = network.add_input("x", trt.float32, (1, 16, 6, 6))
+    kernel = random_array(16, 16, 3, 3) / np.float32(12)
+    y = named(network.add_convolution_nd(x, 16, (3, 3), kernel), "conv")
+
+    def times(value: trt.ITensor, factor: float, name: str) -> trt.ITensor:
+        number = constant(network, np.full((1, 1, 1, 1), factor, np.float32))
+        return named(network.add_elementwise(value, number, Kind.PROD), name)
+
+    inner = named(network.add_unary(times(y, 0.5**0.5, "scale"), Unary.ERF), "erf")
+    one = constant(network, np.ones((1, 1, 1, 1), np.float32))
+    more = named(network.add_elementwise(inner, one, Kind.SUM), "more")
+    with_outputs(network, named(network.add_elementwise(times(y, 0.5, "half"), more, Kind.PROD), "gelu"))
+    found = check(network, {"x": random_array(1, 16, 6, 6)}, target, precision)
+    (launch,) = [one for one in found if one.startswith("convolution")]
+    assert launch.startswith("convolution: conv + ")
+    assert launch.endswith("gelu")
+
+
+def test_convolutions_by_depth_and_by_point() -> None:
+    """Row 23.15 in floating point: both stay, each with the activation behind it."""
+    network = new_network()
+    x = network.add_input("x", trt.float32, (1, 16, 6, 6))
+    depth = network.add_convolution_nd(x, 16, (3, 3), random_array(16, 1, 3, 3))
+    depth.num_groups = 16
+    first = named(network.add_activation(named(depth, "a"), Activation.RELU), "b")
+    point = named(network.add_convolution_nd(first, 8, (1, 1), random_array(8, 16, 1, 1)), "c")
+    with_outputs(network, named(network.add_activation(point, Activation.RELU), "d"))
+    assert check(network, {"x": random_array(1, 16, 6, 6)}) == ["convolution: a + b", "convolution: c + d"]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_pointwise_graphs(seed: int) -> None:
     """Rows 24.1, 24.4 and 24.5: all eligible layers at random, with rows that are repeated and several outputs."""
