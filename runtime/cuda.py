@@ -7,10 +7,11 @@ import numpy as np
 
 from mlirt.errors import PlanError
 from mlirt.runtime.cuda_architectures import choose_architecture
-from mlirt.runtime.cuda_driver import DeviceError, Driver, Handle, open_driver
+from mlirt.runtime.cuda_driver import open_driver
 from mlirt.runtime.cuda_graph import Lanes
 from mlirt.runtime.cuda_memory import DeviceBlock
 from mlirt.runtime.cuda_program import TIMES, CudaProgram
+from mlirt.runtime.driver_interface import DeviceError, Driver, Handle
 from mlirt.runtime.host_memory import address_of
 from mlirt.runtime.manifest import Kernel, Manifest
 from mlirt.runtime.memory_planning import aligned

@@ -1,17 +1,18 @@
 """The part of the CUDA driver that the runtime uses, through ctypes on libcuda alone; opened on first use."""
 
 import ctypes
-from collections.abc import Sequence
-from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import byref, c_char_p, c_float, c_int, c_uint64, c_void_p
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
-from mlirt.errors import MlirtError, PlanError
+from mlirt.errors import PlanError
 from mlirt.runtime.conditional_graphs import DriverGraphs, GraphMaker
 from mlirt.runtime.cublas_lt import open_cublas_lt
 from mlirt.runtime.cudnn import open_cudnn
+from mlirt.runtime.driver_calls import LaunchAttribute, LaunchConfig, declare_driver
+from mlirt.runtime.driver_interface import DeviceError, Handle, Size3
 from mlirt.runtime.library_calls import Library
-from mlirt.runtime.tensor_maps import EncodedMap, MapLayout, declare, encode
+from mlirt.runtime.tensor_maps import EncodedMap, MapLayout, encode
 
 _SUCCESS = 0
 _PROCESSORS, _L2_BYTES, _MAJOR, _MINOR = 16, 38, 75, 76
@@ -20,97 +21,6 @@ _PORTABLE_HOST_MEMORY = 1
 _NON_BLOCKING = 1
 _RELAXED_CAPTURE = 2  # memory may be freed meanwhile, as the garbage collector likes
 _COOPERATIVE, _PROGRAMMATIC_SERIALIZATION = 2, 6  # launch attributes
-Handle = int
-Size3 = tuple[int, int, int]
-
-
-class DeviceError(MlirtError):
-    """The CUDA driver refused a call."""
-
-
-class _LaunchAttribute(ctypes.Structure):
-    _fields_ = [("id", c_int), ("padding", c_int), ("value", c_uint * 16)]
-
-
-class _LaunchConfig(ctypes.Structure):
-    _fields_ = [
-        *[(f"{what}_{axis}", c_uint) for what in ("grid", "block") for axis in "xyz"],
-        ("shared_bytes", c_uint),
-        ("stream", c_void_p),
-        ("attributes", POINTER(_LaunchAttribute)),
-        ("attribute_count", c_uint),
-    ]
-
-
-class Driver(Protocol):
-    """What the runtime asks of a GPU; handles and device addresses are integers."""
-
-    def activate(self) -> None:
-        """Make the device's context current in this thread."""
-        ...
-
-    def describe(self) -> str:
-        """What times measured on the device depend on: its model and size, and the driver's version."""
-        ...
-
-    def compute_capability(self) -> tuple[int, int]: ...
-    def cache_bytes(self) -> int: ...
-    def processors(self) -> int: ...
-    def allocate(self, size: int) -> int: ...
-    def free(self, address: int) -> None: ...
-    def allocate_pinned(self, size: int) -> int: ...
-    def free_pinned(self, address: int) -> None: ...
-    def load_module(self, cubin: bytes) -> Handle: ...
-    def unload_module(self, module: Handle) -> None: ...
-    def function(self, module: Handle, symbol: str, shared_bytes: int) -> Handle: ...
-    def new_stream(self) -> Handle: ...
-    def free_stream(self, stream: Handle) -> None: ...
-    def new_event(self) -> Handle: ...
-    def free_event(self, event: Handle) -> None: ...
-    def copy_to_device(self, device: int, host: int, size: int, stream: Handle) -> None: ...
-    def copy_to_host(self, host: int, device: int, size: int, stream: Handle) -> None: ...
-    def copy_on_device(self, to: int, source: int, size: int, stream: Handle) -> None: ...
-    def fill(self, device: int, size: int, byte: int, stream: Handle) -> None: ...
-    def encode_map(self, layout: MapLayout, address: int) -> EncodedMap: ...
-    def launch(
-        self,
-        function: Handle,
-        grid: Size3,
-        block: Size3,
-        shared_bytes: int,
-        stream: Handle,
-        args: Any,
-        dependent: bool = False,
-        cooperative: bool = False,
-    ) -> None:
-        """Launch with `args`, a ctypes array of pointers to the argument values.
-
-        A `dependent` launch may begin while the one before it on the stream ends; the blocks of a `cooperative` one run
-        all at the same time.
-        """
-        ...
-
-    def begin_capture(self, stream: Handle) -> None: ...
-    def end_capture(self, stream: Handle) -> Handle:
-        """The executable graph of what was put on the stream since `begin_capture`."""
-        ...
-
-    def replay(self, graph: Handle, stream: Handle) -> None: ...
-    def free_graph(self, graph: Handle) -> None: ...
-    def record(self, event: Handle, stream: Handle) -> None: ...
-    def wait(self, stream: Handle, event: Handle) -> None:
-        """Let what comes on a stream wait for what was there on another one when the event was recorded."""
-        ...
-
-    def elapsed_ms(self, start: Handle, end: Handle) -> float: ...
-    def synchronize(self, stream: Handle) -> None: ...
-    def conditional_graphs(self) -> GraphMaker | None:
-        """Graphs in which the device decides, where the driver has them."""
-        ...
-
-    def library(self, name: str) -> Library:
-        """A library that computes on the device; raises `PlanError` where it is not installed."""
-        ...
 
 
 class CudaDriver:
@@ -118,7 +28,7 @@ class CudaDriver:
 
     def __init__(self, library: Any, ordinal: int = 0) -> None:
         self._cuda = library
-        _declare(library)
+        declare_driver(library)
         self._check("cuInit", library.cuInit(0))
         count = c_int()
         self._check("cuDeviceGetCount", library.cuDeviceGetCount(byref(count)))
@@ -267,8 +177,8 @@ class CudaDriver:
             status = self._cuda.cuLaunchKernel(function, *grid, *block, shared_bytes, stream, args, None)
             self._check("cuLaunchKernel", status)
             return
-        attributes = (_LaunchAttribute * len(wanted))(*[_LaunchAttribute(kind, 0, (1,)) for kind in wanted])
-        config = _LaunchConfig(*grid, *block, shared_bytes, stream, attributes, len(wanted))
+        attributes = (LaunchAttribute * len(wanted))(*[LaunchAttribute(kind, 0, (1,)) for kind in wanted])
+        config = LaunchConfig(*grid, *block, shared_bytes, stream, attributes, len(wanted))
         self._check("cuLaunchKernelEx", self._cuda.cuLaunchKernelEx(byref(config), function, args, None))
 
     def begin_capture(self, stream: Handle) -> None:
@@ -317,55 +227,6 @@ class CudaDriver:
     def library(self, name: str) -> Library:
         """The library of one of the names in `library_calls.LIBRARIES`."""
         return {"cublas_lt": open_cublas_lt, "cudnn": open_cudnn}[name]()
-
-
-def _declare(library: Any) -> None:
-    """Give every entry its argument types: a 64-bit handle passed as a plain int would be cut to 32 bits."""
-    any_pointer, address = c_void_p, c_uint64
-    signatures: dict[str, Sequence[Any]] = {
-        "cuInit": [c_uint],
-        "cuGetErrorName": [c_int, POINTER(c_char_p)],
-        "cuGetErrorString": [c_int, POINTER(c_char_p)],
-        "cuDeviceGetCount": [POINTER(c_int)],
-        "cuDeviceGet": [POINTER(c_int), c_int],
-        "cuDeviceGetName": [c_char_p, c_int, c_int],
-        "cuDriverGetVersion": [POINTER(c_int)],
-        "cuDeviceGetAttribute": [POINTER(c_int), c_int, c_int],
-        "cuDevicePrimaryCtxRetain": [POINTER(c_void_p), c_int],
-        "cuCtxSetCurrent": [any_pointer],
-        "cuMemAlloc_v2": [POINTER(c_uint64), c_size_t],
-        "cuMemFree_v2": [address],
-        "cuMemHostAlloc": [POINTER(c_void_p), c_size_t, c_uint],
-        "cuMemFreeHost": [any_pointer],
-        "cuModuleLoadData": [POINTER(c_void_p), c_char_p],
-        "cuModuleUnload": [any_pointer],
-        "cuModuleGetFunction": [POINTER(c_void_p), any_pointer, c_char_p],
-        "cuFuncSetAttribute": [any_pointer, c_int, c_int],
-        "cuStreamCreate": [POINTER(c_void_p), c_uint],
-        "cuStreamDestroy_v2": [any_pointer],
-        "cuEventDestroy_v2": [any_pointer],
-        "cuEventCreate": [POINTER(c_void_p), c_uint],
-        "cuMemcpyHtoDAsync_v2": [address, any_pointer, c_size_t, any_pointer],
-        "cuMemcpyDtoHAsync_v2": [any_pointer, address, c_size_t, any_pointer],
-        "cuMemcpyDtoDAsync_v2": [address, address, c_size_t, any_pointer],
-        "cuMemsetD8Async": [address, ctypes.c_ubyte, c_size_t, any_pointer],
-        "cuLaunchKernelEx": [POINTER(_LaunchConfig), any_pointer, POINTER(c_void_p), POINTER(c_void_p)],
-        "cuLaunchKernel": [any_pointer, *[c_uint] * 7, any_pointer, POINTER(c_void_p), POINTER(c_void_p)],
-        "cuStreamBeginCapture_v2": [any_pointer, c_int],
-        "cuStreamEndCapture": [any_pointer, POINTER(c_void_p)],
-        "cuGraphInstantiateWithFlags": [POINTER(c_void_p), any_pointer, ctypes.c_ulonglong],
-        "cuGraphDestroy": [any_pointer],
-        "cuGraphLaunch": [any_pointer, any_pointer],
-        "cuGraphExecDestroy": [any_pointer],
-        "cuEventRecord": [any_pointer, any_pointer],
-        "cuStreamWaitEvent": [any_pointer, any_pointer, c_uint],
-        "cuEventElapsedTime": [POINTER(c_float), any_pointer, any_pointer],
-        "cuStreamSynchronize": [any_pointer],
-    }
-    for name, argument_types in signatures.items():
-        function = getattr(library, name)
-        function.argtypes, function.restype = argument_types, c_int
-    declare(library)
 
 
 @cache

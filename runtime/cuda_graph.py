@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from mlirt.runtime.cuda_driver import DeviceError, Driver, Handle
+from mlirt.runtime.driver_interface import DeviceError, Driver, Handle
 from mlirt.runtime.launch_order import lanes
 
 MOST_LANES = 8

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from mlirt.runtime.cuda_driver import DeviceError, Driver
+from mlirt.runtime.driver_interface import DeviceError, Driver
 
 
 class DeviceBlock:

@@ -11,11 +11,11 @@ import numpy as np
 
 from mlirt.runtime.conditional_graphs import DeviceGraph
 from mlirt.runtime.cuda_control import HostDecisions, RunStretch, is_straight, stretches
-from mlirt.runtime.cuda_driver import DeviceError, Handle
 from mlirt.runtime.cuda_graph import capture
 from mlirt.runtime.cuda_memory import DeviceBlock, PinnedBlock
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import DeviceTensor, WrongSize
+from mlirt.runtime.driver_interface import DeviceError, Handle
 from mlirt.runtime.launch_accesses import accesses_of
 from mlirt.runtime.launch_order import predecessors, seats
 from mlirt.runtime.library_calls import LibraryCall

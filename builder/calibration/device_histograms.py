@@ -17,8 +17,8 @@ from mlirt.runtime.cuda_driver import open_driver
 from mlirt.runtime.cuda_memory import DeviceBlock
 
 if TYPE_CHECKING:
-    from mlirt.runtime.cuda_driver import Driver
     from mlirt.runtime.device import DeviceTensor
+    from mlirt.runtime.driver_interface import Driver
 
 _TEXT = Path(__file__).with_name("device_kernels.py")
 _ARGUMENTS = {

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from mlirt.errors import MlirtError
 from mlirt.runtime.cuda import CudaDevice
-from mlirt.runtime.cuda_driver import DeviceError, Handle
 from mlirt.runtime.cuda_program import CudaProgram
+from mlirt.runtime.driver_interface import DeviceError, Handle
 from mlirt.runtime.file_lock import locked
 from mlirt.runtime.shape_binding import bind_shapes
 
 if TYPE_CHECKING:
     from mlirt.builder.tactics.trial import Shape
     from mlirt.dialects.tensor_op import Array
-    from mlirt.runtime.cuda_driver import Driver
+    from mlirt.runtime.driver_interface import Driver
     from mlirt.runtime.plan_file import Plan
 
 _HOPELESS = 3.0  # times the best of the first round

@@ -11,7 +11,8 @@ from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.cuda import CudaDevice
 from mlirt.runtime.cuda_architectures import choose_architecture
-from mlirt.runtime.cuda_driver import CudaDriver, DeviceError, open_driver
+from mlirt.runtime.cuda_driver import CudaDriver, open_driver
+from mlirt.runtime.driver_interface import DeviceError
 from mlirt.runtime.plan_file import Plan
 from mlirt.runtime.tensor_maps import MapLayout
 

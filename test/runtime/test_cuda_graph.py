@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlirt.runtime.cuda_driver import DeviceError, Driver
 from mlirt.runtime.cuda_graph import Lanes, Queued, capture
+from mlirt.runtime.driver_interface import DeviceError, Driver
 
 
 class Recorder:

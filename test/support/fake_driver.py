@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirt.runtime.cuda_driver import DeviceError
+from mlirt.runtime.driver_interface import DeviceError
 from mlirt.runtime.library_calls import LibraryCall, Queue
 from mlirt.runtime.plan_file import Plan, make_plan
 from mlirt.runtime.tensor_maps import EncodedMap, MapLayout
