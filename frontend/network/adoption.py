@@ -24,6 +24,7 @@ from mlirt.frontend.network.layers_pointwise import IIdentityLayer
 from mlirt.frontend.network.tensor import ITensor
 from mlirt.tensorrt.data_types import data_type
 from mlirt.tensorrt.dims import Dims
+from mlirt.tensorrt.plugins.adapted_v3 import AdaptedV3
 from mlirt.tensorrt.plugins.calls import calling, restored
 from mlirt.tensorrt.weights import Weights
 
@@ -72,7 +73,11 @@ def _adopt_plugin(
     label = name_of(op)
     key = (op.plugin.data, op.version.data, op.plugin_namespace.data)
     plugin = restored(label, *key, state.array(store).tobytes())
-    layer = network.add_plugin_v2([values[value] for value in op.inputs], plugin)
+    inputs = [values[value] for value in op.inputs]
+    if isinstance(plugin, AdaptedV3):
+        layer: ILayer = network.add_plugin_v3(inputs, [], plugin.plugin)
+    else:
+        layer = network.add_plugin_v2(inputs, plugin)
     layer.name = label
     for output, result in zip(layer.record.outputs, op.results, strict=True):
         output.name = output.implied_name = names.get(result, "") or output.name

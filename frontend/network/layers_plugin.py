@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 from weakref import finalize
 
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.trt.plugin import PluginOp
-from mlirt.errors import PluginError
+from mlirt.errors import PluginError, UnsupportedError
 from mlirt.frontend.network.layer import ILayer
 from mlirt.frontend.network.methods import Methods
 from mlirt.frontend.plugin_plan import plan_plugin
 from mlirt.tensorrt.argument_types import expect
 from mlirt.tensorrt.layer_enums import LayerType
-from mlirt.tensorrt.plugins.calls import cloned
+from mlirt.tensorrt.plugins.adapted_v3 import AdaptedV3
+from mlirt.tensorrt.plugins.calls import checked_plugin, cloned
 from mlirt.tensorrt.plugins.plugin import IPluginV2DynamicExt
+from mlirt.tensorrt.plugins.plugin_v3 import IPluginV3
 
 if TYPE_CHECKING:
     from mlirt.frontend.network.emitter import LayerEmitter
     from mlirt.frontend.network.tensor import ITensor
+
+
+Layer = TypeVar("Layer", bound=ILayer)
+
+
+class IPluginV3Layer(ILayer):
+    """A layer that a plugin in three parts computes; TensorRT 8.5 has no type for it but that of plugins."""
+
+    KIND, TYPE = "PluginV3", LayerType.PLUGIN_V2
+
+    @property
+    def plugin(self) -> IPluginV3:
+        """The network's own clone of the plugin that was added."""
+        return cast("AdaptedV3", self.record.settings["plugin"]).plugin
+
+    def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
+        return _emit(self, ir)
 
 
 class IPluginV2Layer(ILayer):
@@ -34,25 +53,42 @@ class IPluginV2Layer(ILayer):
         return cast("IPluginV2DynamicExt", self.record.settings["plugin"])
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
-        given = [ir.input(index) for index in range(len(self.record.inputs))]
-        ranges = [None if one is None else one.range for one in self.record.inputs]
-        types = [value.type for value in given]
-        plan = plan_plugin(self.name, self.plugin, types, ranges, ir.emission.bounds)
-        inputs = [ir.cast(value, element) for value, element in zip(given, plan.inputs, strict=True)]
-        state = ir.constant(plan.state_array(), "state")
-        results = ir.op(PluginOp, [state, inputs], plan.properties(), len(self.record.outputs))
-        return [ir.cast(value, element) for value, element in zip(results, plan.declared, strict=True)]
+        return _emit(self, ir)
+
+
+def _emit(layer: ILayer, ir: LayerEmitter) -> Sequence[SSAValue]:
+    plugin = cast("IPluginV2DynamicExt", layer.record.settings["plugin"])
+    given = [ir.input(index) for index in range(len(layer.record.inputs))]
+    ranges = [None if one is None else one.range for one in layer.record.inputs]
+    types = [value.type for value in given]
+    plan = plan_plugin(layer.name, plugin, types, ranges, ir.emission.bounds)
+    inputs = [ir.cast(value, element) for value, element in zip(given, plan.inputs, strict=True)]
+    state = ir.constant(plan.state_array(), "state")
+    results = ir.op(PluginOp, [state, inputs], plan.properties(), len(layer.record.outputs))
+    return [ir.cast(value, element) for value, element in zip(results, plan.declared, strict=True)]
 
 
 class PluginMethods(Methods):
-    """`add_plugin_v2`."""
+    """`add_plugin_v2` and `add_plugin_v3`."""
 
     def add_plugin_v2(self, inputs: Sequence[ITensor], plugin: IPluginV2DynamicExt) -> IPluginV2Layer:
         """A layer that computes what a clone of the plugin does (feature 19.20)."""
         expect("add_plugin_v2(): plugin", plugin, IPluginV2DynamicExt)
+        return self._add_plugin(IPluginV2Layer, inputs, plugin)
+
+    def add_plugin_v3(
+        self, inputs: Sequence[ITensor], shape_inputs: Sequence[ITensor], plugin: IPluginV3
+    ) -> IPluginV3Layer:
+        """The same for a plugin in three parts, which here has no inputs that are shapes."""
+        expect("add_plugin_v3(): plugin", plugin, IPluginV3)
+        if shape_inputs:
+            raise UnsupportedError("add_plugin_v3: inputs that are shapes are not supported; give them as other inputs")
+        return self._add_plugin(IPluginV3Layer, inputs, checked_plugin("add_plugin_v3", type(plugin).__name__, plugin))
+
+    def _add_plugin(self, layer_class: type[Layer], inputs: Sequence[ITensor], plugin: IPluginV2DynamicExt) -> Layer:
         if plugin.num_outputs < 1:
-            raise PluginError(f"add_plugin_v2: plugin {plugin.plugin_type} has {plugin.num_outputs} outputs")
-        layer = self.graph.add(IPluginV2Layer, list(inputs), plugin.num_outputs)
+            raise PluginError(f"add_plugin: plugin {plugin.plugin_type} has {plugin.num_outputs} outputs")
+        layer = self.graph.add(layer_class, list(inputs), plugin.num_outputs)
         layer.record.settings["plugin"] = kept = cloned(layer.name, plugin)
         finalize(layer.record, kept.destroy).atexit = False
         return layer

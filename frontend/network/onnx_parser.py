@@ -106,7 +106,7 @@ class OnnxParser(FixedAttributes, ContextManager):
         """Whether nodes of an op type can be read; the creator of a plugin may be of any version."""
         from mlirt.frontend.onnx.handlers import supported_ops
 
-        plugins = [creator.name for creator in get_plugin_registry().plugin_creator_list]
+        plugins = [creator.name for creator in get_plugin_registry().all_creators]
         return ("", op_name) in supported_ops() or op_name in plugins
 
     def supports_model(

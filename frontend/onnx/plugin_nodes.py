@@ -11,9 +11,9 @@ from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.plugin_plan import plan_plugin
-from mlirt.tensorrt.plugins.calls import calling, checked_plugin
+from mlirt.tensorrt.plugins.calls import calling, created
 from mlirt.tensorrt.plugins.fields import PluginField, PluginFieldCollection, PluginFieldType
-from mlirt.tensorrt.plugins.registry import IPluginCreator, get_plugin_registry
+from mlirt.tensorrt.plugins.registry import IPluginCreatorInterface, get_plugin_registry
 
 _VERSION, _NAMESPACE = "plugin_version", "plugin_namespace"
 _TYPES = {
@@ -28,9 +28,9 @@ _TYPES = {
 _INT32 = np.iinfo(np.int32)
 
 
-def creator_of(node: Node) -> IPluginCreator | None:
+def creator_of(node: Node) -> IPluginCreatorInterface | None:
     """The creator for a node; its attributes may say another version than 1, and a namespace."""
-    return get_plugin_registry().get_plugin_creator(node.op_type, node.text(_VERSION, "1"), node.text(_NAMESPACE, ""))
+    return get_plugin_registry().get_creator(node.op_type, node.text(_VERSION, "1"), node.text(_NAMESPACE, ""))
 
 
 def not_found(node: Node) -> str:
@@ -43,15 +43,12 @@ def not_found(node: Node) -> str:
     )
 
 
-def plugin_results(net: Network, node: Node, creator: IPluginCreator) -> list[Value]:
+def plugin_results(net: Network, node: Node, creator: IPluginCreatorInterface) -> list[Value]:
     """The results of the plugin that a creator makes from the node's attributes."""
     fields = PluginFieldCollection(_fields(node, creator))
-    with calling(node.label, node.op_type, "create_plugin"):
-        made = creator.create_plugin(node.name, fields)
-    if made is None:
+    plugin = created(node.name, creator, fields)
+    if plugin is None:
         raise node.invalid("Plugin not found, are the plugin name, version, and namespace correct?")
-    plugin = checked_plugin(node.label, node.op_type, made)
-    plugin.plugin_namespace = creator.plugin_namespace
     given = node.present()
     plan = plan_plugin(node.label, plugin, [value.type for value in given])
     inputs = [layers.cast(net, value, element) for value, element in zip(given, plan.inputs, strict=True)]
@@ -62,7 +59,7 @@ def plugin_results(net: Network, node: Node, creator: IPluginCreator) -> list[Va
     return [layers.cast(net, value, element) for value, element in zip(results, plan.declared, strict=True)]
 
 
-def _fields(node: Node, creator: IPluginCreator) -> Iterator[PluginField]:
+def _fields(node: Node, creator: IPluginCreatorInterface) -> Iterator[PluginField]:
     """The attributes that the creator has declared as fields; all of them where it has declared none."""
     names = [field.name for field in creator.field_names or ()]
     for name in names or [name for name in node.attributes if name not in (_VERSION, _NAMESPACE)]:

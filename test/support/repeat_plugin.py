@@ -126,7 +126,7 @@ class RepeatCreator(trt.IPluginCreator):
 
 
 @contextmanager
-def registered(creator: trt.IPluginCreator, namespace: str = "") -> Generator[trt.IPluginRegistry]:
+def registered(creator: trt.IPluginCreatorInterface, namespace: str = "") -> Generator[trt.IPluginRegistry]:
     """Let a creator be found meanwhile."""
     registry = trt.get_plugin_registry()
     assert registry.register_creator(creator, namespace)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         IShuffleLayer,
         ISliceLayer,
     )
-    from mlirt.frontend.network.layers_plugin import IPluginV2Layer
+    from mlirt.frontend.network.layers_plugin import IPluginV2Layer, IPluginV3Layer
     from mlirt.frontend.network.layers_pointwise import (
         IActivationLayer,
         IElementWiseLayer,
@@ -138,8 +138,18 @@ if TYPE_CHECKING:
         PluginFieldType,
     )
     from mlirt.tensorrt.plugins.plugin import IPluginV2, IPluginV2DynamicExt, IPluginV2Ext
+    from mlirt.tensorrt.plugins.plugin_v3 import (
+        IPluginCreatorV3One,
+        IPluginV3,
+        IPluginV3OneBuild,
+        IPluginV3OneCore,
+        IPluginV3OneRuntime,
+        PluginCapabilityType,
+        TensorRTPhase,
+    )
     from mlirt.tensorrt.plugins.registry import (
         IPluginCreator,
+        IPluginCreatorInterface,
         IPluginRegistry,
         get_plugin_registry,
         init_libnvinfer_plugins,
@@ -169,7 +179,7 @@ _HOMES = {
     "mlirt.frontend.network.layer": "ILayer",
     "mlirt.frontend.network.layers_index": "IGatherLayer INonZeroLayer IOneHotLayer IScatterLayer",
     "mlirt.frontend.network.layers_move": "IConcatenationLayer IPaddingLayer IShapeLayer IShuffleLayer ISliceLayer",
-    "mlirt.frontend.network.layers_plugin": "IPluginV2Layer",
+    "mlirt.frontend.network.layers_plugin": "IPluginV2Layer IPluginV3Layer",
     "mlirt.frontend.network.layers_pointwise": (
         "IActivationLayer IElementWiseLayer IIdentityLayer IParametricReLULayer IScaleLayer ISelectLayer IUnaryLayer"
     ),
@@ -213,7 +223,13 @@ _HOMES = {
     "mlirt.tensorrt.logger": "ILogger Logger Severity",
     "mlirt.tensorrt.plugins.fields": "PluginField PluginFieldCollection PluginFieldCollection_ PluginFieldType",
     "mlirt.tensorrt.plugins.plugin": "IPluginV2 IPluginV2DynamicExt IPluginV2Ext",
-    "mlirt.tensorrt.plugins.registry": "IPluginCreator IPluginRegistry get_plugin_registry init_libnvinfer_plugins",
+    "mlirt.tensorrt.plugins.plugin_v3": (
+        "IPluginCreatorV3One IPluginV3 IPluginV3OneBuild IPluginV3OneCore IPluginV3OneRuntime PluginCapabilityType "
+        "TensorRTPhase"
+    ),
+    "mlirt.tensorrt.plugins.registry": (
+        "IPluginCreator IPluginCreatorInterface IPluginRegistry get_plugin_registry init_libnvinfer_plugins"
+    ),
     "mlirt.tensorrt.plugins.shape_expressions": "DimensionOperation DimsExprs IDimensionExpr IExprBuilder",
     "mlirt.tensorrt.plugins.tensor_descriptions": "DynamicPluginTensorDesc PluginTensorDesc",
     "mlirt.tensorrt.refusals": "CaffeParser IGpuAllocator UffParser",
@@ -309,11 +325,18 @@ __all__ = [
     "IPaddingLayer",
     "IParametricReLULayer",
     "IPluginCreator",
+    "IPluginCreatorInterface",
+    "IPluginCreatorV3One",
     "IPluginRegistry",
     "IPluginV2",
     "IPluginV2DynamicExt",
     "IPluginV2Ext",
     "IPluginV2Layer",
+    "IPluginV3",
+    "IPluginV3Layer",
+    "IPluginV3OneBuild",
+    "IPluginV3OneCore",
+    "IPluginV3OneRuntime",
     "IPoolingLayer",
     "IProfiler",
     "IQuantizeLayer",
@@ -346,6 +369,7 @@ __all__ = [
     "PaddingMode",
     "ParserError",
     "Permutation",
+    "PluginCapabilityType",
     "PluginField",
     "PluginFieldCollection",
     "PluginFieldCollection_",
@@ -376,6 +400,7 @@ __all__ = [
     "TensorFormat",
     "TensorIOMode",
     "TensorLocation",
+    "TensorRTPhase",
     "TopKOperation",
     "TripLimit",
     "UffParser",

@@ -11,8 +11,12 @@ from contextlib import contextmanager
 from typing import cast
 
 from mlirt.errors import MlirtError, PluginError
+from mlirt.tensorrt.plugins.adapted_v3 import AdaptedV3
+from mlirt.tensorrt.plugins.field_bytes import fields_of
+from mlirt.tensorrt.plugins.fields import PluginFieldCollection
 from mlirt.tensorrt.plugins.plugin import IPluginV2DynamicExt
-from mlirt.tensorrt.plugins.registry import IPluginCreator, get_plugin_registry
+from mlirt.tensorrt.plugins.plugin_v3 import IPluginCreatorV3One, IPluginV3, TensorRTPhase
+from mlirt.tensorrt.plugins.registry import IPluginCreator, IPluginCreatorInterface, get_plugin_registry
 
 
 @contextmanager
@@ -27,9 +31,9 @@ def calling(layer: str, plugin: str, method: str) -> Generator[None]:
         raise PluginError(f"{layer}: plugin {plugin} failed in {method}: {type(error).__name__}: {text}") from error
 
 
-def find_creator(layer: str, kind: str, version: str, namespace: str) -> IPluginCreator:
+def find_creator(layer: str, kind: str, version: str, namespace: str) -> IPluginCreatorInterface:
     """The registered creator; raises `PluginError` where there is none."""
-    creator = get_plugin_registry().get_plugin_creator(kind, version, namespace)
+    creator = get_plugin_registry().get_creator(kind, version, namespace)
     if creator is None:
         where = f" in namespace {namespace!r}" if namespace else ""
         raise PluginError(
@@ -42,18 +46,43 @@ def find_creator(layer: str, kind: str, version: str, namespace: str) -> IPlugin
 def restored(layer: str, kind: str, version: str, namespace: str, state: bytes) -> IPluginV2DynamicExt:
     """The plugin that its creator makes from serialised bytes."""
     creator = find_creator(layer, kind, version, namespace)
-    with calling(layer, kind, "deserialize_plugin"):
-        plugin = creator.deserialize_plugin(layer, state)
-    plugin = checked_plugin(layer, kind, plugin)
+    if isinstance(creator, IPluginCreatorV3One):
+        with calling(layer, kind, "create_plugin"):
+            made: object = creator.create_plugin(layer, fields_of(state), TensorRTPhase.RUNTIME)
+    else:
+        assert isinstance(creator, IPluginCreator)
+        with calling(layer, kind, "deserialize_plugin"):
+            made = creator.deserialize_plugin(layer, state)
+    plugin = checked_plugin(layer, kind, made, TensorRTPhase.RUNTIME)
     plugin.plugin_namespace = namespace
     return plugin
 
 
-def checked_plugin(layer: str, kind: str, plugin: object) -> IPluginV2DynamicExt:
+def created(layer: str, creator: IPluginCreatorInterface, fields: PluginFieldCollection) -> IPluginV2DynamicExt | None:
+    """The plugin that a creator makes from fields; None where it makes none."""
+    with calling(layer, creator.name, "create_plugin"):
+        if isinstance(creator, IPluginCreatorV3One):
+            made: object = creator.create_plugin(layer, fields, TensorRTPhase.BUILD)
+        else:
+            assert isinstance(creator, IPluginCreator)
+            made = creator.create_plugin(layer, fields)
+    if made is None:
+        return None
+    plugin = checked_plugin(layer, creator.name, made)
+    plugin.plugin_namespace = creator.plugin_namespace
+    return plugin
+
+
+def checked_plugin(
+    layer: str, kind: str, plugin: object, phase: TensorRTPhase = TensorRTPhase.BUILD
+) -> IPluginV2DynamicExt:
     """The plugin, if it is one that can run here; raises `PluginError` for anything else."""
+    if isinstance(plugin, IPluginV3):
+        with calling(layer, kind, "get_capability_interface"):
+            return AdaptedV3(plugin, phase)
     if not isinstance(plugin, IPluginV2DynamicExt):
         found = "None" if plugin is None else type(plugin).__name__
-        raise PluginError(f"{layer}: plugin {kind}: expected an IPluginV2DynamicExt, got {found}")
+        raise PluginError(f"{layer}: plugin {kind}: expected an IPluginV2DynamicExt or an IPluginV3, got {found}")
     return plugin
 
 

@@ -11,13 +11,17 @@ from mlirt.tensorrt.logger import ILogger
 from mlirt.tensorrt.plugins.fields import PluginFieldCollection
 
 
-class IPluginCreator:
-    """Makes plugins of one name and version: from fields, and from what such a plugin has serialised."""
+class IPluginCreatorInterface:
+    """What all creators have: the name and the version of the plugins that they make, and what they make them from."""
 
     name: str = ""
     plugin_version: str = "1"
     plugin_namespace: str = ""
     field_names: PluginFieldCollection | None = None
+
+
+class IPluginCreator(IPluginCreatorInterface):
+    """Makes plugins of one name and version: from fields, and from what such a plugin has serialised."""
 
     @property
     def tensorrt_version(self) -> int:
@@ -39,20 +43,23 @@ class IPluginRegistry:
     """The creators that have been registered, by name, version and namespace. There is one for the process."""
 
     def __init__(self) -> None:
-        self._creators: dict[tuple[str, str, str], IPluginCreator] = {}
+        self._creators: dict[tuple[str, str, str], IPluginCreatorInterface] = {}
         self._resources: dict[str, tuple[Any, int]] = {}
         self.error_recorder: IErrorRecorder | None = None
         self.parent_search_enabled = True
 
     @property
     def plugin_creator_list(self) -> list[IPluginCreator]:
+        """The creators of plugins up to `IPluginV2DynamicExt`."""
+        return [creator for creator in self._creators.values() if isinstance(creator, IPluginCreator)]
+
+    @property
+    def all_creators(self) -> list[IPluginCreatorInterface]:
         return list(self._creators.values())
 
-    all_creators = plugin_creator_list
-
-    def register_creator(self, creator: IPluginCreator, plugin_namespace: str = "") -> bool:
+    def register_creator(self, creator: IPluginCreatorInterface, plugin_namespace: str = "") -> bool:
         """Let a creator be found in a namespace; False where there is one of its name and version (feature 19.18)."""
-        expect("register_creator(): creator", creator, IPluginCreator)
+        expect("register_creator(): creator", creator, IPluginCreatorInterface)
         key = (creator.name, creator.plugin_version, plugin_namespace)
         if not creator.name or key in self._creators:
             return False
@@ -60,7 +67,7 @@ class IPluginRegistry:
         self._creators[key] = creator
         return True
 
-    def deregister_creator(self, creator: IPluginCreator) -> bool:
+    def deregister_creator(self, creator: IPluginCreatorInterface) -> bool:
         """Let a creator be found no more; False for one that is not registered."""
         places = [key for key, one in self._creators.items() if one is creator]
         for key in places:
@@ -68,10 +75,13 @@ class IPluginRegistry:
         return bool(places)
 
     def get_plugin_creator(self, type: str, version: str, plugin_namespace: str = "") -> IPluginCreator | None:
-        """The creator of a name, a version and a namespace; None where there is none."""
-        return self._creators.get((type, version, plugin_namespace))
+        """The creator of plugins up to `IPluginV2DynamicExt`; None where there is none."""
+        creator = self.get_creator(type, version, plugin_namespace)
+        return creator if isinstance(creator, IPluginCreator) else None
 
-    get_creator = get_plugin_creator
+    def get_creator(self, type: str, version: str, plugin_namespace: str = "") -> IPluginCreatorInterface | None:
+        """The creator of a name, a version and a namespace, of whatever kind; None where there is none."""
+        return self._creators.get((type, version, plugin_namespace))
 
     def acquire_plugin_resource(self, key: str, resource: Any) -> Any:
         """What plugins share under a name: that of the first who asks, kept until all have released it."""
