@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr
-from mlirt.dialects.kernel.core import LoadOp, StoreOp
+from mlirt.dialects.kernel.core import SMALL_STEPS, LoadOp, StoreOp
 from mlirt.dialects.symbolic import Dim, coefficient_of, substitute
 from mlirt.dialects.tensor_types import element_of
 from mlirt.dialects.typical_sizes import typical
@@ -129,8 +129,14 @@ class NestCode:
         self.nest = nest
         self._pointers = [builder.buffer(one.value, one.offset) for one in nest.operands]
         # Operands that lie alike share their strides, so that the code may know that they do.
-        alike = {one.steps: [builder.stride(step) for step in one.steps] for one in nest.operands}
+        alike = {one.steps: self._strides(one.steps) for one in nest.operands}
         self._steps = [alike[one.steps] for one in nest.operands]
+
+    def _strides(self, steps: tuple[Dim, ...]) -> list[Stride]:
+        """On a CPU small steps of the last loop, whose iterations may be lanes, are part of the code."""
+        *outer, last = steps or (0,)
+        known = last if isinstance(last, int) and last in SMALL_STEPS else self.builder.stride(last)
+        return [*(self.builder.stride(step) for step in outer), known][: len(steps)]
 
     def extents(self) -> list[Dim]:
         """The extents of the loops; one of length 1 where there would be none."""
