@@ -33,7 +33,8 @@ class FuseConvolutionPoolingPass(ModulePass):
     """Let a convolution pool where nobody but a pooling behind it reads its result, which then never is in memory.
 
     The windows lie side by side: stride and window are 1, 2 or 4 on each axis, without padding and dilation. Numbers
-    have one type from the sums to the result, and what the convolution does to them does not depend on the pixel.
+    have one type from the sums to the result, and what the convolution does to them does not depend on the pixel. Along
+    an axis of a dilated convolution windows have size 1.
     With `in-blocks` only convolutions with blocks of channels do so: those have kernels whose tiles hold whole windows.
 
     Before:
@@ -79,8 +80,9 @@ class FuseConvolutionPoolingPass(ModulePass):
             return "the windows overlap, are padded, or do not fit into tiles"
         if convolution.pooling is not None or convolution.transposed.value.data:
             return "the convolution is a deconvolution, or pools already"
-        if any(dilation != 1 for _, dilation, _, _ in convolution.spatial()):
-            return "the convolution is dilated"
+        steps = zip(convolution.spatial(), integers(window.window), strict=True)
+        if any(dilation > 1 and size > 1 for (_, dilation, _, _), size in steps):
+            return "the convolution is dilated along a window"
         return "what is done to the sums depends on the pixel" if _depends_on_pixel(convolution) else None
 
 

@@ -68,10 +68,11 @@ def _image(op: ConvolutionOp, geometry: Geometry, lowering: Lowering) -> Image |
     if not is_plain or not fits or min(geometry.blocks_in, geometry.blocks_out) < least:
         return None
     pooling, (down, across) = tile_pooling(op), geometry.dilation
-    if pooling is not None and (down * across > 1 or not tiles_can_pool(op)):
+    windows = (1, 1) if pooling is None else (pooling.rows, pooling.columns)
+    # The pixels of a patch of a dilated convolution are no neighbours.
+    if not tiles_can_pool(op) or (down > 1 < windows[0]) or (across > 1 < windows[1]):
         return None
     guesses = typical_values(lowering.block)
     batch, _, rows, length, _ = (typical(size, guesses) for size in op.epilogue_dims())
     phases, rows, length = down * across, -(-rows // down), -(-length // across)
-    windows = (1, 1) if pooling is None else (pooling.rows, pooling.columns)
     return Image(batch, rows, length, geometry.blocks_in, geometry.blocks_out, geometry.lanes, phases, windows)

@@ -264,5 +264,5 @@ class WinogradKernel:
         if left is not None:
             down = code.named(k.div(left[0], pooling.rows), "rows_left")
             across = code.named(k.mul(k.div(left[1], pooling.columns), self.plan.image.lanes), "valid")
-        at = [batch, block, Span(row, row=1), Span(pixel, column=1), lane]
+        at = [batch, block, Span(row, row=rows.row), Span(pixel, column=pixels.column), lane]
         code.finish(pooled, at, down, across, pooling.factor(code), is_final=True)

@@ -160,7 +160,7 @@ func.func @spread(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x1x1xf32>) -> tensor<1x
 
 // -----
 
-// The rows of a dilated convolution are computed in another order.
+// The rows and pixels of a dilated convolution are computed in another order.
 // CHECK-LABEL: @dilated
 // CHECK: fused.convolution
 // CHECK: fused.window
@@ -292,4 +292,21 @@ func.func @deconvolution(%x: tensor<1x3x8x8xf32>, %w: tensor<3x4x1x1xf32>) -> te
     fused.yield %acc : f32
   }
   func.return %y : tensor<1x4x4x4xf32>
+}
+
+// -----
+
+// Along the axis that is not dilated they are not.
+// CHECK-LABEL: @dilated_across
+// CHECK: fused.convolution {{.*}}dilation = array<i64: 2, 1>{{.*}}pooling = #fused.pooling<max [1, 4]>
+func.func @dilated_across(%x: tensor<1x3x12x8xf32>, %w: tensor<4x3x3x1xf32>) -> tensor<1x4x8x2xf32> {
+  %c = fused.convolution %x, %w {stride = array<i64: 1, 1>, dilation = array<i64: 2, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>} : (tensor<1x3x12x8xf32>, tensor<4x3x3x1xf32>) -> tensor<1x4x8x8xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  %y = fused.window max %c {window = array<i64: 1, 4>, stride = array<i64: 1, 4>, dilation = array<i64: 1, 1>, pre_padding = #trt.dims<["0", "0"]>, post_padding = #trt.dims<["0", "0"]>} : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x2xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  func.return %y : tensor<1x4x8x2xf32>
 }

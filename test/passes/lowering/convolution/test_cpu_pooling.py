@@ -32,6 +32,7 @@ BY_ROWS = {
     "groups of blocks": Case(64, 96, 8, 8, groups=2, pool=(2, 2)),
     "depthwise": Case(48, 48, 10, 11, groups=48, pool=(2, 2)),
     "symbolic": Case(32, 48, 11, 19, is_symbolic=True, pool=(2, 2), batch=2),
+    "dilated rows": Case(32, 32, 11, 19, dilation=(2, 1), pool=(1, 4)),
 }
 BY_PATCHES = {
     "whole patches": Case(32, 64, 8, 12, pool=(2, 2)),
@@ -39,6 +40,7 @@ BY_PATCHES = {
     "channels left over": Case(40, 37, 9, 6, has_scale=True, pool=(2, 1)),
     "means": Case(32, 32, 10, 11, pre=(0, 0), post=(0, 0), pool=(2, 2), pool_kind=WindowKind.AVERAGE),
     "sizes known at run time": Case(32, 48, 11, 19, is_symbolic=True, pool=(1, 2), batch=2),
+    "dilated rows": Case(32, 48, 11, 19, dilation=(2, 1), is_symbolic=True, pool=(1, 4), batch=2),
 }
 SMALL, LARGE = SCHEMES
 
