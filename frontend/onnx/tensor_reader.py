@@ -143,7 +143,9 @@ def _external(tensor: TensorProto, what: str, folder: Path | None, kind: np.dtyp
     except ValueError as error:
         raise InvalidModelError(f"{what} has external data with a malformed offset or length: {error}") from error
     path = _inside(folder, location, what)
-    if offset < 0 or length != size or offset + length > path.stat().st_size:
+    if length != size:
+        raise InvalidModelError(f"{what} has external data of {length} bytes, but its shape and type take {size}")
+    if offset < 0 or offset + length > path.stat().st_size:
         raise InvalidModelError(
             f"{what} needs {size} bytes at offset {offset} of {path.name}, which holds {path.stat().st_size}"
         )

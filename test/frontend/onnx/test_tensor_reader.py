@@ -115,10 +115,18 @@ def test_links_do_not_lead_out(tmp_path: Path) -> None:
         import_model(stored_beside(folder, "link"), RtContext())
 
 
-@pytest.mark.parametrize(("offset", "length"), [(128, None), (-4, None), (0, 12), (1 << 62, None)])
-def test_ranges_outside_of_the_file(tmp_path: Path, offset: int, length: int | None) -> None:
-    with pytest.raises(InvalidModelError, match="needs 2048 bytes at offset"):
-        import_model(stored_beside(tmp_path, "weights.bin", offset, length), RtContext())
+@pytest.mark.parametrize("offset", [128, -4, 1 << 62])
+def test_ranges_outside_of_the_file(tmp_path: Path, offset: int) -> None:
+    with pytest.raises(
+        InvalidModelError, match=f"needs 2048 bytes at offset {offset} of weights.bin, which holds 2112"
+    ):
+        import_model(stored_beside(tmp_path, "weights.bin", offset), RtContext())
+
+
+@pytest.mark.parametrize("length", [12, 2049, 1 << 62])
+def test_a_length_that_contradicts_the_shape(tmp_path: Path, length: int) -> None:
+    with pytest.raises(InvalidModelError, match=f"external data of {length} bytes, but its shape and type take 2048"):
+        import_model(stored_beside(tmp_path, "weights.bin", 0, length), RtContext())
 
 
 def test_bytes_have_no_folder(tmp_path: Path) -> None:
