@@ -100,10 +100,10 @@ class Careful(Repeat):
     def get_workspace_size(self, inputs: Sequence[Description], outputs: Sequence[Description], /) -> int:
         return 1000 * inputs[0].dims[0]
 
-    def compute(self, given: Sequence[Array], made: Array, workspace: int) -> None:
+    def compute(self, given: Sequence[Array], made: Sequence[Array], workspace: int) -> None:
         array_at(workspace, Description((1000 * len(given[0]),), trt.uint8))[...] = 255
         self.note(f"aligned {workspace % 64 == 0}")
-        made[...] = given[0]
+        made[0][...] = given[0]
 
 
 def test_workspace() -> None:
@@ -150,7 +150,7 @@ def test_initialization_fails() -> None:
 class Broken(Repeat):
     """Fails when it runs."""
 
-    def compute(self, given: Sequence[Array], made: Array, workspace: int) -> None:
+    def compute(self, given: Sequence[Array], made: Sequence[Array], workspace: int) -> None:
         if len(given[0]) > 1:
             raise RuntimeError("too many rows")
         super().compute(given, made, workspace)
@@ -190,8 +190,8 @@ class Extended(Repeat):
     ) -> trt.DimsExprs:
         return trt.DimsExprs([inputs[1][1], inputs[0][1]])
 
-    def compute(self, given: Sequence[Array], made: Array, workspace: int) -> None:
-        made[...] = np.resize(given[0], made.shape)
+    def compute(self, given: Sequence[Array], made: Sequence[Array], workspace: int) -> None:
+        made[0][...] = np.resize(given[0], made[0].shape)
 
 
 def test_shapes_by_way_of_empty_tensors() -> None:

@@ -75,14 +75,14 @@ class Repeat(trt.IPluginV2DynamicExt):
     ) -> None:
         self.note(f"enqueue {input_desc[0].dims} -> {output_desc[0].dims} on {'a stream' if stream else 'the host'}")
         given = [array_at(address, desc) for address, desc in zip(inputs, input_desc, strict=True)]
-        (made,) = [array_at(address, desc) for address, desc in zip(outputs, output_desc, strict=True)]
+        made = [array_at(address, desc) for address, desc in zip(outputs, output_desc, strict=True)]
         self.compute(given, made, workspace)
 
-    def compute(self, given: Sequence[Array], made: Array, workspace: int) -> None:
-        """Write the result, by way of the workspace."""
+    def compute(self, given: Sequence[Array], made: Sequence[Array], workspace: int) -> None:
+        """Write the results, by way of the workspace."""
         scaled = array_at(workspace, Description(given[0].shape, trt.float32))
         scaled[...] = given[0] * np.float32(self.factor)
-        made[...] = np.concatenate([scaled] * self.times)
+        made[0][...] = np.concatenate([scaled] * self.times)
 
     def initialize(self) -> int | None:
         self.note("initialize")
