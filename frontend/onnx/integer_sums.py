@@ -10,7 +10,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.ops_convolution import convolve, has_explicit_pads
+from mlirt.frontend.onnx.ops_convolution import convolve
 from mlirt.frontend.onnx.ops_matmul import product as matrix_product
 from mlirt.frontend.onnx.quantized import without_offset
 
@@ -94,8 +94,7 @@ def integer_convolution(
     weights, rest = signed(net, kernel, zero)
     groups, kernels = node.integer("group", 1), kernel.dims[0]
     known = 0 if x_zero is None else None if x_zero.array is None else int(x_zero.array)
-    fills = known is not None or has_explicit_pads(node, x, kernel)
-    if not fills or (rest is not None and groups not in (1, kernels)):
+    if rest is not None and groups not in (1, kernels):
         return _wide_convolution(net, node, x, kernel, x_zero, zero, bias)
     padding = known if known is not None or x_zero is None else x_zero
     if known:

@@ -13,7 +13,7 @@ from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.windows import Geometry, geometry_of
+from mlirt.frontend.onnx.windows import Geometry, geometry_of, pads_of
 
 
 @onnx_op("Conv")
@@ -24,12 +24,13 @@ def convolution(net: Network, node: Node) -> Value:
 def convolve(net: Network, node: Node, x: Value, kernel: Value, bias: Value | None, padding: int | Value = 0) -> Value:
     """A convolution with the attributes of `node`; one spatial axis becomes two.
 
-    Cells of padding hold `padding`; a number that only the run knows must meet explicit pads.
+    Cells of padding hold `padding`. A number of them, or what they hold, that only the run knows is a layer before.
     """
     sizes = _kernel_sizes(node, x, kernel)
     geometry = geometry_of(node, sizes, x.dims[2:])
-    if isinstance(padding, Value):
-        x = layers.pad(net, x, [0, 0, *geometry.pre], [0, 0, *geometry.post], "constant", padding)
+    if isinstance(padding, Value) or geometry.mode.startswith("same"):
+        pre, post = pads_of(geometry, sizes, x.dims[2:])
+        x = layers.pad(net, x, [0, 0, *pre], [0, 0, *post], "constant", _filling(net, x, padding))
         geometry = Geometry(geometry.strides, geometry.dilations, [0] * len(sizes), [0] * len(sizes))
         padding = 0
     if len(sizes) == 1:
@@ -38,9 +39,10 @@ def convolve(net: Network, node: Node, x: Value, kernel: Value, bias: Value | No
     return convolve_wide(net, node, x, kernel, bias, geometry, padding)
 
 
-def has_explicit_pads(node: Node, x: Value, kernel: Value) -> bool:
-    """Whether the pads of a convolution are numbers, not what the run's shapes make of `auto_pad`."""
-    return not geometry_of(node, _kernel_sizes(node, x, kernel), x.dims[2:]).mode.startswith("same")
+def _filling(net: Network, x: Value, padding: int | Value) -> Value | None:
+    if isinstance(padding, Value) or not padding:
+        return padding or None
+    return net.constant(np.array(padding, numpy_dtype(x.element)))
 
 
 def convolve_wide(

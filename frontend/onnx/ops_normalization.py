@@ -94,9 +94,9 @@ def centred_and_inverse(net: Network, x: Value, axes: Sequence[int], epsilon: fl
     return mean, centred, layers.unary(net, "recip", layers.unary(net, "sqrt", shifted))
 
 
-@onnx_op("LayerNormalization", since=17)
+@onnx_op("LayerNormalization")
 def layer_normalization(net: Network, node: Node) -> Sequence[Value]:
-    """Statistics in float32, as `stash_type` asks for."""
+    """Statistics in float32, as `stash_type` asks for; optimizers write it into models of older opsets, too."""
     x, scale, bias = node.input(0), node.input(1), node.optional(2)
     axis = node.axis("axis", -1, x.rank)
     wide = layers.cast(net, x, "float32") if x.element_name in ("float16", "bfloat16") else x

@@ -181,6 +181,8 @@ def _split_sizes(node: Node, length: Dim) -> list[Dim]:
             raise node.invalid(f"the length {length} cannot be split into {count} equal parts")
         return [max(min(part, length - k * part), 0) for k in range(count)]
     whole = length // count
+    if whole * count != length and node.opset >= 18:
+        return [_dim(dim_numbers.smallest(part, dim_numbers.largest(length - k * part, 0))) for k in range(count)]
     if whole * count != length:
         raise node.unsupported(
             f"it cannot be said whether the length {length} splits into {count} equal parts; give the lengths"

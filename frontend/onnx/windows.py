@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, maximum
 
 if TYPE_CHECKING:
     from mlirt.frontend.onnx.node import Node
@@ -51,17 +51,36 @@ def geometry_of(node: Node, sizes: Sequence[int], lengths: Sequence[Dim], *, tra
 
 
 def _explicit(geometry: Geometry, sizes: Sequence[int], lengths: Sequence[Dim]) -> Geometry:
-    numbers = [length for length in lengths if isinstance(length, int)]
-    if not geometry.mode.startswith("same") or len(numbers) != len(sizes):
+    if not geometry.mode.startswith("same"):
         return geometry
-    pre: list[int] = []
-    post: list[int] = []
-    for size, stride, dilation, length in zip(sizes, geometry.strides, geometry.dilations, numbers, strict=True):
-        total = max((-(-length // stride) - 1) * stride + 1 + dilation * (size - 1) - length, 0)
-        small, large = total // 2, total - total // 2
-        pre.append(small if geometry.mode == "same_upper" else large)
-        post.append(large if geometry.mode == "same_upper" else small)
-    return Geometry(geometry.strides, geometry.dilations, pre, post)
+    pre, post = pads_of(geometry, sizes, lengths)
+    numbers = [[pad for pad in pads if isinstance(pad, int)] for pads in (pre, post)]
+    if any(len(pads) != len(sizes) for pads in numbers):
+        return geometry
+    # A negative pad would crop what no window reaches.
+    return Geometry(geometry.strides, geometry.dilations, numbers[0], [max(pad, 0) for pad in numbers[1]])
+
+
+def pads_of(geometry: Geometry, sizes: Sequence[int], lengths: Sequence[Dim]) -> tuple[list[Dim], list[Dim]]:
+    """The pads before and after each axis, also those that lengths of the run decide.
+
+    Behind `same` pads the axis ends with its last window, so that some of them are crops.
+    """
+    if not geometry.mode.startswith("same"):
+        return list(geometry.pre), list(geometry.post)
+    pre: list[Dim] = []
+    post: list[Dim] = []
+    for size, stride, dilation, length in zip(sizes, geometry.strides, geometry.dilations, lengths, strict=True):
+        extent = 1 + dilation * (size - 1)
+        total = (ceil_div(length, stride) - 1) * stride + extent - length
+        if extent == 1:
+            total = 0  # windows of one cell stay inside
+        # Windows without gaps between them reach the end of the axis; others may end before it.
+        padded = total if extent >= stride else maximum(total, 0)
+        small = floor_div(padded, 2)
+        pre.append(small if geometry.mode == "same_upper" else padded - small)
+        post.append(total - pre[-1])
+    return pre, post
 
 
 def _positive(node: Node, name: str, axes: int) -> list[int]:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import helper
-from onnx_models import assert_agrees, check_node, imported_text, model_of, numbers, one_node
+from onnx_models import assert_agrees, check_node, imported_text, model_of, numbers, one_node, run_onnxruntime
 
+import mlirt
 from mlirt.errors import InvalidModelError
 
 
@@ -55,12 +56,28 @@ def test_one_spatial_axis_becomes_two() -> None:
     assert "tensor<1x3x1x8xf32>, tensor<4x3x1x3xf32>) -> tensor<1x4x1x6xf32>" in text
 
 
-def test_same_padding_of_dynamic_lengths_is_left_to_the_layer() -> None:
-    node = helper.make_node("Conv", ["x", "w"], ["y"], auto_pad="SAME_UPPER", strides=[2, 2])
-    weights = {"w": numbers(4, 3, 3, 3)}
-    model = model_of([node], {"x": ("float32", ["n", 3, "h", "w"])}, ["y"], weights)
-    assert "padding_mode = #trt<padding_mode same_upper>" in imported_text(model)
-    assert_agrees(model, {"x": numbers(2, 3, 7, 10)})
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize(("size", "stride"), [(3, 2), (2, 3), (1, 2), (5, 2)])
+def test_same_padding_of_dynamic_lengths_is_a_layer_before(mode: str, size: int, stride: int) -> None:
+    """Exporters of TensorFlow write strided convolutions of images of any size so."""
+    node = helper.make_node("Conv", ["x", "k"], ["y"], auto_pad=mode, strides=[stride, stride])
+    model = model_of([node], {"x": ("float32", ["n", 3, "h", "w"])}, ["y"], {"k": numbers(4, 3, size, size)})
+    text = imported_text(model)
+    assert ("trt.slice" in text) == (size > 1)
+    engine = mlirt.compile(model, "cpu")
+    for sides in ((7, 10), (8, 9), (1, 2), (6, 6)):
+        feeds = {"x": numbers(2, 3, *sides)}
+        assert_agrees(model, feeds)
+        (want,) = run_onnxruntime(model, feeds)
+        np.testing.assert_allclose(engine.run(feeds)["y"], want, rtol=1e-4, atol=1e-5)
+
+
+def test_same_padding_of_dynamic_lengths_that_a_stride_does_not_need_is_numbers() -> None:
+    node = helper.make_node("Conv", ["x", "k"], ["y"], auto_pad="SAME_LOWER", dilations=[1, 2])
+    model = model_of([node], {"x": ("float32", ["n", 3, "h", "w"])}, ["y"], {"k": numbers(4, 3, 2, 2)})
+    text = imported_text(model)
+    assert "pre_padding = array<i64: 1, 1>" in text
+    assert "trt.slice" not in text
 
 
 def test_the_kernel_must_fit_the_channels() -> None:

@@ -41,7 +41,8 @@ def test_layer_normalization(axis: int, bias: bool) -> None:
     x = numbers(2, 3, 4)
     shape = x.shape[axis:]
     coefficients = [numbers(*shape, seed=1), numbers(*shape, seed=2)][: 1 + bias]
-    check_node("LayerNormalization", [x, *coefficients], opset=17, axis=axis, epsilon=1e-4)
+    for opset in (11, 17):
+        check_node("LayerNormalization", [x, *coefficients], opset=opset, axis=axis, epsilon=1e-4)
 
 
 @pytest.mark.parametrize(("opset", "count"), [(21, 4)])

@@ -93,6 +93,15 @@ def test_split_with_a_smaller_last_part() -> None:
     check_node("Split", [numbers(7, 2)], opset=18, outputs=3, num_outputs=3)
 
 
+@pytest.mark.parametrize("parts", [2, 3])
+def test_split_of_any_length_has_a_smaller_last_part(parts: int) -> None:
+    outputs = [f"y{k}" for k in range(parts)]
+    node = helper.make_node("Split", ["x"], outputs, axis=0, num_outputs=parts)
+    model = model_of([node], {"x": ("float32", ["n", 2])}, outputs, opset=18)
+    for length in (6, 7, 8, 5):
+        assert_agrees(model, {"x": numbers(length, 2)})
+
+
 def test_parts_that_do_not_fit_are_refused() -> None:
     model, _ = one_node("Split", [numbers(6, 2), np.array([1, 2])], opset=13, constants=[1], outputs=2)
     with pytest.raises(InvalidModelError, match=r"\['1', '2'\] do not make up the length 6"):
