@@ -69,7 +69,7 @@ def _one_line(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"{error.filename or 'file'}: {error.strerror or error}"
     if isinstance(error, ModuleNotFoundError):
-        return str(missing_package("this", error))
+        return str(missing_package("rt-exec", error))
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}; smaller --shapes take less"
     return f"internal error: {type(error).__name__}: {' '.join(str(error).split())} (--verbose shows where)"
