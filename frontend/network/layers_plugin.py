@@ -15,9 +15,10 @@ from mlirt.frontend.network.methods import Methods
 from mlirt.frontend.plugin_plan import plan_plugin
 from mlirt.tensorrt.argument_types import expect
 from mlirt.tensorrt.layer_enums import LayerType
+from mlirt.tensorrt.plugins.adapted_v2 import AdaptedV2
 from mlirt.tensorrt.plugins.adapted_v3 import AdaptedV3
 from mlirt.tensorrt.plugins.calls import checked_plugin, cloned
-from mlirt.tensorrt.plugins.plugin import IPluginV2DynamicExt
+from mlirt.tensorrt.plugins.plugin import IPluginV2, IPluginV2DynamicExt
 from mlirt.tensorrt.plugins.plugin_v3 import IPluginV3
 
 if TYPE_CHECKING:
@@ -48,9 +49,10 @@ class IPluginV2Layer(ILayer):
     KIND, TYPE = "PluginV2", LayerType.PLUGIN_V2
 
     @property
-    def plugin(self) -> IPluginV2DynamicExt:
+    def plugin(self) -> IPluginV2:
         """The network's own clone of the plugin that was added."""
-        return cast("IPluginV2DynamicExt", self.record.settings["plugin"])
+        plugin = self.record.settings["plugin"]
+        return plugin.plugin if isinstance(plugin, AdaptedV2) else cast("IPluginV2DynamicExt", plugin)
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
         return _emit(self, ir)
@@ -71,10 +73,10 @@ def _emit(layer: ILayer, ir: LayerEmitter) -> Sequence[SSAValue]:
 class PluginMethods(Methods):
     """`add_plugin_v2` and `add_plugin_v3`."""
 
-    def add_plugin_v2(self, inputs: Sequence[ITensor], plugin: IPluginV2DynamicExt) -> IPluginV2Layer:
+    def add_plugin_v2(self, inputs: Sequence[ITensor], plugin: IPluginV2) -> IPluginV2Layer:
         """A layer that computes what a clone of the plugin does (feature 19.20)."""
-        expect("add_plugin_v2(): plugin", plugin, IPluginV2DynamicExt)
-        return self._add_plugin(IPluginV2Layer, inputs, plugin)
+        expect("add_plugin_v2(): plugin", plugin, IPluginV2)
+        return self._add_plugin(IPluginV2Layer, inputs, checked_plugin("add_plugin_v2", plugin.plugin_type, plugin))
 
     def add_plugin_v3(
         self, inputs: Sequence[ITensor], shape_inputs: Sequence[ITensor], plugin: IPluginV3

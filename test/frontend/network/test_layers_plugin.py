@@ -36,7 +36,7 @@ def test_layer() -> None:
     assert 'trt.plugin %0, %x {plugin = "Repeat"' in text
     assert 'made = [tensor<?x3xf32, #trt.dims<["2*x0.0", "3"]>>]' in text
     assert 'tensor<?x3xf32, #trt.dims<["2*x_0", "3"]>>' in text
-    with pytest.raises(TypeError, match="expected an IPluginV2DynamicExt"):
+    with pytest.raises(TypeError, match="expected an IPluginV2"):
         network.add_plugin_v2([], "Repeat")  # pyright: ignore[reportArgumentType]
 
 

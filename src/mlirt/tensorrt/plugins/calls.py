@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from typing import cast
 
 from mlirt.errors import MlirtError, PluginError
+from mlirt.tensorrt.plugins.adapted_v2 import AdaptedV2
 from mlirt.tensorrt.plugins.adapted_v3 import AdaptedV3
 from mlirt.tensorrt.plugins.field_bytes import fields_of
 from mlirt.tensorrt.plugins.fields import PluginFieldCollection
-from mlirt.tensorrt.plugins.plugin import IPluginV2DynamicExt
+from mlirt.tensorrt.plugins.plugin import IPluginV2, IPluginV2DynamicExt
 from mlirt.tensorrt.plugins.plugin_v3 import IPluginCreatorV3One, IPluginV3, TensorRTPhase
 from mlirt.tensorrt.plugins.registry import IPluginCreator, IPluginCreatorInterface, get_plugin_registry
 
@@ -80,9 +81,11 @@ def checked_plugin(
     if isinstance(plugin, IPluginV3):
         with calling(layer, kind, "get_capability_interface"):
             return AdaptedV3(plugin, phase)
+    if isinstance(plugin, IPluginV2) and not isinstance(plugin, IPluginV2DynamicExt):
+        return AdaptedV2(plugin)
     if not isinstance(plugin, IPluginV2DynamicExt):
         found = "None" if plugin is None else type(plugin).__name__
-        raise PluginError(f"{layer}: plugin {kind}: expected an IPluginV2DynamicExt or an IPluginV3, got {found}")
+        raise PluginError(f"{layer}: plugin {kind}: expected an IPluginV2 or an IPluginV3, got {found}")
     return plugin
 
 

@@ -1,0 +1,96 @@
+"""An `IPluginV2` or `IPluginV2Ext` as an `IPluginV2DynamicExt`: the leading dimension of its tensors is the batch.
+
+Such plugins see tensors without their batch (feature 19.10), whose other lengths are known when the engine is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from mlirt.errors import InvalidModelError
+from mlirt.tensorrt.data_types import DataType
+from mlirt.tensorrt.dims import Dims
+from mlirt.tensorrt.plugins.plugin import IPluginV2, IPluginV2DynamicExt, IPluginV2Ext
+from mlirt.tensorrt.plugins.shape_expressions import DimsExprs, IExprBuilder
+from mlirt.tensorrt.plugins.tensor_descriptions import DynamicPluginTensorDesc, PluginTensorDesc
+
+
+class AdaptedV2(IPluginV2DynamicExt):
+    """The calls of the older plugin behind the methods of the newer kind."""
+
+    def __init__(self, plugin: IPluginV2) -> None:
+        super().__init__()
+        self.plugin = plugin
+        self._calls = cast("Any", plugin)  # methods that only plugins of these kinds have
+        self.plugin_type, self.plugin_version = plugin.plugin_type, plugin.plugin_version
+        self.plugin_namespace, self.num_outputs = plugin.plugin_namespace, plugin.num_outputs
+
+    def get_output_datatype(self, index: int, input_types: Sequence[DataType], /) -> DataType:
+        if isinstance(self.plugin, IPluginV2Ext):
+            return self.plugin.get_output_data_type(index, input_types)
+        return super().get_output_datatype(index, input_types)
+
+    def get_output_dimensions(
+        self, output_index: int, inputs: Sequence[DimsExprs], expr_builder: IExprBuilder, /
+    ) -> DimsExprs:
+        if any(not length.is_constant() for one in inputs for length in one[1:]) or not all(inputs):
+            raise InvalidModelError(f"plugin {self.plugin_type}: its inputs have a batch, and known lengths behind it")
+        shapes = [Dims(length.get_constant_value() for length in one[1:]) for one in inputs]
+        found = self._calls.get_output_shape(output_index, shapes)
+        return DimsExprs([inputs[0][0], *map(expr_builder.constant, found)])
+
+    def supports_format_combination(self, pos: int, in_out: Sequence[PluginTensorDesc], num_inputs: int, /) -> bool:
+        one = in_out[pos]
+        is_alike = isinstance(self.plugin, IPluginV2Ext) or one.type == in_out[0].type
+        return is_alike and bool(self._calls.supports_format(one.type, one.format))
+
+    def configure_plugin(
+        self, inputs: Sequence[DynamicPluginTensorDesc], outputs: Sequence[DynamicPluginTensorDesc], /
+    ) -> None:
+        shapes = [[Dims(list(one.desc.dims)[1:]) for one in some] for some in (inputs, outputs)]
+        format_, largest = inputs[0].desc.format, max(inputs[0].max[0], 1)
+        if isinstance(self.plugin, IPluginV2Ext):
+            types = [[one.desc.type for one in some] for some in (inputs, outputs)]
+            shared = [[False] * len(some) for some in (inputs, outputs)]
+            self._calls.configure_plugin(*shapes, *types, *shared, format_, largest)
+        else:
+            self._calls.configure_with_format(*shapes, inputs[0].desc.type, format_, largest)
+
+    def get_workspace_size(self, inputs: Sequence[PluginTensorDesc], outputs: Sequence[PluginTensorDesc], /) -> int:
+        return int(self._calls.get_workspace_size(inputs[0].dims[0]))
+
+    def enqueue(
+        self,
+        input_desc: Sequence[PluginTensorDesc],
+        output_desc: Sequence[PluginTensorDesc],
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        workspace: int,
+        stream: int,
+        /,
+    ) -> None:
+        self._calls.execute_async(input_desc[0].dims[0], inputs, outputs, workspace, stream)
+
+    def initialize(self) -> int | None:
+        return self.plugin.initialize()
+
+    def terminate(self) -> None:
+        self.plugin.terminate()
+
+    def destroy(self) -> None:
+        self.plugin.destroy()
+
+    def serialize(self) -> bytes | str:
+        return self.plugin.serialize()
+
+    def clone(self) -> AdaptedV2:
+        return AdaptedV2(self.plugin.clone())
+
+    def attach_to_context(self, cudnn: object, cublas: object, allocator: object) -> None:
+        if isinstance(self.plugin, IPluginV2Ext):
+            self.plugin.attach_to_context(cudnn, cublas, allocator)
+
+    def detach_from_context(self) -> None:
+        if isinstance(self.plugin, IPluginV2Ext):
+            self.plugin.detach_from_context()
