@@ -26,6 +26,7 @@ class BlockWriter(IndexArithmetic):
         self.block = top
         self._constants: dict[Attribute, SSAValue] = {}
         self._last_constant: Operation | None = None
+        self._named: list[SSAValue] = []
 
     def insert(self, op: OpT) -> OpT:
         """Append an op."""
@@ -57,10 +58,20 @@ class BlockWriter(IndexArithmetic):
         return self._constants[attr]
 
     def named(self, value: SSAValue, name: str) -> SSAValue:
-        """A value that goes by a name in the IR and has a line of its own in generated text; numbers have no names."""
+        """A value that goes by a name if it is read more than once; numbers have no names."""
         if value.name_hint is None and not isinstance(value.owner, arith.ConstantOp):
             value.name_hint = name
+            self._named.append(value)
         return value
+
+    def forget_names(self) -> None:
+        """Take the names of what is read once: generated text has it where it is read, and compilers see the same."""
+        for value in self._named:
+            owner = value.owner
+            if isinstance(owner, Operation) and owner.name.startswith("arith.") and value.has_one_use():
+                (use,) = value.uses
+                if use.operation.parent is owner.parent:
+                    value.name_hint = None
 
     @contextmanager
     def inside(self, block: Block) -> Generator[None]:

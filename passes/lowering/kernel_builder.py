@@ -128,10 +128,17 @@ class KernelBuilder(KernelArguments):
         extent: Extent,
         carried: Sequence[SSAValue],
         step: Callable[[SSAValue, list[SSAValue]], Sequence[SSAValue]],
+        names: Sequence[str] = (),
     ) -> list[SSAValue]:
-        """`step(i, carried)` for i = 0, 1, .., in order; returns what the last one gave."""
+        """`step(i, carried)` for i = 0, 1, .., in order; returns what the last one gave.
+
+        `names` are those of i and of what is carried.
+        """
         block = Block(arg_types=[_INDEX, *(value.type for value in carried)])
         op = scf.ForOp(self.constant(0), self.extent(extent), self.constant(1), list(carried), block)
+        for values, hints in ((block.args, names), (carried, names[1:]), (op.results, names[1:])):
+            for value, hint in zip(values, hints, strict=False):
+                self.named(value, hint)
         with self.inside(block):
             self.insert(scf.YieldOp(*step(block.args[0], list(block.args[1:]))))
         return list(self.insert(op).results)
@@ -181,6 +188,7 @@ class KernelBuilder(KernelArguments):
         name.
         """
         self.insert(ReturnOp())
+        self.forget_names()
         self.name_arguments(layer)
         function = self.function
         function.properties["function_type"] = FunctionType.from_lists(

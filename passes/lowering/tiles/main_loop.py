@@ -44,23 +44,24 @@ def _staged(
         k.insert(CommitAsyncOp())
         return carried
 
-    k.loop(stages - 1, [], ahead)
+    k.loop(stages - 1, [], ahead, ["stage"])
 
     def body(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
         sums, reading, writing = carried
         k.insert(WaitAsyncOp(stages - 2))
         k.insert(BarrierOp())
-        later = k.add(i, stages - 1)
+        later = k.named(k.add(i, stages - 1), "later")
         k.when(k.compare("slt", later, steps), lambda: start(k.add(first, later), writing))
         k.insert(CommitAsyncOp())
         sums = engine.multiply(sums, left.tile, right.tile, reading)
         return [sums, _next(k, reading, stages), _next(k, writing, stages)]
 
-    return k.loop(steps, [engine.zeros(), k.constant(0), k.constant(stages - 1)], body)[0]
+    names = ["step", "total", "reading", "writing"]
+    return k.loop(steps, [engine.zeros(), k.constant(0), k.constant(stages - 1)], body, names)[0]
 
 
 def _next(k: KernelBuilder, stage: SSAValue, stages: int) -> SSAValue:
-    following = k.add(stage, 1)
+    following = k.named(k.add(stage, 1), "next_stage")
     return k.select(k.compare("eq", following, stages), 0, following)
 
 
@@ -80,9 +81,9 @@ def _through_registers(
 
     def body(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
         sums, reading = carried
-        writing = k.sub(k.constant(1), reading)
-        later = k.add(i, 1)
-        more = k.compare("slt", later, steps)
+        writing = k.named(k.sub(k.constant(1), reading), "writing")
+        later = k.named(k.add(i, 1), "later")
+        more = k.named(k.compare("slt", later, steps), "more")
         step = k.add(first, later)
         fragments = [one.fetch(step, more) for one in held]
 
@@ -99,4 +100,4 @@ def _through_registers(
         k.insert(BarrierOp())
         return [sums, writing]
 
-    return k.loop(steps, [engine.zeros(), k.constant(0)], body)[0]
+    return k.loop(steps, [engine.zeros(), k.constant(0)], body, ["step", "total", "reading"])[0]

@@ -57,7 +57,7 @@ class BoxProduct(BoxStages):
         """A thread for each warpgroup: one alone takes longer to start a copy than a warpgroup to use it."""
         k, tile = self.k, self.tile
         first = k.sub(self.thread, tile.groups * WARPGROUP)
-        group = k.value(WarpValueOp(k.div(first, WARP)))
+        group = k.named(k.value(WarpValueOp(k.div(first, WARP))), "group")
 
         def one(own: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
             self._fill(group, own)
@@ -66,7 +66,7 @@ class BoxProduct(BoxStages):
         def all_() -> None:
             k.when(k.compare("eq", group, 0), self._fill_known)
             k.insert(WaitDependencyOp())
-            k.loop(self._own_turns(group), [], one)
+            k.loop(self._own_turns(group), [], one, ["own"])
 
         each = EachWarpgroupOp(threads=WARP)
         with k.inside(each.body.block):
@@ -89,7 +89,7 @@ class BoxProduct(BoxStages):
             self.weights.load(k, i, Slot(self.known, k.mul(i, self.step), self.ready, k.constant(0)))
             return []
 
-        k.loop(self.steps, [], step)
+        k.loop(self.steps, [], step, ["step"])
 
     # The warpgroups that multiply.
 
@@ -108,14 +108,14 @@ class BoxProduct(BoxStages):
 
         each = EachWarpgroupOp()
         with k.inside(each.body.block):
-            k.loop(self._own_turns(group), [], own)
+            k.loop(self._own_turns(group), [], own, ["own"])
             k.insert(YieldOp(operands=[[]]))
         k.insert(each)
 
     def _multiply(self, group: SSAValue, own: SSAValue) -> SSAValue:
         """The sums of a warpgroup's own tile."""
         k, last = self.k, self.slabs - 1
-        leads = k.compare("eq", k.rem(self.thread, WARPGROUP), 0)
+        leads = k.named(k.compare("eq", k.rem(self.thread, WARPGROUP), 0), "leads")
         fill = k.value(FillFragmentOp(k.constant(0, self.kind.sums), self.tile.columns // 2))
         self._await_turn(group, own)
 
@@ -130,7 +130,7 @@ class BoxProduct(BoxStages):
             self._arrive(leads, self.empty, stage)
             return [sums]
 
-        return k.loop(self.slabs, [fill], slab)[0]
+        return k.loop(self.slabs, [fill], slab, ["slab", "total"])[0]
 
     def _await_turn(self, group: SSAValue, own: SSAValue) -> None:
         """Until the warpgroup before has begun all its products: it writes results while this one multiplies.
@@ -155,7 +155,7 @@ class BoxProduct(BoxStages):
         def tap(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
             return [self._add_tap(carried[0], box, start, i, self.k.add(first, i))]
 
-        return self.k.loop(len(list(box.taps)), [sums], tap)[0]
+        return self.k.loop(len(list(box.taps)), [sums], tap, ["tap", "total"])[0]
 
     def _add_tap(self, sums: SSAValue, box: PixelBox, start: SSAValue, number: SSAValue, kept: SSAValue) -> SSAValue:
         """The sums with a position's product; its weights are the ones number `kept` of those in shared memory."""

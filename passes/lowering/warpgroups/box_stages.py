@@ -71,7 +71,7 @@ class BoxStages:
         k, alone = self.k, self.across == 1
         self.column = k.constant(0) if alone else k.mul(k.div(block, blocks), self.tile.columns)
         self.first, self.blocks = block if alone else k.rem(block, blocks), blocks
-        self.count = k.ceil_div(k.sub(k.size(self.rows.tiles), self.first), blocks)
+        self.count = k.named(k.ceil_div(k.sub(k.size(self.rows.tiles), self.first), blocks), "count")
 
     def _initialise(self) -> None:
         """One thread makes the barriers."""
@@ -83,7 +83,7 @@ class BoxStages:
             return []
 
         def all_() -> None:
-            k.loop(tile.groups * tile.stages, [], make)
+            k.loop(tile.groups * tile.stages, [], make, ["stage"])
             k.insert(MbarrierInitOp(self.ready, k.constant(0), 1))
             for group in range(tile.groups if tile.turns else 0):
                 k.insert(MbarrierInitOp(self.order, k.constant(group), 1))
@@ -94,17 +94,18 @@ class BoxStages:
 
     def _number(self, turn: SSAValue) -> SSAValue:
         """The tile of a block's turn."""
-        return self.k.add(self.first, self.k.mul(turn, self.blocks))
+        return self.k.named(self.k.add(self.first, self.k.mul(turn, self.blocks)), "tile")
 
     def _place(self, group: SSAValue, own: SSAValue, number: SSAValue) -> tuple[SSAValue, SSAValue]:
         """The stage of a warpgroup's own tile's slabs, and the parity of that phase."""
         k, stages = self.k, self.tile.stages
-        used = k.add(k.mul(own, self.slabs), number)
-        return k.add(k.mul(group, stages), k.rem(used, stages)), k.rem(k.div(used, stages), 2)
+        used = k.named(k.add(k.mul(own, self.slabs), number), "used")
+        stage = k.named(k.add(k.mul(group, stages), k.rem(used, stages)), "stage")
+        return stage, k.named(k.rem(k.div(used, stages), 2), "parity")
 
     def _turn(self, group: SSAValue, own: SSAValue) -> SSAValue:
         """The number of a warpgroup's own tile among all of a block."""
-        return self.k.add(self.k.mul(own, self.tile.groups), group)
+        return self.k.named(self.k.add(self.k.mul(own, self.tile.groups), group), "turn")
 
     def _fill(self, group: SSAValue, own: SSAValue) -> None:
         """Start to copy all that a warpgroup needs for a tile of its own."""
@@ -120,7 +121,7 @@ class BoxStages:
             self._load(image, corner, i, k.mul(stage, self.slab), stage)
             return []
 
-        k.loop(self.slabs, [], slab)
+        k.loop(self.slabs, [], slab, ["slab"])
         self.results.copy_ahead(turn, Work(k.mul(number, ROWS), self.column, k.constant(0)))
 
     def _load(self, image: SSAValue, corner: list[SSAValue], slab: SSAValue, start: SSAValue, stage: SSAValue) -> None:

@@ -34,6 +34,7 @@ from mlirt.passes.lowering.warpgroups.tile_results import Results, TileResults
 PROCESSORS = 132
 _INDEX_LIMIT = 2**31
 _LONG = 64  # steps of a tile
+_TILES = ("number", "stage", "parity")  # what goes round a loop over the tiles of a block
 _GROUP = 8  # rows of tiles that are worked on together, so that they share columns in the cache
 # For each thread, by the warpgroups that multiply: of the one that starts copies, and of these.
 _REGISTERS = {1: (40, 232), 2: (40, 232), 3: (32, 160), 4: (24, 120)}
@@ -116,13 +117,13 @@ class GroupProduct:
     def _stay(self) -> None:
         k, tile = self.k, self.tile
         self._start_early()
-        block, blocks = k.value(BlockIdOp(0)), k.value(GridSizeOp(0))
-        count = k.ceil_div(k.sub(k.size(self.tiles), block), blocks)
+        block, blocks = k.named(k.value(BlockIdOp(0)), "block"), k.named(k.value(GridSizeOp(0)), "blocks")
+        count = k.named(k.ceil_div(k.sub(k.size(self.tiles), block), blocks), "count")
         steps = k.size(self.sizes.steps)
         group = self._role(WARPGROUP)
 
         def number(i: SSAValue) -> SSAValue:
-            return k.add(block, k.mul(i, blocks))
+            return k.named(k.add(block, k.mul(i, blocks)), "tile")
 
         def produce() -> None:
             self._set_registers(0)
@@ -139,7 +140,7 @@ class GroupProduct:
                 first = self._work(block)
                 turn = self._fill_ahead(first, k.constant(0), steps)
                 self.results.copy_ahead(k.constant(0), first)
-                k.loop(k.sub(count, 1), turn.values(), next_one)
+                k.loop(k.sub(count, 1), turn.values(), next_one, _TILES)
 
             k.when(k.compare("eq", self.thread, tile.consumers * WARPGROUP), all_)
 
@@ -167,7 +168,7 @@ class GroupProduct:
                     k.insert(YieldOp(operands=[[]]))
                 k.insert(each_one)
             else:
-                k.loop(count, self.pipe.start(0).values(), each)
+                k.loop(count, self.pipe.start(0).values(), each, _TILES)
 
         self._split_roles(k.compare("eq", group, tile.consumers), produce, consume)
 
@@ -190,7 +191,13 @@ class GroupProduct:
         height = k.min(k.sub(rows, first), _GROUP)
         rest = k.rem(rest, in_group)
         row, column = k.add(first, k.rem(rest, height)), k.div(rest, height)
-        return Work(k.mul(row, self.tile.rows), k.mul(column, self.tile.columns), batch)
+        return self._place(row, column, batch)
+
+    def _place(self, row: SSAValue, column: SSAValue, batch: SSAValue) -> Work:
+        """Where the tile of a row and a column of tiles starts."""
+        k = self.k
+        first_row = k.named(k.mul(row, self.tile.rows), "first_row")
+        return Work(first_row, k.named(k.mul(column, self.tile.columns), "first_column"), batch)
 
     def _start_sources(self, work: Work) -> None:
         k, rest = self.k, work.batch
@@ -207,7 +214,7 @@ class GroupProduct:
     def _single(self) -> None:
         k, tile = self.k, self.tile
         self._start_early()
-        block = k.value(BlockIdOp(0))
+        block = k.named(k.value(BlockIdOp(0)), "block")
         work = self._work_of_block(k.div(block, tile.split))
         first, steps = self._range()
         sums_memory = self._sums_memory() if tile.split > 1 else None
@@ -247,7 +254,7 @@ class GroupProduct:
         row, rest = k.rem(number, rows), k.div(number, rows)
         columns = k.size(self.tile_columns)
         batch, column = (k.constant(0), rest) if self.entries == 1 else (k.div(rest, columns), k.rem(rest, columns))
-        return Work(k.mul(row, self.tile.rows), k.mul(column, self.tile.columns), batch)
+        return self._place(row, column, batch)
 
     def _range(self) -> tuple[SSAValue, SSAValue]:
         """The first tile along the depth of this block, and how many there are."""
@@ -276,9 +283,9 @@ class GroupProduct:
 
             return one
 
-        k.loop(ahead, [], load(True))
+        k.loop(ahead, [], load(True), ["stage"])
         k.insert(WaitDependencyOp())
-        k.loop(ahead, [], load(False))
+        k.loop(ahead, [], load(False), ["stage"])
         is_round = k.compare("eq", ahead, self.tile.stages)
         turn = Turn(k.select(is_round, 0, ahead), k.select(is_round, 0, 1))
         return pipe.fill(k.add(first, ahead), k.sub(steps, ahead), turn)

@@ -24,6 +24,8 @@ from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
 from mlirt.passes.lowering.warpgroups.sources import Slot, Source
 
+_TURN = ("stage", "parity")  # what the values of a turn are called
+
 
 @dataclass(frozen=True)
 class Turn:
@@ -63,7 +65,7 @@ class Pipeline:
             return []
 
         def all_() -> None:
-            k.loop(self.tile.stages, [], make)
+            k.loop(self.tile.stages, [], make, ["stage"])
             for group in range(self.tile.consumers if self.tile.turns else 0):
                 k.insert(MbarrierInitOp(self.order, k.constant(group), 1))
             others()
@@ -77,8 +79,8 @@ class Pipeline:
     def next(self, turn: Turn) -> Turn:
         """The stage after this one; behind the last one comes the first one with the other parity."""
         k = self.k
-        following = k.add(turn.stage, 1)
-        wraps = k.compare("eq", following, self.tile.stages)
+        following = k.named(k.add(turn.stage, 1), "next_stage")
+        wraps = k.named(k.compare("eq", following, self.tile.stages), "wraps")
         return Turn(k.select(wraps, 0, following), k.select(wraps, k.sub(k.constant(1), turn.parity), turn.parity))
 
     def multiply_in_turn(self, group: SSAValue, thread: SSAValue, steps: SSAValue, tile: SSAValue) -> SSAValue:
@@ -119,7 +121,7 @@ class Pipeline:
                 operand.load(k, k.add(first, i), self.slot(turn.stage, operand))
             return self.next(turn).values()
 
-        return Turn(*k.loop(steps, turn.values(), step))
+        return Turn(*k.loop(steps, turn.values(), step, ["step", *_TURN]))
 
     def multiply(
         self,
@@ -134,7 +136,7 @@ class Pipeline:
         `when_begun` is done when the last product has begun.
         """
         k = self.k
-        leads = k.compare("eq", k.rem(thread, WARPGROUP), 0)
+        leads = k.named(k.compare("eq", k.rem(thread, WARPGROUP), 0), "leads")
         sums = k.value(FillFragmentOp(k.constant(0, self.kind.sums), self.tile.columns // 2))
         own = k.mul(group, ROWS * self.kind.line // self.size)
 
@@ -160,7 +162,8 @@ class Pipeline:
             self._give_back(self.empty, leads_later, previous)
             return [sums, turn.stage, *self.next(turn).values()]
 
-        sums, last, *turned = k.loop(steps, [sums, k.constant(0), *turn.values()], step)
+        names = ["step", "total", "previous", *_TURN]
+        sums, last, *turned = k.loop(steps, [sums, k.constant(0), *turn.values()], step, names)
         if when_begun is not None:
             when_begun()
         sums = k.value(WarpgroupSumsOp(sums))

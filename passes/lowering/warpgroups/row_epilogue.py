@@ -173,9 +173,9 @@ class RowEpilogue:
     def valid(self, column: SSAValue) -> SSAValue:
         """How many of a thread's columns from `column` on exist: whole groups, and a part of the next one."""
         k = self.k
-        left = k.max(k.sub(k.size(self.columns), column), 0)
+        left = k.named(k.max(k.sub(k.size(self.columns), column), 0), "left")
         group = QUAD * self.width
-        return k.add(k.mul(k.div(left, group), self.width), k.min(k.rem(left, group), self.width))
+        return k.named(k.add(k.mul(k.div(left, group), self.width), k.min(k.rem(left, group), self.width)), "valid")
 
     @property
     def extras(self) -> range:

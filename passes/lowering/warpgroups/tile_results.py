@@ -151,16 +151,16 @@ class TileResults:
         if copied is not None and tile is not None:
             use = copied.use(tile)
             place = copied.place(use, group, thread)
-        lane, warp = k.rem(thread, 32), k.rem(k.div(thread, 32), 4)
-        row = k.add(k.mul(group, ROWS), k.add(k.mul(warp, 16), k.div(lane, 4)))
-        column = k.add(work.column, k.mul(k.rem(lane, 4), width))
+        lane, warp = k.named(k.rem(thread, 32), "lane"), k.named(k.rem(k.div(thread, 32), 4), "warp")
+        row = k.named(k.add(k.mul(group, ROWS), k.add(k.mul(warp, 16), k.div(lane, 4))), "row")
+        column = k.named(k.add(work.column, k.mul(k.rem(lane, 4), width)), "column")
         per_row = self.tile.columns // 4
         places = [self.places.place(work, k.add(row, 8 * half)) for half in range(2)]
         rows = [(self.epilogue.at(work.batch, place), is_row) for place, is_row in places]
         pieces: list[Piece] = []
         for first in range(0, per_row, self.length):
             is_known = self._fixed is not None and self._fixed[0] is work.column
-            here = self._heres[first] if is_known else k.add(column, self._place_of(first))
+            here = self._heres[first] if is_known else k.named(k.add(column, self._place_of(first)), "column")
             count, valid = min(self.length, per_row - first), self._valid(here)
             pieces += [
                 Piece(half * per_row + first, count, *rows[half][:1], here, valid, rows[half][1]) for half in (0, 1)

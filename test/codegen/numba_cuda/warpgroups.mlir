@@ -36,7 +36,7 @@
 // CHECK-NEXT:          keep_1()
 // CHECK-NEXT:          wait_dependency()
 // CHECK:                   mbarrier_wait(full, {{.*}})
-// CHECK:                   multiply(v, tiles, {{.*}}, tiles, {{.*}})
+// CHECK:                   multiply(total, tiles, {{.*}}, tiles, {{.*}})
 // CHECK-NEXT:              wait()
 // CHECK-NEXT:              if {{.*}}:
 // CHECK-NEXT:                  mbarrier_arrive(empty, {{.*}})
