@@ -131,7 +131,8 @@ class _Rows:
         k, nest, size = self.k, self.nest, _results_kept(self.along, self.lanes)
         *around, length = nest.extents
         rows = around.pop() if around else 1
-        pitch = (minimum(length, size) - 1) * self.along.stride + _reach(self.along) + 1
+        # A run may have rows without results, by which nothing can be divided.
+        pitch = (maximum(1, minimum(length, size)) - 1) * self.along.stride + _reach(self.along) + 1
         some = maximum(1, minimum(_ROWS, floor_div(_KEPT, pitch)))
         at_once, total = k.size(some), k.size(rows)
         tasks = ParallelOp([k.size(extent) for extent in (*around, ceil_div(rows, some), ceil_div(length, size))])

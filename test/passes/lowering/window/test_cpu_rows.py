@@ -125,6 +125,11 @@ def test_sizes_of_the_run() -> None:
             assert case.check(kind) == {"window_rows"}
 
 
+def test_a_run_without_results() -> None:
+    case = Case((5, 1), (2,), (2,), (0,), (0,), names=(5, "w"), results=("(w - 2)//2 + 1",))
+    assert case.check(MAX) == {"window_rows"}
+
+
 def test_extras_of_the_epilogue() -> None:
     def build(network: Network) -> list[SSAValue]:
         x, bias, more = network.inputs
