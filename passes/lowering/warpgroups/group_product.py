@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.kernel.cluster import (
-    ClusterBarrierOp,
     ClusterRankOp,
     LaunchDependentsOp,
-    RemoteSharedOp,
     WaitDependencyOp,
 )
 from mlirt.dialects.kernel.core import YieldOp
-from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
-from mlirt.dialects.kernel.fragment_map import MapFragmentOp
-from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, SharedOp, ThreadIdOp
+from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, ThreadIdOp
 from mlirt.dialects.kernel.warpgroup import WARPGROUP, SetRegistersOp, WarpValueOp
 from mlirt.dialects.kernel.warpgroup_turns import EachWarpgroupOp
 from mlirt.dialects.symbolic import Dim, ceil_div, minimum
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.warpgroups.cluster_sums import ClusterSums
 from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes, Work
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import ARCHITECTURE, Kind
 from mlirt.passes.lowering.warpgroups.pipeline import Pipeline, Turn
-from mlirt.passes.lowering.warpgroups.row_epilogue import QUAD, RowEpilogue
+from mlirt.passes.lowering.warpgroups.row_epilogue import RowEpilogue
 from mlirt.passes.lowering.warpgroups.sources import Source
 from mlirt.passes.lowering.warpgroups.tile_results import Results, TileResults
 
@@ -38,6 +35,17 @@ _TILES = ("number", "stage", "parity")  # what goes round a loop over the tiles 
 _GROUP = 8  # rows of tiles that are worked on together, so that they share columns in the cache
 # For each thread, by the warpgroups that multiply: of the one that starts copies, and of these.
 _REGISTERS = {1: (40, 232), 2: (40, 232), 3: (32, 160), 4: (24, 120)}
+
+
+@dataclass(frozen=True)
+class TilesOfBlock:
+    """The tiles of a block that stays: the one of its number, and every `blocks` further on."""
+
+    block: SSAValue
+    blocks: SSAValue
+
+    def number(self, k: KernelBuilder, i: SSAValue) -> SSAValue:
+        return k.named(k.add(self.block, k.mul(i, self.blocks)), "tile")
 
 
 class GroupProduct:
@@ -117,60 +125,68 @@ class GroupProduct:
     def _stay(self) -> None:
         k, tile = self.k, self.tile
         self._start_early()
-        block, blocks = k.named(k.value(BlockIdOp(0)), "block"), k.named(k.value(GridSizeOp(0)), "blocks")
-        count = k.named(k.ceil_div(k.sub(k.size(self.tiles), block), blocks), "count")
+        tiles = TilesOfBlock(k.named(k.value(BlockIdOp(0)), "block"), k.named(k.value(GridSizeOp(0)), "blocks"))
+        count = k.named(k.ceil_div(k.sub(k.size(self.tiles), tiles.block), tiles.blocks), "count")
         steps = k.size(self.sizes.steps)
         group = self._role(WARPGROUP)
 
-        def number(i: SSAValue) -> SSAValue:
-            return k.named(k.add(block, k.mul(i, blocks)), "tile")
-
         def produce() -> None:
             self._set_registers(0)
-
-            def next_one(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-                following = k.add(i, 1)
-                work = self._work(number(following))
-                self._start_sources(work)
-                turn = self.pipe.fill(k.constant(0), steps, Turn(*carried))
-                self.results.copy_ahead(following, work)
-                return turn.values()
-
-            def all_() -> None:
-                first = self._work(block)
-                turn = self._fill_ahead(first, k.constant(0), steps)
-                self.results.copy_ahead(k.constant(0), first)
-                k.loop(k.sub(count, 1), turn.values(), next_one, _TILES)
-
-            k.when(k.compare("eq", self.thread, tile.consumers * WARPGROUP), all_)
+            leads = k.compare("eq", self.thread, tile.consumers * WARPGROUP)
+            k.when(leads, lambda: self._copy(tiles, count, steps))
 
         def consume() -> None:
             self._set_registers(1)
             k.insert(WaitDependencyOp())
-
-            def each(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-                work = self._work(number(i))
-                pieces = self.results.begin(self.thread, group, work, i)
-                sums, turn = self.pipe.multiply(group, self.thread, steps, Turn(*carried))
-                self.results.write(sums, pieces)
-                return turn.values()
-
-            def every_other(i: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-                own = k.add(k.mul(i, tile.consumers), group)
-                pieces = self.results.begin(self.thread, k.constant(0), self._work(number(own)), own)
-                self.results.write(self.pipe.multiply_in_turn(group, self.thread, steps, i), pieces)
-                return []
-
-            if tile.turns:
-                each_one = EachWarpgroupOp()
-                with k.inside(each_one.body.block):
-                    k.loop(k.ceil_div(k.max(k.sub(count, group), 0), tile.consumers), [], every_other)
-                    k.insert(YieldOp(operands=[[]]))
-                k.insert(each_one)
-            else:
-                k.loop(count, self.pipe.start(0).values(), each, _TILES)
+            multiply = self._multiply_in_turns if tile.turns else self._multiply_together
+            multiply(group, tiles, count, steps)
 
         self._split_roles(k.compare("eq", group, tile.consumers), produce, consume)
+
+    def _copy(self, tiles: TilesOfBlock, count: SSAValue, steps: SSAValue) -> None:
+        """Start the copies of all tiles of a block, one after the other."""
+        k = self.k
+
+        def next_one(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            following = k.add(i, 1)
+            work = self._work(tiles.number(k, following))
+            self._start_sources(work)
+            turn = self.pipe.fill(k.constant(0), steps, Turn(*carried))
+            self.results.copy_ahead(following, work)
+            return turn.values()
+
+        first = self._work(tiles.block)
+        turn = self._fill_ahead(first, k.constant(0), steps)
+        self.results.copy_ahead(k.constant(0), first)
+        k.loop(k.sub(count, 1), turn.values(), next_one, _TILES)
+
+    def _multiply_together(self, group: SSAValue, tiles: TilesOfBlock, count: SSAValue, steps: SSAValue) -> None:
+        """All warpgroups multiply rows of each tile."""
+
+        def each(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            work = self._work(tiles.number(self.k, i))
+            pieces = self.results.begin(self.thread, group, work, i)
+            sums, turn = self.pipe.multiply(group, self.thread, steps, Turn(*carried))
+            self.results.write(sums, pieces)
+            return turn.values()
+
+        self.k.loop(count, self.pipe.start(0).values(), each, _TILES)
+
+    def _multiply_in_turns(self, group: SSAValue, tiles: TilesOfBlock, count: SSAValue, steps: SSAValue) -> None:
+        """Each warpgroup multiplies whole tiles, while the others write theirs."""
+        k, tile = self.k, self.tile
+
+        def every_other(i: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
+            own = k.add(k.mul(i, tile.consumers), group)
+            pieces = self.results.begin(self.thread, k.constant(0), self._work(tiles.number(k, own)), own)
+            self.results.write(self.pipe.multiply_in_turn(group, self.thread, steps, i), pieces)
+            return []
+
+        each_one = EachWarpgroupOp()
+        with k.inside(each_one.body.block):
+            k.loop(k.ceil_div(k.max(k.sub(count, group), 0), tile.consumers), [], every_other)
+            k.insert(YieldOp(operands=[[]]))
+        k.insert(each_one)
 
     def _set_registers(self, role: int) -> None:
         """Where a block has all registers, those that start copies leave some to those that multiply."""
@@ -217,7 +233,8 @@ class GroupProduct:
         block = k.named(k.value(BlockIdOp(0)), "block")
         work = self._work_of_block(k.div(block, tile.split))
         first, steps = self._range()
-        sums_memory = self._sums_memory() if tile.split > 1 else None
+        shared = tile.split > 1
+        of_cluster = ClusterSums(k, tile, self.pipe.kind.sums, self.results, self.thread) if shared else None
         warp = self._role(32)
 
         def produce() -> None:
@@ -230,21 +247,18 @@ class GroupProduct:
 
         def consume() -> None:
             k.insert(WaitDependencyOp())
-            pieces = self.results.begin(self.thread, k.constant(0), work) if sums_memory is None else Results([])
+            pieces = self.results.begin(self.thread, k.constant(0), work) if of_cluster is None else Results([])
             sums, _ = self.pipe.multiply(k.constant(0), self.thread, steps, self.pipe.start(0))
             if self._is_in_step:
                 k.insert(LaunchDependentsOp())
-            if sums_memory is None:
+            if of_cluster is None:
                 self.results.write(sums, pieces)
             else:
-                self._keep(sums, sums_memory)
+                of_cluster.keep(sums, self.right.in_thread_order)
 
         self._split_roles(k.compare("eq", warp, WARPGROUP // 32), produce, consume)
-        if sums_memory is not None:
-            k.insert(ClusterBarrierOp())
-            k.when(k.compare("slt", self.thread, WARPGROUP), lambda: self._add_up(sums_memory, work))
-            # No block may end while another one reads its sums.
-            k.insert(ClusterBarrierOp())
+        if of_cluster is not None:
+            of_cluster.write(work)
             k.function.attributes["cluster"] = IntegerAttr(tile.split, i64)
 
     def _work_of_block(self, number: SSAValue) -> Work:
@@ -289,55 +303,6 @@ class GroupProduct:
         is_round = k.compare("eq", ahead, self.tile.stages)
         turn = Turn(k.select(is_round, 0, ahead), k.select(is_round, 0, 1))
         return pipe.fill(k.add(first, ahead), k.sub(steps, ahead), turn)
-
-    def _sums_memory(self) -> SSAValue:
-        memory = self.k.value(SharedOp(self.tile.rows * self.tile.pitch, self.pipe.kind.sums))
-        memory.name_hint = "sums"
-        return memory
-
-    def _keep(self, sums: SSAValue, memory: SSAValue) -> None:
-        """Write this block's sums to shared memory."""
-        k, pitch, width = self.k, self.tile.pitch, self.results.width
-        lane, warp = k.rem(self.thread, 32), k.div(self.thread, 32)
-        own, step = (width, 2) if self.right.in_thread_order else (2, 8)
-        row, column = k.add(k.mul(warp, 16), k.div(lane, 4)), k.mul(k.rem(lane, 4), own)
-        in_group = width // 2
-        blocks = range(self.tile.columns // 8)
-        places = [QUAD * width * (j // in_group) + step * (j % in_group) for j in blocks]
-        offsets = [8 * h * pitch + place + e for place in places for h in range(2) for e in range(2)]
-        index = k.add(k.mul(row, pitch), column)
-        k.insert(StoreFragmentOp(sums, memory, index, offsets, wide=True))
-
-    def _add_up(self, memory: SSAValue, work: Work) -> None:
-        """Each block of the cluster adds up and writes some rows, always in the order of the blocks."""
-        k, tile, width = self.k, self.tile, self.results.width
-        across = tile.columns // width
-        rows = tile.rows // tile.split
-        others = [k.value(RemoteSharedOp(memory, k.constant(rank))) for rank in range(tile.split)]
-        start = k.mul(k.value(ClusterRankOp()), rows)
-        places = rows * across
-        for number in range(-(-places // WARPGROUP)):
-            place = k.add(self.thread, number * WARPGROUP)
-            row, column = k.add(start, k.div(place, across)), k.mul(k.rem(place, across), width)
-
-            def one(row: SSAValue = row, column: SSAValue = column) -> None:
-                self._add_row(others, work, row, column)
-
-            if (number + 1) * WARPGROUP <= places:
-                one()
-            else:
-                k.when(k.compare("slt", place, places), one)
-
-    def _add_row(self, others: list[SSAValue], work: Work, row: SSAValue, column: SSAValue) -> None:
-        k, width = self.k, self.results.width
-        index = k.add(k.mul(row, self.tile.pitch), column)
-        parts = [k.value(LoadFragmentOp(other, index, range(width), wide=True)) for other in others]
-        added = MapFragmentOp(parts, self.pipe.kind.sums, width)
-        with k.inside(added.body.block):
-            scalars = k.scalars(self.pipe.kind.sums)
-            k.insert(YieldOp(operands=[[reduce(scalars.add, added.body.block.args)]]))
-        sums = k.value(added)
-        self.results.write_row(sums, k.add(work.row, row), k.add(work.column, column), work.batch)
 
 
 def fits_narrow(k: KernelBuilder, layer: Operation, work: Dim) -> bool:
