@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
+from mlirt.frontend.onnx.loops import LoopMaker, Trip
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.region_samples import Side, corners, neighbours, span
 
-
-@dataclass(frozen=True)
-class _Side:
-    """Along one axis for each sample of each region: a neighbouring cell, and its weight."""
-
-    cell: Value
-    weight: Value
+_COMBINED_BY = {"avg": "sum", "max": "max"}
 
 
 @onnx_op("RoiAlign", since=10)
@@ -26,74 +21,89 @@ def roi_align(net: Network, node: Node) -> Value:
     """Each bin of a region is the mean, or the largest, of samples that are interpolated in the image."""
     image, regions, owners = (node.input(k) for k in range(3))
     samples, mode = node.integer("sampling_ratio", 0), node.text("mode", "avg")
-    if image.rank != 4 or regions.rank != 2 or mode not in ("avg", "max"):
+    if image.rank != 4 or regions.rank != 2 or mode not in _COMBINED_BY:
         raise node.invalid(f"expected N x C x H x W, R x 4 and mode 'avg' or 'max', got {image.type} and {mode!r}")
-    if samples < 1:
-        raise node.unsupported("its number of samples depends on the size of each region; give a sampling_ratio")
     bins = [node.integer("output_height", 1), node.integer("output_width", 1)]
-    sides = [_sides(net, node, image, regions, axis, bins[axis], samples) for axis in (0, 1)]
     channels_last = layers.transpose(net, image, [0, 2, 3, 1])
-    corners = [
-        _corner(net, channels_last, owners, vertical, horizontal) for vertical in sides[0] for horizontal in sides[1]
-    ]
-    total = corners[0]
-    for corner in corners[1:]:
-        total = layers.binary(net, "sum" if mode == "avg" else "max", total, corner)
+    if samples < 1:
+        return layers.transpose(net, _adaptive(net, node, channels_last, bins, mode), [0, 3, 1, 2])
+    vertical, horizontal = (_samples(net, node, axis, bins[axis], samples) for axis in (0, 1))
+    total = _combined(net, mode, corners(net, channels_last, owners, vertical, horizontal))
     apart = layers.reshape(net, total, [regions.dims[0], bins[0], samples, bins[1], samples, image.dims[1]])
     return layers.transpose(net, layers.reduce(net, mode, apart, [2, 4], keep_dims=False), [0, 3, 1, 2])
 
 
-def _sides(
-    net: Network, node: Node, image: Value, regions: Value, axis: int, bins: int, samples: int
-) -> tuple[_Side, _Side]:
-    """The cells before and behind each sample along an axis; regions are x1, y1, x2, y2."""
-    first, last = (layers.along(net, regions, 1, place, 1) for place in (1 - axis, 3 - axis))
-    half = node.text("coordinate_transformation_mode", "half_pixel") == "half_pixel" if node.opset >= 16 else False
-    scale = layers.scalar_like(net, node.real("spatial_scale", 1.0), first)
-    low, high = (layers.binary(net, "prod", value, scale) for value in (first, last))
-    if half:
-        low = layers.binary(net, "sub", low, layers.scalar_like(net, 0.5, low))
-        high = layers.binary(net, "sub", high, layers.scalar_like(net, 0.5, high))
-    extent = layers.binary(net, "sub", high, low)
-    if not half:
-        extent = layers.binary(net, "max", extent, layers.scalar_like(net, 1.0, extent))
+def _combined(net: Network, mode: str, parts: list[Value]) -> Value:
+    total = parts[0]
+    for part in parts[1:]:
+        total = layers.binary(net, _COMBINED_BY[mode], total, part)
+    return total
+
+
+def _samples(net: Network, node: Node, axis: int, bins: int, samples: int) -> tuple[Side, Side]:
+    """The cells before and behind each sample along an axis, the same number of samples in each bin."""
+    low, extent = span(net, node, node.input(1), axis)
     places = (np.arange(bins * samples) + 0.5) / (bins * samples)
     step = net.constant(places.astype(layers.numpy_dtype(low.element))[None])
     position = layers.binary(net, "sum", low, layers.binary(net, "prod", extent, step))
-    return _neighbours(net, position, layers.length_of(net, image, 2 + axis))
+    return neighbours(net, position, layers.length_of(net, node.input(0), 2 + axis))
 
 
-def _neighbours(net: Network, position: Value, length: Value) -> tuple[_Side, _Side]:
-    """Samples up to one cell outside take the edge; those farther away have no weight."""
-    size = layers.cast(net, layers.reshape(net, length, [1, 1]), position.element)
-    zero, one = (layers.scalar_like(net, number, position) for number in (0.0, 1.0))
-    last = layers.binary(net, "sub", size, one)
-    outside = layers.binary(
-        net,
-        "or",
-        layers.binary(net, "less", position, layers.scalar_like(net, -1.0, position)),
-        layers.binary(net, "greater", position, size),
-    )
-    inside = layers.binary(net, "min", layers.binary(net, "max", position, zero), last)
-    low = layers.unary(net, "floor", inside)
-    high = layers.binary(net, "min", layers.binary(net, "sum", low, one), last)
-    behind = layers.binary(net, "sub", inside, low)
-    before = layers.binary(net, "sub", one, behind)
-    weights = [layers.select(net, outside, zero, weight) for weight in (before, behind)]
-    return _Side(layers.cast(net, low, "int64"), weights[0]), _Side(layers.cast(net, high, "int64"), weights[1])
+@dataclass(frozen=True)
+class _Bins:
+    """Along one axis: where each bin of each region starts, how long the bins are, how many samples they take."""
+
+    starts: Value
+    length: Value
+    counts: Value
+    most: Value
+
+    def sample(self, net: Network, number: Value, cells: Value) -> tuple[tuple[Side, Side], Value]:
+        """The cells around one sample of every bin, and whether a region has so many."""
+        index = layers.cast(net, number, self.length.element)
+        middle = layers.binary(net, "sum", index, layers.scalar_like(net, 0.5, index))
+        offset = layers.binary(net, "div", layers.binary(net, "prod", middle, self.length), self.counts)
+        counts = layers.binary(net, "less", index, self.counts)
+        return neighbours(net, layers.binary(net, "sum", self.starts, offset), cells), counts
 
 
-def _corner(net: Network, image: Value, owners: Value, vertical: _Side, horizontal: _Side) -> Value:
-    """One corner's part of all samples: regions x rows x columns x channels."""
-    regions, rows, columns = vertical.cell.dims[0], vertical.cell.dims[1], horizontal.cell.dims[1]
-    grid = [regions, rows, columns]
-    owner = layers.reshape(net, layers.cast(net, owners, "int64"), [regions, 1, 1])
-    parts = [owner, layers.unsqueeze(net, vertical.cell, [2]), layers.unsqueeze(net, horizontal.cell, [1])]
-    indices = [layers.unsqueeze(net, layers.expand(net, part, grid), [3]) for part in parts]
-    values = net.emit("gather", [image, layers.concatenate(net, indices, 3)], mode="nd")
-    weight = _product(net, [layers.unsqueeze(net, vertical.weight, [2]), layers.unsqueeze(net, horizontal.weight, [1])])
-    return layers.binary(net, "prod", values, layers.cast(net, layers.unsqueeze(net, weight, [3]), values.element))
+def _bins(net: Network, node: Node, axis: int, bins: int) -> _Bins:
+    """As many samples as a bin of the region has cells, rounded up."""
+    low, extent = span(net, node, node.input(1), axis)
+    length = layers.binary(net, "div", extent, layers.scalar_like(net, bins, extent))
+    zero = layers.scalar_like(net, 0.0, length)
+    counts = layers.binary(net, "max", layers.unary(net, "ceil", length), zero)
+    numbers = net.constant(np.arange(bins).astype(layers.numpy_dtype(low.element))[None])
+    starts = layers.binary(net, "sum", low, layers.binary(net, "prod", numbers, length))
+    # With a zero behind the regions there is a largest count even of no region.
+    most = layers.reduce(net, "max", layers.concatenate(net, [counts, zero], 0), [0, 1], keep_dims=False)
+    return _Bins(starts, length, counts, layers.cast(net, most, "int64"))
 
 
-def _product(net: Network, factors: Sequence[Value]) -> Value:
-    return layers.binary(net, "prod", factors[0], factors[1])
+def _adaptive(net: Network, node: Node, image: Value, bins: list[int], mode: str) -> Value:
+    """A loop with one sample of every bin in each trip; regions with fewer samples take no part in the last ones."""
+    owners = node.input(2)
+    rows, columns = (_bins(net, node, axis, bins[axis]) for axis in (0, 1))
+    lengths = [layers.length_of(net, node.input(0), 2 + axis) for axis in (0, 1)]
+    width = layers.binary(net, "max", columns.most, net.constant(np.array(1, np.int64)))
+    nothing = layers.scalar_like(net, 0.0 if mode == "avg" else -np.inf, image)
+    start = layers.expand(net, nothing, [node.input(1).dims[0], *bins, image.dims[3]])
+
+    def trip(counter: Value, carried: list[Value]) -> Trip:
+        row = layers.binary(net, "floor_div", counter, width)
+        column = layers.binary(net, "sub", counter, layers.binary(net, "prod", row, width))
+        vertical, has_row = rows.sample(net, row, lengths[0])
+        horizontal, has_column = columns.sample(net, column, lengths[1])
+        sample = _combined(net, mode, corners(net, image, owners, vertical, horizontal))
+        taken = layers.unsqueeze(net, layers.binary(net, "and", has_row, has_column), [2, 3])
+        part = layers.select(net, taken, sample, nothing)
+        return Trip(None, [layers.binary(net, _COMBINED_BY[mode], carried[0], part)], [])
+
+    trips = layers.binary(net, "prod", rows.most, columns.most)
+    (total,), _ = LoopMaker(net, node, trips, None, [start], trip).make()
+    number = layers.unsqueeze(net, layers.binary(net, "prod", rows.counts, columns.counts), [2, 3])
+    number = layers.cast(net, number, image.element)
+    if mode == "avg":
+        return layers.binary(net, "div", total, layers.binary(net, "max", number, layers.scalar_like(net, 1, number)))
+    is_empty = layers.binary(net, "equal", number, layers.scalar_like(net, 0, number))
+    return layers.select(net, is_empty, layers.scalar_like(net, 0, total), total)
