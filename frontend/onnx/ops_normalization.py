@@ -129,7 +129,9 @@ def group_normalization(net: Network, node: Node) -> Value:
 @onnx_op("MeanVarianceNormalization")
 def mean_variance_normalization(net: Network, node: Node) -> Value:
     x = node.input(0)
-    axes = [node.from_front(axis, x.rank) for axis in node.integers("axes", [0, 2, 3])]
+    # The axes that are meant where none are given are those of images; fewer dimensions have fewer of them.
+    usual = [axis for axis in (0, 2, 3) if axis < x.rank]
+    axes = [node.from_front(axis, x.rank) for axis in node.integers("axes", usual)]
     mean = layers.reduce(net, "avg", x, axes)
     square = layers.reduce(net, "avg", layers.binary(net, "prod", x, x), axes)
     variance = layers.binary(net, "sub", square, layers.binary(net, "prod", mean, mean))

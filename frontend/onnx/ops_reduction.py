@@ -87,9 +87,6 @@ def arg_extreme(net: Network, node: Node) -> Value:
     _, found = net.emit_many("topk", [searched], 2, kind=kind, k=1, axis=axis)
     found = layers.cast(net, found, "int64")
     if last:
-        length = x.dims[axis]
-        if not isinstance(length, int):
-            raise node.unsupported("select_last_index needs a dimension that is known when the engine is built")
-        end = net.constant(np.full([1] * x.rank, length - 1, np.int64))
+        end = layers.binary(net, "sub", layers.length_of(net, x, axis), net.constant(np.array(1, np.int64)))
         found = layers.binary(net, "sub", end, found)
     return found if node.integer("keepdims", 1) else layers.squeeze(net, found, [axis])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import Dim, Expr, ceil_div, floor_div
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
@@ -96,31 +96,62 @@ def _position(node: Node, k: int, default: int, count: int) -> int:
 def split(net: Network, node: Node) -> Value:
     x = node.input(0)
     axis = node.axis("axis", 0, x.rank)
-    sizes = _sizes(node, x.dims[axis])
+    sizes = _sizes(net, node, axis)
     parts: list[Value] = []
-    start = 0
+    start: Dim = 0
     for size in sizes:
         parts.append(layers.along(net, x, axis, start, size))
-        start += size
+        start = start + size
     if node.optional(1) is None and not node.integer("keepdims", 1):
         parts = [layers.squeeze(net, part, [axis]) for part in parts]
     return SequenceValue(parts, x.element)
 
 
-def _sizes(node: Node, whole: Dim) -> list[int]:
+def _sizes(net: Network, node: Node, axis: int) -> list[Dim]:
     """The lengths of the parts; one number stands for equal parts, of which the last may be shorter."""
-    if not isinstance(whole, int):
-        raise node.unsupported(f"the length {whole} is known only at run time, and so is the number of parts")
+    whole = node.input(0).dims[axis]
+    known = [1] if node.optional(1) is None else node.known_dims(1) or [None]
+    if not isinstance(whole, int) or any(isinstance(size, Expr) for size in known):
+        return _sizes_of_a_run(net, node, axis, known)
     given = node.known_integers(1, "the lengths of the parts")
     value = node.optional(1)
     if given is not None and value is not None and value.rank:
         if min(given, default=0) < 0 or sum(given) != whole:
             raise node.invalid(f"the parts {given} do not make up the length {whole}")
-        return given
+        return list(given)
     part = 1 if given is None else given[0]
     if part < 1 or -(-whole // part) > LARGEST_SEQUENCE:
         raise node.invalid(f"the length {whole} cannot be split into parts of {part}")
     return [min(part, whole - start) for start in range(0, whole, part)]
+
+
+def _sizes_of_a_run(net: Network, node: Node, axis: int, known: Sequence[Dim | None]) -> list[Dim]:
+    """Lengths that depend on those of the inputs; how many there are must not."""
+    whole, value = node.input(0).dims[axis], node.optional(1)
+    sizes = [size for size in known if size is not None]
+    if len(sizes) != len(known):
+        raise node.needed(1, "the lengths of the parts")
+    if value is not None and value.rank:
+        total: Dim = 0
+        for size in sizes:
+            total = total + size
+        if total != whole:
+            _require_total(net, node, axis, value)
+        return sizes
+    # Where the parts are known to be the whole, their number may be one although its length is not.
+    whole_parts = floor_div(whole, sizes[0]) if sizes[0] != 0 else 0
+    count = whole_parts if whole_parts * sizes[0] == whole else ceil_div(whole, sizes[0])
+    if not isinstance(count, int) or not 1 <= count <= LARGEST_SEQUENCE:
+        raise node.unsupported(f"the length {whole} makes a number of parts of {sizes[0]} that only a run tells")
+    return [*[sizes[0]] * (count - 1), whole - (count - 1) * sizes[0]]
+
+
+def _require_total(net: Network, node: Node, axis: int, sizes: Value) -> None:
+    """End a run in which the parts are not the whole."""
+    total = layers.reduce(net, "sum", layers.cast(net, sizes, "int64"), [0], keep_dims=False)
+    fits = layers.binary(net, "equal", total, layers.length_of(net, node.input(0), axis))
+    what = f"the length {node.input(0).dims[axis]} of axis {axis}"
+    net.append_at(RequireOp(net.ssa(fits), f"{node.label}: the parts do not make up {what}"))
 
 
 @onnx_op("ConcatFromSequence", since=11)

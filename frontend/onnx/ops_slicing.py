@@ -155,7 +155,7 @@ def _dim(number: dim_numbers.Number) -> Dim:
 def split(net: Network, node: Node) -> Sequence[Value]:
     x = node.input(0)
     axis = node.axis("axis", 0, x.rank)
-    sizes = _split_sizes(node, x.dims[axis])
+    sizes = _split_sizes(net, node, axis)
     results: list[Value] = []
     start: Dim = 0
     for size in sizes:
@@ -166,7 +166,8 @@ def split(net: Network, node: Node) -> Sequence[Value]:
     return results
 
 
-def _split_sizes(node: Node, length: Dim) -> list[Dim]:
+def _split_sizes(net: Network, node: Node, axis: int) -> list[Dim]:
+    length = node.input(0).dims[axis]
     given = node.integers("split") if node.has("split") else None
     if given is not None:
         return list(given)
@@ -184,10 +185,17 @@ def _split_sizes(node: Node, length: Dim) -> list[Dim]:
     if whole * count != length and node.opset >= 18:
         return [_dim(dim_numbers.smallest(part, dim_numbers.largest(length - k * part, 0))) for k in range(count)]
     if whole * count != length:
-        raise node.unsupported(
-            f"it cannot be said whether the length {length} splits into {count} equal parts; give the lengths"
-        )
+        _require_equal_parts(net, node, axis, count)
     return [whole] * count
+
+
+def _require_equal_parts(net: Network, node: Node, axis: int, count: int) -> None:
+    """End a run in which the length is no multiple of the number of parts."""
+    length = layers.length_of(net, node.input(0), axis)
+    whole = layers.binary(net, "floor_div", length, number(net, count))
+    is_even = layers.binary(net, "equal", layers.binary(net, "prod", whole, number(net, count)), length)
+    what = f"the length {node.input(0).dims[axis]} of axis {axis}"
+    net.append_at(RequireOp(net.ssa(is_even), f"{node.label}: {what} cannot be split into {count} equal parts"))
 
 
 @onnx_op("Concat")

@@ -64,6 +64,11 @@ def test_mean_variance_normalization() -> None:
     check_node("MeanVarianceNormalization", [numbers(2, 3, 4, 4)], opset=13)
 
 
+@pytest.mark.parametrize("shape", [(4, 3), (2, 3, 4), (2, 3, 4, 2, 3)])
+def test_mean_and_variance_of_other_ranks(shape: tuple[int, ...]) -> None:
+    check_node("MeanVarianceNormalization", [numbers(*shape)], opset=13)
+
+
 @pytest.mark.parametrize("op_type", ["Softmax", "LogSoftmax"])
 @pytest.mark.parametrize("opset", [11, 13])
 @pytest.mark.parametrize("axis", [0, 1, -1])

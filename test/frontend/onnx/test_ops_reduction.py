@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx_models import check_node, imported_text, numbers, one_node, small_integers
+from onnx import helper
+from onnx_models import assert_agrees, check_node, imported_text, model_of, numbers, one_node, small_integers
 
 from mlirt.frontend.onnx.refusals import ValueNeededError
 
@@ -45,3 +46,10 @@ def test_axes_that_only_the_run_knows_are_asked_for() -> None:
 def test_arg_extremes_break_ties(op_type: str, keepdims: int, last: int) -> None:
     x = small_integers(3, 5, high=3, dtype="float32")
     check_node(op_type, [x], opset=13, axis=1, keepdims=keepdims, select_last_index=last)
+
+
+def test_the_last_extreme_of_any_number_of_elements() -> None:
+    node = helper.make_node("ArgMax", ["x"], ["y"], axis=1, select_last_index=1)
+    model = model_of([node], {"x": ("float32", [3, "n"])}, ["y"])
+    for length in (1, 5, 9):
+        assert_agrees(model, {"x": small_integers(3, length, high=3, dtype="float32")})

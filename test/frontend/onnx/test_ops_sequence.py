@@ -85,6 +85,36 @@ def test_a_tensor_is_split(operand: str, attributes: str, body: str) -> None:
     )
 
 
+@pytest.mark.parametrize("sizes", ["rest = Sub(n, one) sizes = Concat<axis = 0>(one, rest)", "sizes = Div(n, two)"])
+def test_a_tensor_of_any_length_is_split_into_a_known_number_of_parts(sizes: str) -> None:
+    made = model(
+        "one = Constant<value_ints = [1]>() two = Constant<value_int = 2>() x = Concat<axis = 0>(a, a) "
+        "both = Shape<start = 0, end = 1>(x) n = " + ("Identity(both)" if "rest" in sizes else "Squeeze(both)") + " "
+        f"{sizes} t = SplitToSequence(x, sizes) i = Constant<value_int = 1>() y = SequenceAt(t, i)",
+        "float[n,3] a",
+    )
+    for length in (1, 4):
+        feeds = {"a": np.arange(3 * length, dtype=np.float32).reshape(length, 3)}
+        np.testing.assert_array_equal(run_reference(made, feeds)[0], run_onnxruntime(made, feeds)[0])
+
+
+def test_lengths_of_parts_that_are_not_the_whole_are_an_error_of_the_run() -> None:
+    made = model(
+        "p = Constant<value_ints = [1, 2]>() t = SplitToSequence(a, p) i = Constant<value_int = 1>() "
+        "y = SequenceAt(t, i)",
+        "float[n,3] a",
+    )
+    feeds = {"a": np.arange(9, dtype=np.float32).reshape(3, 3)}
+    np.testing.assert_array_equal(run_reference(made, feeds)[0], run_onnxruntime(made, feeds)[0])
+    with pytest.raises(InvalidInputError, match="the parts do not make up the length n"):
+        run_reference(made, {"a": np.zeros((4, 3), np.float32)})
+
+
+def test_a_number_of_parts_that_only_a_run_tells_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="the length n makes a number of parts of 1 that only a run tells"):
+        imported_text(model("t = SplitToSequence(a) y = SequenceAt(t, a)", "float[n,3] a"))
+
+
 def test_a_map_is_the_body_for_each_item() -> None:
     agree("t = SequenceMap(s, s2)<body = b (float[2,3] a, float[2,3] c) => (float[2,3] d) { d = Sub(a, c) }> "
           "y = ConcatFromSequence<axis = 0>(t)")  # fmt: skip

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
-from onnx_models import assert_agrees, check_node, imported_text, model_of, numbers, one_node
+from onnx_models import assert_agrees, check_node, imported_text, model_of, numbers, one_node, run_reference
 
 import mlirt
 from mlirt.dialects.symbolic import evaluate, sym
-from mlirt.errors import InvalidModelError
+from mlirt.errors import InvalidInputError, InvalidModelError
 from mlirt.frontend.onnx.ops_slicing import window
 
 
@@ -100,6 +100,20 @@ def test_split_of_any_length_has_a_smaller_last_part(parts: int) -> None:
     model = model_of([node], {"x": ("float32", ["n", 2])}, outputs, opset=18)
     for length in (6, 7, 8, 5):
         assert_agrees(model, {"x": numbers(length, 2)})
+
+
+@pytest.mark.parametrize("opset", [11, 13])
+def test_equal_parts_of_any_length(opset: int) -> None:
+    model = model_of(
+        [helper.make_node("Split", ["x"], ["y0", "y1"], name="halves", axis=1)],
+        {"x": ("float32", [2, "n"])},
+        ["y0", "y1"],
+        opset=opset,
+    )
+    for length in (6, 2):
+        assert_agrees(model, {"x": numbers(2, length)})
+    with pytest.raises(InvalidInputError, match=r"halves.*length n of axis 1 cannot be split into 2 equal parts"):
+        run_reference(model, {"x": numbers(2, 5)})
 
 
 def test_parts_that_do_not_fit_are_refused() -> None:
