@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import is_float
+from mlirt.dialects.window_arithmetic import PaddingMode, Window
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
@@ -40,10 +41,27 @@ def lp_pool(net: Network, node: Node) -> Value:
     total = layers.binary(
         net,
         "prod",
-        pool(net, node, powers, "average", excludes_padding=False, whole=True),
+        _mean_of_whole_windows(net, node, powers),
         layers.scalar_like(net, volume, x),
     )
     return _root(net, total, p)
+
+
+def _mean_of_whole_windows(net: Network, node: Node, x: Value) -> Value:
+    """The mean over the full window even where it overhangs: zeros behind the input make its cells."""
+    sizes = _window(node, x)
+    lengths = x.dims[2:]
+    geometry = _ceiled(node, geometry_of(node, sizes, lengths), sizes, lengths)
+    if geometry.mode != "explicit_round_up":
+        return _pooled(net, x, "average", sizes, geometry, excludes_padding=False)
+    post: list[Dim] = []
+    for axis, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
+        pads = geometry.pre[axis], geometry.post[axis]
+        window = Window(size, geometry.strides[axis], geometry.dilations[axis], *pads, PaddingMode.EXPLICIT_ROUND_UP)
+        post.append(pads[1] + window.overhang(length))
+    padded = layers.pad(net, x, [0, 0, *geometry.pre], [0, 0, *post], "constant", layers.scalar_like(net, 0, x, 0))
+    none = [0] * len(sizes)
+    return _pooled(net, padded, "average", sizes, Geometry(geometry.strides, geometry.dilations, none, none), False)
 
 
 @onnx_op("GlobalAveragePool")
@@ -62,13 +80,15 @@ def global_lp_pool(net: Network, node: Node) -> Value:
     return _root(net, layers.reduce(net, "sum", _absolute_power(net, node.input(0), p), _spatial(node)), p)
 
 
-def pool(net: Network, node: Node, x: Value, kind: str, excludes_padding: bool = True, whole: bool = False) -> Value:
-    """A pooling with the attributes of `node`. `whole` divides by the full window even where it overhangs."""
+def pool(net: Network, node: Node, x: Value, kind: str, excludes_padding: bool = True) -> Value:
+    """A pooling with the attributes of `node`."""
     sizes = _window(node, x)
     geometry = geometry_of(node, sizes, x.dims[2:])
     geometry = _ceiled(node, geometry, sizes, x.dims[2:])
-    if whole and geometry.mode == "explicit_round_up":
-        raise node.unsupported("ceil_mode needs spatial sizes that are known when the engine is built")
+    return _pooled(net, x, kind, sizes, geometry, excludes_padding)
+
+
+def _pooled(net: Network, x: Value, kind: str, sizes: list[int], geometry: Geometry, excludes_padding: bool) -> Value:
     wide = len(sizes) == 1
     if wide:
         x, sizes, geometry = layers.unsqueeze(net, x, [2]), [1, *sizes], geometry.widened()

@@ -48,3 +48,17 @@ def test_ceil_mode_of_dynamic_lengths() -> None:
     node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
     model = model_of([node], {"x": ("float32", [1, 3, "h", "w"])}, ["y"])
     assert_agrees(model, {"x": numbers(1, 3, 8, 9)})
+
+
+@pytest.mark.parametrize(("size", "stride", "pads"), [(3, 2, [0, 0]), (3, 3, [1, 1]), (2, 2, [0, 0])])
+def test_norms_of_windows_that_overhang(size: int, stride: int, pads: list[int]) -> None:
+    for length in (6, 7, 8):
+        x = numbers(1, 2, length)
+        check_node("LpPool", [x], opset=18, kernel_shape=[size], strides=[stride], pads=pads, ceil_mode=1, p=3)
+
+
+def test_norms_of_windows_that_overhang_an_input_of_any_size() -> None:
+    node = helper.make_node("LpPool", ["x"], ["y"], kernel_shape=[3, 2], strides=[2, 2], ceil_mode=1)
+    model = model_of([node], {"x": ("float32", [1, 3, "h", "w"])}, ["y"], opset=18)
+    for shape in ((1, 3, 8, 9), (1, 3, 7, 8)):
+        assert_agrees(model, {"x": numbers(*shape)})

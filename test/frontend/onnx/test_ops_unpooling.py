@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx_models import check_node, imported_text, numbers, one_node, run_reference
+from onnx import helper
+from onnx_models import check_node, imported_text, model_of, numbers, one_node, run_onnxruntime, run_reference
 
+import mlirt
 from mlirt.errors import UnsupportedError
 
 GEOMETRIES: list[dict[str, Any]] = [
@@ -51,8 +53,22 @@ def test_unpooling_to_a_larger_shape() -> None:
     assert not found[..., 6:].any()
 
 
-def test_unknown_sizes_are_refused() -> None:
-    model, _ = one_node("MaxPool", [numbers(1, 1, 4, 4)], opset=12, outputs=2, kernel_shape=[2, 2])
+@pytest.mark.parametrize(
+    ("target", "geometry"), [*(("reference", geometry) for geometry in GEOMETRIES[:5]), ("cpu", GEOMETRIES[3])]
+)
+def test_places_in_an_input_of_any_size(target: str, geometry: dict[str, Any]) -> None:
+    node = helper.make_node("MaxPool", ["x"], ["y", "places"], **geometry)
+    model = model_of([node], {"x": ("float32", ["n", 3, "h", "w"])}, ["y", "places"], opset=12)
+    engine = mlirt.compile(model, target)
+    for shape in ((2, 3, 6, 7), (1, 3, 9, 5)):
+        feeds = {"x": numbers(*shape)}
+        for got, want in zip(engine.run(feeds).values(), run_onnxruntime(model, feeds), strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+def test_pads_that_unknown_sizes_decide_are_refused() -> None:
+    geometry: dict[str, Any] = {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}
+    model, _ = one_node("MaxPool", [numbers(1, 1, 4, 4)], opset=12, outputs=2, **geometry)
     model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "h"
-    with pytest.raises(UnsupportedError, match="needs spatial sizes that are known at build time"):
+    with pytest.raises(UnsupportedError, match="needs sizes that are known at build time with this auto_pad"):
         imported_text(model)
