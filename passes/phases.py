@@ -39,7 +39,7 @@ class Phase:
 
 BRIDGES = frozenset({"tensor.extract", "tensor.from_elements", "arith.constant", "arith.index_cast"})
 NETWORK = BRIDGES | frozenset({"builtin", "func", "check", "trt", "scf"})
-CHECKS = frozenset({"trt.define_size", "trt.require"})
+CHECKS = frozenset({"trt.define_size", "trt.require", "trt.require_equal"})
 FUSED = CHECKS | BRIDGES | frozenset({"builtin", "func", "check", "trt.constant", "fused", "scf", "arith", "math"})
 LOOPS = frozenset({"builtin", "func", "trt.constant", "plan", "kernel", "scf", "arith", "math", "memref"})
 

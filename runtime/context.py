@@ -15,7 +15,7 @@ from mlirt.runtime.device import DeviceTensor, Program, RunTimes, Session
 from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.output_arrays import put_into
-from mlirt.runtime.program import Requirement, SizeCheck, steps
+from mlirt.runtime.program import Agreement, Requirement, SizeCheck, steps
 from mlirt.runtime.shape_binding import GUESS, Shape, bind_shapes, settled_sizes
 
 _SHAPES_KEPT = 4
@@ -39,7 +39,9 @@ class ExecutionContext:
         self._programs: OrderedDict[tuple[tuple[Shape, ...], tuple[int, ...]], Program] = OrderedDict()
         self._sizes = dict.fromkeys(manifest.sizes, GUESS)
         self._lock = threading.Lock()
-        self._checks = any(isinstance(step, SizeCheck | Requirement) for step in steps(manifest.program))
+        checks = [step for step in steps(manifest.program) if isinstance(step, SizeCheck | Requirement | Agreement)]
+        self._checks = bool(checks)
+        self._looks = any(not isinstance(step, Agreement) for step in checks)
         if not manifest.symbols and not self._sizes:
             self._prepare(tuple(tuple(evaluate(dim, {}) for dim in tensor.shape) for tensor in given))
 
@@ -77,7 +79,7 @@ class ExecutionContext:
         It comes after what is on the CUDA stream, and before what comes on it next. False, with nothing done, where the
         engine is on a CPU, or the host must look at what the run finds.
         """
-        if self._checks:
+        if self._looks:
             return False
         with self._lock:
             program = self._program_of(tuple(shapes), timed=False)
@@ -173,7 +175,7 @@ class ExecutionContext:
 
     def _settled(self, arrays: Sequence[np.ndarray]) -> Program:
         """The program for these inputs, whose data may decide about sizes."""
-        if self._sizes:
+        if self._checks:
             self._run(arrays).wait()
         return self._program(arrays)
 

@@ -35,9 +35,9 @@ class SizeRow:
 
 @dataclass(frozen=True)
 class RequireRow:
-    """Stop where the byte is 0."""
+    """Stop where the byte is 0; without a place, always."""
 
-    place: Address
+    place: Address | None
     message: str
 
 
@@ -52,7 +52,7 @@ Row: TypeAlias = "KernelRow | JumpRow | SizeRow | RequireRow | HostRow"
 
 
 def rows_of(program: Program, binding: ShapeBinding, hosted: Collection[int] = ()) -> list[Row]:
-    """The rows of a program for one set of shapes; the host makes the launches `hosted`.
+    """The rows of a program that is `decided` for one set of shapes; the host makes the launches `hosted`.
 
     Where there are such, row 0 jumps to where a run begins or goes on.
     """
@@ -70,8 +70,9 @@ def _append(program: Program, binding: ShapeBinding, rows: list[Row]) -> None:
         elif isinstance(step, Loop):
             _append_loop(step, binding, rows)
         elif isinstance(step, Requirement):
-            rows.append(RequireRow(binding.places[step.condition], step.message))
-        else:
+            place = None if step.condition is None else binding.places[step.condition]
+            rows.append(RequireRow(place, step.message))
+        elif isinstance(step, SizeCheck):
             rows.extend(_size_rows(step, binding))
 
 

@@ -135,7 +135,7 @@ class CpuProgram:
         self._scratch = self._make_scratch()
         self._patches: dict[int, list[tuple[int, int]]] = {}
         self._plugins = session.plugins.bound(binding.launches, HostBlock)
-        self._rows = rows_of(manifest.program, binding, self._plugins)
+        self._rows = rows_of(binding.program, binding, self._plugins)
         self._stopped = 0
         self._table, self._parameters = self._fill()
         self._table_address = address_of(self._table)

@@ -12,7 +12,7 @@ from mlirt.errors import InvalidInputError
 from mlirt.runtime.conditional_graphs import is_device_only
 from mlirt.runtime.device import WrongSize
 from mlirt.runtime.expressions import evaluate
-from mlirt.runtime.program import Branch, Loop, Place, Program, SizeCheck, Step, parts
+from mlirt.runtime.program import Branch, Loop, Place, Program, Requirement, SizeCheck, Step, parts
 from mlirt.runtime.shape_binding import Address, ShapeBinding
 
 # Reads so many bytes of device memory as an unsigned number, after all work so far.
@@ -99,7 +99,7 @@ class HostDecisions:
                 self._loop(part, stretch, call)
             elif isinstance(part, SizeCheck):
                 self._check(part)
-            elif not self._holds(part.condition):
+            elif isinstance(part, Requirement) and not (part.condition and self._holds(part.condition)):
                 raise InvalidInputError(part.message)
 
     def _loop(self, loop: Loop, stretch: RunStretch, call: Call) -> None:

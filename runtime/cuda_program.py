@@ -134,7 +134,7 @@ class CudaProgram:
     def _host_decisions(self, staged: int) -> HostDecisions | None:
         """What runs the program where it has branches, loops or checks; `staged` is where a word may be read to."""
         manifest, driver, session, bases = self._manifest, self._driver, self._session, self._bases
-        if is_straight(manifest.program, manifest.launches) and not self._plugins:
+        if is_straight(self._binding.program, manifest.launches) and not self._plugins:
             return None
         word, address = self._staging.bytes[staged : staged + _WORD], self._staging.address + staged
 
@@ -144,7 +144,7 @@ class CudaProgram:
             return int.from_bytes(word[:size].tobytes(), "little")
 
         on_device, hosted = session.device.setter is not None, frozenset(self._plugins)
-        return HostDecisions(manifest.program, self._binding, look, on_device=on_device, hosted=hosted)
+        return HostDecisions(self._binding.program, self._binding, look, on_device=on_device, hosted=hosted)
 
     def _captured(self) -> dict[Program, Handle]:
         """The graph of each stretch; where the driver refuses one with decisions in it, the host makes them."""
@@ -154,7 +154,7 @@ class CudaProgram:
         graphs: dict[Program, Handle] = {}
         try:
             on_device, hosted = self._decisions.on_device, self._decisions.hosted
-            for stretch in stretches(self._manifest.program, on_device=on_device, hosted=hosted):
+            for stretch in stretches(self._binding.program, on_device=on_device, hosted=hosted):
                 graphs[stretch] = self._capture(stretch)
         except DeviceError:
             for graph in filter(None, graphs.values()):

@@ -10,7 +10,7 @@ from typing import Literal
 from mlirt.runtime.expressions import Expression
 from mlirt.runtime.library_calls import LibraryCall
 from mlirt.runtime.plugin_calls import PluginCall
-from mlirt.runtime.program import Program
+from mlirt.runtime.program import Agreement, Program
 from mlirt.runtime.tensor_maps import MapLayout
 
 FORMAT = 2
@@ -165,15 +165,6 @@ class ShapeRange:
     minimum: tuple[int, ...]
     optimum: tuple[int, ...]
     maximum: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Two lengths that a layer needs to be equal; the shapes of a run decide whether they are."""
-
-    layer: str
-    left: Expression
-    right: Expression
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - 
      "agreements": [{"layer": str, "left": Expr, "right": Expr}]
      "program": [launch index | {"if": Place, "then": [..], "else": [..]}
                  | {"while": Place, "before": [..], "body": [..]} | {"require": Place, "message"}
+                 | {"agree": layer, "left": Expr, "right": Expr}
                  | {"size": symbol, "word": Place} | {"size": symbol, "value": Expr}]
                                                           a Place is {"buffer", "offset": Expr in bytes}
      "conditions": {arch: section}                        code of the kernel that decides inside of CUDA graphs
@@ -73,7 +74,8 @@ What the fields leave open is settled so:
     next launch need not wait for this one (buffers of both then count as alive together); one thread alone runs it.
   * `program` (default: all launches in order) has every launch once, in order; a loop runs `before`, then while its
     byte is not 0 `body` and `before`. A run is made with guesses of the `sizes`; where a `size` step meets another
-    value the run is made again with it. A `require` step whose byte is 0 ends the run with an error.
+    value the run is made again with it. A `require` step whose byte is 0 ends the run with an error, and so
+    does an `agree` step whose lengths differ.
   * The two lengths of an `agreement` are formulas of `symbols`; shapes that make them different are refused.
   * A float that is not finite is spelt "inf", "-inf" or "nan" (`write_plan` does so by itself).
 """

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from mlirt.runtime.expressions import Expression, evaluate
+from mlirt.runtime.expressions import Expression, ExpressionError, evaluate, to_text
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,43 @@ class SizeCheck:
 
 @dataclass(frozen=True)
 class Requirement:
-    """The run goes on only where the byte is not 0; `message` says what is wrong with the inputs where it is."""
+    """The run goes on only where the byte is not 0; `message` says what is wrong with the inputs where it is.
 
-    condition: Place
+    Without a place no run goes on.
+    """
+
+    condition: Place | None
     message: str
 
 
+@dataclass(frozen=True)
+class Agreement:
+    """The run goes on only where two lengths are equal, as a layer needs them to be."""
+
+    layer: str
+    left: Expression
+    right: Expression
+
+    def fault(self, values: Mapping[str, int]) -> str | None:
+        """What is wrong with these values of the symbols, be it that a length has no value."""
+        try:
+            return self.difference(values)
+        except ExpressionError as error:
+            return f"layer {self.layer}: the lengths of its inputs have no values where they must be equal: {error}"
+
+    def difference(self, values: Mapping[str, int]) -> str | None:
+        """The lengths, where they differ."""
+        left, right = evaluate(self.left, values), evaluate(self.right, values)
+        if left == right:
+            return None
+        return (
+            f"layer {self.layer}: its inputs have the lengths {left} and {right} where they must be equal "
+            f"({to_text(self.left)} and {to_text(self.right)})"
+        )
+
+
 # A number is a launch.
-Step: TypeAlias = "int | Branch | Loop | SizeCheck | Requirement"
+Step: TypeAlias = "int | Branch | Loop | SizeCheck | Requirement | Agreement"
 Program: TypeAlias = "tuple[Step, ...]"
 
 
@@ -81,7 +110,7 @@ def steps(program: Sequence[Step]) -> Iterator[Step]:
 
 def place_of(step: Step) -> Place | None:
     """The memory that a step looks at."""
-    if isinstance(step, int):
+    if isinstance(step, int | Agreement):
         return None
     return step.word if isinstance(step, SizeCheck) else step.condition
 
@@ -89,7 +118,8 @@ def place_of(step: Step) -> Place | None:
 def never_run(program: Sequence[Step], values: Mapping[str, int]) -> tuple[set[int], bool]:
     """The launches that no run with these values of the symbols comes to, and whether it never comes to the end.
 
-    A run stops where a formula says that a symbol has been taken for something else than it is.
+    A run stops where a formula says that a symbol has been taken for something else than it is, and where lengths
+    differ that must be equal.
     """
     found: set[int] = set()
     stops = False
@@ -98,6 +128,8 @@ def never_run(program: Sequence[Step], values: Mapping[str, int]) -> tuple[set[i
             found.update(launches([step]))
         elif isinstance(step, SizeCheck):
             stops = step.word is None and evaluate(step.value, values) != values[step.symbol]
+        elif isinstance(step, Agreement):
+            stops = step.fault(values) is not None
         elif isinstance(step, Branch):
             sides = [never_run(part, values) for part in parts(step)]
             found.update(*(launches for launches, _ in sides))
@@ -106,3 +138,18 @@ def never_run(program: Sequence[Step], values: Mapping[str, int]) -> tuple[set[i
             first, stops = never_run(step.before, values)
             found.update(first, launches(step.body) if stops else never_run(step.body, values)[0])
     return found, stops
+
+
+def decided(program: Program, values: Mapping[str, int]) -> Program:
+    """The program for these values: lengths that agree need no step, those that differ end the run there."""
+    found: list[Step] = []
+    for step in program:
+        if isinstance(step, Branch):
+            found.append(Branch(step.condition, decided(step.then, values), decided(step.otherwise, values)))
+        elif isinstance(step, Loop):
+            found.append(Loop(step.condition, decided(step.before, values), decided(step.body, values)))
+        elif not isinstance(step, Agreement):
+            found.append(step)
+        elif (fault := step.fault(values)) is not None:
+            found.append(Requirement(None, f"{fault}; give inputs for which they are"))
+    return tuple(found)

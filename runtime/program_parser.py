@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from mlirt.runtime.json_record import JsonRecord
-from mlirt.runtime.program import Branch, Loop, Place, Program, Requirement, SizeCheck, Step, launches
+from mlirt.runtime.program import Agreement, Branch, Loop, Place, Program, Requirement, SizeCheck, Step, launches
 
 _MANY = 1 << 20
 _MAX_DEPTH = 64
@@ -12,6 +12,7 @@ _KINDS = {
     "while": ("while", "before", "body"),
     "size": ("size", "word", "value"),
     "require": ("require", "message"),
+    "agree": ("agree", "left", "right"),
 }
 _ANY = tuple(field for fields in _KINDS.values() for field in fields)
 
@@ -46,6 +47,10 @@ class _Reader:
         record = JsonRecord(raw, where, _KINDS[kind])
         if kind == "size":
             return self._size(record)
+        if kind == "agree":
+            return Agreement(
+                record.text("agree"), record.formula("left", self.names), record.formula("right", self.names)
+            )
         condition = self._place(record, kind)
         if kind == "require":
             return Requirement(condition, record.text("message"))

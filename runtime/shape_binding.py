@@ -22,7 +22,7 @@ from mlirt.runtime.manifest import (
     Tensor,
 )
 from mlirt.runtime.memory_planning import MemoryPlan, MemoryPlanError, Request, plan, verify
-from mlirt.runtime.program import Place, SizeCheck, never_run, place_of, steps
+from mlirt.runtime.program import Place, Program, SizeCheck, decided, never_run, place_of, steps
 from mlirt.runtime.size_guesses import settled
 from mlirt.runtime.tensor_maps import MapLayout
 
@@ -84,6 +84,8 @@ class ShapeBinding:
     """What each symbol stands for."""
     places: Mapping[Place, Address]
     """Where the bytes and words lie that decide how the program goes on."""
+    program: Program
+    """What a run does, where all is known that formulas decide."""
 
 
 def bind_symbols(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str, int]) -> dict[str, int]:
@@ -141,15 +143,14 @@ def _check_profiles(manifest: Manifest, shapes: Sequence[Shape]) -> None:
 def _check_agreements(manifest: Manifest, shapes: Sequence[Shape], values: Mapping[str, int]) -> None:
     for one in manifest.agreements:
         try:
-            left, right = evaluate(one.left, values), evaluate(one.right, values)
+            difference = one.difference(values)
         except ExpressionError as error:
             given = _listed(manifest, shapes)
             raise PlanError(f"layer {one.layer} has no meaning for the shapes {given}: {error}; give others") from error
-        if left != right:
+        if difference is not None:
             raise InvalidInputError(
-                f"layer {one.layer}: its inputs have the lengths {left} and {right} where they must be equal "
-                f"({to_text(one.left)} and {to_text(one.right)}), for the shapes {_listed(manifest, shapes)}; give "
-                "shapes for which they are, or build the engine for these shapes"
+                f"{difference}, for the shapes {_listed(manifest, shapes)}; give shapes for which they are, or build "
+                "the engine for these shapes"
             )
 
 
@@ -259,6 +260,7 @@ class _Binder:
                 for step in steps(manifest.program)
                 if (place := place_of(step)) is not None
             },
+            program=decided(manifest.program, self.values),
         )
 
     def _shape(self, tensor: Tensor) -> Shape:

@@ -19,6 +19,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, NoTerminator
 
+from mlirt.dialects.length_agreements import Agreement
 from mlirt.dialects.plan.expression import BufferType, ExpressionAttr
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import require
@@ -129,7 +130,36 @@ class RequireOp(IRDLOperation):
         )
 
 
-Control = IfOp | WhileOp | SizeOp | RequireOp
+@irdl_op_definition
+class RequireEqualOp(IRDLOperation):
+    """End the run with an error where two formulas differ, which are lengths that a layer needs to be equal.
+
+    Example: `plan.require_equal {layer = "join", left = #plan.expression<"n1">, right = #plan.expression<"n">}`
+    """
+
+    name = "plan.require_equal"
+
+    layer = prop_def(StringAttr)
+    left = prop_def(ExpressionAttr)
+    right = prop_def(ExpressionAttr)
+    traits = traits_def(MemoryWriteEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "attr-dict"
+
+    def __init__(self, agreement: Agreement):
+        super().__init__(
+            properties={
+                "layer": StringAttr(agreement.layer),
+                "left": ExpressionAttr.of(agreement.left),
+                "right": ExpressionAttr.of(agreement.right),
+            }
+        )
+
+    def agreement(self) -> Agreement:
+        return Agreement(self.layer.data, self.left.value(), self.right.value())
+
+
+Control = IfOp | WhileOp | SizeOp | RequireOp | RequireEqualOp
 
 
 def ops_in(region: Region) -> Sequence[Operation]:
@@ -139,4 +169,6 @@ def ops_in(region: Region) -> Sequence[Operation]:
 
 def looked_at(op: Control) -> SSAValue | None:
     """The buffer that decides."""
+    if isinstance(op, RequireEqualOp):
+        return None
     return op.word if isinstance(op, SizeOp) else op.condition

@@ -15,9 +15,9 @@ from mlirt.dialects.interpreter import entry_function, input_names, named_output
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.library_op import LibraryOp
 from mlirt.dialects.kernel.plugin import PluginOp
-from mlirt.dialects.length_agreements import agreements_of
+from mlirt.dialects.length_agreements import Agreement, agreements_of
 from mlirt.dialects.locations import name_of
-from mlirt.dialects.plan.control import Control, IfOp, RequireOp, SizeOp, WhileOp, ops_in
+from mlirt.dialects.plan.control import Control, IfOp, RequireEqualOp, RequireOp, SizeOp, WhileOp, ops_in
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
 from mlirt.dialects.plan.ops import BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
@@ -62,9 +62,7 @@ def _run_once(
         bind(value.type, inputs[name].shape, run.symbols, f"input {name!r}")
         run.tensors[value] = inputs[name]
     for one in agreements_of(func):
-        lengths = evaluate(one.left, run.symbols), evaluate(one.right, run.symbols)
-        if lengths[0] != lengths[1]:
-            raise InvalidInputError(f"layer {one.layer}: its inputs have the lengths {lengths[0]} and {lengths[1]}")
+        run.require_equal(one)
     return named_outputs(func, run.block(func))
 
 
@@ -119,8 +117,15 @@ class _Run:
                 self._region(op.before)
         elif isinstance(op, SizeOp):
             self._settle(op)
+        elif isinstance(op, RequireEqualOp):
+            self.require_equal(op.agreement())
         elif not self._holds(op):
             raise InvalidInputError(op.message.data)
+
+    def require_equal(self, one: Agreement) -> None:
+        lengths = evaluate(one.left, self.symbols), evaluate(one.right, self.symbols)
+        if lengths[0] != lengths[1]:
+            raise InvalidInputError(f"layer {one.layer}: its inputs have the lengths {lengths[0]} and {lengths[1]}")
 
     def _region(self, region: Region) -> None:
         for op in ops_in(region):

@@ -33,7 +33,7 @@ from mlirt.dialects.kernel.plugin import PluginOp
 from mlirt.dialects.kernel.tensor_map import TensorMapType
 from mlirt.dialects.length_agreements import Agreement, agreements_of
 from mlirt.dialects.locations import names
-from mlirt.dialects.plan.control import Control, IfOp, RequireOp, SizeOp, WhileOp, ops_in
+from mlirt.dialects.plan.control import Control, IfOp, RequireEqualOp, RequireOp, SizeOp, WhileOp, ops_in
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
 from mlirt.dialects.plan.library_record import family_of, library_record
 from mlirt.dialects.plan.ops import BufferKind, BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
@@ -250,6 +250,8 @@ class _Writer:
                 yield self.nested(op, order)
             elif isinstance(op, RequireOp):
                 yield {"require": self.place(op.condition, op.offset), "message": op.message.data}
+            elif isinstance(op, RequireEqualOp):
+                yield {"agree": op.layer.data, "left": to_json(op.left.value()), "right": to_json(op.right.value())}
             elif isinstance(op, SizeOp) and self.is_used(op.symbol.data):
                 known = op.value is None or to_json(op.value.value())
                 entry = {"word": self.place(op.word, op.offset)} if op.word is not None else {"value": known}
@@ -265,10 +267,11 @@ class _Writer:
 
     @cached_property
     def used_symbols(self) -> frozenset[str]:
-        """The symbols in the types of the outputs, in the sizes of buffers and in the launches."""
+        """The symbols in the types of the outputs, in the sizes of buffers, in the launches and in what is compared."""
         records = {"outputs": list(self.outputs()), "buffers": [self.buffer(value.owner) for value in self.buffers]}
         launches = [self.launch(op) for op in self.launches]
-        return frozenset(_symbols_in([records, launches]))
+        compared = [_agreement(op.agreement()) for op in self.function.walk() if isinstance(op, RequireEqualOp)]
+        return frozenset(_symbols_in([records, launches, compared]))
 
     def is_used(self, symbol: str) -> bool:
         return symbol in self.used_symbols

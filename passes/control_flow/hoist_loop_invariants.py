@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -12,12 +13,17 @@ from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
 from mlirt.dialects.regions import Terminator
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import dims
+from mlirt.dialects.trt.require_equal import RequireEqualOp
 from mlirt.passes.control_flow.region_rewriting import control_ops, is_outside
 
 
 @dataclass(frozen=True)
 class HoistLoopInvariantsPass(ModulePass):
     """Move layers that depend on nothing of a loop in front of it; branches stay lazy.
+
+    Layers that only a trip may run, as their lengths are compared in it (`trt.require_equal`), stay there.
 
     Before:
 
@@ -45,13 +51,19 @@ class HoistLoopInvariantsPass(ModulePass):
 
 
 def _hoist(loop: Operation) -> None:
+    compared = [op.agreement() for region in loop.regions for op in region.block.ops if isinstance(op, RequireEqualOp)]
+    doubted = {length for one in compared for length in (one.left, one.right)}
     for region in loop.regions:
         for op in list(region.block.ops):
-            if _moves(op) and all(is_outside(value, loop) for value in op.operands):
+            if _moves(op) and not _has_lengths(op, doubted) and all(is_outside(value, loop) for value in op.operands):
                 op.detach()
                 block = loop.parent
                 assert block is not None
                 block.insert_op_before(op, loop)
+
+
+def _has_lengths(op: Operation, lengths: Collection[Dim]) -> bool:
+    return bool(lengths) and any(dim in lengths for value in op.operands for dim in dims(value.type))
 
 
 def _moves(op: Operation) -> bool:

@@ -1,4 +1,4 @@
-"""A U-Net's decoder fits its encoder for even sizes alone; other images are refused by name, on any target."""
+"""Layers whose lengths differ in a run end it by their name, as the decoder of a U-Net for odd sizes does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from onnx_models import model_of, numbers
+from onnx_models import model_of, numbers, tensor_info
 
 import mlirt
 from mlirt.errors import InvalidInputError
@@ -36,3 +36,58 @@ def test_a_skip_connection_of_an_odd_image(joint: onnx.NodeProto) -> None:
     for sides, lengths in (((5, 8), "5 and 6"), ((6, 7), "7 and 8")):
         with pytest.raises(InvalidInputError, match=f"layer join: its inputs have the lengths {lengths}"):
             engine.run({"x": numbers(1, 4, *sides)})
+
+
+def test_numbers_of_elements_that_the_data_tells() -> None:
+    nodes = [
+        helper.make_node("NonZero", ["a"], ["p"]),
+        helper.make_node("NonZero", ["b"], ["q"]),
+        helper.make_node("Add", ["p", "q"], ["y"], name="join"),
+    ]
+    model = model_of(nodes, {"a": ("float32", [None]), "b": ("float32", [None])}, ["y"], {})
+    engine = mlirt.compile(model, "cpu")
+    few, many = np.ones(3, np.float32), np.ones(70000, np.float32)
+    for a, b in ((few, many), (many, few)):
+        found = rf"layer join: its inputs have the lengths {a.size} and {b.size} .* \(nonzero\d+ and nonzero\d+\)"
+        with pytest.raises(InvalidInputError, match=found):
+            engine.run({"a": a, "b": b})
+        with pytest.raises(InvalidInputError, match="layer join"):
+            mlirt.compile(model, "reference").run({"a": a, "b": b})
+        np.testing.assert_array_equal(engine.run({"a": a, "b": a})["y"], [2 * np.arange(a.size)])
+
+
+def test_a_shape_that_the_data_tells() -> None:
+    """As the rows of a reshape, compared with the columns of what they are multiplied with."""
+    nodes = [
+        helper.make_node("Reshape", ["x", "shape"], ["r"]),
+        helper.make_node("MatMul", ["r", "w"], ["y"], name="product"),
+    ]
+    model = model_of(nodes, {"x": ("float32", ["n"]), "shape": ("int64", [2])}, ["y"], {"w": numbers(4, 5)})
+    engine = mlirt.compile(model, "cpu")
+    x = numbers(24)
+    assert engine.run({"x": x, "shape": np.array([6, 4])})["y"].shape == (6, 5)
+    with pytest.raises(InvalidInputError, match="layer product: its inputs have the lengths 12 and 4"):
+        engine.run({"x": x, "shape": np.array([2, 12])})
+    assert engine.run({"x": x[:8], "shape": np.array([2, 4])})["y"].shape == (2, 5)
+
+
+def test_a_branch_needs_its_lengths_where_a_run_takes_it() -> None:
+    taken = helper.make_graph(
+        [helper.make_node("Add", ["x", "twice"], ["t"], name="join")], "then", [], [tensor_info("t", "float32", ["t"])]
+    )
+    left = helper.make_graph([helper.make_node("Relu", ["x"], ["e"])], "else", [], [tensor_info("e", "float32", ["e"])])
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["half"], kernel_shape=[2], strides=[2]),
+        helper.make_node("Concat", ["half", "half"], ["twice"], axis=2),
+        helper.make_node("If", ["c"], ["y"], then_branch=taken, else_branch=left),
+    ]
+    model = model_of(nodes, {"x": ("float32", [1, 1, "n"]), "c": ("bool", [])}, ["y"], {})
+    engine = mlirt.compile(model, "cpu")
+    odd, even = np.ones((1, 1, 5), np.float32), np.ones((1, 1, 4), np.float32)
+    np.testing.assert_array_equal(engine.run({"x": even, "c": np.array(True)})["y"], 2 * even)
+    np.testing.assert_array_equal(engine.run({"x": odd, "c": np.array(False)})["y"], odd)
+    message = r"layer join: its inputs have the lengths 5 and 4 where they must be equal \(n and 2\*\(n//2\)\)"
+    with pytest.raises(InvalidInputError, match=message):
+        engine.run({"x": odd, "c": np.array(True)})
+    with pytest.raises(InvalidInputError, match="layer join"):
+        engine.context.run_timed({"x": odd, "c": np.array(True)})

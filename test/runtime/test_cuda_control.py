@@ -62,3 +62,27 @@ def test_a_program_with_decisions_can_be_profiled(tiny: Maker) -> None:
     context = ExecutionContext(plan.manifest, CudaDevice(plan, FakeDriver()).session())
     assert [ms for _, ms in context.profile({"x": np.ones((2, 4), np.float32)})] == [1.0, 1.0, 1.0]
     assert [ms for _, ms in context.profile({"x": np.zeros((2, 4), np.float32)})] == [0.0, 1.0, 1.0]
+
+
+def test_lengths_that_agree_are_no_step_and_others_end_the_run(tiny: Maker) -> None:
+    """The rows of the input are 2: one plan compares them with 2, the other with 3, in a branch that a run takes."""
+    driver, found = run(tiny, [0, {"agree": "join", "left": "n", "right": 2}, 1, 2], 1.0)
+    assert found["y"].shape == (2, 4)
+    assert driver.replays.total() == 1
+    other = {"agree": "join", "left": "n", "right": 3}
+    program = [{"if": SIGN_AND_EXPONENT, "then": [0, other, 1], "else": []}, 2]
+    assert run(tiny, program, 0.0)[1]["y"].shape == (2, 4)
+    message = r"layer join: its inputs have the lengths 2 and 3 where they must be equal \(n and 3\); give inputs"
+    with pytest.raises(InvalidInputError, match=message):
+        run(tiny, program, 1.0)
+
+
+def test_lengths_are_compared_when_their_sizes_are_known(tiny: Maker) -> None:
+    """The size is taken for 1 at first, which is no length that agrees with 2; the bits of two numbers are another."""
+    told = {"size": "s", "word": {"buffer": 0}}
+    right = int(np.ones(2, np.float32).view(np.int64)[0])
+    program = [0, 1, told, {"agree": "join", "left": "s", "right": right}, 2]
+    assert run(tiny, program, 1.0, sizes=["s"])[1]["y"].shape == (2, 4)
+    program = [0, 1, told, {"agree": "join", "left": "s", "right": ["//", "s", 2]}, 2]
+    with pytest.raises(InvalidInputError, match=r"layer join: .* \(s and s//2\)"):
+        run(tiny, program, 1.0, sizes=["s"])

@@ -52,6 +52,7 @@ BROKEN: list[tuple[str, object, str]] = [
     ("launches.0.serial", 1, "launches[0].serial: expected true or false"),
     ("agreements", [{"layer": "join", "left": "n"}], "agreements[0].right: is missing"),
     ("agreements", [{"layer": "join", "left": "n", "right": "m"}], "agreements[0].right: unknown symbol 'm'"),
+    ("program", [{"agree": "join", "left": "n", "right": "m"}], "program[0].right: unknown symbol 'm'"),
     ("main", "nowhere", "plan.main: there is no section 'nowhere'"),
     ("layers", [3], "layers[0]: expected an object"),
     ("profiles", [{"x": {"min": [1, 4], "opt": [9, 4], "max": [8, 4]}}], "min <= opt <= max"),

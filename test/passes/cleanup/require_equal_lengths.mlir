@@ -21,11 +21,52 @@ func.func @joined(%x: tensor<?x?xf32, #trt.dims<["h", "w"]>>, %y: tensor<?x4xf32
 
 // -----
 
-// What is equal or repeated needs no check, nor does what only the data of a run tells get one.
+// What is equal or repeated needs no check, nor can what no run tells get one.
 // CHECK-LABEL: @decided
 // CHECK-NOT: trt.equal_lengths
 // CHECK: trt.elementwise
 func.func @decided(%x: tensor<?x?x?xf32, #trt.dims<["n", "k", "2*n"]>>, %y: tensor<1x?x?xf32, #trt.dims<["1", "k", "r // 3"]>>) {
   %z = trt.elementwise sum %x, %y : (tensor<?x?x?xf32, #trt.dims<["n", "k", "2*n"]>>, tensor<1x?x?xf32, #trt.dims<["1", "k", "r // 3"]>>) -> tensor<?x?x?xf32, #trt.dims<["n", "k", "2*n"]>>
+  func.return
+}
+
+// -----
+
+// What the data of a run tells is compared once it is known, and once.
+// CHECK-LABEL: @told
+// CHECK-NOT: trt.equal_lengths
+// CHECK: trt.define_size %k
+// CHECK-NEXT: trt.require_equal {layer = "trt.elementwise", lengths = #trt.dims<["r", "n"]>}
+// CHECK-NEXT: trt.fill
+// CHECK-NEXT: trt.elementwise
+// CHECK-NEXT: trt.elementwise
+func.func @told(%x: tensor<?xf32, #trt.dims<["n"]>>, %k: tensor<i64>) {
+  trt.define_size %k {symbol = "r"} : tensor<i64>
+  %a = trt.fill linspace {output_dims = #trt.dims<["r"]>} : tensor<?xf32, #trt.dims<["r"]>>
+  %z = trt.elementwise sum %a, %x : (tensor<?xf32, #trt.dims<["r"]>>, tensor<?xf32, #trt.dims<["n"]>>) -> tensor<?xf32, #trt.dims<["r"]>>
+  %b = trt.elementwise prod %a, %x : (tensor<?xf32, #trt.dims<["r"]>>, tensor<?xf32, #trt.dims<["n"]>>) -> tensor<?xf32, #trt.dims<["r"]>>
+  func.return
+}
+
+// -----
+
+// A branch compares when a run comes there, and what it compares holds in it alone.
+// CHECK-LABEL: @branch
+// CHECK-NOT: trt.equal_lengths
+// CHECK: scf.if
+// CHECK-NEXT: trt.require_equal {layer = "trt.elementwise", lengths = #trt.dims<["n", "2*(n // 2)"]>}
+// CHECK-NEXT: trt.elementwise
+// CHECK: else
+// CHECK-NEXT: trt.require_equal {layer = "trt.elementwise", lengths = #trt.dims<["n", "2*(n // 2)"]>}
+// CHECK-NEXT: trt.elementwise
+func.func @branch(%x: tensor<?xf32, #trt.dims<["n"]>>, %y: tensor<?xf32, #trt.dims<["2*(n // 2)"]>>, %c: tensor<i1>) {
+  %h = tensor.extract %c[] : tensor<i1>
+  %z = scf.if %h -> (tensor<?xf32, #trt.dims<["n"]>>) {
+    %a = trt.elementwise sum %x, %y : (tensor<?xf32, #trt.dims<["n"]>>, tensor<?xf32, #trt.dims<["2*(n // 2)"]>>) -> tensor<?xf32, #trt.dims<["n"]>>
+    scf.yield %a : tensor<?xf32, #trt.dims<["n"]>>
+  } else {
+    %b = trt.elementwise prod %x, %y : (tensor<?xf32, #trt.dims<["n"]>>, tensor<?xf32, #trt.dims<["2*(n // 2)"]>>) -> tensor<?xf32, #trt.dims<["n"]>>
+    scf.yield %b : tensor<?xf32, #trt.dims<["n"]>>
+  }
   func.return
 }

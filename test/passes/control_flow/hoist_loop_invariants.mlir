@@ -1,4 +1,4 @@
-// RUN: rt-opt %s -p hoist-loop-invariants | filecheck %s
+// RUN: rt-opt %s --split-input-file -p hoist-loop-invariants | filecheck %s
 
 // CHECK-LABEL: func.func @main
 // CHECK: %e = trt.unary exp %w
@@ -27,4 +27,26 @@ func.func @main(%x: tensor<4xf32>, %w: tensor<4xf32>, %n: tensor<i64>, %c: tenso
     scf.yield %d : tensor<4xf32>
   }
   func.return %y : tensor<4xf32>
+}
+
+// -----
+
+// A layer whose lengths only a trip needs to be equal stays in it; one without such lengths does not.
+// CHECK-LABEL: func.func @compared
+// CHECK: trt.unary exp
+// CHECK: scf.for
+// CHECK-NEXT: trt.require_equal
+// CHECK-NEXT: trt.elementwise sum %w, %v
+func.func @compared(%x: tensor<?xf32, #trt.dims<["n"]>>, %w: tensor<?xf32, #trt.dims<["n"]>>, %v: tensor<?xf32, #trt.dims<["2*(n // 2)"]>>, %u: tensor<4xf32>, %n: tensor<i64>) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %t = tensor.extract %n[] : tensor<i64>
+  %count = arith.index_cast %t : i64 to index
+  %y = scf.for %i = %zero to %count step %one iter_args(%a = %x) -> (tensor<?xf32, #trt.dims<["n"]>>) {
+    trt.require_equal {layer = "join", lengths = #trt.dims<["n", "2*(n // 2)"]>}
+    %e = trt.unary exp %u : (tensor<4xf32>) -> tensor<4xf32>
+    %f = trt.elementwise sum %w, %v : (tensor<?xf32, #trt.dims<["n"]>>, tensor<?xf32, #trt.dims<["2*(n // 2)"]>>) -> tensor<?xf32, #trt.dims<["n"]>>
+    scf.yield %f : tensor<?xf32, #trt.dims<["n"]>>
+  }
+  func.return
 }

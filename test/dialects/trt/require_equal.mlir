@@ -1,0 +1,8 @@
+// RUN: rt-opt %s | rt-opt | filecheck %s
+
+// CHECK-LABEL: func.func @main
+func.func @main(%x: tensor<?xf32, #trt.dims<["n"]>>) {
+  // CHECK: trt.require_equal {layer = "join", lengths = #trt.dims<["n", "2*(n // 2)"]>}
+  trt.require_equal {layer = "join", lengths = #trt.dims<["n", "2*(n // 2)"]>}
+  func.return
+}
