@@ -8,6 +8,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.run_time_sizes import sizes_of
 
 _ROUNDINGS = {"round_prefer_floor": "half_down", "round_prefer_ceil": "half_up", "floor": "floor", "ceil": "ceil"}
 _COORDINATES = (
@@ -39,7 +40,7 @@ def resize(net: Network, node: Node) -> Value:
     axes = [node.from_front(axis, x.rank) for axis in node.integers("axes", range(x.rank))]
     scales = _known_scales(node, 2)
     factors = _for_all(node, x, scales, axes, 1.0) if scales else None
-    sizes = None if factors else _sizes(node, x, axes)
+    sizes = None if factors else _sizes(net, node, x, axes)
     coordinate = _one_of(node, "coordinate_transformation_mode", "half_pixel", _COORDINATES)
     if factors and coordinate == "align_corners":
         coordinate, factors, sizes = _aligned(x, factors)
@@ -94,17 +95,16 @@ def _for_all(node: Node, x: Value, given: Sequence[float], axes: Sequence[int] |
     return [chosen.get(axis, default) for axis in range(x.rank)]
 
 
-def _sizes(node: Node, x: Value, axes: Sequence[int]) -> list[Dim]:
-    given = node.known_dims(3)
-    if node.optional(3) is None:
+def _sizes(net: Network, node: Node, x: Value, axes: Sequence[int]) -> list[Dim]:
+    shape = node.optional(3)
+    if shape is None:
         raise node.invalid("expected scales or sizes, but there are none")
-    if given is None or any(size is None for size in given):
-        raise node.needed(3, "the sizes")
+    given = sizes_of(net, node, shape)
     if len(given) != len(axes):
         raise node.invalid(f"expected {len(axes)} sizes, one per resized dimension, got {len(given)}")
     result = list(x.dims)
     for axis, size in zip(axes, given, strict=True):
-        result[axis] = size if size is not None else 0
+        result[axis] = size
     policy = _one_of(node, "keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller"))
     return result if policy == "stretch" else _with_one_ratio(node, x, result, axes, policy)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 from onnx_models import assert_agrees, check_node, imported_text, model_of, numbers, one_node
 
 from mlirt.errors import InvalidModelError
@@ -61,6 +61,37 @@ def test_the_size_of_another_tensor() -> None:
     model = model_of(nodes, inputs, ["y"], constants)
     assert 'output_dims = #trt.dims<["n", "2", "h", "w"]>' in imported_text(model)
     assert_agrees(model, {"x": X, "z": numbers(1, 3, 9, 6)})
+
+
+def test_sizes_that_only_the_run_can_tell() -> None:
+    """As detectors scale an image so that its shorter side has a certain length: by a factor that is a float."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Slice", ["shape", "two", "four"], ["hw"]),
+        helper.make_node("Cast", ["hw"], ["lengths"], to=TensorProto.FLOAT),
+        helper.make_node("ReduceMin", ["lengths"], ["shorter"], keepdims=0),
+        helper.make_node("Div", ["wanted", "shorter"], ["factor"]),
+        helper.make_node("Mul", ["lengths", "factor"], ["scaled"]),
+        helper.make_node("Floor", ["scaled"], ["floored"]),
+        helper.make_node("Cast", ["floored"], ["new"], to=TensorProto.INT64),
+        helper.make_node("Slice", ["shape", "zero", "two"], ["nc"]),
+        helper.make_node("Concat", ["nc", "new"], ["sizes"], axis=0),
+        helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode="linear"),
+    ]
+    constants = {
+        "zero": np.array([0]),
+        "two": np.array([2]),
+        "four": np.array([4]),
+        "wanted": np.array(8.5, np.float32),
+    }
+    model = model_of(nodes, {"x": ("float32", ["n", 2, "h", "w"])}, ["y"], constants)
+    assert_agrees(model, {"x": X})
+    assert_agrees(model, {"x": numbers(2, 2, 9, 7)})
+
+
+def test_sizes_that_are_an_input() -> None:
+    for sizes in ([1, 2, 7, 3], [1, 2, 2, 9]):
+        check_node("Resize", [X, None, None, np.array(sizes)], opset=13, mode="nearest", nearest_mode="floor")
 
 
 @pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
