@@ -42,6 +42,22 @@ def inspected_layer(layer: Record, verbosity: str, values: Mapping[str, int] | N
     return told | {key: value for key, value in layer.items() if key not in (*_WORDS, "inputs", "outputs", "weights")}
 
 
+def first_without_elements(layers: Sequence[Record], values: Mapping[str, int]) -> str | None:
+    """The first layer whose result has no elements where the symbols have these values, by its name."""
+    for layer in layers:
+        for output in _records(layer.get("outputs")):
+            if any(_is_nothing(length, values) for length in _items(output.get("shape"))):
+                return str(layer.get("name", ""))
+    return None
+
+
+def _is_nothing(length: object, values: Mapping[str, int]) -> bool:
+    try:
+        return evaluate(parse(length, values), values) < 1
+    except ExpressionError:
+        return False
+
+
 def _tensor(record: Record, values: Mapping[str, int]) -> dict[str, object]:
     return {
         "Name": record.get("name", ""),

@@ -11,6 +11,7 @@ from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.concurrent_memory import Use, plan_side_by_side
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.expressions import Expression, ExpressionError, evaluate, to_text
+from mlirt.runtime.layer_records import first_without_elements
 from mlirt.runtime.manifest import (
     Argument,
     BufferArgument,
@@ -170,7 +171,10 @@ def bind_shapes(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str,
         return _Binder(manifest, values).bind(tuple(shapes))
     except (ExpressionError, MemoryPlanError) as error:
         given = _listed(manifest, shapes)
-        raise PlanError(f"the plan has no meaning for the shapes {given}: {error}; give others") from error
+        # Where a layer has no elements left, formulas of the layers behind it fail, which do not show the reason.
+        emptied = first_without_elements(manifest.layers, values)
+        why = "" if emptied is None else f", as layer {emptied} has no elements left"
+        raise PlanError(f"the plan has no meaning for the shapes {given}{why}: {error}; give others") from error
 
 
 def _concurrent_spans(launches: Sequence[Launch]) -> tuple[list[int], list[int]]:

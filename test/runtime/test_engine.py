@@ -209,6 +209,15 @@ def test_shapes_that_the_network_cannot_compute_with(tiny: Maker) -> None:
         engine_of(parts).run({"x": random(3, 4)})
 
 
+def test_the_layer_that_has_no_elements_left_is_named(tiny: Maker) -> None:
+    parts = tiny()
+    parts.manifest["launches"][0]["args"][2] = {"int": ["//", 8, ["-", "n", 3]]}
+    shapes = {"whole": ["n", 4], "pool": [["-", "n", 3], 4], "behind": [["-", "n", 4], 4]}
+    parts.manifest["layers"] = [{"name": name, "outputs": [{"shape": shape}]} for name, shape in shapes.items()]
+    with pytest.raises(PlanError, match=r"x=\(3, 4\), as layer pool has no elements left: .*; give others"):
+        engine_of(parts).run({"x": random(3, 4)})
+
+
 def test_missing_processor_features_are_named(tiny: Maker) -> None:
     parts = tiny()
     parts.manifest["target"]["features"] = ["sse2", "warp-drive"]
