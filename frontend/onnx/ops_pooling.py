@@ -52,6 +52,7 @@ def _mean_of_whole_windows(net: Network, node: Node, x: Value) -> Value:
     sizes = _window(node, x)
     lengths = x.dims[2:]
     geometry = _ceiled(node, geometry_of(node, sizes, lengths), sizes, lengths)
+    _keep_one_window(geometry, sizes, lengths)
     if geometry.mode != "explicit_round_up":
         return _pooled(net, x, "average", sizes, geometry, excludes_padding=False)
     post: list[Dim] = []
@@ -85,6 +86,8 @@ def pool(net: Network, node: Node, x: Value, kind: str, excludes_padding: bool =
     sizes = _window(node, x)
     geometry = geometry_of(node, sizes, x.dims[2:])
     geometry = _ceiled(node, geometry, sizes, x.dims[2:])
+    if excludes_padding or node.opset < 19:
+        _keep_one_window(geometry, sizes, x.dims[2:])
     return _pooled(net, x, kind, sizes, geometry, excludes_padding)
 
 
@@ -131,6 +134,20 @@ def _ceiled(node: Node, geometry: Geometry, sizes: Sequence[int], lengths: Seque
         if (count - 1) * stride >= length + pre:
             geometry.post[axis] = post - ((length + pre + post - extent) - (count - 2) * stride)
     return Geometry(geometry.strides, geometry.dilations, geometry.pre, geometry.post, mode)
+
+
+def _keep_one_window(geometry: Geometry, sizes: Sequence[int], lengths: Sequence[Dim]) -> None:
+    """Pads for one window that overhangs, where the padded input is shorter than the window by less than a stride.
+
+    ONNX's formula rounds down and would leave no window; onnxruntime divides toward zero and has this one. Means that
+    count padding count these cells, as onnxruntime has it before opset 19.
+    """
+    if geometry.mode != "explicit_round_down":
+        return
+    for axis, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
+        missing = 1 + geometry.dilations[axis] * (size - 1) - geometry.pre[axis] - geometry.post[axis] - length
+        if isinstance(missing, int) and length != 0 and 0 < missing < geometry.strides[axis]:
+            geometry.post[axis] += missing
 
 
 def _window(node: Node, x: Value) -> list[int]:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from onnx import helper
-from onnx_models import assert_agrees, check_node, model_of, numbers
+from onnx_models import assert_agrees, check_node, imported_text, model_of, numbers, one_node
+
+from mlirt.errors import InvalidModelError
 
 SHAPES = [
     ((1, 3, 8, 8), {"kernel_shape": [2, 2], "strides": [2, 2]}),
@@ -62,3 +64,20 @@ def test_norms_of_windows_that_overhang_an_input_of_any_size() -> None:
     model = model_of([node], {"x": ("float32", [1, 3, "h", "w"])}, ["y"], opset=18)
     for shape in ((1, 3, 8, 9), (1, 3, 7, 8)):
         assert_agrees(model, {"x": numbers(*shape)})
+
+
+@pytest.mark.parametrize("pads", [[0, 0], [1, 0], [0, 1]])
+@pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool", "LpPool"])
+def test_one_window_that_is_larger_than_the_input(op_type: str, pads: list[int]) -> None:
+    for opset, more in ((11, {}), (13, {"count_include_pad": 1}), (19, {})):
+        attributes: dict[str, Any] = more if op_type == "AveragePool" else {}
+        shape: dict[str, Any] = {"kernel_shape": [6, 2], "strides": [6, 1], "pads": [pads[0], 0, pads[1], 0]}
+        check_node(op_type, [numbers(1, 2, 3, 4)], opset=opset, **shape, **attributes)
+
+
+@pytest.mark.parametrize(("stride", "counts_padding"), [(2, 0), (6, 1)])
+def test_no_window_at_all_is_refused(stride: int, counts_padding: int) -> None:
+    attributes: dict[str, Any] = {"kernel_shape": [6], "strides": [stride], "count_include_pad": counts_padding}
+    model, _ = one_node("AveragePool", [numbers(1, 1, 3)], opset=19, **attributes)
+    with pytest.raises(InvalidModelError, match=r"'node'.*the window of trt.pooling reaches 6 cells"):
+        imported_text(model)
