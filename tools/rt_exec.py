@@ -17,6 +17,7 @@ from mlirt.errors import InvalidInputError, MlirtError, missing_package
 from mlirt.tools.int8_build import int8_options, precision_of
 from mlirt.tools.output_files import check_output, write_json
 from mlirt.tools.phase_times import PhaseTimes
+from mlirt.tools.plugin_files import run_plugin_files
 from mlirt.tools.refit_report import refit_lines, refit_time_line
 from mlirt.tools.rt_exec_arguments import parse_arguments, profiles_of
 from mlirt.tools.rt_exec_device import choose_device
@@ -83,6 +84,7 @@ _WRITTEN = (
 def _run(arguments: Namespace) -> None:
     log_all("W", arguments.without_effect)
     choose_device(arguments.device)
+    run_plugin_files(arguments, lambda text: log("W", text))
     for flag in _WRITTEN:
         check_output(getattr(arguments, flag), flag)
     engine = _load(arguments) if arguments.loadEngine else _build(arguments)

@@ -20,6 +20,7 @@ from mlirt.tools.flag_values import (
     share,
     workspace,
 )
+from mlirt.tools.plugin_files import add_plugins_flag
 
 Add: TypeAlias = "Callable[..., object]"
 """What adds a flag to one group of a parser."""
@@ -38,6 +39,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def _add_model(add: Add) -> None:
     """The network."""
     add("--onnx", metavar="FILE", help="the ONNX model")
+    add_plugins_flag(add)
     add("--explicitBatch", action="store_true", help="always so; accepted for trtexec's sake")
 
 

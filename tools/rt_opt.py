@@ -26,6 +26,7 @@ from mlirt.tools.expected_diagnostics import mismatches
 from mlirt.tools.input_files import InputFile, chunks, load_network, load_text, new_context
 from mlirt.tools.ir_dumps import IrDumps
 from mlirt.tools.output_files import check_output, write_output
+from mlirt.tools.plugin_files import run_plugin_files
 from mlirt.tools.python_source import python_source
 from mlirt.tools.rt_opt_arguments import parse_arguments, pass_help, pass_list
 from mlirt.tools.tool_main import tool_main
@@ -50,6 +51,7 @@ class _Driver:
             print(pass_help(self.arguments.help_pass) if self.arguments.help_pass else pass_list(), end="")
             return 0
         check_output(self.arguments.output)
+        run_plugin_files(self.arguments)
         file = InputFile(self.arguments.input)
         options = self._pipeline_options()
         problems: list[str] = []

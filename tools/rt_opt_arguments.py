@@ -11,6 +11,7 @@ from xdsl.passes import get_pass_option_infos
 from mlirt.passes import registry
 from mlirt.passes.phases import PRECISIONS, TARGETS, phase_names
 from mlirt.tools.flag_parser import FlagParser
+from mlirt.tools.plugin_files import add_plugins_flag
 from mlirt.tools.python_source import EMITTERS
 from mlirt.version import __version__
 
@@ -49,6 +50,7 @@ def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--weights", metavar="FILE", help="the safetensors file of the weights (default: beside the input)"
     )
+    add_plugins_flag(parser.add_argument)
     parser.add_argument(
         "--split-input-file", action="store_true", help="treat the parts between '// -----' lines on their own"
     )

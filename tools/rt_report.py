@@ -17,6 +17,7 @@ from mlirt.runtime.shape_binding import Shape, bind_shapes
 from mlirt.tools.flag_parser import FlagParser
 from mlirt.tools.flag_values import shapes
 from mlirt.tools.output_files import check_output, write_output
+from mlirt.tools.plugin_files import add_plugins_flag, run_plugin_files
 from mlirt.tools.report.kernel_sources import kernel_sources
 from mlirt.tools.report.page import page
 from mlirt.tools.tool_main import tool_main
@@ -29,6 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _write(arguments: argparse.Namespace) -> int:
     check_output(arguments.output)
+    run_plugin_files(arguments)
     write_output(_report(arguments), arguments.output)
     return 0
 
@@ -42,6 +44,7 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--profile", metavar="FILE", help="times of the launches, from rt-exec --exportProfile")
     parser.add_argument("--source", metavar="FILE", help="source of the kernels, from rt-opt -t")
+    add_plugins_flag(parser.add_argument)
     parser.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
     return parser.parse_args(argv)
 

@@ -23,7 +23,6 @@ _REFUSED = {
     "output": "an ONNX model names its outputs itself",
     "batch": "the batch is a dimension of the inputs; give it with --shapes",
     "maxBatch": "the batch is a dimension of the inputs; give it with --maxShapes",
-    "plugins": "plugins are Python classes; register their creators and call mlirt.compile",
     "useDLACore": "there is no DLA compiler in this implementation",
     "layerDeviceTypes": "there is no DLA; all layers are on the one device",
     "safe": "there is no safety runtime",
