@@ -48,7 +48,7 @@ def address_of(array: np.ndarray) -> int:
     if array.nbytes and array.flags.writeable:
         try:
             # A third of the time of NumPy's own way, which every run would take for each input.
-            return ctypes.addressof(ctypes.c_char.from_buffer(array))
+            return ctypes.addressof(ctypes.c_char.from_buffer(array))  # pyright: ignore[reportArgumentType]
         except (BufferError, TypeError, ValueError):
             pass  # elements that no buffer can have, or that do not lie one behind the other
     return array.ctypes.data

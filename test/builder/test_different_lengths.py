@@ -89,5 +89,6 @@ def test_a_branch_needs_its_lengths_where_a_run_takes_it() -> None:
     message = r"layer join: its inputs have the lengths 5 and 4 where they must be equal \(n and 2\*\(n//2\)\)"
     with pytest.raises(InvalidInputError, match=message):
         engine.run({"x": odd, "c": np.array(True)})
+    assert isinstance(engine, mlirt.Engine)
     with pytest.raises(InvalidInputError, match="layer join"):
         engine.context.run_timed({"x": odd, "c": np.array(True)})
