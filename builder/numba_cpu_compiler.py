@@ -32,14 +32,24 @@ def _machine() -> Any:
 
 
 def _module(source: str, name: str) -> Any:
-    """The optimised LLVM module of a kernel; nothing but the kernel is visible from outside."""
+    """The optimised LLVM module of a kernel; nothing but the kernel is visible from outside.
+
+    numba numbers the functions that a process compiles, in their symbols too. Local symbols are numbered by their place
+    in the module instead, so that the object file follows from the source alone, whatever was compiled before it.
+    """
     namespace: dict[str, Any] = {}
     exec(compile(source, f"<{name}>", "exec"), namespace)  # our own generated text
     module = _library(namespace[name], name)._final_module
-    for value in (*module.functions, *module.global_variables):
-        if value.name != name and not value.is_declaration:
-            value.linkage = "internal"
+    inner = [value for value in (*module.functions, *module.global_variables) if _is_inner(value, name)]
+    for number, value in enumerate(inner):
+        value.linkage = "internal"
+        value.name = f"{name}.{number}"
     return module
+
+
+def _is_inner(value: Any, name: str) -> bool:
+    """Whether a function or a global variable belongs to the kernel alone."""
+    return value.name != name and not value.is_declaration
 
 
 def _target() -> Any:
