@@ -1,10 +1,10 @@
-"""Lengths that a network needs to be equal, which nothing but the shapes of a run can show."""
+"""Lengths that a network needs to agree, which nothing but the shapes of a run can show."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Literal, TypeAlias, cast, get_args
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.dialects.func import FuncOp
@@ -13,17 +13,33 @@ from xdsl.ir import Attribute
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.symbolic import Dim
 
-# On a function: an array of pairs of a layer's name and the two lengths.
+# On a function: an array of a layer's name, the two lengths, and the kind where they need not be equal.
 ATTRIBUTE = "trt.equal_lengths"
+
+# `equal`: both lengths are the same. `equal_or_one`: they are, or the left one is 1 and is repeated.
+AgreementKind: TypeAlias = Literal["equal", "equal_or_one"]
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two lengths that the operands of a layer have where they must have one."""
+    """Two lengths that the operands of a layer have, and what must hold for them."""
 
     layer: str
     left: Dim
     right: Dim
+    kind: AgreementKind = "equal"
+
+    def holds(self, left: int, right: int) -> bool:
+        """Whether these values of the lengths fit together."""
+        return left == right or (self.kind == "equal_or_one" and left == 1)
+
+
+def kind_named(name: str) -> AgreementKind:
+    """The kind of a name; raises `ValueError` for an unknown one."""
+    for kind in get_args(AgreementKind):
+        if kind == name:
+            return kind
+    raise ValueError(f"there is no kind {name!r} of agreement: expected one of {', '.join(get_args(AgreementKind))}")
 
 
 def agreements_of(function: FuncOp) -> list[Agreement]:
@@ -38,12 +54,21 @@ def set_agreements(function: FuncOp, agreements: Sequence[Agreement]) -> None:
     """Note on a function what its runs have to check; nothing is noted of nothing."""
     function.attributes.pop(ATTRIBUTE, None)
     if agreements:
-        entries = (ArrayAttr([StringAttr(one.layer), DimsAttr.of([one.left, one.right])]) for one in agreements)
-        function.attributes[ATTRIBUTE] = ArrayAttr(entries)
+        function.attributes[ATTRIBUTE] = ArrayAttr(map(_written, agreements))
+
+
+def _written(one: Agreement) -> ArrayAttr[Attribute]:
+    kind = [] if one.kind == "equal" else [StringAttr(one.kind)]
+    return ArrayAttr([StringAttr(one.layer), DimsAttr.of([one.left, one.right]), *kind])
 
 
 def _read(entry: ArrayAttr[Attribute]) -> Agreement:
-    layer, lengths = entry
+    layer, lengths, *kinds = entry
     assert isinstance(layer, StringAttr)
     assert isinstance(lengths, DimsAttr)
-    return Agreement(layer.data, *lengths.dims())
+    kind: AgreementKind = "equal"
+    for given in kinds:
+        assert isinstance(given, StringAttr)
+        kind = kind_named(given.data)
+    left, right = lengths.dims()
+    return Agreement(layer.data, left, right, kind)

@@ -1,6 +1,7 @@
 """Integer expressions over named dimensions, kept canonical so that equal sizes compare equal.
 
-An expression is a polynomial whose atoms are symbols (`n`) or opaque calls (`//`, `%`, `max`, `min`) of two others.
+An expression is a polynomial whose atoms are symbols (`n`) or opaque calls (`//`, `%`, `max`, `min`, `broadcast`) of
+two others.
 `Dim` is an `int` or an `Expr`; every operation returns an `int` as soon as nothing symbolic is left. symbolic_text.py
 reads and writes them.
 """
@@ -26,7 +27,11 @@ _CALLS: dict[str, Callable[[int, int], int]] = {
     "%": lambda a, b: a % b,
     "max": max,
     "min": min,
+    "broadcast": lambda a, b: b if a == 1 else a,
 }
+
+# Calls that are written as such, not with an operator.
+FUNCTIONS = ("max", "min", "broadcast")
 
 
 @dataclass(frozen=True, order=True)
@@ -41,7 +46,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of two expressions that a polynomial cannot hold: `//`, `%`, `max` or `min`."""
+    """A function of two expressions that a polynomial cannot hold: `//`, `%`, `max`, `min` or `broadcast`."""
 
     function: str
     left: Dim
@@ -52,7 +57,7 @@ class Call:
 
     @cached_property
     def _text(self) -> str:
-        if self.function in ("max", "min"):
+        if self.function in FUNCTIONS:
             return f"{self.function}({self.left}, {self.right})"
         return f"{_atom_text(self.left)} {self.function} {_atom_text(self.right)}"
 
@@ -166,6 +171,36 @@ def minimum(left: Dim, right: Dim) -> Dim:
     if isinstance(right, int) and right >= LONGEST:
         return left
     return left if left == right else _call("min", left, right)
+
+
+def broadcast_length(left: Dim, right: Dim) -> Dim:
+    """The length of dimensions that broadcast, which is that of both or, where one is 1, that of the other.
+
+    It is not defined where they are neither. The order in which several lengths are combined makes no difference.
+    """
+    parts = sorted({part for part in (*broadcast_parts(left), *broadcast_parts(right)) if part != 1}, key=_part_order)
+    if parts and isinstance(parts[0], int):
+        return parts[0]
+    result: Dim = parts[0] if parts else 1
+    for part in parts[1:]:
+        result = _call("broadcast", result, part)
+    return result
+
+
+def broadcast_parts(dimension: Dim) -> tuple[Dim, ...]:
+    """The lengths that `broadcast_length` has combined, or the dimension itself."""
+    if isinstance(dimension, int) or len(dimension.terms) != 1:
+        return (dimension,)
+    ((monomial, coefficient),) = dimension.terms
+    atom = monomial[0] if len(monomial) == 1 else None
+    if coefficient != 1 or not isinstance(atom, Call) or atom.function != "broadcast":
+        return (dimension,)
+    return (*broadcast_parts(atom.left), *broadcast_parts(atom.right))
+
+
+def _part_order(part: Dim) -> tuple[bool, str]:
+    """Numbers come first."""
+    return not isinstance(part, int), str(part)
 
 
 def product(dimensions: Iterable[Dim]) -> Dim:
@@ -290,8 +325,16 @@ def _substitute_atom(atom: Symbol | Call, env: Mapping[str, Dim]) -> Dim:
     left, right = substitute(atom.left, env), substitute(atom.right, env)
     if isinstance(left, int) and isinstance(right, int):
         return _CALLS[atom.function](left, right)
-    build = {"//": floor_div, "%": modulo, "max": maximum, "min": minimum}[atom.function]
-    return build(left, right)
+    return _BUILD[atom.function](left, right)
+
+
+_BUILD: dict[str, Callable[[Dim, Dim], Dim]] = {
+    "//": floor_div,
+    "%": modulo,
+    "max": maximum,
+    "min": minimum,
+    "broadcast": broadcast_length,
+}
 
 
 def _print_order(term: tuple[Monomial, int]) -> tuple[bool, int, list[str]]:
@@ -308,7 +351,7 @@ def _term_text(monomial: Monomial, coefficient: int) -> str:
 def _factor_text(atom: Symbol | Call) -> str:
     if isinstance(atom, Symbol):
         return atom.name if re.fullmatch(r"[A-Za-z_?][\w.?]*", atom.name) else f"`{atom.name}`"
-    return str(atom) if atom.function in ("max", "min") else f"({atom})"
+    return str(atom) if atom.function in FUNCTIONS else f"({atom})"
 
 
 def _atom_text(dimension: Dim) -> str:

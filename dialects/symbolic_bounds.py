@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from mlirt.dialects.symbolic import Call, Dim, Expr, Symbol
+from mlirt.dialects.symbolic import FUNCTIONS, Call, Dim, Expr, Symbol
 
 # More least and greatest numbers than this in one dimension are not taken apart.
 _MOST_CHOICES = 8
@@ -41,14 +41,15 @@ def _at_most(value: Dim, limit: int, choices: int) -> bool:
         return False
     atom, coefficient = found
     rest = value - coefficient * Expr((((atom,), 1),))
-    # A greatest number is within a limit if both numbers are, a least one already if one of them is.
-    combine = all if (atom.function == "max") == (coefficient > 0) else any
+    # A greatest number is within a limit if both numbers are, a least one already if one of them is. That of two that
+    # broadcast is either.
+    combine = all if atom.function == "broadcast" or (atom.function == "max") == (coefficient > 0) else any
     return combine(_at_most(rest + coefficient * one, limit, choices - 1) for one in (atom.left, atom.right))
 
 
 def _extreme(value: Expr) -> tuple[Call, int] | None:
-    """A least or greatest number that a dimension is a sum of, and how often."""
+    """A least or greatest number, or one of two that broadcast, that a dimension is a sum of, and how often."""
     for monomial, coefficient in value.terms:
-        if len(monomial) == 1 and isinstance(monomial[0], Call) and monomial[0].function in ("min", "max"):
+        if len(monomial) == 1 and isinstance(monomial[0], Call) and monomial[0].function in FUNCTIONS:
             return monomial[0], coefficient
     return None

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TypeAlias
 
-from mlirt.dialects.symbolic import Dim, Symbol, floor_div, maximum, minimum, modulo, sym
+from mlirt.dialects.symbolic import FUNCTIONS, Dim, Symbol, broadcast_length, floor_div, maximum, minimum, modulo, sym
 
 Json: TypeAlias = "int | str | list[Json]"
 
@@ -37,6 +37,9 @@ def parse(text: str) -> Dim:
     result = parser.sum()
     parser.end()
     return result
+
+
+_FUNCTIONS = {"max": maximum, "min": minimum, "broadcast": broadcast_length}
 
 
 class _Parser:
@@ -100,13 +103,13 @@ class _Parser:
             return inner
         if token.isdigit():
             return int(token)
-        if token in ("max", "min") and self.peek() == "(":
+        if token in FUNCTIONS and self.peek() == "(":
             self.take("(")
             left = self.sum()
             self.take(",")
             right = self.sum()
             self.take(")")
-            return maximum(left, right) if token == "max" else minimum(left, right)
+            return _FUNCTIONS[token](left, right)
         if token[0].isalpha() or token[0] in "_?`":
             return sym(token.strip("`"))
         raise ValueError(f"{self.text!r} is not a dimension: unexpected {token!r}")

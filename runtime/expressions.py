@@ -31,6 +31,8 @@ OPERATORS: Mapping[str, Callable[[int, int], int]] = {
     "%": lambda a, b: a % _checked_divisor(b),
     "max": max,
     "min": min,
+    # The length of two dimensions that are equal unless one of them is 1.
+    "broadcast": lambda a, b: b if a == 1 else a,
 }
 
 
@@ -72,7 +74,7 @@ def to_text(expression: Expression) -> str:
     if not isinstance(expression, tuple):
         return str(expression)
     operator, left, right = expression
-    if operator in ("max", "min"):
+    if operator in ("max", "min", "broadcast"):
         return f"{operator}({to_text(left)}, {to_text(right)})"
     sides = [f"({to_text(side)})" if isinstance(side, tuple) else to_text(side) for side in (left, right)]
     return operator.join(sides)

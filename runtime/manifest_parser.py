@@ -33,7 +33,7 @@ from mlirt.runtime.manifest import (
 from mlirt.runtime.manifest_maps import map_argument
 from mlirt.runtime.manifest_rules import check_halos, check_lifetimes, check_tensors, check_weights, roots
 from mlirt.runtime.plugin_calls import parse_plugin
-from mlirt.runtime.program_parser import parse_program
+from mlirt.runtime.program_parser import agreement, parse_program
 from mlirt.tensor_formats import LAYOUTS, LINEAR
 
 _MANY = 1 << 20
@@ -101,8 +101,7 @@ def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mappi
 
 
 def _agreement(raw: object, i: int, names: Collection[str]) -> Agreement:
-    record = JsonRecord(raw, f"agreements[{i}]", ("layer", "left", "right"))
-    return Agreement(record.text("layer"), record.formula("left", names), record.formula("right", names))
+    return agreement(JsonRecord(raw, f"agreements[{i}]", ("layer", "left", "right", "kind")), "layer", names)
 
 
 def _conditions(top: JsonRecord, sections: Collection[str]) -> dict[str, str]:

@@ -35,10 +35,10 @@ The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - 
                                                    "sizes": [Expr], "steps": [Expr in bytes], "box": [int],
                                                    "swizzle": 0 | 32 | 64 | 128, "lower", "upper", "stride": [int]}}]}]
      "sizes": [symbol]                                    symbols whose value only the run tells
-     "agreements": [{"layer": str, "left": Expr, "right": Expr}]
+     "agreements": [{"layer": str, "left": Expr, "right": Expr, "kind": "equal" | "equal_or_one"}]
      "program": [launch index | {"if": Place, "then": [..], "else": [..]}
                  | {"while": Place, "before": [..], "body": [..]} | {"require": Place, "message"}
-                 | {"agree": layer, "left": Expr, "right": Expr}
+                 | {"agree": layer, "left": Expr, "right": Expr, "kind": str}
                  | {"size": symbol, "word": Place} | {"size": symbol, "value": Expr}]
                                                           a Place is {"buffer", "offset": Expr in bytes}
      "conditions": {arch: section}                        code of the kernel that decides inside of CUDA graphs
@@ -76,7 +76,8 @@ What the fields leave open is settled so:
     byte is not 0 `body` and `before`. A run is made with guesses of the `sizes`; where a `size` step meets another
     value the run is made again with it. A `require` step whose byte is 0 ends the run with an error, and so
     does an `agree` step whose lengths differ.
-  * The two lengths of an `agreement` are formulas of `symbols`; shapes that make them different are refused.
+  * The two lengths of an `agreement` are formulas of `symbols`; shapes that make them different are refused. With the
+    `kind` "equal_or_one" (of an `agree` step too) the left one may also be 1.
   * A float that is not finite is spelt "inf", "-inf" or "nan" (`write_plan` does so by itself).
 """
 

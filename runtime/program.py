@@ -55,11 +55,15 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The run goes on only where two lengths are equal, as a layer needs them to be."""
+    """The run goes on only where two lengths are equal, as a layer needs them to be, or else the left one is 1.
+
+    The latter holds for the kind `equal_or_one` alone, which repeats the left one.
+    """
 
     layer: str
     left: Expression
     right: Expression
+    kind: str = "equal"
 
     def fault(self, values: Mapping[str, int]) -> str | None:
         """What is wrong with these values of the symbols, be it that a length has no value."""
@@ -71,13 +75,16 @@ class Agreement:
     def difference(self, values: Mapping[str, int]) -> str | None:
         """The lengths, where they differ."""
         left, right = evaluate(self.left, values), evaluate(self.right, values)
-        if left == right:
+        if left == right or (self.kind == "equal_or_one" and left == 1):
             return None
+        or_one = " or 1" if self.kind == "equal_or_one" else ""
         return (
-            f"layer {self.layer}: its inputs have the lengths {left} and {right} where they must be equal "
+            f"layer {self.layer}: its inputs have the lengths {left} and {right} where they must be equal{or_one} "
             f"({to_text(self.left)} and {to_text(self.right)})"
         )
 
+
+AGREEMENT_KINDS = ("equal", "equal_or_one")
 
 # A number is a launch.
 Step: TypeAlias = "int | Branch | Loop | SizeCheck | Requirement | Agreement"

@@ -3,7 +3,18 @@
 from collections.abc import Collection
 
 from mlirt.runtime.json_record import JsonRecord
-from mlirt.runtime.program import Agreement, Branch, Loop, Place, Program, Requirement, SizeCheck, Step, launches
+from mlirt.runtime.program import (
+    AGREEMENT_KINDS,
+    Agreement,
+    Branch,
+    Loop,
+    Place,
+    Program,
+    Requirement,
+    SizeCheck,
+    Step,
+    launches,
+)
 
 _MANY = 1 << 20
 _MAX_DEPTH = 64
@@ -12,7 +23,7 @@ _KINDS = {
     "while": ("while", "before", "body"),
     "size": ("size", "word", "value"),
     "require": ("require", "message"),
-    "agree": ("agree", "left", "right"),
+    "agree": ("agree", "left", "right", "kind"),
 }
 _ANY = tuple(field for fields in _KINDS.values() for field in fields)
 
@@ -27,6 +38,14 @@ def parse_program(
     if list(launches(program)) != list(range(launch_count)):
         raise top.error("program", f"expected each of the {launch_count} launches once, in order")
     return program
+
+
+def agreement(record: JsonRecord, layer: str, names: Collection[str]) -> Agreement:
+    """Two lengths and what must hold for them; the field `layer` has the name of whose they are."""
+    kind = record.text("kind", "equal")
+    if kind not in AGREEMENT_KINDS:
+        raise record.error("kind", f"expected one of {', '.join(AGREEMENT_KINDS)}, got {kind[:40]!r}")
+    return Agreement(record.text(layer), record.formula("left", names), record.formula("right", names), kind)
 
 
 class _Reader:
@@ -48,9 +67,7 @@ class _Reader:
         if kind == "size":
             return self._size(record)
         if kind == "agree":
-            return Agreement(
-                record.text("agree"), record.formula("left", self.names), record.formula("right", self.names)
-            )
+            return agreement(record, "agree", self.names)
         condition = self._place(record, kind)
         if kind == "require":
             return Requirement(condition, record.text("message"))

@@ -19,7 +19,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, NoTerminator
 
-from mlirt.dialects.length_agreements import Agreement
+from mlirt.dialects.length_agreements import Agreement, kind_named
 from mlirt.dialects.plan.expression import BufferType, ExpressionAttr
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import require
@@ -134,6 +134,8 @@ class RequireOp(IRDLOperation):
 class RequireEqualOp(IRDLOperation):
     """End the run with an error where two formulas differ, which are lengths that a layer needs to be equal.
 
+    With the kind `equal_or_one` the left one may also be 1.
+
     Example: `plan.require_equal {layer = "join", left = #plan.expression<"n1">, right = #plan.expression<"n">}`
     """
 
@@ -142,6 +144,7 @@ class RequireEqualOp(IRDLOperation):
     layer = prop_def(StringAttr)
     left = prop_def(ExpressionAttr)
     right = prop_def(ExpressionAttr)
+    kind = opt_prop_def(StringAttr)
     traits = traits_def(MemoryWriteEffect())
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "attr-dict"
@@ -152,11 +155,13 @@ class RequireEqualOp(IRDLOperation):
                 "layer": StringAttr(agreement.layer),
                 "left": ExpressionAttr.of(agreement.left),
                 "right": ExpressionAttr.of(agreement.right),
+                "kind": None if agreement.kind == "equal" else StringAttr(agreement.kind),
             }
         )
 
     def agreement(self) -> Agreement:
-        return Agreement(self.layer.data, self.left.value(), self.right.value())
+        kind = "equal" if self.kind is None else kind_named(self.kind.data)
+        return Agreement(self.layer.data, self.left.value(), self.right.value(), kind)
 
 
 Control = IfOp | WhileOp | SizeOp | RequireOp | RequireEqualOp

@@ -123,9 +123,9 @@ class _Run:
             raise InvalidInputError(op.message.data)
 
     def require_equal(self, one: Agreement) -> None:
-        lengths = evaluate(one.left, self.symbols), evaluate(one.right, self.symbols)
-        if lengths[0] != lengths[1]:
-            raise InvalidInputError(f"layer {one.layer}: its inputs have the lengths {lengths[0]} and {lengths[1]}")
+        left, right = evaluate(one.left, self.symbols), evaluate(one.right, self.symbols)
+        if not one.holds(left, right):
+            raise InvalidInputError(f"layer {one.layer}: its inputs have the lengths {left} and {right}")
 
     def _region(self, region: Region) -> None:
         for op in ops_in(region):

@@ -41,7 +41,7 @@ from mlirt.dialects.plan.plugin_record import plugin_record
 from mlirt.dialects.plan.step_numbers import regions_of
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.quantization_notes import notes_about, notes_in
-from mlirt.dialects.symbolic import Dim, sym, symbols
+from mlirt.dialects.symbolic import FUNCTIONS, Dim, sym, symbols
 from mlirt.dialects.symbolic_text import to_json
 from mlirt.dialects.tensor_types import (
     byte_width,
@@ -251,7 +251,8 @@ class _Writer:
             elif isinstance(op, RequireOp):
                 yield {"require": self.place(op.condition, op.offset), "message": op.message.data}
             elif isinstance(op, RequireEqualOp):
-                yield {"agree": op.layer.data, "left": to_json(op.left.value()), "right": to_json(op.right.value())}
+                record = _agreement(op.agreement())
+                yield {"agree": record.pop("layer"), **record}
             elif isinstance(op, SizeOp) and self.is_used(op.symbol.data):
                 known = op.value is None or to_json(op.value.value())
                 entry = {"word": self.place(op.word, op.offset)} if op.word is not None else {"value": known}
@@ -297,7 +298,8 @@ class _Writer:
 
 
 def _agreement(one: Agreement) -> Record:
-    return {"layer": one.layer, "left": to_json(one.left), "right": to_json(one.right)}
+    record: Record = {"layer": one.layer, "left": to_json(one.left), "right": to_json(one.right)}
+    return record if one.kind == "equal" else record | {"kind": one.kind}
 
 
 def block_shape(op: KernelOp) -> list[int]:
@@ -365,7 +367,7 @@ _EXPRESSIONS = (
     *("bytes", "offset", "view_offset", "int", "shape", "logical", "grid", "sizes", "steps", "value"),
     *("left", "right"),
 )
-_OPERATORS = ("+", "-", "*", "//", "%", "max", "min")
+_OPERATORS = ("+", "-", "*", "//", "%", *FUNCTIONS)
 
 
 def _expression_symbols(value: object) -> Iterator[str]:

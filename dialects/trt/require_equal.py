@@ -1,4 +1,4 @@
-"""Ends a run in which two lengths differ that a layer needs to be equal."""
+"""Ends a run in which two lengths do not fit together as a layer needs them to."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, prop_def, traits_def
+from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, opt_prop_def, prop_def, traits_def
 from xdsl.traits import MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.dims_attr import DimsAttr
-from mlirt.dialects.length_agreements import Agreement
+from mlirt.dialects.length_agreements import Agreement, kind_named
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor
 
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
 class RequireEqualOp(TensorOp):
     """Go on where both lengths are equal; else the run ends with an error that names the layer.
 
-    Formulas decide, so that nothing is computed for it: once the sizes of a run are known, so is the answer.
+    With the kind `equal_or_one` the first length may also be 1, as it is repeated then. Formulas decide, so that
+    nothing is computed for it: once the sizes of a run are known, so is the answer.
 
-    C1: there are two lengths.
+    C1: there are two lengths. C2: the kind is one of those that `length_agreements` has.
 
     Example: `trt.require_equal {layer = "join", lengths = #trt.dims<["size0", "n"]>}`
     """
@@ -33,6 +35,7 @@ class RequireEqualOp(TensorOp):
 
     layer = prop_def(StringAttr)
     lengths = prop_def(DimsAttr)
+    kind = opt_prop_def(StringAttr)
 
     traits = traits_def(MemoryWriteEffect())
     irdl_options = (ParsePropInAttrDict(),)
@@ -40,13 +43,19 @@ class RequireEqualOp(TensorOp):
 
     def __init__(self, agreement: Agreement):
         lengths = DimsAttr.of([agreement.left, agreement.right])
-        super().__init__(properties={"layer": StringAttr(agreement.layer), "lengths": lengths})
+        kind = None if agreement.kind == "equal" else StringAttr(agreement.kind)
+        super().__init__(properties={"layer": StringAttr(agreement.layer), "lengths": lengths, "kind": kind})
 
     def check(self) -> None:
         require(len(self.lengths.dims()) == 2, f"C1: {self.name} compares two lengths")
+        try:
+            self.agreement()
+        except ValueError as error:
+            raise VerifyException(f"C2: {self.name}: {error}") from error
 
     def agreement(self) -> Agreement:
-        return Agreement(self.layer.data, *self.lengths.dims())
+        left, right = self.lengths.dims()
+        return Agreement(self.layer.data, left, right, "equal" if self.kind is None else kind_named(self.kind.data))
 
     def infer(self) -> Sequence[Tensor]:
         return []

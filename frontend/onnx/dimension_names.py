@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import SupportsIndex
 
-from mlirt.dialects.symbolic import Dim, sym
+from mlirt.dialects.symbolic import FUNCTIONS, Dim, sym
 from mlirt.dialects.symbolic_text import parse
 from mlirt.errors import InvalidInputError
 
@@ -40,7 +40,7 @@ def is_name(text: str) -> bool:
 def identifier(text: str) -> str:
     """`text` with everything but letters, digits and underscores replaced, so that it can stand in an expression."""
     name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")
-    if name in ("max", "min"):
+    if name in FUNCTIONS:
         return f"{name}_"
     return name if name and not name[0].isdigit() else f"d{name}"
 

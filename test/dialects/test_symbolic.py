@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mlirt.dialects.symbolic import (
     Dim,
+    broadcast_length,
+    broadcast_parts,
     ceil_div,
     coefficient_of,
     evaluate,
@@ -126,11 +129,30 @@ def _evaluate_json(form: Any) -> int:
         ("`a b` + 1", "`a b` + 1"),
         ("n//n", "1"),
         ("7", "7"),
+        ("broadcast(n, broadcast(m, h))", "broadcast(broadcast(h, m), n)"),
+        ("broadcast(n, 1)", "n"),
+        ("broadcast(n, 5)", "5"),
+        ("2*broadcast(n, n) + 1", "2*n + 1"),
     ],
 )
 def test_canonical_forms(text: str, canonical: str) -> None:
     assert str(parse(text)) == canonical
     assert parse(canonical) == parse(text)
+
+
+@given(st.lists(st.sampled_from(["n", "h", "w"]), min_size=1), st.integers(0, 4), st.sets(st.sampled_from("nhw")))
+def test_lengths_that_broadcast(names: list[str], length: int, ones: set[str]) -> None:
+    """As NumPy has it, 0 included, in whatever order they are combined and symbols become numbers."""
+    values = {name: 1 if name in ones else length for name in "nhw"}
+    (expected,) = np.broadcast_shapes(*[(values[name],) for name in names])
+    found: Dim = 1
+    for name in names:
+        found = broadcast_length(found, sym(name))
+    assert found == broadcast_length(sym(names[-1]), found)
+    assert set(broadcast_parts(found)) == {sym(name) for name in names}
+    assert evaluate(found, values) == expected
+    assert evaluate(substitute(found, {names[0]: values[names[0]]}), values) == expected
+    assert parse(str(found)) == found
 
 
 @pytest.mark.parametrize("text", ["", "n +", "(n", "n)", "2 n", "*n", "max(n)", "n & 1", "1.5"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlirt.dialects.symbolic import Dim, ceil_div, evaluate, maximum, minimum, sym
+from mlirt.dialects.symbolic import Dim, broadcast_length, ceil_div, evaluate, maximum, minimum, sym
 from mlirt.dialects.symbolic_bounds import at_most, not_negative
 
 N, M = sym("n"), sym("m")
@@ -41,12 +41,23 @@ def test_what_is_certain_holds(value: Dim, limit: int) -> None:
         minimum(N, 1),
         1 - N,
         minimum(ceil_div(N, 4), 1) - M,
+        broadcast_length(minimum(N, 1), minimum(M, 1)),
     ],
 )
 def test_at_most_one(value: Dim) -> None:
     assert at_most(value, 1)
 
 
-@pytest.mark.parametrize("value", [N, maximum(N, 1), maximum(N - minimum(maximum(N - 2, 0), N), 0), 2])
+@pytest.mark.parametrize(
+    "value",
+    [
+        N,
+        maximum(N, 1),
+        broadcast_length(N, minimum(M, 1)),
+        2 - broadcast_length(N, M),
+        maximum(N - minimum(maximum(N - 2, 0), N), 0),
+        2,
+    ],
+)
 def test_maybe_more_than_one(value: Dim) -> None:
     assert not at_most(value, 1)

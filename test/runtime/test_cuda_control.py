@@ -77,6 +77,14 @@ def test_lengths_that_agree_are_no_step_and_others_end_the_run(tiny: Maker) -> N
         run(tiny, program, 1.0)
 
 
+def test_a_length_that_is_repeated_ends_no_run(tiny: Maker) -> None:
+    """The rows of the input are 2; a length of 1 is repeated beside them, one of 3 is not."""
+    step: dict[str, object] = {"agree": "sum", "left": 1, "right": "n", "kind": "equal_or_one"}
+    assert run(tiny, [0, step, 1, 2], 1.0)[1]["y"].shape == (2, 4)
+    with pytest.raises(InvalidInputError, match=r"layer sum: .* 3 and 2 where they must be equal or 1"):
+        run(tiny, [0, step | {"left": 3}, 1, 2], 1.0)
+
+
 def test_lengths_are_compared_when_their_sizes_are_known(tiny: Maker) -> None:
     """The size is taken for 1 at first, which is no length that agrees with 2; the bits of two numbers are another."""
     told = {"size": "s", "word": {"buffer": 0}}

@@ -12,7 +12,7 @@ from mlirt.runtime.expressions import LIMIT, Expression, ExpressionError, evalua
 SYMBOLS = ("n", "h")
 formulas = st.recursive(
     st.integers(-50, 50) | st.sampled_from(SYMBOLS),
-    lambda inner: st.tuples(st.sampled_from(["+", "-", "*", "//", "%", "max", "min"]), inner, inner),
+    lambda inner: st.tuples(st.sampled_from(["+", "-", "*", "//", "%", "max", "min", "broadcast"]), inner, inner),
     max_leaves=8,
 )
 
@@ -25,6 +25,7 @@ MEANING: dict[str, Callable[[int, int], int]] = {
     "%": lambda x, y: x % y,
     "max": max,
     "min": min,
+    "broadcast": lambda x, y: y if x == 1 else x,
 }
 
 

@@ -53,6 +53,11 @@ BROKEN: list[tuple[str, object, str]] = [
     ("agreements", [{"layer": "join", "left": "n"}], "agreements[0].right: is missing"),
     ("agreements", [{"layer": "join", "left": "n", "right": "m"}], "agreements[0].right: unknown symbol 'm'"),
     ("program", [{"agree": "join", "left": "n", "right": "m"}], "program[0].right: unknown symbol 'm'"),
+    (
+        "agreements",
+        [{"layer": "join", "left": "n", "right": "n", "kind": "less"}],
+        "agreements[0].kind: expected one of equal, equal_or_one, got 'less'",
+    ),
     ("main", "nowhere", "plan.main: there is no section 'nowhere'"),
     ("layers", [3], "layers[0]: expected an object"),
     ("profiles", [{"x": {"min": [1, 4], "opt": [9, 4], "max": [8, 4]}}], "min <= opt <= max"),
@@ -110,6 +115,25 @@ def test_lengths_that_must_be_equal_are_checked_for_each_shape(tiny: Maker) -> N
     set_at(parts.manifest, "agreements.0.right", ["//", 4, "n"])
     with pytest.raises(PlanError, match=r"layer join has no meaning for .*division by zero"):
         bind_shapes(make_plan(parts.manifest, parts.sections, parts.weights).manifest, [(0, 4)])
+
+
+def test_lengths_of_which_one_is_repeated_are_checked_for_each_shape(tiny: Maker) -> None:
+    """The left length may be 1 where the right one is another; not so the other way round."""
+    parts = tiny()
+    parts.manifest["agreements"] = [{"layer": "sum", "left": "n", "right": 3, "kind": "equal_or_one"}]
+    manifest = make_plan(parts.manifest, parts.sections, parts.weights).manifest
+    assert [bind_shapes(manifest, [(n, 4)]).values for n in (1, 3)] == [{"n": 1}, {"n": 3}]
+    for n in (0, 2, 4):
+        with pytest.raises(
+            InvalidInputError, match=rf"layer sum: .* {n} and 3 where they must be equal or 1 \(n and 3"
+        ):
+            bind_shapes(manifest, [(n, 4)])
+    set_at(parts.manifest, "agreements.0.right", ["broadcast", "n", 4])
+    manifest = make_plan(parts.manifest, parts.sections, parts.weights).manifest
+    assert [bind_shapes(manifest, [(n, 4)]).values for n in (1, 4)] == [{"n": 1}, {"n": 4}]
+    parts.manifest["agreements"] = [{"layer": "sum", "left": 3, "right": "n", "kind": "equal_or_one"}]
+    with pytest.raises(InvalidInputError, match=r"3 and 1 where"):
+        bind_shapes(make_plan(parts.manifest, parts.sections, parts.weights).manifest, [(1, 4)])
 
 
 def test_no_place_in_a_buffer_without_bytes_is_needed(tiny: Maker) -> None:
