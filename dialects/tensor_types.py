@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     Float16Type,
     Float32Type,
     Float64Type,
+    IndexType,
     IntegerType,
     Signedness,
     TensorType,
@@ -141,6 +142,11 @@ def dims(of: Attribute) -> tuple[Dim, ...]:
 def is_tensor(of: Attribute) -> bool:
     """Whether values of a type are tensors, not numbers or memory."""
     return of.name == TensorType.name
+
+
+def number_as_tensor(of: Attribute) -> Tensor:
+    """The type of a tensor without dimensions that holds a number of a type; that of an `index` holds an int64."""
+    return tensor(_ELEMENTS["int64"] if isinstance(of, IndexType) else of, ())
 
 
 def element_of(of: Attribute) -> Attribute:

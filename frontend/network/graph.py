@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.registry import register_dialects
+from mlirt.dialects.tensor_types import is_tensor, number_as_tensor
 from mlirt.errors import InvalidInputError
 from mlirt.frontend.network.emission import Emission
 from mlirt.frontend.network.record import LayerRecord
@@ -75,12 +76,16 @@ class NetworkGraph:
         return layer
 
     def type_of(self, tensor: ITensor) -> Attribute:
-        """The type of a tensor; raises the error of the first layer before it that is wrong or not complete."""
+        """The type of a tensor; raises the error of the first layer before it that is wrong or not complete.
+
+        A number that is no tensor in the IR, such as the condition of an imported If, is a tensor without dimensions.
+        """
         if self._emission is None:
             ctx = RtContext()
             register_dialects(ctx)
             self._emission = Emission(self.inputs, ctx.weights)
-        return self._emission.value_of(tensor).type
+        found = self._emission.value_of(tensor).type
+        return found if is_tensor(found) else number_as_tensor(found)
 
     def forget(self, record: LayerRecord) -> None:
         """A layer has changed: so may all that depends on it."""

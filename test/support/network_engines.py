@@ -1,0 +1,59 @@
+"""Engines of networks by TensorRT's names: built for the CPU, run on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import onnx
+from layer_networks import Array, CollectingLogger, new_network
+
+import mlirt as trt
+
+Ranges = Mapping[str, tuple[Sequence[int], Sequence[int], Sequence[int]]]
+
+
+def parsed(model: onnx.ModelProto, logger: trt.ILogger | None = None) -> trt.INetworkDefinition:
+    """The network that `OnnxParser` makes of a model."""
+    network = new_network(logger)
+    assert trt.OnnxParser(network, logger or trt.Logger()).parse(model.SerializeToString())
+    return network
+
+
+def cpu_config(logger: trt.ILogger, *flags: trt.BuilderFlag, shapes: Ranges | None = None) -> trt.IBuilderConfig:
+    """A configuration for the CPU, with one profile of input shapes where there are some."""
+    builder = trt.Builder(logger)
+    config = builder.create_builder_config()
+    config.target = "cpu"
+    for flag in flags:
+        config.set_flag(flag)
+    if shapes:
+        profile = builder.create_optimization_profile()
+        for name, (low, usual, high) in shapes.items():
+            profile.set_shape(name, low, usual, high)
+        config.add_optimization_profile(profile)
+    return config
+
+
+def built(network: trt.INetworkDefinition, config: trt.IBuilderConfig, logger: CollectingLogger) -> trt.ICudaEngine:
+    """The engine; an assertion that shows the log where it cannot be built."""
+    plan = trt.Builder(logger).build_serialized_network(network, config)
+    assert plan is not None, logger.text()
+    engine = trt.Runtime(logger).deserialize_cuda_engine(plan)
+    assert engine is not None, logger.text()
+    return engine
+
+
+def run(context: trt.IExecutionContext, feeds: Mapping[str, Array]) -> dict[str, Array] | None:
+    """The outputs of one run by address; None where the context refuses the shapes or the run."""
+    engine = context.engine
+    for name, array in feeds.items():
+        if not context.set_input_shape(name, array.shape) or not context.set_tensor_address(name, array):
+            return None
+    outputs: dict[str, Array] = {}
+    for name in engine.tensor_names:
+        if not engine.tensor(name).is_input:
+            shape = context.get_tensor_shape(name)
+            outputs[name] = np.empty(shape, trt.nptype(engine.get_tensor_dtype(name)))
+            assert context.set_tensor_address(name, outputs[name])
+    return outputs if context.execute_async_v3(0) else None
