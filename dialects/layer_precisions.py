@@ -64,6 +64,14 @@ def set_layer_precisions(module: ModuleOp, asked: Mapping[str, str]) -> None:
         module.attributes[LAYER_PRECISIONS] = DictionaryAttr({name: StringAttr(text) for name, text in asked.items()})
 
 
+def drop_layer_precisions(module: ModuleOp) -> None:
+    """Let nobody ask the layers of a module to compute in any format."""
+    for name in (LAYER_PRECISIONS, OBEYED):
+        module.attributes.pop(name, None)
+    for op in module.walk():
+        op.attributes.pop(PRECISION, None)
+
+
 def precision_of(text: str) -> Precision:
     """The format of a name; raises `InvalidInputError` for one that is not known."""
     if text.upper() not in Precision.__members__:

@@ -20,7 +20,7 @@ from mlirt.dialects.context import RtContext
 from mlirt.errors import InvalidInputError, InvalidModelError
 from mlirt.frontend.network.module import network_module
 from mlirt.frontend.network.tensor import ALL_FORMATS
-from mlirt.passes.quantization.explicit_networks import is_explicit
+from mlirt.passes.quantization.explicit_networks import has_conversions
 from mlirt.runtime.plan_file import plan_bytes
 from mlirt.tensor_formats import layout_of
 from mlirt.tensorrt.build_enums import BuilderFlag, MemoryPoolType
@@ -88,7 +88,7 @@ def _quantize(
 ) -> None:
     """Let the network carry the ranges of its tensors, which may mean to calibrate it (features 9.3, 9.4, 9.18)."""
     if not config.get_flag(BuilderFlag.INT8):
-        if is_explicit(module):
+        if has_conversions(module):
             raise InvalidModelError("the network has quantize and dequantize layers, but BuilderFlag.INT8 is not set")
         return
     graph = network.graph

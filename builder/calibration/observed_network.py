@@ -10,6 +10,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import entry_function, input_names, output_names
+from mlirt.dialects.layer_precisions import drop_layer_precisions
 from mlirt.dialects.symbolic import evaluate, symbols
 from mlirt.dialects.tensor_names import tensor_names
 from mlirt.dialects.tensor_types import dims, element_name, element_of, is_tensor, rank
@@ -29,7 +30,11 @@ _POINTWISE = (ActivationOp, ElementwiseOp, ScaleOp)
 
 
 def cleaned(module: ModuleOp, ctx: RtContext, target: str) -> ModuleOp:
-    """The network after the phase `cleanup`; its tensors have the names under which `insert-scales` looks for them."""
+    """The network after the phase `cleanup`; its tensors have the names under which `insert-scales` looks for them.
+
+    It is observed in float32, so that nothing is left of what its layers are asked to compute in.
+    """
+    drop_layer_precisions(module)
     run_phases(module, ctx, last="cleanup", options=PipelineOptions(target))
     return module
 

@@ -18,7 +18,7 @@ from mlirt.builder.profiles import Profile
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.registry import register_dialects
 from mlirt.errors import InvalidInputError
-from mlirt.passes.quantization.explicit_networks import is_explicit, warn_of_ranges
+from mlirt.passes.quantization.explicit_networks import is_explicit, needs_ranges, warn_of_ranges
 from mlirt.passes.quantization.tensor_ranges import set_ranges
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ def give_ranges(module: ModuleOp, choice: Int8Choice, run: Callable[[CalibratorL
     calibration = None if choice.calibration is None else as_calibration(choice.calibration, run)
     found = {} if calibration is None else calibration.ranges
     found |= {name: reach(name, range_) for name, range_ in choice.dynamic_ranges.items()}
+    if not found and not needs_ranges(module):
+        return
     if not found:
         raise InvalidInputError(
             "Calibration failure occurred with no scaling factors detected: the network has no quantize layers, and "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from layer_networks import CollectingLogger, new_network
@@ -16,6 +18,8 @@ from mlirt.dialects.tensor_types import element_name, element_of
 from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.module import network_module
 from mlirt.passes.pipeline import PipelineOptions, run_phases
+from mlirt.runtime.engine import load
+from mlirt.runtime.plan_file import read_plan
 from mlirt.tensorrt.reporting import Reporter
 
 OBEY, PREFER = trt.BuilderFlag.OBEY_PRECISION_CONSTRAINTS, trt.BuilderFlag.PREFER_PRECISION_CONSTRAINTS
@@ -227,3 +231,81 @@ def test_quantize_layers_need_the_flag() -> None:
     assert "BuilderFlag.INT8 is not set" in logger.text()
     config, logger = config_with(INT8)
     assert trt.Builder(logger).build_serialized_network(network, config) is not None
+
+
+class NormalImages(trt.IInt8EntropyCalibrator2):
+    """Two batches of numbers for the network of two convolutions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left = [RNG.standard_normal((1, 16, 8, 8)).astype(np.float32) for _ in range(2)]
+
+    def get_batch_size(self) -> int:
+        return 1
+
+    def get_batch(self, names: Sequence[str]) -> list[np.ndarray] | None:
+        return [self._left.pop()] if self._left else None
+
+    def read_calibration_cache(self) -> bytes | None:
+        return None
+
+    def write_calibration_cache(self, cache: bytes) -> None:
+        """Nothing is kept."""
+
+
+@pytest.mark.parametrize("wish", [trt.int8, trt.float16, trt.float32])
+@pytest.mark.parametrize("flag", [OBEY, PREFER])
+def test_calibration_is_not_held_to_constraints(flag: trt.BuilderFlag, wish: trt.DataType) -> None:
+    """Rows 4.5, 9.4: the calibrator has to run, and the network that it observes is float32 throughout."""
+    network = two_convolutions()
+    network.get_layer(0).precision = wish
+    config, logger = config_with(INT8, FP16, flag)
+    config.int8_calibrator = NormalImages()
+    plan = trt.Builder(logger).build_serialized_network(network, config)
+    if wish is trt.float16:  # a CPU has none: that is a fault of the engine, which is said once
+        texts = logger.text() if flag is OBEY else logger.text(trt.Severity.WARNING)
+        assert texts.count("computes in f32, but fp16 was asked for") == 1
+        return
+    assert plan is not None, logger.text()
+    assert not logger.text(trt.Severity.WARNING)
+    layers = [record for record in read_plan(bytes(plan)).manifest.layers if record["family"] == "convolution"]
+    read = {str(one["name"]): str(one["inputs"]) for one in layers}
+    assert {name.split()[0]: "int8" in text for name, text in read.items()} == {
+        "conv1": wish is trt.int8,
+        "conv2": True,
+    }
+
+
+@pytest.mark.parametrize("first", ["quantize", "dequantize"])
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+def test_conversion_at_the_border_alone(first: str, target: str) -> None:
+    """Rows 9.3, 10.1, 10.21: a quantize layer that feeds an output, a dequantize layer that reads an input."""
+    network = new_network()
+    x = network.add_input("x", trt.float32 if first == "quantize" else trt.int8, (4,))
+    scale = network.add_constant((), np.array(0.5, np.float32)).get_output(0)
+    layer = network.add_quantize(x, scale) if first == "quantize" else network.add_dequantize(x, scale)
+    network.mark_output(layer.get_output(0))
+    config, logger = config_with(target=target)
+    assert trt.Builder(logger).build_serialized_network(network, config) is None
+    assert "BuilderFlag.INT8 is not set" in logger.text()
+    config, logger = config_with(INT8, target=target)
+    plan = trt.Builder(logger).build_serialized_network(network, config)
+    assert plan is not None, logger.text()
+    if target == "cpu":
+        numbers = np.array([0.25, 0.75, -3, 100], np.float32)
+        given = numbers if first == "quantize" else np.array([1, 2, -6, 127], np.int8)
+        (found,) = load(plan).run({"x": given}).values()
+        np.testing.assert_array_equal(found, [0, 2, -6, 127] if first == "quantize" else [0.5, 1, -3, 63.5])
+
+
+def test_networks_of_floats_still_need_ranges() -> None:
+    """Row 9.4: bytes that are an image, and no quantize layer, say nothing of the convolutions behind them."""
+    network = new_network()
+    x = network.add_input("x", trt.uint8, (1, 3, 4, 4))
+    numbers = network.add_identity(x)
+    numbers.set_output_type(0, trt.float32)
+    conv = network.add_convolution_nd(numbers.get_output(0), 1, (1, 1), np.ones((1, 3, 1, 1), np.float32))
+    network.mark_output(conv.get_output(0))
+    config, logger = config_with(INT8)
+    assert trt.Builder(logger).build_serialized_network(network, config) is None
+    assert "Calibration failure occurred with no scaling factors detected" in logger.text()
