@@ -1,0 +1,267 @@
+"""Random graphs and ONNX's node tests with dynamic lengths: our CPU kernels against onnxruntime without optimisations.
+
+`python bench/cpu_fuzz.py [--graphs N] [--nodes N] [--node-tests] [--contradict] [--first N] [--jobs N] [--seconds S]`
+
+Each case is built for the CPU, or for the NumPy reference with `--target reference`, and run with several lengths. With
+`--contradict` the lengths of the inputs are changed at random: where onnxruntime refuses them, ours has to refuse them,
+too. Cases run in worker processes, so that a crash is a result like another. Outcomes:
+
+right        the same types, shapes and numbers, or both refuse the run
+refused      ours refuses what onnxruntime runs, with an error of its own classes
+unsupported  ours cannot compile the graph
+data         a result where onnxruntime refuses numbers (indices or labels out of range) or an input without elements
+peer         onnxruntime cannot load the model
+wrong        other numbers, shapes or types; or a result where onnxruntime refuses the lengths
+error        an exception that is not an `MlirtError`
+crash, hang  the process died, or took over a minute
+
+The exit code is 1 where a case is wrong, an error, a crash or a hang.
+"""
+
+# onnxruntime has no types: what comes from it is unknown to the checker.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from queue import Empty, Queue
+from typing import Any
+
+import numpy as np
+from fuzz_cases import Case, node_cases, random_case
+from fuzz_graphs import Array
+
+_SECONDS_A_CASE = 60.0
+_TOLERANCE = {"float16": 2e-3, "float32": 2e-4, "float64": 2e-4}
+# Indices and labels out of range are data, not lengths: kernels stay inside their buffers whatever the data says.
+_ABOUT_DATA = re.compile(
+    r"[Oo]ut of (data )?bounds|[Oo]ut of range value|within the inclusive range|value=-?\d+ must be in range|"
+    r"[Ii]nvalid (ind|sequence length)"
+)
+_BAD = ("wrong", "error", "crash", "hang")
+
+
+def peer_results(case: Case, level: str) -> list[dict[str, Array] | str]:
+    """What onnxruntime gives for each run, or why it refuses it. Raises what it raises at loading."""
+    runtime: Any = import_module("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    options.graph_optimization_level = getattr(runtime.GraphOptimizationLevel, level)
+    session = runtime.InferenceSession(case.model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    names = [value.name for value in session.get_outputs()]
+    results: list[dict[str, Array] | str] = []
+    for feeds in case.runs:
+        try:
+            found = session.run(None, feeds)
+            results.append({name: np.asarray(value) for name, value in zip(names, found, strict=True)})
+        except Exception as error:
+            results.append(str(error))
+    return results
+
+
+def difference(ours: Array, theirs: Array) -> str:
+    """What differs between two outputs; an empty text where nothing does."""
+    if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
+        return f"{ours.dtype} {ours.shape} against {theirs.dtype} {theirs.shape}"
+    if ours.dtype.kind != "f":
+        count = int(np.count_nonzero(ours != theirs))
+        return f"{count} of {ours.size} differ" if count else ""
+    mine, other = ours.astype(np.float64), theirs.astype(np.float64)
+    finite = np.isfinite(mine) & np.isfinite(other)
+    if not np.array_equal(mine[~finite], other[~finite], equal_nan=True):
+        return "other numbers are infinite or NaN"
+    scale = max(1.0, float(np.abs(other[finite]).max(initial=0.0)))
+    error = float(np.abs(mine - other)[finite].max(initial=0.0)) / scale
+    return f"error {error:.2g}" if error > _TOLERANCE.get(str(ours.dtype), 2e-2) else ""
+
+
+def judge(case: Case, target: str) -> tuple[str, str]:
+    """The outcome of a case, and why."""
+    import mlirt
+
+    try:
+        wanted = peer_results(case, "ORT_DISABLE_ALL")
+    except Exception as error:
+        return "peer", str(error)[:160]
+    try:
+        engine = mlirt.compile(case.model, target=target)
+    except mlirt.UnsupportedError as error:
+        return "unsupported", str(error)[:200]
+    except mlirt.InvalidModelError as error:
+        refuses_all = all(isinstance(one, str) for one in wanted)
+        return ("right" if refuses_all else "refused"), str(error)[:200]
+    except mlirt.MlirtError as error:
+        return "error", f"{type(error).__name__}: {error}"[:300]
+    except Exception as error:
+        return "error", f"{type(error).__name__}: {error}"[:300]
+    outcomes = [one_run(engine, feeds, want) for feeds, want in zip(case.runs, wanted, strict=True)]
+    ranked = [one for kind in ("error", "wrong", "refused", "data") for one in outcomes if one[0] == kind]
+    return ranked[0] if ranked else ("right", "")
+
+
+def one_run(engine: Any, feeds: dict[str, Array], wanted: dict[str, Array] | str) -> tuple[str, str]:
+    """The outcome of one run, and why."""
+    import mlirt
+
+    shapes = ", ".join(f"{name}={value.shape}" for name, value in feeds.items())
+    try:
+        found = engine.run(feeds)
+    except mlirt.MlirtError as error:
+        return ("right" if isinstance(wanted, str) else "refused"), f"{error} [{shapes}]"
+    except Exception as error:
+        return "error", f"{type(error).__name__}: {error} [{shapes}]"
+    if isinstance(wanted, str):
+        is_empty = any(value.size == 0 for value in feeds.values())
+        outcome = "data" if is_empty or _ABOUT_DATA.search(wanted) else "wrong"
+        return outcome, f"a result where the peer refuses: {wanted[-160:]} [{shapes}]"
+    for name, theirs in wanted.items():
+        if text := difference(np.asarray(found[name]), theirs):
+            return "wrong", f"{name}: {text} [{shapes}]"
+    return "right", ""
+
+
+def chosen_cases(options: argparse.Namespace) -> Iterator[Case]:
+    """The cases in their order."""
+    if options.node_tests:
+        for case in node_cases(contradicts=options.contradict):
+            if options.only in case.name:
+                yield case
+    for number in range(options.first, options.first + options.graphs):
+        yield random_case(number, options.nodes, contradicts=options.contradict)
+
+
+def serve(options: argparse.Namespace) -> None:
+    """A worker: takes numbers of cases from standard input and answers each by a line of JSON."""
+    tests = list(node_cases(contradicts=options.contradict)) if options.node_tests else []
+    tests = [case for case in tests if options.only in case.name]
+    for line in sys.stdin:
+        number = int(line)
+        case = (
+            tests[number]
+            if number < len(tests)
+            else random_case(number - len(tests) + options.first, options.nodes, contradicts=options.contradict)
+        )
+        begun = time.perf_counter()
+        outcome, why = judge(case, options.target)
+        answer = {"case": case.name, "outcome": outcome, "why": why, "seconds": time.perf_counter() - begun}
+        print("RESULT " + json.dumps(answer), flush=True)
+
+
+class Worker:
+    """A process that judges cases; another takes its place when it dies."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self._command = [sys.executable, __file__, *arguments, "--serve"]
+        self._process: subprocess.Popen[str] | None = None
+        self._answers: Queue[str | None] = Queue()
+
+    def ask(self, number: int) -> dict[str, Any]:
+        process = self._process or self._start()
+        assert process.stdin is not None
+        process.stdin.write(f"{number}\n")
+        process.stdin.flush()
+        try:
+            line = self._answers.get(timeout=_SECONDS_A_CASE)
+        except Empty:
+            process.kill()
+            self._process = None
+            return {"case": f"number {number}", "outcome": "hang", "why": f"over {_SECONDS_A_CASE:.0f} s"}
+        if line is None:
+            self._process = None
+            return {"case": f"number {number}", "outcome": "crash", "why": f"exit code {process.wait()}"}
+        return json.loads(line)
+
+    def _start(self) -> subprocess.Popen[str]:
+        answers: Queue[str | None] = Queue()
+        self._answers = answers
+        process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+
+        def read() -> None:
+            assert process.stdout is not None
+            for line in process.stdout:
+                if line.startswith("RESULT "):
+                    answers.put(line[7:])
+            answers.put(None)
+
+        threading.Thread(target=read, daemon=True).start()
+        self._process = process
+        return process
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
+
+def main() -> None:
+    options = read_options()
+    if options.serve:
+        serve(options)
+        return
+    count = options.graphs
+    if options.node_tests:
+        count += sum(options.only in case.name for case in node_cases(contradicts=options.contradict))
+    numbers: Queue[int] = Queue()
+    for number in range(count):
+        numbers.put(number)
+    results: list[dict[str, Any]] = []
+    end = time.monotonic() + options.seconds
+    log = Path(options.log).open("w") if options.log else None
+
+    def work() -> None:
+        worker = Worker(sys.argv[1:])
+        while time.monotonic() < end:
+            try:
+                number = numbers.get_nowait()
+            except Empty:
+                break
+            result = worker.ask(number)
+            results.append(result)
+            if log:
+                print(json.dumps(result), file=log, flush=True)
+            if result["outcome"] in _BAD or (options.verbose and result["outcome"] != "right"):
+                print(f"{result['outcome']:11s} {result['case']}: {result['why']}", flush=True)
+        worker.close()
+
+    threads = [threading.Thread(target=work) for _ in range(options.jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    outcomes = collections.Counter(result["outcome"] for result in results)
+    print(f"{len(results)} of {count} cases: " + ", ".join(f"{n} {kind}" for kind, n in outcomes.most_common()))
+    sys.exit(any(outcomes[kind] for kind in _BAD))
+
+
+def read_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graphs", type=int, default=0, help="random graphs")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first random graph")
+    parser.add_argument("--nodes", type=int, default=8, help="nodes a random graph")
+    parser.add_argument("--node-tests", action="store_true", help="ONNX's node tests with dynamic lengths")
+    parser.add_argument("--only", default="", help="only node tests with this text in their names")
+    parser.add_argument("--contradict", action="store_true", help="change lengths at random")
+    parser.add_argument("--target", default="cpu", choices=("cpu", "reference"))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes")
+    parser.add_argument("--seconds", type=float, default=1e9, help="start no case after so many seconds")
+    parser.add_argument("--log", default="", help="a file that gets one line of JSON a case")
+    parser.add_argument("--verbose", action="store_true", help="print whatever is not right")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
