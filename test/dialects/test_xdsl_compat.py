@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import struct
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from xdsl.dialects import test
 from xdsl.dialects.builtin import (
     BytesAttr,
@@ -20,8 +23,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.mlir_lexer import MLIRLexer
 
-from mlirt.dialects.source_parser import parse_source
+from mlirt.dialects.source_parser import SourceError, parse_source
 from mlirt.dialects.verification import verify
 from mlirt.dialects.xdsl_compat import module_text
 from mlirt.tools.input_files import new_context
@@ -110,3 +114,25 @@ def test_a_failing_verifier_does_not_dump_the_module() -> None:
     assert not getattr(caught.value, "__notes__", [])
     with pytest.raises(Exception, match=r"'test\.op' op broken"):
         verify(ModuleOp([Broken()]))
+
+
+_OWN_STRINGS = re.compile(r'"(?:[^"\\\n\v\f]+|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
+"""xDSL 0.74.0's, which tries each way to divide the characters where the quote is missing."""
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.sampled_from('"\\nt0aF\n\x0bé '), max_size=12))
+def test_strings_are_those_of_xdsl(text: str) -> None:
+    ours = MLIRLexer._unescaped_characters_regex  # pyright: ignore[reportPrivateUsage]
+    assert _span(ours, f'"{text}') == _span(_OWN_STRINGS, f'"{text}')
+
+
+def _span(pattern: re.Pattern[str], text: str) -> tuple[int, int] | None:
+    found = pattern.match(text)
+    return found and found.span()
+
+
+@pytest.mark.parametrize("text", ['"' + "a" * 200, '"' + "a" * 100 + "\\q", '"' + "\\n" * 200, "@" + '"' + "b" * 200])
+def test_a_string_without_an_end_is_an_error_at_once(text: str) -> None:
+    with pytest.raises(SourceError, match="closing string literal"):
+        parse_source(new_context(), text, "a.mlir")
