@@ -16,6 +16,34 @@ Code = TypeVar("Code")
 Report: TypeAlias = "Callable[[str, int, int], None]"
 
 
+class RunningCompilers:
+    """The compiler processes of a build, which end together where it is given up."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._lock = threading.Lock()
+        self._processes: list[CompilerProcess] = []
+
+    def add(self, process: CompilerProcess) -> None:
+        """One that begins to work."""
+        with self._lock:
+            self._processes.append(process)
+            if self.ended:
+                process.end()
+
+    def remove(self, process: CompilerProcess) -> None:
+        """One that has nothing left to do."""
+        with self._lock:
+            self._processes.remove(process)
+
+    def end(self) -> None:
+        """End them all, in the middle of their work."""
+        with self._lock:
+            self.ended = True
+            for process in self._processes:
+                process.end()
+
+
 class Progress:
     """Counts compiled kernels for whoever watches: a text, the kernels done and the kernels in all."""
 
@@ -40,21 +68,25 @@ def compile_side_by_side(
     compile_one: Callable[[CompilerProcess, str], Code],
     progress: Progress,
     failures: dict[str, CompileError] | None = None,
+    running: RunningCompilers | None = None,
 ) -> dict[str, Code]:
     """The code of each kernel by its name, the longest sources first.
 
     The first `CompileError` stops all and is raised; with `failures` it is put there and the rest is compiled.
+    An interrupt ends the processes in the middle of their work, as `running.end()` does.
     """
     names = sorted(lengths, key=lambda name: lengths[name])
-    lock, stops, done = threading.Lock(), list[Exception](), dict[str, Code]()
+    lock, stops, done = threading.Lock(), list[BaseException](), dict[str, Code]()
+    running = running or RunningCompilers()
 
     def work() -> None:
         try:
             with start() as process:
-                while not stops:
+                running.add(process)
+                while not stops and not running.ended:
                     with lock:
                         if not names:
-                            return
+                            break
                         name = names.pop()
                     try:
                         code = compile_one(process, name)
@@ -66,16 +98,23 @@ def compile_side_by_side(
                     with lock:
                         done[name] = code
                         progress.count(name)
-        except Exception as error:
+                running.remove(process)
+        except BaseException as error:
             stops.append(error)
+            if not isinstance(error, Exception):
+                running.end()
 
     count = min(processes, -(-len(lengths) // _KERNELS_PER_PROCESS))
     others = [threading.Thread(target=work, name=f"compile-{number}") for number in range(1, count)]
-    for other in others:
-        other.start()
-    work()
-    for other in others:
-        other.join()
+    try:
+        for other in others:
+            other.start()
+        work()
+        for other in others:
+            other.join()
+    except BaseException:
+        running.end()
+        raise
     if stops:
         raise stops[0]
     return done

@@ -1,7 +1,12 @@
 """Processes that compile: each answers requests, one after the other, and is kept for the next build while it idles.
 
 A request is a line of JSON; the answer is a line of JSON and the bytes whose numbers are in its list `sizes`, or has an
-`error`. A process ends with its input, or after some idle seconds. What a compiler may print goes to standard error.
+`error`. A process ends with its input or its parent, or after some idle seconds. What a compiler may print goes to
+standard error.
+
+A process imports Python's own library, the installed packages, and the packages of `_PACKAGES` from where this process
+has them: nothing from the current folder, the folder of the script or the rest of PYTHONPATH, which may belong to
+whoever made the model. It is in a process group of its own, so that Ctrl-C reaches this process alone, which ends it.
 """
 
 from __future__ import annotations
@@ -13,12 +18,26 @@ import select
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 from mlirt.errors import CompileError
 
 _IDLE_SECONDS = 20.0
+_LOOKS_FOR_PARENT = 0.5  # seconds between them
+_PACKAGES = ("mlirt", "xdsl", "numpy", "numba", "llvmlite", "numba_cuda", "cuda", "nvidia")
+# Behind Python's own library, so that no file beside a package stands for a module of that.
+_START = """
+import os, sys
+own = os.path.dirname(os.__file__)
+place = max(k for k, path in enumerate(sys.path) if path == own or os.path.dirname(path) == own) + 1
+sys.path[place:place] = filter(None, sys.argv.pop(1).split(os.pathsep))
+import runpy
+runpy.run_module(sys.argv[1], run_name="__main__", alter_sys=True)
+"""
 
 Answer: TypeAlias = "tuple[dict[str, Any], list[bytes]]"
 Handler: TypeAlias = "Callable[[dict[str, Any]], tuple[dict[str, Any], Sequence[bytes]]]"
@@ -33,6 +52,7 @@ class CompilerProcess:
     def __init__(self, module: str, variables: Mapping[str, str] | None = None) -> None:
         self._module, self._variables = module, dict(variables or {})
         self._kind = json.dumps([module, self._variables])
+        self._change, self._ended = threading.Lock(), False
         with self._lock:
             idle = self._idle.setdefault(self._kind, [])
             while idle and idle[-1].poll() is not None:
@@ -41,9 +61,18 @@ class CompilerProcess:
 
     def _start(self) -> subprocess.Popen[bytes]:
         environment = dict(os.environ, **self._variables)
-        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+        for name in ("PYTHONPATH", "PYTHONINSPECT"):
+            environment.pop(name, None)
+        flags = ["-E"] * sys.flags.ignore_environment + ["-s"] * sys.flags.no_user_site
+        arguments = [os.pathsep.join(_package_folders()), self._module, str(os.getpid())]
         return subprocess.Popen(
-            [sys.executable, "-m", self._module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+            [sys.executable, "-P", *flags, "-c", _START, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            cwd=Path(__file__).resolve().parent,  # numba reads settings from the current folder
+            creationflags=_OWN_GROUP if sys.platform == "win32" else 0,
+            process_group=None if sys.platform == "win32" else 0,
         )
 
     def __enter__(self) -> Self:
@@ -51,24 +80,36 @@ class CompilerProcess:
 
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is not None:
-            self._process.kill()
+            self.end()
+        if self._ended:
             self._process.wait()
             return
         with self._lock:
-            self._idle[self._kind].append(self._process)
+            self._idle.setdefault(self._kind, []).append(self._process)
+
+    def end(self) -> None:
+        """End the process, whatever it does: what another thread asks of it fails. It never starts again."""
+        with self._change:
+            self._ended = True
+            self._process.kill()
 
     def ask(self, request: Mapping[str, object]) -> Answer:
         """The answer to a request; raises `CompileError` if the process fails twice."""
         line = json.dumps(request).encode() + b"\n"
         answer = self._try(line)
-        if answer is None:
-            self._process = self._start()  # the idle process had just gone
+        if answer is None and self._restart():  # the idle process had just gone
             answer = self._try(line)
         if answer is None:
             raise CompileError(f"the compiler process {self._module} ended without an answer")
         if "error" in answer[0]:
             raise CompileError(str(answer[0]["error"]))
         return answer
+
+    def _restart(self) -> bool:
+        with self._change:
+            if not self._ended:
+                self._process = self._start()
+            return not self._ended
 
     def _try(self, line: bytes) -> Answer | None:
         requests, answers = self._process.stdin, self._process.stdout
@@ -80,10 +121,12 @@ class CompilerProcess:
         except OSError:
             return None
         header = answers.readline()
-        if not header:
+        if not header.endswith(b"\n"):
             return None
         record: dict[str, Any] = json.loads(header)
-        return record, [answers.read(size) for size in record.get("sizes", [])]
+        sizes: list[int] = record.get("sizes", [])
+        pieces = [answers.read(size) for size in sizes]
+        return (record, pieces) if [*map(len, pieces)] == sizes else None  # a process that was ended says less
 
     @classmethod
     def stop_idle(cls) -> None:
@@ -91,12 +134,36 @@ class CompilerProcess:
         for process in (process for idle in cls._idle.values() for process in idle):
             process.communicate()
 
+    @classmethod
+    def forget_parents(cls) -> None:
+        """A forked child starts processes of its own: those of its parent answer its parent."""
+        cls._lock = threading.Lock()
+        _forgotten.extend(process for idle in cls._idle.values() for process in idle)
+        cls._idle = {}
+
+
+_OWN_GROUP: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+_forgotten: list[subprocess.Popen[bytes]] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=CompilerProcess.forget_parents)
+
+
+def _package_folders() -> list[str]:
+    """The folders that this process has the packages from, in the order in which it looks into them."""
+    found: set[str] = set()
+    for package in _PACKAGES:
+        spec = find_spec(package)
+        found |= {str(Path(place).parent.absolute()) for place in (spec and spec.submodule_search_locations) or ()}
+    order = {str(Path(folder).absolute()): k for k, folder in reversed([*enumerate(sys.path)])}
+    return sorted(found, key=lambda folder: order.get(folder, len(order)))
+
 
 atexit.register(CompilerProcess.stop_idle)
 
 
 def serve(handle: Handler) -> None:
     """Answer the requests on standard input until there are none; `handle` gives a record and pieces of bytes."""
+    threading.Thread(target=_end_with_parent, args=(int(sys.argv[-1]),), daemon=True).start()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     # A request comes only after the answer to the one before it, so none can hide in the buffer.
@@ -106,8 +173,18 @@ def serve(handle: Handler) -> None:
             return
         record, pieces = _handled(handle, json.loads(line))
         record["sizes"] = [len(piece) for piece in pieces]
-        answers.write(json.dumps(record).encode() + b"\n" + b"".join(pieces))
-        answers.flush()
+        try:
+            answers.write(json.dumps(record).encode() + b"\n" + b"".join(pieces))
+            answers.flush()
+        except BrokenPipeError:
+            os._exit(1)  # nobody waits for it any more
+
+
+def _end_with_parent(parent: int) -> None:
+    """End where nobody is left to read the answer, though a compiler be in the middle of its work."""
+    while os.getppid() == parent:
+        time.sleep(_LOOKS_FOR_PARENT)
+    os._exit(1)
 
 
 def _handled(handle: Handler, request: dict[str, Any]) -> tuple[dict[str, Any], Sequence[bytes]]:

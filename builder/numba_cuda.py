@@ -9,7 +9,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from mlirt.builder.compile_side_by_side import Progress, Report, compile_side_by_side, compilers_side_by_side
+from mlirt.builder.compile_side_by_side import (
+    Progress,
+    Report,
+    RunningCompilers,
+    compile_side_by_side,
+    compilers_side_by_side,
+)
 from mlirt.builder.compiler_process import CompilerProcess
 from mlirt.builder.cubin import Cubin
 from mlirt.builder.kernel_cache import KernelCache, key_of, sources_digest, versions
@@ -28,12 +34,13 @@ def compile_kernels(
     report: Report | None = None,
     architectures: Sequence[str] = ARCHITECTURES,
     failures: dict[str, CompileError] | None = None,
+    running: RunningCompilers | None = None,
 ) -> dict[str, Cubins]:
     """The machine code of each kernel by its name and by architecture.
 
     Raises `UnsupportedError` where the compiler is not installed, `CompileError` that names the kernel; with
     `failures`, the errors are put there and the rest is compiled.
-    `report` is called with a text, the kernels done and the kernels in all.
+    `report` is called with a text, the kernels done and the kernels in all; `running` knows the compilers meanwhile.
     """
     cache, done = KernelCache(), dict[str, Cubins]()
     missing, wanted = dict[str, list[str]](), dict[str, Sequence[str]]()
@@ -45,7 +52,8 @@ def compile_kernels(
             missing[name] = [arch for arch, entry in found.items() if entry is None]
     if missing:
         progress = Progress(report, len(sources) - len(missing), len(sources))
-        for name, cubins in _compile({name: sources[name] for name in missing}, missing, progress, failures).items():
+        texts = {name: sources[name] for name in missing}
+        for name, cubins in _compile(texts, missing, progress, failures, running).items():
             for arch, cubin in cubins.items():
                 cache.put(_key(name, sources[name], arch), _packed(cubin))
             done[name] |= cubins
@@ -81,6 +89,7 @@ def _compile(
     architectures: Mapping[str, Sequence[str]],
     progress: Progress,
     failures: dict[str, CompileError] | None,
+    running: RunningCompilers | None,
 ) -> dict[str, Cubins]:
     if find_spec("numba_cuda") is None:  # numba has an older compiler of its own, which cannot do this
         raise UnsupportedError(
@@ -94,7 +103,7 @@ def _compile(
         return _ask(process, sources[name], architectures[name])
 
     lengths = {name: len(source.text) for name, source in sources.items()}
-    return compile_side_by_side(lengths, compilers_side_by_side(), start, compile_one, progress, failures)
+    return compile_side_by_side(lengths, compilers_side_by_side(), start, compile_one, progress, failures, running)
 
 
 def _ask(process: CompilerProcess, source: KernelSource, architectures: Sequence[str]) -> Cubins:

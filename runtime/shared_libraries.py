@@ -21,6 +21,6 @@ def load_shared(names: Sequence[str]) -> ctypes.CDLL | None:
 
 
 def _in_packages(name: str) -> Iterator[Path]:
-    """`nvidia/cu13/lib/..` and `nvidia/cublas/lib/..` of every folder that Python imports from."""
-    for folder in sys.path:
-        yield from sorted(Path(folder or ".").glob(f"nvidia/*/lib/{name}"))
+    """`nvidia/cu13/lib/..` and `nvidia/cublas/lib/..` of the folders that Python imports from, but the current one."""
+    for folder in filter(None, sys.path):
+        yield from sorted(Path(folder).glob(f"nvidia/*/lib/{name}"))

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from mlirt.builder.compile_side_by_side import compilers_side_by_side
+from mlirt.builder.compile_side_by_side import RunningCompilers, compilers_side_by_side
 from mlirt.builder.numba_cuda import compile_kernels
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class EarlyCompiler:
     def __init__(self, architecture: str) -> None:
         self._architecture = architecture
         self._pool = ThreadPoolExecutor(max(1, compilers_side_by_side() // _COMPILERS_EACH), "compile")
+        self._compilers = RunningCompilers()
         self._taken: set[KernelSource] = set()
         self._running: list[tuple[dict[str, KernelSource], Future[dict[str, dict[str, Cubin]]]]] = []
 
@@ -32,6 +33,8 @@ class EarlyCompiler:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is not None:
+            self._compilers.end()
         self._pool.shutdown(cancel_futures=True)
 
     def take(self, sources: Iterable[KernelSource]) -> None:
@@ -41,7 +44,7 @@ class EarlyCompiler:
         while new:
             batch = {source.name: source for source in reversed(new)}
             new = [source for source in new if batch[source.name] is not source]
-            job = self._pool.submit(compile_kernels, batch, None, [self._architecture], {})
+            job = self._pool.submit(compile_kernels, batch, None, [self._architecture], {}, self._compilers)
             self._running.append((batch, job))
 
     def finish(self) -> dict[KernelSource, dict[str, Cubin]]:

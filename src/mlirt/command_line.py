@@ -30,4 +30,7 @@ def _run(command: str) -> int:
     except ModuleNotFoundError as error:
         print(f"{command}: error: {missing_package(command, error)}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print(f"{command}: interrupted", file=sys.stderr)
+        return 130
     return tool.main()
