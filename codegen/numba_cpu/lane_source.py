@@ -140,6 +140,10 @@ class LaneSource(PythonSource):
             super().kernel_store(op)
             return
         at, stride = self._lane_address(op)
+        if stride.text == "0":
+            # The dimension is 1 long, and so is the loop: the first lane is the only one.
+            self.line(f"store_first({self.text(op.buffer)}, {at}, {self.vector_text(op.value)}, 1)")
+            return
         if stride.text != "1":
             raise CompileError(
                 f"{name_of(op)}: lanes store {stride.text} elements apart, only neighbours can be stored"

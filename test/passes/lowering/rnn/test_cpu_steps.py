@@ -21,6 +21,7 @@ LAYERS: list[tuple[str, str, dict[str, Any]]] = [
     ("GRU", "bidirectional", {"hidden": 100, "batch": 1, "lengths": True}),
     ("GRU", "forward", {"hidden": 150, "batch": 1, "linear_before_reset": 1}),
     ("RNN", "reverse", {"hidden": 5, "batch": 1}),
+    ("LSTM", "reverse", {"hidden": 1, "batch": 1}),
 ]
 
 

@@ -24,6 +24,9 @@ LAYERS: list[tuple[str, str, dict[str, Any]]] = [
     ("GRU", "bidirectional", {"hidden": 36, "batch": 13, "lengths": True}),
     ("GRU", "forward", {"hidden": 16, "linear_before_reset": 1}),
     ("RNN", "reverse", {"hidden": 5, "batch": 30}),
+    ("RNN", "forward", {"hidden": 1, "batch": 5}),
+    ("GRU", "bidirectional", {"hidden": 1, "batch": 1}),
+    ("LSTM", "forward", {"hidden": 1, "batch": 3, "lengths": True}),
 ]
 
 
