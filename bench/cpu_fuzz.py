@@ -13,7 +13,7 @@ data         a result where onnxruntime refuses numbers (indices or labels out o
 peer         onnxruntime cannot load the model
 wrong        other numbers, shapes or types; or a result where onnxruntime refuses the lengths
 error        an exception that is not an `MlirtError`
-crash, hang  the process died, or took over a minute
+crash, hang  the process died, or took longer than `--case-seconds`
 
 The exit code is 1 where a case is wrong, an error, a crash or a hang.
 """
@@ -42,7 +42,6 @@ import numpy as np
 from fuzz_cases import Case, node_cases, random_case
 from fuzz_graphs import Array
 
-_SECONDS_A_CASE = 60.0
 _TOLERANCE = {"float16": 2e-3, "float32": 2e-4, "float64": 2e-4}
 # Indices and labels out of range are data, not lengths: kernels stay inside their buffers whatever the data says.
 _ABOUT_DATA = re.compile(
@@ -162,7 +161,8 @@ def serve(options: argparse.Namespace) -> None:
 class Worker:
     """A process that judges cases; another takes its place when it dies."""
 
-    def __init__(self, arguments: Sequence[str]) -> None:
+    def __init__(self, arguments: Sequence[str], seconds: float) -> None:
+        self._seconds = seconds
         self._command = [sys.executable, __file__, *arguments, "--serve"]
         self._process: subprocess.Popen[str] | None = None
         self._answers: Queue[str | None] = Queue()
@@ -173,11 +173,11 @@ class Worker:
         process.stdin.write(f"{number}\n")
         process.stdin.flush()
         try:
-            line = self._answers.get(timeout=_SECONDS_A_CASE)
+            line = self._answers.get(timeout=self._seconds)
         except Empty:
             process.kill()
             self._process = None
-            return {"case": f"number {number}", "outcome": "hang", "why": f"over {_SECONDS_A_CASE:.0f} s"}
+            return {"case": f"number {number}", "outcome": "hang", "why": f"over {self._seconds:.0f} s"}
         if line is None:
             self._process = None
             return {"case": f"number {number}", "outcome": "crash", "why": f"exit code {process.wait()}"}
@@ -222,7 +222,7 @@ def main() -> None:
     log = Path(options.log).open("w") if options.log else None
 
     def work() -> None:
-        worker = Worker(sys.argv[1:])
+        worker = Worker(sys.argv[1:], options.case_seconds)
         while time.monotonic() < end:
             try:
                 number = numbers.get_nowait()
@@ -257,6 +257,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--target", default="cpu", choices=("cpu", "reference"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes")
     parser.add_argument("--seconds", type=float, default=1e9, help="start no case after so many seconds")
+    parser.add_argument("--case-seconds", type=float, default=120, help="what a case may take")
     parser.add_argument("--log", default="", help="a file that gets one line of JSON a case")
     parser.add_argument("--verbose", action="store_true", help="print whatever is not right")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
