@@ -8,8 +8,10 @@ import numpy as np
 
 from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.control_rows import HostRow, JumpRow, KernelRow, RequireRow, Row, SizeRow, rows_of
+from mlirt.runtime.cpu_arena import Arena, GuardedArena, PlannedArena
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import DeviceTensor, WrongSize
+from mlirt.runtime.guarded_memory import GuardedBlock, GuardedOutput, Side, guarded_side
 from mlirt.runtime.host_cpu import allow_matrix_unit, refuse_foreign_code, spin_seconds, thread_count
 from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, OutputMemory, address_of, aligned_empty
 from mlirt.runtime.manifest import Manifest
@@ -38,7 +40,8 @@ class CpuDevice:
         self.threads = thread_count()
         self._main_section = self.manifest.main or ""
         self._code, self.kernel_addresses = self._link(plan)
-        self.weights = _resident_weights(self.manifest, plan.weights)
+        self.guarded: Side | None = guarded_side()
+        self.weights = _weights(self.manifest, plan.weights, self.guarded)
         self.plugins = EnginePlugins(self.manifest, plan.weights)
 
     def _link(self, plan: Plan) -> tuple[LinkedCode | None, list[int]]:
@@ -75,6 +78,17 @@ class CpuDevice:
         return CpuSession(self)
 
 
+def _weights(manifest: Manifest, weights: Mapping[str, np.ndarray], guarded: Side | None) -> dict[int, np.ndarray]:
+    """The bytes of each weight buffer, where kernels read them."""
+    if guarded is None:
+        return _resident_weights(manifest, weights)
+    owners = {i: b for i, b in enumerate(manifest.buffers) if b.kind == "weight" and b.view_of is None}
+    whole = {i: np.ascontiguousarray(weights[str(b.weight)]).reshape(-1).view(np.uint8) for i, b in owners.items()}
+    # What a buffer is larger in the file than in the manifest, no kernel may read.
+    declared = {i: whole[i][: b.size] for i, b in owners.items() if isinstance(b.size, int)}
+    return {i: GuardedBlock(given.nbytes, guarded).holding(given) for i, given in declared.items()}
+
+
 def _resident_weights(manifest: Manifest, weights: Mapping[str, np.ndarray]) -> dict[int, np.ndarray]:
     """The bytes of each weight buffer at an aligned address: in place (as in a mapped file) or moved."""
     resident: dict[int, np.ndarray] = {}
@@ -109,9 +123,15 @@ class CpuSession:
 
     def prepare(self, binding: ShapeBinding) -> "CpuProgram":
         """Make the program for one set of shapes; a larger arena is got where needed (older programs keep theirs)."""
+        return CpuProgram(self, binding)
+
+    def arena_of(self, binding: ShapeBinding) -> Arena:
+        """Where the arena buffers of a program for one set of shapes lie."""
+        if self.device.guarded is not None:
+            return GuardedArena(self.device.manifest, binding, self.device.guarded)
         if binding.arena_bytes > self.arena.size:
             self.arena = HostBlock(binding.arena_bytes)
-        return CpuProgram(self, binding)
+        return PlannedArena(self.arena, binding)
 
     def set_input_consumed_event(self, event: int | None) -> bool:
         """There are no events here: a run has read its inputs when it returns."""
@@ -127,14 +147,15 @@ class CpuProgram:
         self._session = session
         self._device = session.device
         self._binding = binding
-        self._arena = session.arena
+        self._guarded: Side | None = session.device.guarded
+        self._arena = session.arena_of(binding)
         manifest = self._device.manifest
         self._dtypes = [numpy_dtype(tensor.dtype) for tensor in manifest.outputs]
         self._aligns = [max(manifest.buffers[tensor.buffer].align, 1) for tensor in manifest.inputs]
         self._bound_outputs = self._choose_bound_outputs()
         self._scratch = self._make_scratch()
         self._patches: dict[int, list[tuple[int, int]]] = {}
-        self._plugins = session.plugins.bound(binding.launches, HostBlock)
+        self._plugins = session.plugins.bound(binding.launches, self._block)
         self._rows = rows_of(binding.program, binding, self._plugins)
         self._stopped = 0
         self._table, self._parameters = self._fill()
@@ -144,7 +165,8 @@ class CpuProgram:
         self._inputs: list[np.ndarray] = []
         self._outputs: list[np.ndarray] = []
         kinds = zip(binding.output_shapes, self._dtypes, strict=True)
-        self._output_memory = [OutputMemory(shape, dtype) for shape, dtype in kinds]
+        self._output_memory = [self._memory_of_output(shape, dtype) for shape, dtype in kinds]
+        self._input_blocks = [self._block(binding.sizes[one.buffer]) for one in manifest.inputs if self._guarded]
 
     def _choose_bound_outputs(self) -> dict[int, int]:
         """For each output buffer the output whose returned array is that memory."""
@@ -155,11 +177,17 @@ class CpuProgram:
                 bound.setdefault(place.root, i)
         return bound
 
-    def _make_scratch(self) -> dict[int, HostBlock]:
+    def _block(self, size: int) -> HostBlock | GuardedBlock:
+        return HostBlock(size) if self._guarded is None else GuardedBlock(size, self._guarded)
+
+    def _memory_of_output(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> OutputMemory | GuardedOutput:
+        return OutputMemory(shape, dtype) if self._guarded is None else GuardedOutput(shape, dtype, self._guarded)
+
+    def _make_scratch(self) -> dict[int, HostBlock | GuardedBlock]:
         """Memory for output buffers of which only views are outputs."""
         owners = [(i, b) for i, b in enumerate(self._device.manifest.buffers) if b.view_of is None]
         loose = [i for i, buffer in owners if buffer.kind == "output" and i not in self._bound_outputs]
-        return {i: HostBlock(self._binding.sizes[i]) for i in loose}
+        return {i: self._block(self._binding.sizes[i]) for i in loose}
 
     def _fill(self) -> tuple[np.ndarray, np.ndarray]:
         lines = [-(-max(_parameter_count(row), 1) // _PARAMETER_LINE) * _PARAMETER_LINE for row in self._rows]
@@ -207,7 +235,7 @@ class CpuProgram:
             raise PlanError("the plan is damaged: only kernels of CUDA devices take maps of tensors")
         kind = self._device.manifest.buffers[argument.root].kind
         if kind == "arena":
-            return self._arena.address + self._binding.offsets[argument.root] + argument.offset
+            return self._arena.address(argument.root) + argument.offset
         if kind == "weight":
             return address_of(self._device.weights[argument.root]) + argument.offset
         if argument.root in self._scratch:
@@ -221,9 +249,10 @@ class CpuProgram:
     def upload(self, inputs: Sequence[np.ndarray]) -> None:
         """Point the parameters at the caller's arrays (or at aligned copies) and at fresh output arrays."""
         self._inputs = []
+        inputs = self._between_guards(inputs)
         for array, align, patch in zip(inputs, self._aligns, self._input_patches, strict=True):
             address = address_of(array)
-            if address % align:
+            if self._guarded is None and address % align:
                 array = _aligned_copy(array, align)
                 address = address_of(array)
             patch.point_at(address)
@@ -233,11 +262,23 @@ class CpuProgram:
         for i, patch in self._output_patches.items():
             patch.point_at(self._output_memory[i].address)
 
+    def _between_guards(self, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """The inputs themselves, or copies between guard pages."""
+        blocks = [block for block in self._input_blocks if isinstance(block, GuardedBlock)]
+        return [block.holding(array) for block, array in zip(blocks, inputs, strict=True)] if blocks else inputs
+
+    def _check_guards(self) -> None:
+        """Raise `PlanError` where what lies next to guarded memory was written."""
+        self._arena.check()
+        for what, blocks in (("input", self._input_blocks), ("output", self._output_memory)):
+            for i, block in enumerate(blocks):
+                if isinstance(block, GuardedBlock | GuardedOutput):
+                    block.check(f"{what} {i}")
+
     def _enter(self) -> None:
         """Restore the borders where another shape has used the arena since."""
         if self._session.tenant is not self._tenancy:
-            for halo in self._binding.halos:
-                self._arena.fill(*halo)
+            self._arena.restore_halos()
             for launch in self._plugins.values():
                 launch.others_have_run()
             self._session.tenant = self._tenancy
@@ -249,6 +290,8 @@ class CpuProgram:
         while self._stopped and isinstance(row := self._rows[self._stopped - 1], HostRow):
             self._call(row, self._stopped - 1)
             self._stopped = self._run_from(self._stopped)
+        if self._guarded is not None:
+            self._check_guards()
 
     def _run_from(self, row: int) -> int:
         """Run until a row stops it; its number from 1 on, or 0. Where rows need the host, row 0 jumps to the first."""
@@ -281,7 +324,7 @@ class CpuProgram:
         for i, (place, output) in enumerate(zip(self._binding.outputs, self._outputs, strict=True)):
             if self._bound_outputs.get(place.root) != i and output.nbytes:
                 output.reshape(-1).view(np.uint8)[...] = self._bytes_at(place, output.nbytes)
-        return self._outputs
+        return self._outputs if self._guarded is None else [output.copy() for output in self._outputs]
 
     def outputs_in_place(self) -> list[DeviceTensor]:
         """The outputs in the host's memory, which is the device's."""
@@ -291,7 +334,7 @@ class CpuProgram:
         manifest = self._device.manifest
         kind = manifest.buffers[place.root].kind
         if kind == "arena":
-            return self._arena.bytes_at(self._binding.offsets[place.root] + place.offset, size)
+            return self._arena.bytes_at(place.root, place.offset, size)
         if kind == "weight":
             whole = self._device.weights[place.root]
         elif kind == "input":

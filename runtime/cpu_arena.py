@@ -1,0 +1,77 @@
+"""Where the arena of a program lies on the CPU: at planned offsets of one block, or each buffer between guard pages."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+
+from mlirt.runtime.guarded_memory import GuardedBlock, Side
+from mlirt.runtime.host_memory import HostBlock
+from mlirt.runtime.manifest import Manifest
+from mlirt.runtime.shape_binding import ShapeBinding
+
+
+class Arena(Protocol):
+    """The memory of the arena buffers of one program; `root` is the number of a buffer that owns its bytes."""
+
+    def address(self, root: int) -> int:
+        """The address of a buffer's first byte."""
+        ...
+
+    def bytes_at(self, root: int, offset: int, size: int) -> np.ndarray:
+        """Part of a buffer as a writable array."""
+        ...
+
+    def restore_halos(self) -> None:
+        """Write the borders again, which another program may have written over."""
+        ...
+
+    def check(self) -> None:
+        """Raise `PlanError` where a kernel is found to have written outside of a buffer."""
+        ...
+
+
+class PlannedArena:
+    """Buffers at the offsets that the memory planner chose, in a block that programs of one context share."""
+
+    def __init__(self, block: HostBlock, binding: ShapeBinding) -> None:
+        self._block, self._binding = block, binding
+
+    def address(self, root: int) -> int:
+        return self._block.address + self._binding.offsets[root]
+
+    def bytes_at(self, root: int, offset: int, size: int) -> np.ndarray:
+        return self._block.bytes_at(self._binding.offsets[root] + offset, size)
+
+    def restore_halos(self) -> None:
+        for halo in self._binding.halos:
+            self._block.fill(*halo)
+
+    def check(self) -> None:
+        """Nothing shows it."""
+
+
+class GuardedArena:
+    """A block of its own for each buffer, between guard pages: buffers share no memory, whenever they are alive."""
+
+    def __init__(self, manifest: Manifest, binding: ShapeBinding, side: Side) -> None:
+        self._blocks: Mapping[int, GuardedBlock] = {
+            root: GuardedBlock(binding.sizes[root], side) for root in binding.offsets
+        }
+        self._fills = {
+            root: buffer.fill for root in self._blocks if (buffer := manifest.buffers[root]).halo is not None
+        }
+
+    def address(self, root: int) -> int:
+        return self._blocks[root].address
+
+    def bytes_at(self, root: int, offset: int, size: int) -> np.ndarray:
+        return self._blocks[root].bytes_at(offset, size)
+
+    def restore_halos(self) -> None:
+        for root, byte in self._fills.items():
+            self._blocks[root].fill(0, self._blocks[root].size, byte)
+
+    def check(self) -> None:
+        for root, block in self._blocks.items():
+            block.check(f"buffer {root}")
