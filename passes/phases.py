@@ -85,6 +85,7 @@ PHASES = (
             Step("convert-if-to-select", "tiny branches fuse with what is around them"),
             Step("simplify-shuffles", "transposes and reshapes meet and cancel once their shapes are known"),
             Step("fold-constants", "what moved in front of a constant is computed too"),
+            Step("fold-requirements", "conditions that are ever known when the engine is built are known by now"),
             Step("dce", "a layer that nobody reads must not count as the second reader of another one"),
             Step("move-scale-before-bias", "products too take a scale into their weights, but only their own"),
             Step(

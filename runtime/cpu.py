@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mlirt.errors import InvalidInputError, PlanError
+from mlirt.errors import PlanError, UnmetConditionError
 from mlirt.runtime.control_rows import HostRow, JumpRow, KernelRow, RequireRow, Row, SizeRow, rows_of
 from mlirt.runtime.cpu_arena import Arena, GuardedArena, PlannedArena
 from mlirt.runtime.data_types import numpy_dtype
@@ -45,7 +45,7 @@ class CpuDevice:
         self.plugins = EnginePlugins(self.manifest, plan.weights)
 
     def _link(self, plan: Plan) -> tuple[LinkedCode | None, list[int]]:
-        if not self.manifest.launches:
+        if not self.manifest.program:
             return None, []
         arch = self.manifest.target.arch
         homes: list[tuple[str, str]] = []
@@ -315,7 +315,7 @@ class CpuProgram:
             return None
         row = self._rows[self._stopped - 1]
         if isinstance(row, RequireRow):
-            raise InvalidInputError(row.message)
+            raise UnmetConditionError(row.message)
         assert isinstance(row, SizeRow)
         return row.symbol, row.expected if row.place is None else int(self._bytes_at(row.place, 8).view(np.int64)[0])
 

@@ -8,7 +8,7 @@ that the host makes, those of plugins, stand between graphs too; nobody waits fo
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from mlirt.errors import InvalidInputError
+from mlirt.errors import UnmetConditionError
 from mlirt.runtime.conditional_graphs import is_device_only
 from mlirt.runtime.device import WrongSize
 from mlirt.runtime.expressions import evaluate
@@ -100,7 +100,7 @@ class HostDecisions:
             elif isinstance(part, SizeCheck):
                 self._check(part)
             elif isinstance(part, Requirement) and not (part.condition and self._holds(part.condition)):
-                raise InvalidInputError(part.message)
+                raise UnmetConditionError(part.message)
 
     def _loop(self, loop: Loop, stretch: RunStretch, call: Call) -> None:
         self._run(loop.before, stretch, call)

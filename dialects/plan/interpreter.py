@@ -24,7 +24,7 @@ from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.symbol_values import bind
 from mlirt.dialects.symbolic import evaluate
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, numpy_dtype
-from mlirt.errors import CompileError, InvalidInputError
+from mlirt.errors import CompileError, InvalidInputError, UnmetConditionError
 
 if TYPE_CHECKING:
     from mlirt.dialects.kernel.interpreter import Argument as KernelArgument
@@ -120,7 +120,7 @@ class _Run:
         elif isinstance(op, RequireEqualOp):
             self.require_equal(op.agreement())
         elif not self._holds(op):
-            raise InvalidInputError(op.message.data)
+            raise UnmetConditionError(op.message.data)
 
     def require_equal(self, one: Agreement) -> None:
         left, right = evaluate(one.left, self.symbols), evaluate(one.right, self.symbols)

@@ -12,7 +12,7 @@ from xdsl.traits import MemoryWriteEffect
 
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, element_of, rank
-from mlirt.errors import InvalidInputError
+from mlirt.errors import UnmetConditionError
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -48,5 +48,5 @@ class RequireOp(TensorOp):
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         if not arrays[0].item():
-            raise InvalidInputError(self.message.data)
+            raise UnmetConditionError(self.message.data)
         return []

@@ -12,11 +12,13 @@ from mlirt.dialects.tensor_types import dims, element_of, is_bool, numpy_dtype, 
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.elementwise import ElementwiseOp
 from mlirt.dialects.trt.fill import FillOp
+from mlirt.dialects.trt.gather import GatherOp
 from mlirt.dialects.trt.reduce import ReduceOp
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.dialects.trt.select import SelectOp
 from mlirt.dialects.trt.softmax import SoftmaxOp
 from mlirt.errors import InvalidModelError
+from mlirt.frontend.network.condition_text import condition_text
 from mlirt.frontend.network.layer import ILayer
 from mlirt.frontend.network.methods import Methods
 from mlirt.frontend.network.settings import Setting
@@ -50,6 +52,10 @@ class IRaggedSoftMaxLayer(ILayer):
         return [ir.value(SelectOp, inside, weights, zero)]
 
 
+# Of that many conditions each is checked for itself, and named where it does not hold.
+_MOST_CONDITIONS = 8
+
+
 class IAssertionLayer(ILayer):
     """Ends the run, or the build where that is known then, unless all conditions hold (features 1.2a, 1.2b)."""
 
@@ -62,10 +68,28 @@ class IAssertionLayer(ILayer):
             raise InvalidModelError(f"{self.name}: an assertion needs Bool conditions of at most one dimension")
         if isinstance(condition.owner, ConstantOp):
             self._check(condition.owner.array(ir.emission.store).ravel().tolist())
-        if rank(condition.type):
-            condition = ir.value(ReduceOp, condition, kind="min", axes=[0], keep_dims=False)
-        ir.append(RequireOp(condition, self.message or f"{self.name}: the condition is false"))
+        for one, which in self._elements(ir, condition):
+            ir.append(RequireOp(one, f"IAssertionLayer {self.name}: {which}. {self.message}"))
         return []
+
+    def _elements(self, ir: LayerEmitter, condition: SSAValue) -> list[tuple[SSAValue, str]]:
+        """Each condition with what to say where it is false; all as one where they are many (feature 1.2b)."""
+        tensor = self.get_input(0)
+        assert tensor is not None
+        if not rank(condition.type):
+            return [(condition, f"condition[0] is false: {condition_text(tensor, 0)}")]
+        (count,) = dims(condition.type)
+        if count == 1 or not isinstance(count, int) or count > _MOST_CONDITIONS:
+            one = f"condition[0] is false: {condition_text(tensor, 0)}"
+            text = one if count == 1 else f"a condition of {tensor.name} is false"
+            return [(ir.value(ReduceOp, condition, kind="min", axes=[0], keep_dims=False), text)]
+        return [
+            (
+                ir.value(GatherOp, condition, ir.constant(np.array(index, np.int32)), axis=0),
+                f"condition[{index}] is false: {condition_text(tensor, index)}",
+            )
+            for index in range(count)
+        ]
 
     def _check(self, conditions: Sequence[bool]) -> None:
         for index, holds in enumerate(conditions):

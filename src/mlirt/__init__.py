@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         MlirtError,
         PlanError,
         PluginError,
+        UnmetConditionError,
         UnsupportedError,
     )
     from mlirt.runtime.engine import Engine, load
@@ -47,6 +48,7 @@ _HOMES = {
     "InvalidInputError": "mlirt.errors",
     "PlanError": "mlirt.errors",
     "PluginError": "mlirt.errors",
+    "UnmetConditionError": "mlirt.errors",
     "CompileError": "mlirt.errors",
     "MissingPackageError": "mlirt.errors",
 }
@@ -62,6 +64,7 @@ __all__ = [
     "PlanError",
     "PluginError",
     "TimingCache",
+    "UnmetConditionError",
     "UnsupportedError",
     "__version__",
     "calibrate",

@@ -17,6 +17,10 @@ class InvalidInputError(MlirtError, ValueError):
     """An input of a run is missing, or has the wrong name, shape or data type."""
 
 
+class UnmetConditionError(InvalidInputError):
+    """A run found that a condition of the network does not hold for its inputs: an assertion, or a layer's own."""
+
+
 class PlanError(MlirtError, ValueError):
     """A plan file is damaged, was made for another version, or for a device that is not here."""
 

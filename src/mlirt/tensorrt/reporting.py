@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, PlanError, UnsupportedError
+from mlirt.errors import (
+    CompileError,
+    InvalidInputError,
+    InvalidModelError,
+    PlanError,
+    UnmetConditionError,
+    UnsupportedError,
+)
 from mlirt.tensorrt.error_recorder import ErrorCodeTRT, IErrorRecorder
 from mlirt.tensorrt.fixed_attributes import FixedAttributes
 from mlirt.tensorrt.logger import ILogger, Severity
 
 _CODES: tuple[tuple[type[Exception], ErrorCodeTRT], ...] = (
     (UnsupportedError, ErrorCodeTRT.UNSUPPORTED_STATE),
+    (UnmetConditionError, ErrorCodeTRT.FAILED_EXECUTION),
     (InvalidInputError, ErrorCodeTRT.INVALID_ARGUMENT),
     (InvalidModelError, ErrorCodeTRT.INVALID_CONFIG),
     (PlanError, ErrorCodeTRT.FAILED_INITIALIZATION),

@@ -7,7 +7,7 @@ import pytest
 from layer_networks import constant, evaluate, new_network, output_of
 
 import mlirt as trt
-from mlirt.errors import InvalidInputError, InvalidModelError
+from mlirt.errors import InvalidModelError, UnmetConditionError
 
 
 def test_ragged_softmax() -> None:
@@ -44,7 +44,9 @@ def test_assertion_of_the_run() -> None:
     network.mark_output(network.add_identity(a).get_output(0))
     array = np.array([1, 2], np.int32)
     evaluate(network, {"a": array, "b": array})
-    with pytest.raises(InvalidInputError, match="a and b differ"):
+    with pytest.raises(
+        UnmetConditionError, match=r"condition\[1\] is false: \(EQUAL \(# 1 a\) \(# 1 b\)\)\. a and b differ"
+    ):
         evaluate(network, {"a": array, "b": array + np.array([0, 1], np.int32)})
 
 

@@ -1,0 +1,51 @@
+"""Requirements whose condition is known: one that holds goes, one that does not ends the build."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.constant_values import array_of
+from mlirt.dialects.locations import name_of
+from mlirt.dialects.trt.require import RequireOp
+from mlirt.errors import InvalidModelError
+
+
+@dataclass(frozen=True)
+class FoldRequirementsPass(ModulePass):
+    """Erase each `trt.require` of a constant that is true; refuse a network that requires what is false.
+
+    In a branch or a loop a false one stays, as not every run comes there: that run ends with its message.
+
+    Before:
+
+        %c = trt.constant {value = dense<true> : tensor<i1>} : tensor<i1>
+        trt.require %c {message = "the parts do not make up the axis"} : tensor<i1>
+        %y = trt.unary neg %x : (tensor<4xf32>) -> tensor<4xf32>
+
+    After:
+
+        %y = trt.unary neg %x : (tensor<4xf32>) -> tensor<4xf32>
+    """
+
+    name = "fold-requirements"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in list(op.walk()):
+            condition = array_of(inner.condition, ctx) if isinstance(inner, RequireOp) else None
+            if not isinstance(inner, RequireOp) or condition is None:
+                continue
+            if condition.item():
+                inner.detach()
+                inner.erase()
+            elif isinstance(inner.parent_op(), FuncOp):
+                raise InvalidModelError(f"{_named(inner)}: no run can fulfil it")
+
+
+def _named(op: RequireOp) -> str:
+    name, message = name_of(op), op.message.data
+    return message if name in message else f"{name}: {message}"
