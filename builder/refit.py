@@ -14,11 +14,13 @@ from mlirt.builder.host import gpu_is_here
 from mlirt.builder.tactics.selection import Tuning
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.locations import name_of
+from mlirt.dialects.quantization_scales import scaled_layers, wrong_scale
 from mlirt.dialects.registry import register_dialects
 from mlirt.dialects.source_parser import parse_source
 from mlirt.dialects.tensor_names import name_of_hint
 from mlirt.dialects.tensor_types import dims, element_of, is_float, numpy_dtype
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.quantize import DequantizeOp
 from mlirt.errors import InvalidInputError, PlanError
 from mlirt.passes.quantization.tensor_ranges import add_range, ranges_in
 from mlirt.runtime import safetensors_section
@@ -90,11 +92,20 @@ class KeptNetwork:
 
     def replace_named(self, name: str, array: Array) -> None:
         """The same for all constants that are called so."""
-        for constant in self.named[name]:
-            self.replace(constant, array, name)
+        self.replace(self.named[name], array, name)
 
-    def replace(self, constant: ConstantOp, array: Array, label: str) -> None:
-        """Let a constant have other elements; raises `InvalidInputError` for another number of them, naming `label`."""
+    def replace(self, constants: Sequence[ConstantOp], array: Array, label: str) -> None:
+        """Let all of the constants have other elements, or none of them.
+
+        Raises `InvalidInputError`, naming `label`, for another number of elements, and for scales of integers that are
+        not positive (feature 14.9).
+        """
+        made = [self._made(constant, array, label) for constant in constants]
+        for constant, other in zip(constants, made, strict=True):
+            constant.properties["value"] = other.properties["value"]
+
+    def _made(self, constant: ConstantOp, array: Array, label: str) -> ConstantOp:
+        """A constant of the same type with these elements."""
         import numpy as np
 
         shape = [int(length) for length in dims(constant.output.type) if isinstance(length, int)]
@@ -104,8 +115,22 @@ class KeptNetwork:
                 f"{label}: expected floating-point weights of shape {shape}, got {given.dtype} of {list(given.shape)}"
             )
         elements = given.astype(numpy_dtype(element_of(constant.output.type))).reshape(shape)
-        made = ConstantOp.from_array(elements, self.ctx.weights, label, constant.location)
-        constant.properties["value"] = made.properties["value"]
+        self._check_scales(constant, elements, label)
+        return ConstantOp.from_array(elements, self.ctx.weights, label, constant.location)
+
+    def _check_scales(self, constant: ConstantOp, elements: Array, label: str) -> None:
+        import numpy as np
+
+        for layer in scaled_layers(constant.output):
+            # Channels of weights that are all 0 had the scale 0 before.
+            zeros = self.array_of(constant).reshape(elements.shape) == 0
+            is_zero = zeros & (elements == 0) if isinstance(layer, DequantizeOp) else np.zeros_like(zeros)
+            wrong = wrong_scale(elements[~is_zero])
+            if wrong is not None:
+                raise InvalidInputError(
+                    f"{label}: expected scales greater than 0 for layer {name_of(layer)}, got {wrong:g}; the engine "
+                    "keeps those that it has"
+                )
 
     @property
     def ranges(self) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mlirt.builder.calibration.ranges_for_build import reach
 from mlirt.builder.refit import KeptNetwork
 from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.runtime.engine import Engine
@@ -49,8 +50,7 @@ class Refitter(Reporting, ContextManager):
         try:
             if not constants:
                 raise InvalidInputError(f"{label}: the engine has no such weights")
-            for constant in constants:
-                self._network.replace(constant, as_weights(weights).numpy(), label)
+            self._network.replace(constants, as_weights(weights).numpy(), label)
         except MlirtError as error:
             self.reporter.error("refitter.py::setWeights", error)
             return False
@@ -86,11 +86,13 @@ class Refitter(Reporting, ContextManager):
 
     def set_dynamic_range(self, tensor_name: str, range: tuple[float, float]) -> bool:
         """False for a tensor whose range the engine was not built with, and for what is no range."""
-        low, high = range
-        if tensor_name not in self._network.ranges or not low <= high or low == high == 0:
-            self.reporter.error("refitter.py::setDynamicRange", f"{tensor_name}: {range} is no range of the engine")
+        try:
+            if tensor_name not in self._network.ranges:
+                raise InvalidInputError(f"the engine has no range of {tensor_name!r}")
+            self._network.set_range(tensor_name, reach(tensor_name, range))
+        except MlirtError as error:
+            self.reporter.error("refitter.py::setDynamicRange", error)
             return False
-        self._network.set_range(tensor_name, max(abs(low), abs(high)))
         return True
 
     def refit_cuda_engine(self) -> bool:

@@ -112,6 +112,12 @@ class LayerEmitter:
             array = array.astype(numpy_dtype(element), copy=False)
         return self.named_constant(array.reshape(shape), name, named=name != what)
 
+    def known_numbers(self, value: SSAValue) -> Array | None:
+        """The elements of a constant, or of what little is computed with constants; None where the run decides."""
+        if isinstance(value.owner, ConstantOp):
+            return value.owner.array(self.emission.store)
+        return known_value(value, self.emission.store)
+
     def named_constant(self, array: Array, name: str, *, named: bool) -> SSAValue:
         """A constant that keeps its name, where the user gave it one."""
         made = self.constant(array, name)

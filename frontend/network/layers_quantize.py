@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.quantization_scales import wrong_scale
 from mlirt.dialects.tensor_types import rank
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
 from mlirt.errors import InvalidModelError
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 
 
 class QuantizationLayer(ILayer):
-    """A scale, input 1, for the whole tensor, or one for each position along `axis`; input 2 may be a zero point."""
+    """A scale, input 1, for the whole tensor, or one for each position along `axis`; input 2 may be a zero point.
+
+    Scales are positive, as far as the build knows them.
+    """
 
     INPUTS = 3
     axis = IntSetting(-1)
@@ -32,6 +36,10 @@ class QuantizationLayer(ILayer):
         along = rank(scale.type) == 1
         if along and self.axis < 0:
             raise InvalidModelError(f"{self.name}: unexpected negative axis; set the axis that the scales go along")
+        numbers = ir.known_numbers(scale)
+        wrong = None if numbers is None else wrong_scale(numbers)
+        if wrong is not None:
+            raise InvalidModelError(f"{self.name}: expected scales greater than 0, but its scale holds {wrong:g}")
         return ir.op(self.OP, [x, scale, ir.maybe_input(2)], {"axis": self.axis if along else None})
 
 

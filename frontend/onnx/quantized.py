@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from mlirt.dialects.quantization_scales import wrong_scale
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import element_type, is_float, tensor
 from mlirt.frontend.onnx import layers
@@ -46,9 +47,8 @@ def _check_positive(node: Node, scale: Value, *, zeros_too: bool) -> None:
     numbers = scale.array
     if numbers is None or numbers.dtype.kind != "f":
         return
-    fits = (numbers >= 0 if zeros_too else numbers > 0) & np.isfinite(numbers)
-    if not fits.all():
-        wrong = numbers[~fits].reshape(-1)[0]
+    wrong = wrong_scale(numbers, zeros_too=zeros_too)
+    if wrong is not None:
         raise node.invalid(f"expected scales greater than 0, but {scale.hint or 'its scale'} holds {wrong}")
 
 

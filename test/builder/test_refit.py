@@ -116,3 +116,38 @@ def test_tactics_are_those_of_the_first_build() -> None:
 
     assert kernels(odd) != kernels(usual)
     assert kernels(again) == kernels(odd)
+
+
+def test_scales_are_refused_by_name_14_9() -> None:
+    """Of several constants of one name none has changed where one of them cannot."""
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "step", "zero"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "step", "zero"], ["y"]),
+    ]
+    model = model_of(nodes, {"x": ("float32", [2, 6])}, ["y"])
+    for name, array in (("step", np.array(0.5, np.float32)), ("zero", np.array(3, np.int8))):
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+    engine = mlirt.compile(model, "cpu", "int8", refittable=True)
+    for scale in (0.0, -1.0, np.nan):
+        with pytest.raises(InvalidInputError, match="step: expected scales greater than 0 for layer"):
+            mlirt.refit(engine, {"step": np.array(scale, np.float32)})
+    kept = KeptNetwork(engine.plan)
+    with pytest.raises(InvalidInputError, match="greater than 0"):
+        kept.replace_named("step", np.array(-1, np.float32))
+    assert {float(kept.array_of(one)) for one in kept.named["step"]} == {0.5}
+    np.testing.assert_allclose(
+        mlirt.refit(engine, {"step": np.array(0.25, np.float32)}).run({"x": X})["y"], np.rint(X * 4) / 4
+    )
+
+
+def test_weights_that_were_zero_stay_so_14_9() -> None:
+    """Channels that are all 0 have the scale 0, which is what a refit with the same weights gives again (row 10.5)."""
+    model = model_of(
+        [helper.make_node("DequantizeLinear", ["x", "steps"], ["y"], axis=0)], {"x": ("int8", [2, 3])}, ["y"]
+    )
+    steps = np.array([0, 0.5], np.float32)
+    model.graph.initializer.append(numpy_helper.from_array(steps, "steps"))
+    engine = mlirt.compile(model, "cpu", "int8", refittable=True)
+    mlirt.refit(engine, {"steps": steps})
+    with pytest.raises(InvalidInputError, match="greater than 0"):
+        mlirt.refit(engine, {"steps": steps[::-1]})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from layer_networks import Array, CollectingLogger, constant, new_network
+from network_engines import built as engine_of
 
 import mlirt as trt
 from mlirt.errors import InvalidInputError
@@ -53,11 +54,7 @@ def built(given: Given, logger: CollectingLogger, *flags: trt.BuilderFlag, amax:
         x.dynamic_range, conv.get_output(0).dynamic_range = (-amax, amax), (-9.0, 9.0)
     profile.set_shape("x", (1, 3, 8, 8), (2, 3, 8, 8), (4, 3, 8, 8))
     config.add_optimization_profile(profile)
-    plan = builder.build_serialized_network(network, config)
-    assert plan is not None, logger.text()
-    engine = trt.Runtime(logger).deserialize_cuda_engine(plan)
-    assert engine is not None
-    return engine
+    return engine_of(network, config, logger)
 
 
 def run(context: trt.IExecutionContext) -> Array:
@@ -166,3 +163,45 @@ def test_weights_with_names() -> None:
     given, found = np.ones((1, 3, 1, 1), np.float32), np.empty((1, 5, 1, 1), np.float32)
     assert engine.create_execution_context().execute_v2([given.ctypes.data, found.ctypes.data])
     np.testing.assert_allclose(found, 3 + offset.numpy(), rtol=1e-6)
+
+
+def quantized_network(logger: CollectingLogger) -> trt.ICudaEngine:
+    """x in bytes of a step of 0.5, and back."""
+    network = new_network(logger)
+    x = network.add_input("x", trt.float32, (4,))
+    scale = network.add_constant((), np.array(0.5, np.float32))
+    scale.name = "step"
+    codes = network.add_quantize(x, scale.get_output(0)).get_output(0)
+    network.mark_output(network.add_dequantize(codes, scale.get_output(0)).get_output(0))
+    config = trt.Builder(logger).create_builder_config()
+    config.target = "cpu"
+    config.set_flag(trt.BuilderFlag.INT8)
+    config.set_flag(trt.BuilderFlag.REFIT)
+    return engine_of(network, config, logger)
+
+
+@pytest.mark.parametrize("scale", [0.0, -0.3, np.nan, np.inf])
+def test_scales_stay_positive_14_9(scale: float) -> None:
+    """What no byte can stand for is refused, and the engine stays as it was; another scale is taken."""
+    logger = CollectingLogger()
+    engine = quantized_network(logger)
+    refitter, given = trt.Refitter(engine, logger), np.array([1, 1.3, -7, 200], np.float32)
+    before = engine.engine.run({"x": given})
+    assert not refitter.set_weights("step", ROLE.CONSTANT, np.array([scale], np.float32))
+    assert "step: CONSTANT: expected scales greater than 0 for layer (Unnamed Layer*" in logger.text()
+    assert f"got {scale:g}; the engine keeps those that it has" in logger.text()
+    assert refitter.refit_cuda_engine()
+    np.testing.assert_array_equal(*(one.popitem()[1] for one in (engine.engine.run({"x": given}), before)))
+    assert refitter.set_weights("step", ROLE.CONSTANT, np.array([0.25], np.float32))
+    assert refitter.refit_cuda_engine()
+    (found,) = engine.engine.run({"x": given}).values()
+    np.testing.assert_array_equal(found, [1, 1.25, -7, 31.75])
+
+
+def test_ranges_stay_finite_14_8() -> None:
+    logger = CollectingLogger()
+    engine = built(FIRST, logger, trt.BuilderFlag.REFIT, trt.BuilderFlag.INT8, amax=3)
+    refitter = trt.Refitter(engine, logger)
+    for limits in ((-np.inf, np.inf), (np.nan, np.nan), (0.0, 0.0), (1.0, -1.0)):
+        assert not refitter.set_dynamic_range("x", limits)
+    assert refitter.get_dynamic_range("x") == (-3, 3)

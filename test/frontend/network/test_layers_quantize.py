@@ -33,3 +33,18 @@ def test_one_scale_for_each_row() -> None:
     network.unmark_output(codes.get_output(0))
     expected = np.clip(np.rint(X / [[0.5], [4]]), -128, 127) * [[0.5], [4]]
     np.testing.assert_array_equal(output_of(network, numbers, {"x": X}), expected)
+
+
+@pytest.mark.parametrize("scale", [0, -0.5, np.nan, np.inf, [0.5, -4]])
+@pytest.mark.parametrize("kind", ["quantize", "dequantize"])
+def test_scales_are_positive(kind: str, scale: float | list[float]) -> None:
+    """Rows 1.8, 1.27: also a scale that little is computed for."""
+    for computed in (False, True):
+        network = new_network()
+        x = network.add_input("x", trt.float32 if kind == "quantize" else trt.int8, X.shape)
+        step = constant(network, np.array(scale, np.float32))
+        step = network.add_identity(step).get_output(0) if computed else step
+        layer = network.add_quantize(x, step) if kind == "quantize" else network.add_dequantize(x, step)
+        layer.axis = 0
+        with pytest.raises(InvalidModelError, match="expected scales greater than 0, but its scale holds"):
+            output_of(network, layer, {"x": X})
