@@ -1,10 +1,12 @@
 """Random graphs and ONNX's node tests with dynamic lengths: our CPU kernels against onnxruntime without optimisations.
 
-`python bench/cpu_fuzz.py [--graphs N] [--nodes N] [--node-tests] [--contradict] [--first N] [--jobs N] [--seconds S]`
+`python bench/cpu_fuzz.py [--graphs N] [--nodes N] [--node-tests] [--contradict] [--first N] [--jobs N] [--seconds S]
+                          [--guard end|start]`
 
 Each case is built for the CPU, or for the NumPy reference with `--target reference`, and run with several lengths. With
 `--contradict` the lengths of the inputs are changed at random: where onnxruntime refuses them, ours has to refuse them,
-too. Cases run in worker processes, so that a crash is a result like another. Outcomes:
+too. Cases run in worker processes, so that a crash is a result like another. With `--guard` each buffer lies beside a
+page that nobody may touch, at its end or at its start, so that an access outside of it is a crash. Outcomes:
 
 right        the same types, shapes and numbers, or both refuse the run
 refused      ours refuses what onnxruntime runs, with an error of its own classes
@@ -143,6 +145,8 @@ def chosen_cases(options: argparse.Namespace) -> Iterator[Case]:
 
 def serve(options: argparse.Namespace) -> None:
     """A worker: takes numbers of cases from standard input and answers each by a line of JSON."""
+    if options.guard:
+        os.environ["MLIRT_GUARD"] = options.guard
     tests = list(node_cases(contradicts=options.contradict)) if options.node_tests else []
     tests = [case for case in tests if options.only in case.name]
     for line in sys.stdin:
@@ -254,6 +258,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--node-tests", action="store_true", help="ONNX's node tests with dynamic lengths")
     parser.add_argument("--only", default="", help="only node tests with this text in their names")
     parser.add_argument("--contradict", action="store_true", help="change lengths at random")
+    parser.add_argument("--guard", default="", choices=("", "end", "start"), help="guard pages at buffers")
     parser.add_argument("--target", default="cpu", choices=("cpu", "reference"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes")
     parser.add_argument("--seconds", type=float, default=1e9, help="start no case after so many seconds")
