@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from mlirt.builder.cubin import is_cubin
 from mlirt.builder.kernel_cache import KernelCache, key_of, versions
 
 SYMBOL = "set_condition"
@@ -32,7 +33,7 @@ def setter_cubins(architectures: Sequence[str]) -> Mapping[str, bytes]:
     found: dict[str, bytes] = {}
     for architecture in architectures:
         key = key_of("cuda", SYMBOL, architecture, versions("numba", "numba-cuda", "nvidia-nvjitlink"))
-        code = kernels.get(key)
+        code = kernels.get(key, is_cubin)
         if code is None:
             code = _linked(_ptx(architecture), architecture, library)
             kernels.put(key, code)

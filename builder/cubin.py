@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,27 @@ class Cubin:
     code: bytes
     registers: int
     spilled_bytes: int
+
+
+def is_cubin(code: bytes) -> bool:
+    """Whether the bytes begin as machine code of a GPU does."""
+    return len(code) > 64 and code[:6] == b"\x7fELF\x02\x01" and code[18:20] == b"\xbe\x00"
+
+
+def packed(cubin: Cubin) -> bytes:
+    """An entry of the cache: a line of JSON, then the code."""
+    return json.dumps([cubin.registers, cubin.spilled_bytes]).encode() + b"\n" + cubin.code
+
+
+def unpacked(entry: bytes) -> Cubin | None:
+    """What an entry of the cache holds; None where that is no machine code."""
+    header, _, code = entry.partition(b"\n")
+    try:
+        registers, spilled = json.loads(header)
+    except (ValueError, TypeError):
+        return None
+    fits = isinstance(registers, int) and isinstance(spilled, int) and is_cubin(code)
+    return Cubin(code, registers, spilled) if fits else None
 
 
 def stored(cubins: Mapping[str, Mapping[str, Cubin]]) -> tuple[dict[str, bytes], dict[str, dict[str, object]]]:

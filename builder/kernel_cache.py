@@ -1,20 +1,27 @@
 """Machine code that was made before, on disk, so that a second build of a network compiles nothing.
 
 An entry is found by a digest of all that it was made from: source, compilers and their versions, the processor. It
-begins with a digest of itself, so that a damaged file is no entry. Writing is atomic, processes may share a folder,
-and whatever goes wrong with a file means no more than a compilation.
+begins with a digest of its key and itself, so that a damaged file, or that of another kernel, is no entry; what is not
+machine code is none either. Writing is atomic, processes may share a folder, and whatever goes wrong with a file means
+no more than a compilation.
+
+Who can write an entry decides about the code that the next builds have in their plans. A folder that belongs to another
+user, or that all users may write to, is therefore not used; a group that may write to it is trusted.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import sys
+import warnings
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from mlirt.runtime.atomic_file import write_atomically
+from mlirt.atomic_file import write_atomically
 
 _DIGEST_BYTES = 16
 
@@ -71,10 +78,11 @@ class KernelCache:
     """Entries by key; without a folder it holds nothing."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder if folder is not None else cache_folder()
+        wanted = folder if folder is not None else cache_folder()
+        self.folder = wanted if wanted is not None and _is_trusted(wanted) else None
 
-    def get(self, key: str) -> bytes | None:
-        """The bytes of an entry; None where there is none, or a damaged one."""
+    def get(self, key: str, is_code: Callable[[bytes], bool] = bool) -> bytes | None:
+        """The bytes of an entry that are what `is_code` accepts; None where there is none, or a damaged one."""
         if self.folder is None:
             return None
         try:
@@ -82,7 +90,7 @@ class KernelCache:
         except OSError:
             return None
         data = content[_DIGEST_BYTES:]
-        return data if content[:_DIGEST_BYTES] == _digest(data) else None
+        return data if content[:_DIGEST_BYTES] == _digest(key, data) and is_code(data) else None
 
     def put(self, key: str, data: bytes) -> None:
         """Keep an entry; a folder that cannot be written is not an error."""
@@ -90,15 +98,41 @@ class KernelCache:
             return
         path = self._path(key)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, [_digest(data), data])
+            self.folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o755, exist_ok=True)
+            write_atomically(path, [_digest(key, data), data])
         except OSError:
             return
 
     def _path(self, key: str) -> Path:
         assert self.folder is not None
-        return self.folder / key[:2] / key
+        return self.folder / key[:2] / f"{key}.code"
 
 
-def _digest(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest()
+def _digest(key: str, data: bytes) -> bytes:
+    state = hashlib.blake2b(key.encode() + b"\n", digest_size=_DIGEST_BYTES)
+    state.update(data)
+    return state.digest()
+
+
+def _is_trusted(folder: Path) -> bool:
+    """Whether nobody but its owner, who is this user or root, and a group decides what is in a folder."""
+    if not hasattr(os, "getuid"):
+        return True
+    try:
+        found = folder.stat()
+    except OSError:
+        return True  # it is made when something is put there, or nothing comes from it
+    if found.st_uid not in (os.getuid(), 0):
+        why = "belongs to another user"
+    elif found.st_mode & stat.S_IWOTH:
+        why = "may be written by all users (`chmod o-w` ends that)"
+    else:
+        return True
+    if folder not in _told:
+        _told.add(folder)
+        warnings.warn(f"the kernel cache {folder} is not used: it {why}; MLIRT_CACHE names another", stacklevel=4)
+    return False
+
+
+_told: set[Path] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from mlirt.builder.compile_side_by_side import Progress, Report, compile_side_by_side, compilers_side_by_side
@@ -10,6 +11,7 @@ from mlirt.builder.compiler_process import CompilerProcess
 from mlirt.builder.kernel_cache import KernelCache, key_of, sources_digest, versions
 from mlirt.dialects.target import Target
 from mlirt.errors import CompileError
+from mlirt.runtime.elf_symbols import defines
 from mlirt.runtime.host_cpu import host_architecture
 
 _HERE = Path(__file__).parent
@@ -22,13 +24,18 @@ def compile_kernels(sources: Mapping[str, str], target: Target, report: Report |
     """
     cache = KernelCache()
     keys = {name: _key(name, source, target) for name, source in sources.items()}
-    objects = {name: code for name, key in keys.items() if (code := cache.get(key)) is not None}
+    known = {name: cache.get(key, partial(_is_kernel, name)) for name, key in keys.items()}
+    objects = {name: code for name, code in known.items() if code is not None}
     missing = {name: source for name, source in sources.items() if name not in objects}
     if missing:
         for name, code in _compile(missing, target, Progress(report, len(objects), len(sources))).items():
             cache.put(keys[name], code)
             objects[name] = code
     return {name: objects[name] for name in sources}
+
+
+def _is_kernel(name: str, code: bytes) -> bool:
+    return defines(code, name, host_architecture())
 
 
 def _key(name: str, source: str, target: Target) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -17,7 +16,7 @@ from mlirt.builder.compile_side_by_side import (
     compilers_side_by_side,
 )
 from mlirt.builder.compiler_process import CompilerProcess
-from mlirt.builder.cubin import Cubin
+from mlirt.builder.cubin import Cubin, packed, unpacked
 from mlirt.builder.kernel_cache import KernelCache, key_of, sources_digest, versions
 from mlirt.errors import CompileError, UnsupportedError
 
@@ -46,19 +45,24 @@ def compile_kernels(
     missing, wanted = dict[str, list[str]](), dict[str, Sequence[str]]()
     for name, source in sources.items():
         wanted[name] = _wanted(source, architectures)
-        found = {arch: cache.get(_key(name, source, arch)) for arch in wanted[name]}
-        done[name] = {arch: _unpacked(entry) for arch, entry in found.items() if entry is not None}
+        found = {arch: _kept(cache, _key(name, source, arch)) for arch in wanted[name]}
+        done[name] = {arch: cubin for arch, cubin in found.items() if cubin is not None}
         if len(done[name]) < len(wanted[name]):
-            missing[name] = [arch for arch, entry in found.items() if entry is None]
+            missing[name] = [arch for arch, cubin in found.items() if cubin is None]
     if missing:
         progress = Progress(report, len(sources) - len(missing), len(sources))
         texts = {name: sources[name] for name in missing}
         for name, cubins in _compile(texts, missing, progress, failures, running).items():
             for arch, cubin in cubins.items():
-                cache.put(_key(name, sources[name], arch), _packed(cubin))
+                cache.put(_key(name, sources[name], arch), packed(cubin))
             done[name] |= cubins
     complete = {name: cubins for name, cubins in done.items() if len(cubins) == len(wanted[name])}
     return {name: {arch: cubins[arch] for arch in wanted[name]} for name, cubins in complete.items()}
+
+
+def _kept(cache: KernelCache, key: str) -> Cubin | None:
+    entry = cache.get(key, lambda entry: unpacked(entry) is not None)
+    return None if entry is None else unpacked(entry)
 
 
 def _wanted(source: KernelSource, architectures: Sequence[str]) -> Sequence[str]:
@@ -71,17 +75,6 @@ def _key(name: str, source: KernelSource, architecture: str) -> str:
     packages = versions("numba", "numba-cuda", "llvmlite", "nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-nvjitlink")
     shape = f"{source.threads} {source.cluster} {source.resident}"
     return key_of("cuda", name, source.text, shape, architecture, library, packages)
-
-
-def _packed(cubin: Cubin) -> bytes:
-    """An entry of the cache: a line of JSON, then the code."""
-    return json.dumps([cubin.registers, cubin.spilled_bytes]).encode() + b"\n" + cubin.code
-
-
-def _unpacked(entry: bytes) -> Cubin:
-    header, _, code = entry.partition(b"\n")
-    registers, spilled = json.loads(header)
-    return Cubin(code, registers, spilled)
 
 
 def _compile(

@@ -8,6 +8,7 @@ from pathlib import Path
 from xdsl.context import Context
 from xdsl.ir import Attribute, Operation
 
+from mlirt.atomic_file import replacing
 from mlirt.dialects.context import RtContext, weights_of
 from mlirt.dialects.weights import WeightsAttr
 from mlirt.errors import InvalidInputError, InvalidModelError
@@ -46,14 +47,12 @@ def save_weights(wanted: Mapping[str, WeightsAttr], ctx: Context, path: Path) ->
     from safetensors.numpy import save_file  # pyright: ignore[reportUnknownVariableType]
 
     store = weights_of(ctx)
-    partial = path.with_name(path.name + ".partial")
     # The library writes the buffer as it lies, whatever the strides say.
     arrays = {key: np.asarray(store.get(attr), order="C") for key, attr in wanted.items()}
     try:
-        save_file(arrays, partial)
-        partial.replace(path)
+        with replacing(path) as partial:
+            save_file(arrays, partial)
     except (OSError, SafetensorError) as error:
-        partial.unlink(missing_ok=True)
         raise InvalidInputError(f"cannot write the weights to {path}: {error}") from error
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirt.atomic_file import write_atomically
 from mlirt.dialects.weights import WeightsAttr
 from mlirt.dialects.weights_file import FOLDER_WEIGHTS, save_weights, weights_in
 from mlirt.errors import InvalidInputError
@@ -29,7 +30,7 @@ class PhaseDumps:
         head = f"// phase {phase.name}: {phase.purpose}\n// passes: {','.join(specs)}\n"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            (self.folder / f"{number:02}-{phase.name}.mlir").write_text(head + module_text(module), encoding="utf-8")
+            write_atomically(self.folder / f"{number:02}-{phase.name}.mlir", [(head + module_text(module)).encode()])
         except OSError as error:
             raise InvalidInputError(f"cannot write the phases to {self.folder}: {error.strerror}") from error
         self.weights |= weights_in(module)

@@ -9,6 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from mlirt.atomic_file import write_atomically
 from mlirt.dialects.weights_file import weight_bytes, write_weights
 from mlirt.dialects.xdsl_compat import module_text
 from mlirt.errors import InvalidModelError
@@ -30,7 +31,7 @@ def write_reproducer(
             write_weights(module, ctx, path.with_suffix(".safetensors"))
         else:
             head.append("// weights: left out, give those of the network with --weights where the pass reads them")
-        path.write_text("\n".join([*head, "", module_text(module)]), encoding="utf-8")
+        write_atomically(path, ["\n".join([*head, "", module_text(module)]).encode()])
     except OSError:
         return None
     return path

@@ -4,8 +4,9 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mlirt.errors import PlanError
 from mlirt.runtime.elf_relocations import check_relocations
-from mlirt.runtime.elf_sections import STRTAB, SYMTAB, ElfObject, text_at
+from mlirt.runtime.elf_sections import STRTAB, SYMTAB, ElfObject, read_object, text_at
 
 _SYMBOL = struct.Struct("<IBBHQQ")
 _UNDEFINED, _ABSOLUTE = 0, 0xFFF1
@@ -39,6 +40,15 @@ def read_symbols(elf: ElfObject) -> ElfSymbols:
             (undefined if row[3] == _UNDEFINED else found[row[1] >> 4]).add(symbol)
     check_relocations(elf, tables[0] if tables else -1, [_can_be_named(row) for row in rows])
     return ElfSymbols(frozenset(found[_GLOBAL]), frozenset(found[_WEAK]), frozenset(undefined))
+
+
+def defines(code: bytes, symbol: str, machine: str) -> bool:
+    """Whether this is an object for a processor such as "x86_64" that a linker can take, with that symbol."""
+    try:
+        found = read_symbols(read_object(memoryview(code), symbol, machine))
+    except PlanError:
+        return False
+    return symbol in found.strong or symbol in found.weak
 
 
 def _check(row: Sequence[int], elf: ElfObject) -> None:

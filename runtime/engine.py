@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
+from mlirt.atomic_file import Bytes
 from mlirt.errors import InvalidInputError
-from mlirt.runtime.atomic_file import Bytes
 from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.decisions import Decision, decisions
 from mlirt.runtime.device import Device

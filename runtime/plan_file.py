@@ -89,14 +89,13 @@ import os
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, cast
 
 import numpy as np
 
+from mlirt.atomic_file import Bytes, write_file
 from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime import safetensors_section
-from mlirt.runtime.atomic_file import Bytes, write_atomically
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.manifest_parser import parse_manifest
 
@@ -143,11 +142,7 @@ def write_plan(
     """
     make_plan(manifest, sections, weights)
     if isinstance(destination, str | os.PathLike):
-        try:
-            write_atomically(Path(destination), _file_pieces(manifest, sections, weights))
-        except OSError as error:
-            path = os.fspath(destination)
-            raise InvalidInputError(f"cannot write the plan file {path}: {error.strerror}") from error
+        write_file(destination, _file_pieces(manifest, sections, weights), "the plan file")
         return
     for piece in _file_pieces(manifest, sections, weights):
         destination.write(piece)

@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+from mlirt.atomic_file import write_file
 from mlirt.errors import InvalidInputError
 
 
@@ -25,23 +26,9 @@ def write_output(text: str, path: str | None) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    target = Path(path)
-    partial = target.with_name(target.name + ".partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise InvalidInputError(f"cannot write {path}: {error.strerror}") from error
+    write_file(path, [text.encode()])
 
 
 def write_json(path: str, value: object) -> None:
     """Put a value into a JSON file."""
-    write_file(path, json.dumps(value, indent=1).encode())
-
-
-def write_file(path: str, data: bytes) -> None:
-    """Put bytes into a file that appears only when it is complete."""
-    from mlirt.runtime.atomic_file import write_atomically
-
-    write_atomically(Path(path), [data])
+    write_file(path, [json.dumps(value, indent=1).encode()])

@@ -7,9 +7,10 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mlirt.atomic_file import write_file
 from mlirt.errors import InvalidInputError
 from mlirt.tools.flag_values import Shape
-from mlirt.tools.output_files import write_file, write_json
+from mlirt.tools.output_files import write_json
 from mlirt.tools.rt_exec_arguments import profiles_of
 from mlirt.tools.rt_exec_streams import OneRun, repeat_side_by_side
 from mlirt.tools.trtexec_log import log, log_all
@@ -35,7 +36,7 @@ def infer(engine: EngineLike, arguments: Namespace) -> None:
     if arguments.dumpOutput:
         log_all("I", output_lines(outputs))
     if arguments.exportOutput:
-        write_file(arguments.exportOutput, outputs_file(outputs, arguments.exportOutput))
+        write_file(arguments.exportOutput, [outputs_file(outputs, arguments.exportOutput)])
     if arguments.dumpProfile or arguments.exportProfile:
         _profile(engine, feeds, arguments)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirt.atomic_file import is_special
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.diagnostics import VerificationError
 from mlirt.dialects.dominance import dominance_errors
@@ -123,7 +124,12 @@ class _Driver:
     def _write_weights(self, module: ModuleOp, ctx: RtContext) -> None:
         """Put the weights beside the output, where the next run looks for them, as far as they are known here."""
         output = self.arguments.output
-        if output in (None, "-") or self.arguments.emit != "mlir" or self.arguments.split_input_file:
+        if (
+            output in (None, "-")
+            or is_special(output)
+            or self.arguments.emit != "mlir"
+            or self.arguments.split_input_file
+        ):
             return
         from mlirt.dialects.weights_file import weights_in, write_weights
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from mlirt.atomic_file import is_special
 from mlirt.dialects.xdsl_compat import module_text
 from mlirt.errors import InvalidInputError
 from mlirt.passes.phases import PRECISIONS, TARGETS, phase_names, pipeline_for
@@ -59,7 +60,7 @@ def _import_onnx(file: InputFile, output: str | None) -> None:
     ctx = new_context()
     module = load_network(ctx, file)
     text = module_text(module, debuginfo=True)
-    if output not in (None, "-"):
+    if output not in (None, "-") and not is_special(output):
         from mlirt.dialects.weights_file import write_weights
 
         write_weights(module, ctx, Path(output).with_suffix(".safetensors"))

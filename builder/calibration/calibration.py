@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mlirt.atomic_file import write_file
 from mlirt.builder.calibration.histogram import Histogram
 from mlirt.errors import InvalidInputError
 from mlirt.passes.quantization.calibration_cache import algorithm_of, read_cache, write_cache
@@ -62,9 +63,7 @@ class Calibration:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the calibration cache."""
-        from mlirt.runtime.atomic_file import write_atomically
-
-        write_atomically(Path(path), [self.to_bytes()])
+        write_file(path, [self.to_bytes()], "the calibration cache")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Calibration:

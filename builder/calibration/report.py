@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mlirt.atomic_file import write_file
 from mlirt.builder.calibration.calibration import Calibration
 from mlirt.builder.calibration.comparison import MethodError, compare, recommended
 from mlirt.builder.calibration.histogram import Histogram
@@ -15,7 +16,6 @@ from mlirt.builder.calibration.histogram_picture import picture
 from mlirt.builder.html_page import html_page, html_table
 from mlirt.errors import InvalidInputError
 from mlirt.passes.quantization.tensor_ranges import LARGEST
-from mlirt.runtime.atomic_file import write_atomically
 
 _STYLE = """
 h3 { margin: 1.4em 0 .2em; font: 600 14px ui-monospace, monospace; overflow-wrap: anywhere }
@@ -32,7 +32,7 @@ def write_report(calibration: Calibration, path: Path) -> None:
             "again with mlirt.calibrate"
         )
     errors = [] if calibration.samples is None else compare(calibration, calibration.samples)
-    write_atomically(path, [page(calibration, errors).encode()])
+    write_file(path, [page(calibration, errors).encode()], "the report")
 
 
 def page(calibration: Calibration, errors: Sequence[MethodError]) -> str:

@@ -10,8 +10,8 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Self, cast
 
+from mlirt.atomic_file import is_special, write_file
 from mlirt.errors import InvalidInputError
-from mlirt.runtime.atomic_file import write_atomically
 from mlirt.runtime.file_lock import locked
 
 _FORMAT = 1
@@ -87,10 +87,13 @@ class TimingCache:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Add these times to those in a file, which other builds may be writing too."""
         target = Path(path)
+        if is_special(target):
+            write_file(target, [self.serialize()], "the timing cache")
+            return
         with locked(target.with_name(f"{target.name}.lock")):
             whole = type(self).load(target)
             whole.combine(self, ignore_mismatch=True)
-            write_atomically(target, [whole.serialize()])
+            write_file(target, [whole.serialize()], "the timing cache")
 
 
 def _key(op: str) -> str:

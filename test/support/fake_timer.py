@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mlirt.builder.compile_side_by_side import RunningCompilers
 from mlirt.builder.cubin import Cubin
 from mlirt.builder.tactics import early_compiler
 from mlirt.codegen.numba_cuda.kernel_text import KernelSource
@@ -44,7 +45,11 @@ def without_compiler(monkeypatch: pytest.MonkeyPatch, refused: Callable[[KernelS
     """Let measurements take empty code for kernels; those that are `refused` fail to compile."""
 
     def compile_kernels(
-        sources: Mapping[str, KernelSource], report: None, architectures: Sequence[str], failures: dict[str, Any]
+        sources: Mapping[str, KernelSource],
+        report: None,
+        architectures: Sequence[str],
+        failures: dict[str, Any],
+        running: RunningCompilers,
     ) -> dict[str, dict[str, Cubin]]:
         failures.update({name: "refused" for name, source in sources.items() if refused and refused(source)})
         return {name: {"sm_90a": Cubin(b"\x7fELF", 32, 0)} for name in sources if name not in failures}
