@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -40,3 +40,20 @@ class ResidentPlan:
     def launch_times(self) -> list[float]:
         """Microseconds of each launch, run alone between two events."""
         return [1e3 * ms for ms in self._program.profile()]
+
+    def memory(self) -> tuple[int, int]:
+        """The address and the bytes of the block that holds the arena, the inputs and the outputs."""
+        return self._program.memory()
+
+    def launches(self) -> list[tuple[int, Callable[[int], None]]]:
+        """The number of each launch, and what queues it alone on a stream."""
+        return self._program.single_launches()
+
+    def kernel_of(self, launch: int) -> str:
+        """The name of the kernel of a launch."""
+        return self.manifest.kernels[self.manifest.launches[launch].kernel].name
+
+    def layer_of(self, launch: int) -> str:
+        """The name of the layer that a launch belongs to."""
+        layers = self.manifest.layers
+        return str(layers[launch].get("name", "")) if launch < len(layers) else f"launch {launch}"

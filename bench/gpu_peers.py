@@ -104,10 +104,11 @@ class TorchPeers:
         if self._case.model is None:
             arrays = {name: numpy_helper.to_array(one) for name, one in weights.items()}
             module = native_module(self._case.network, arrays)
+        dtype = torch.float16 if self._half else torch.float32
         if module is None:
-            module = OnnxModule(self._model, half=self._half, channels_last=channels_last).eval()
+            module = OnnxModule(self._model, dtype=dtype, channels_last=channels_last).eval()
         else:
-            module = module.to("cuda", torch.float16 if self._half else torch.float32)
+            module = module.to("cuda", dtype)
             if channels_last:
                 module = module.to(memory_format=torch.channels_last)
         return module, [self._input(self._feeds[name], channels_last) for name in inputs], names

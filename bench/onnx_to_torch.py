@@ -39,13 +39,13 @@ class OnnxModule(torch.nn.Module):
     """`module(*inputs)` gives the outputs in the graph's order."""
 
     def __init__(
-        self, model: onnx.ModelProto, device: str = "cuda", half: bool = False, channels_last: bool = False
+        self, model: onnx.ModelProto, device: str = "cuda", dtype: Any = torch.float32, channels_last: bool = False
     ) -> None:
         super().__init__()
         graph = model.graph
         opset = next(one.version for one in model.opset_import if one.domain in ("", "ai.onnx"))
-        self._device, self._half, self._channels_last = device, half, channels_last
-        self._nodes = [Node.of(proto, opset, half) for proto in graph.node]
+        self._device, self._dtype, self._channels_last = device, dtype, channels_last
+        self._nodes = [Node.of(proto, opset, dtype) for proto in graph.node]
         unknown = sorted({node.kind for node in self._nodes} - set(RULES) - {"Constant"})
         if unknown:
             raise Unsupported(f"no rule for {', '.join(unknown)}")
@@ -112,8 +112,8 @@ class OnnxModule(torch.nn.Module):
     def _uploaded(self, name: str, value: Array, uploads: dict[str, Tensor]) -> Tensor:
         if name not in uploads:
             tensor = torch.from_numpy(np.array(value))
-            if tensor.is_floating_point() and self._half:
-                tensor = tensor.half()
+            if tensor.is_floating_point():
+                tensor = tensor.to(self._dtype)
             if tensor.dim() == 4 and self._channels_last:
                 tensor = tensor.contiguous(memory_format=torch.channels_last)
             uploads[name] = tensor.to(self._device)

@@ -334,6 +334,23 @@ class CudaProgram:
             return 0.0, uploaded, begun, computed, computed, max(computed, self._driver.elapsed_ms(first, others[3]))
         return 0.0, uploaded, begun, computed, computed, computed
 
+    def memory(self) -> tuple[int, int]:
+        """The address and the bytes of what launches write: the arena, the inputs and the outputs; not the weights."""
+        ends = [self._bases[place] + self._binding.sizes[place] for place in self._bases]
+        inside = [end for end in ends if self._block.address <= end <= self._block.address + self._block.size]
+        return self._block.address, max(inside, default=self._block.address) - self._block.address
+
+    def single_launches(self) -> list[tuple[int, Callable[[Handle], None]]]:
+        """The number of each launch, and what queues it alone on a stream; those of plugins are left out.
+
+        Each is there once, also where it stands in a branch or a loop.
+        """
+        self._enter()
+        self.wait()
+        return [
+            (launch.index, lambda stream, queue=queue: queue(stream, follows=False)) for launch, queue in self._launches
+        ]
+
     def profile(self) -> list[float]:
         """Run the launches one by one, each between two events; one in a loop has the time of all its trips."""
         self._enter()

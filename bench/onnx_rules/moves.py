@@ -82,8 +82,8 @@ def _gather_nd(node: Node, given: list[Any]) -> Tensor:
 
 def _cast(node: Node, given: list[Any]) -> Tensor:
     dtype = torch.from_numpy(np.zeros(1, onnx.helper.tensor_dtype_to_np_dtype(node.get("to")))).dtype
-    half = node.half and given[0].is_cuda and dtype in (torch.float32, torch.float64)
-    return given[0].to(torch.float16 if half else dtype)
+    on_device = given[0].is_cuda or node.dtype == torch.float64
+    return given[0].to(node.dtype if on_device and dtype in (torch.float32, torch.float64) else dtype)
 
 
 def _pad(node: Node, given: list[Any]) -> Tensor:

@@ -32,12 +32,13 @@ class Node:
     outputs: tuple[str, ...]
     attributes: dict[str, Any]
     opset: int
-    half: bool
+    dtype: Any
+    """What the network's floating-point numbers are in PyTorch."""
 
     @staticmethod
-    def of(proto: onnx.NodeProto, opset: int, half: bool) -> Node:
+    def of(proto: onnx.NodeProto, opset: int, dtype: Any) -> Node:
         attributes = {one.name: onnx.helper.get_attribute_value(one) for one in proto.attribute}
-        return Node(proto.op_type, tuple(proto.input), tuple(proto.output), attributes, opset, half)
+        return Node(proto.op_type, tuple(proto.input), tuple(proto.output), attributes, opset, dtype)
 
     def get(self, name: str, default: Any = None) -> Any:
         value = self.attributes.get(name, default)
