@@ -143,13 +143,20 @@ def warpgroup_wait(pending: int) -> Any:
 def warpgroup_sums(type_name: str, count: int, pending: int = 0) -> Any:
     """`word(sums)`: the sums after all products but the `pending` newest; nothing that reads them can move before
     this.
+
+    For LLVM the wait changes the sums. The assembler sees no registers in it, and where the products are in another
+    block it moves conversions of sums above the wait. It moves nothing upwards through a loop: so the wait is one,
+    which is left the first time, as no grid has 0 blocks.
     """
     element = SCALARS[type_name]
     sums = types.UniTuple(element, count)
+    text = (
+        "{ .reg .b32 blocks; .reg .pred again; mov.u32 blocks, %nctaid.x; setp.eq.u32 again, blocks, 0; "
+        f"AGAIN: wgmma.wait_group.sync.aligned {pending}; @again bra AGAIN; }}"
+    )
 
     def emit(builder: Any, values: Any) -> Any:
-        tied = _tied(builder, f"wgmma.wait_group.sync.aligned {pending};", unpack(builder, values, count), [])
-        return pack(builder, llvm_type(element), tied)
+        return pack(builder, llvm_type(element), _tied(builder, text, unpack(builder, values, count), []))
 
     return word(sums, [sums], emit)
 
