@@ -205,6 +205,12 @@ def _compare_floats(op: Operation, operands: Sequence[Expression]) -> Expression
     return Expression(f"{a} {name} {b}", COMPARISON)
 
 
+def _floor_division(op: Operation, operands: Sequence[Expression]) -> Expression:
+    """Indices are divided by lengths, numbers by whatever comes."""
+    is_index = isinstance(op.results[0].type, IndexType)
+    return (infix("//", PRODUCT) if is_index else call("floor_div"))(op, operands)
+
+
 EXPRESSIONS: Mapping[str, Rule] = {
     "arith.constant": _constant,
     "arith.addf": infix("+", SUM),
@@ -223,7 +229,7 @@ EXPRESSIONS: Mapping[str, Rule] = {
     "arith.remsi": narrowed(call("truncated_rem")),
     "arith.divui": as_unsigned(call("truncated_div")),
     "arith.remui": as_unsigned(call("truncated_rem")),
-    "arith.floordivsi": narrowed(infix("//", PRODUCT)),
+    "arith.floordivsi": narrowed(_floor_division),
     "arith.ceildivsi": narrowed(call("ceil_div")),
     "arith.minsi": call("minimum"),
     "arith.maxsi": call("maximum"),
@@ -250,6 +256,7 @@ EXPRESSIONS: Mapping[str, Rule] = {
     "arith.extsi": _convert_signed,
     "arith.extui": _convert_unsigned,
     "arith.bitcast": _bitcast,
+    "kernel.remf": call("remainder"),
     "math.absf": call("absolute"),
     "math.absi": narrowed(call("absolute")),
     "math.fma": call("fma"),

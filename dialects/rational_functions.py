@@ -37,7 +37,8 @@ class RationalFunction:
         inside = np.clip(x.astype(np.float32), -self.limit, self.limit).astype(np.float32)
         square = inside * inside
         quotient = inside * _polynomial(self.numerator, square) / _polynomial(self.denominator, square)
-        return np.maximum(quotient + np.float32(self.offset), np.float32(self.least))
+        shifted = quotient + np.float32(self.offset) if self.offset else quotient  # -0.0 stays that
+        return np.maximum(shifted, np.float32(self.least))
 
 
 def _polynomial(coefficients: Sequence[float], x: Array) -> Array:

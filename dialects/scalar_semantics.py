@@ -45,12 +45,6 @@ def _divisor(x: Array) -> Array:
     return np.where(x == 0, x.dtype.type(1), x)
 
 
-def _truncated_quotient(a: Array, b: Array) -> Array:
-    safe = _divisor(b)
-    quotient = a // safe
-    return (quotient + ((a - quotient * safe != 0) & ((a < 0) != (b < 0)))).astype(a.dtype)
-
-
 def _in_double(function: UnaryRule) -> UnaryRule:
     import numpy as np
 
@@ -108,6 +102,8 @@ def _unary_rules() -> dict[str, UnaryRule]:
 def _binary_rules() -> dict[str, BinaryRule]:
     import numpy as np
 
+    from mlirt.dialects.wide_arithmetic import integer_power, power, truncated_quotient
+
     rules: dict[str, BinaryRule] = {
         "arith.addf": np.add,
         "arith.subf": np.subtract,
@@ -120,7 +116,7 @@ def _binary_rules() -> dict[str, BinaryRule]:
         "arith.addi": np.add,
         "arith.subi": np.subtract,
         "arith.muli": np.multiply,
-        "arith.divsi": _truncated_quotient,
+        "arith.divsi": lambda a, b: truncated_quotient(a, _divisor(b)),
         "arith.divui": lambda a, b: (_as_unsigned(a) // _divisor(_as_unsigned(b))).astype(a.dtype),
         "arith.floordivsi": lambda a, b: a // _divisor(b),
         "arith.ceildivsi": lambda a, b: -((-a) // _divisor(b)),
@@ -137,8 +133,9 @@ def _binary_rules() -> dict[str, BinaryRule]:
         "arith.shrsi": np.right_shift,
         "arith.shrui": lambda a, b: (_as_unsigned(a) >> _as_unsigned(b)).astype(a.dtype),
         "math.copysign": np.copysign,
-        "math.powf": np.power,
-        "math.ipowi": lambda a, b: np.power(a, b).astype(a.dtype),
+        "math.powf": power,
+        "kernel.remf": np.fmod,
+        "math.ipowi": integer_power,
         "math.fpowi": lambda a, b: np.power(a, b).astype(a.dtype),
         "math.atan2": np.arctan2,
     }
@@ -188,7 +185,7 @@ _CMPF = (
     "true",
 )
 _CONVERSIONS = frozenset(
-    f"arith.{name}" for name in ("fptosi", "fptoui", "sitofp", "extf", "truncf", "trunci", "extsi", "index_cast")
+    f"arith.{name}" for name in ("fptosi", "sitofp", "extf", "truncf", "trunci", "extsi", "index_cast")
 )
 
 
@@ -205,6 +202,9 @@ def evaluate(op: Operation, operands: Sequence[Array]) -> Array:
             return _compare_floats(_CMPF[_predicate(op)], *operands)
         if op.name in _CONVERSIONS:
             return _convert(operands[0], scalar_dtype(op.results[0].type))
+        if op.name == "arith.fptoui":
+            signless = scalar_dtype(op.results[0].type)
+            return _convert(operands[0], np.dtype(f"u{signless.itemsize}")).view(signless)
         if op.name in ("arith.extui", "arith.uitofp"):
             x = operands[0]
             unsigned = x.view(np.dtype(f"u{x.dtype.itemsize}")) if x.dtype.kind == "i" else x
@@ -250,15 +250,10 @@ def _predicate(op: Operation) -> int:
 
 
 def _convert(x: Array, dtype: np.dtype[Any]) -> Array:
-    import numpy as np
+    from mlirt.dialects.wide_arithmetic import saturated
 
     if x.dtype.kind == "f" and dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        inside = np.nan_to_num(np.trunc(x.astype(np.float64)), nan=0.0)
-        # float(int64 max) rounds up past the range: such lanes are set directly.
-        too_large = inside >= float(limits.max)
-        kept = np.where(too_large, 0.0, np.maximum(inside, float(limits.min))).astype(dtype)
-        return np.where(too_large, dtype.type(limits.max), kept)
+        return saturated(x, dtype)
     if x.dtype.kind == "b" and dtype.kind == "i":
         return -x.astype(dtype)
     return x.astype(dtype)

@@ -40,7 +40,8 @@ class Phase:
 BRIDGES = frozenset({"tensor.extract", "tensor.from_elements", "arith.constant", "arith.index_cast"})
 NETWORK = BRIDGES | frozenset({"builtin", "func", "check", "trt", "scf"})
 CHECKS = frozenset({"trt.define_size", "trt.require", "trt.require_equal"})
-FUSED = CHECKS | BRIDGES | frozenset({"builtin", "func", "check", "trt.constant", "fused", "scf", "arith", "math"})
+SCALARS = frozenset({"arith", "math", "kernel.remf"})
+FUSED = CHECKS | BRIDGES | SCALARS | frozenset({"builtin", "func", "check", "trt.constant", "fused", "scf"})
 LOOPS = frozenset({"builtin", "func", "trt.constant", "plan", "kernel", "scf", "arith", "math", "memref"})
 
 PHASES = (

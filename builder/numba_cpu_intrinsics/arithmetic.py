@@ -60,8 +60,29 @@ def _nonzero(b: Value) -> Value:
     return b.compare("==", 0).choose(b.number(1), b)
 
 
-truncated_div = binary(lambda a, b: a / _nonzero(b))
-truncated_rem = binary(lambda a, b: a % _nonzero(b))
+def _safe_quotient(a: Value, b: Value) -> Value:
+    """The quotient rounded toward zero; processors trap where the least number is divided by -1, here it stays."""
+    if not a.is_signed:
+        return a / _nonzero(b)
+    negates = b.compare("==", -1)
+    return negates.choose(-a, a / _nonzero(negates.choose(b.number(1), b)))
+
+
+@binary
+def truncated_rem(a: Value, b: Value) -> Value:
+    """The remainder of the quotient rounded toward zero."""
+    return a % _nonzero(b.compare("==", -1).choose(b.number(1), b) if a.is_signed else b)
+
+
+@binary
+def floor_div(a: Value, b: Value) -> Value:
+    """The quotient rounded down."""
+    quotient = _safe_quotient(a, b)
+    inexact = (quotient * b).compare("!=", a) & ((a < 0) ^ (b < 0))
+    return inexact.choose(quotient - 1, quotient)
+
+
+truncated_div = binary(_safe_quotient)
 
 
 def _as_unsigned(operator: Callable[[Value, Value], Value]) -> Any:

@@ -16,6 +16,12 @@ from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, intrinsic, ir, t
 
 _ROUND_TO_INTEGER = 12582912.0  # 1.5 * 2**23: adding it leaves a float32 rounded to an integer in the low bits
 
+_TANH_LIMIT = 8.12742042541503906
+# The angles that are reduced by two constants in float64; the library reduces larger ones.
+_MOST_TURNS = 2.0**32
+# Quotients below this limit are whole numbers in float64 once they are truncated.
+_MOST_QUOTIENT = 2.0**53
+
 # The lanes of the instruction that multiplies by powers of two, and its way to round: the current one.
 _SCALED_LANES, _CURRENT_ROUNDING = 16, 4
 _SCALED_WIDTHS = (16, 32, 64)
@@ -134,7 +140,8 @@ def _log_float32(x: Value) -> Value:
 
 
 def _tanh_float32(x: Value) -> Value:
-    limited = minimum(maximum(x, x.number(-7.90531110763549805)), x.number(7.90531110763549805))
+    # Up to the limit the quotient is at most 1, and there it is 1.
+    limited = minimum(maximum(x, x.number(-_TANH_LIMIT)), x.number(_TANH_LIMIT))
     square = limited * limited
     p = _horner(
         square,
@@ -169,7 +176,15 @@ def _erf_float32(x: Value) -> Value:
 
 
 def _sine(x: Value, quarter_turns: int) -> Value:
-    """sin(x + quarter_turns * pi / 2) in float64: the nearest multiple of pi / 2 picks sine or cosine, and the sign."""
+    """sin(x + quarter_turns * pi / 2); by the library if any angle is so large that float64 does not tell its turns."""
+    is_large = ~(x.intrinsic("fabs") < _MOST_TURNS)
+    name = "cos" if quarter_turns else "sin"
+    large = x.to(types.float64).library_call
+    return is_large.any_lane(lambda: large(name).to(types.float32), _sine_of_few_turns(x, quarter_turns))
+
+
+def _sine_of_few_turns(x: Value, quarter_turns: int) -> Value:
+    """In float64: the nearest multiple of pi / 2 picks sine or cosine, and the sign."""
     wide = x.to(types.float64)
     n = (wide * (2 / math.pi)).intrinsic("rint")
     r = n.fma(-6.123233995736766e-17, n.fma(-math.pi / 2, wide))
@@ -180,7 +195,22 @@ def _sine(x: Value, quarter_turns: int) -> Value:
         square, 1.0
     )
     y = (turns & 1).compare("==", 1).choose(cosine, sine)
-    return (turns & 2).compare("==", 2).choose(-y, y).to(types.float32)
+    y = (turns & 2).compare("==", 2).choose(-y, y).to(types.float32)
+    return y if quarter_turns else x.compare("==", 0.0).choose(x, y)  # the sine of -0.0 is that
+
+
+def _remainder(a: Value, b: Value) -> Value:
+    """What C's fmod gives: from the quotient in float64, or by the library if any quotient is too long for that."""
+    x, y = a.to(types.float64), b.to(types.float64)
+    quotient = (x / y).intrinsic("trunc")
+    magnitude = quotient.intrinsic("fabs")
+    rest = (-quotient).fma(y, x)
+    # A quotient that was rounded up to the next whole number is one too large.
+    one_less = (magnitude - 1.0).intrinsic("copysign", quotient)
+    too_large = (rest.compare("<", 0.0) & x.compare(">", 0.0)) | (rest.compare(">", 0.0) & x.compare("<", 0.0))
+    rest = too_large.choose((-one_less).fma(y, x), rest).intrinsic("copysign", x)
+    is_simple = (magnitude < _MOST_QUOTIENT) & (y.intrinsic("fabs") < math.inf)
+    return (~is_simple).any_lane(lambda: x.library_call("fmod", y), rest).to(a.element)
 
 
 def _power(x: Value, y: Value) -> Value:
@@ -242,6 +272,7 @@ asinh = unary(lambda x: x.library_call("asinh"))
 acosh = unary(lambda x: x.library_call("acosh"))
 atanh = unary(lambda x: x.library_call("atanh"))
 atan2 = binary(lambda a, b: a.library_call("atan2", b))
+remainder = binary(_remainder)
 power = binary(_power)
 integer_power = binary(_integer_power)
 power_of_integer = binary(_power)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,6 +164,22 @@ class Value:
     def choose(self, yes: Value, no: Value | float) -> Value:
         """`yes` in the lanes where this boolean holds, else `no`."""
         return yes.like(self.builder.select(self.llvm, yes.llvm, yes._operand(no).llvm))
+
+    def any_lane(self, rare: Callable[[], Value], usual: Value) -> Value:
+        """`usual`; if this boolean holds in any lane, what `rare` computes, of all lanes, behind a branch."""
+        builder = self.builder
+        flag = self.llvm
+        if self.lanes:
+            bits = builder.bitcast(flag, ir.IntType(self.lanes))
+            flag = builder.icmp_unsigned("!=", bits, bits.type(0))
+        before = builder.block
+        with cgutils.if_unlikely(builder, flag):
+            found = rare()
+            after = builder.block
+        result = builder.phi(usual.llvm_type)
+        result.add_incoming(usual.llvm, before)
+        result.add_incoming(found.llvm, after)
+        return usual.like(result)
 
     # --- LLVM's functions
 

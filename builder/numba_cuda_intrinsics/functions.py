@@ -59,6 +59,22 @@ asinh, acosh, atanh = _unary("asinh"), _unary("acosh"), _unary("atanh")
 ceil, floor, trunc = _unary("ceil"), _unary("floor"), _unary("trunc")
 round, roundeven = _unary("round"), _unary("rint")
 power, copysign = _binary("pow"), _binary("copysign")
+remainder = _binary("fmod")
+
+
+@intrinsic
+def power_of_half(context: Any, x: Any) -> Any:
+    """`x ** 0.5`: the square root, but infinity for minus infinity, and without a sign for -0.0."""
+    type_ = _float_type(x)
+
+    def codegen(target: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        (value,) = values
+        infinity = value.type(float("inf"))
+        root = builder.fadd(_call(builder, "sqrt", values), value.type(0.0))
+        return builder.select(builder.fcmp_ordered("==", value, value.type(float("-inf"))), infinity, root)
+
+    return None if type_ is None else (type_(type_), codegen)
+
 
 # A quotient of polynomials in x**2, lowest first, times x: the best in the relative error up to the limit.
 ERF_LIMIT = 3.92

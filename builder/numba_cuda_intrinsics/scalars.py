@@ -168,6 +168,12 @@ def absolute(builder: Any, type_: Any, x: Any) -> Any:
 
 
 @_unary
+def nan_as_zero(builder: Any, type_: Any, x: Any) -> Any:
+    """A number that may become an integer of 64 bits: devices give the least one for not-a-number, 0 is meant."""
+    return builder.select(builder.fcmp_ordered("ord", x, x), x, x.type(0.0))
+
+
+@_unary
 def logical_not(builder: Any, type_: Any, x: Any) -> Any:
     return builder.not_(x)
 

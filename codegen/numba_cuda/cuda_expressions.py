@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import BFloat16Type, Float64Type, IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import BFloat16Type, Float64Type, FloatAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Operation
 
 from mlirt.codegen.python_expressions import (
@@ -157,10 +157,29 @@ CLOSE_FUNCTIONS: Mapping[str, Rule] = {
     "math.tanh": call("tanh_closely"),
 }
 
+
+def _to_integer(op: Operation, operands: Sequence[Expression]) -> Expression:
+    """Devices give 0 for not-a-number where neither side has 64 bits."""
+    widths = [getattr(value.type, "bitwidth", 64) for value in (*op.operands, *op.results)]
+    number = Expression(f"nan_as_zero({operands[0].text})") if 64 in widths else operands[0]
+    return EXPRESSIONS[op.name](op, [number])
+
+
+def _power(op: Operation, operands: Sequence[Expression]) -> Expression:
+    exponent = op.operands[1].owner
+    known = exponent.value if isinstance(exponent, arith.ConstantOp) else None
+    if isinstance(known, FloatAttr) and known.value.data == 0.5:
+        return Expression(f"power_of_half({operands[0].text})")
+    return call("power")(op, operands)
+
+
 CUDA_EXPRESSIONS: Mapping[str, Rule] = {
     **EXPRESSIONS,
     "arith.divf": call("divide"),
     "arith.floordivsi": call("floor_div"),
+    "arith.fptosi": _to_integer,
+    "arith.fptoui": _to_integer,
+    "math.powf": _power,
     "arith.extf": _extend,
     "arith.truncf": _truncate,
 }

@@ -24,6 +24,7 @@ from xdsl.utils.str_enum import StrEnum
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, element_of, is_bool
 from mlirt.dialects.trt.operand_checks import tensor_type
+from mlirt.dialects.wide_arithmetic import truncated
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -56,6 +57,24 @@ class ActivationKindAttr(EnumAttribute[ActivationKind], SpacedOpaqueSyntaxAttrib
     name = "trt.activation_kind"
 
 
+def _clip(x: Array, low: float, high: float) -> Array:
+    """A bound that is not a number bounds nothing; those of integers are truncated, to the range of their type."""
+    import numpy as np
+
+    if low > -np.inf:
+        x = np.maximum(x, _bound(low, x))
+    return np.minimum(x, _bound(high, x)) if high < np.inf else x
+
+
+def _bound(value: float, x: Array) -> float | Array:
+    import numpy as np
+
+    if x.dtype.kind not in "iu":
+        return value
+    limits = np.iinfo(x.dtype)
+    return np.asarray(int(min(max(value, limits.min), limits.max)), x.dtype)
+
+
 def _formulas() -> dict[ActivationKind, Callable[[Array, float, float], Array]]:
     import numpy as np
 
@@ -75,7 +94,7 @@ def _formulas() -> dict[ActivationKind, Callable[[Array, float, float], Array]]:
         ActivationKind.SELU: lambda x, a, b: b * np.where(x >= 0, x, a * np.expm1(np.minimum(x, 0))),
         ActivationKind.SOFTSIGN: lambda x, a, b: x / (1 + np.abs(x)),
         ActivationKind.SOFTPLUS: lambda x, a, b: a * np.logaddexp(b * x, 0),
-        ActivationKind.CLIP: lambda x, a, b: np.minimum(np.maximum(x, a), b),
+        ActivationKind.CLIP: _clip,
         ActivationKind.HARD_SIGMOID: lambda x, a, b: np.clip(a * x + b, 0, 1),
         ActivationKind.SCALED_TANH: lambda x, a, b: a * np.tanh(b * x),
         ActivationKind.THRESHOLDED_RELU: lambda x, a, b: np.where(x > a, x, 0),
@@ -99,7 +118,7 @@ class ActivationOp(TensorOp):
     | leaky_relu, elu | x where x >= 0, else alpha x, alpha (exp(x) - 1) |
     | selu | beta (x where x >= 0, else alpha (exp(x) - 1)) |
     | softsign, softplus | x / (1 + abs(x)), alpha log(exp(beta x) + 1) |
-    | clip, hard_sigmoid | min(max(x, alpha), beta), clip(alpha x + beta, 0, 1) |
+    | clip, hard_sigmoid | min(max(x, alpha), beta), clip(alpha x + beta, 0, 1); not-a-number is no bound |
     | scaled_tanh, thresholded_relu | alpha tanh(beta x), x where x > alpha else 0 |
     | gelu_erf, gelu_tanh, mish, celu | as in ONNX; celu uses alpha |
     | hard_swish | x clip(alpha x + beta, 0, 1) |
@@ -132,9 +151,11 @@ class ActivationOp(TensorOp):
         import numpy as np
 
         (x,) = arrays
-        wide = x.astype(np.float64) if x.dtype.kind in "fV" else x
-        y = apply_activation(self.kind.data, wide, self.alpha.value.data, self.beta.value.data)
-        return [np.asarray(y).astype(x.dtype)]
+        is_exact = self.kind.data in (ActivationKind.RELU, ActivationKind.CLIP) and x.dtype.kind in "iu"
+        wide = x if is_exact else x.astype(np.float64)
+        with np.errstate(all="ignore"):
+            y = np.asarray(apply_activation(self.kind.data, wide, self.alpha.value.data, self.beta.value.data))
+            return [y.astype(x.dtype) if is_exact or x.dtype.kind in "fV" else truncated(y, x.dtype)]
 
 
 def apply_activation(kind: ActivationKind, x: Array, alpha: float, beta: float) -> Array:

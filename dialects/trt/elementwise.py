@@ -24,6 +24,7 @@ from xdsl.utils.str_enum import StrEnum
 from mlirt.dialects.broadcasting import broadcast
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_bool, is_float, rank, tensor
+from mlirt.dialects.wide_arithmetic import integer_power, is_float_array, power, truncated_quotient
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -81,14 +82,23 @@ class ElementwiseKindAttr(EnumAttribute[ElementwiseKind], SpacedOpaqueSyntaxAttr
     name = "trt.elementwise_kind"
 
 
-def _truncated_quotient(a: Array, b: Array) -> Array:
+def _quotient(a: Array, b: Array) -> Array:
+    return a / b if is_float_array(a) else truncated_quotient(a, b)
+
+
+def _floored_quotient(a: Array, b: Array) -> Array:
+    """Rounded down; that of floats is rounded to their precision first, half precision to that of float32."""
     import numpy as np
 
-    if a.dtype.kind in "fV":
-        return a / b
-    exact = np.where(b == 0, 0, a // np.where(b == 0, 1, b))
-    remainder = a - exact * b
-    return (exact + ((remainder != 0) & ((a < 0) != (b < 0)))).astype(a.dtype)
+    if not is_float_array(a):
+        return np.floor_divide(a, b)
+    if a.itemsize < 4:
+        a, b = a.astype(np.float32), b.astype(np.float32)
+    return np.floor(a / b)
+
+
+def _power(a: Array, b: Array) -> Array:
+    return power(a, b) if is_float_array(a) else integer_power(a, b)
 
 
 def _formulas() -> dict[ElementwiseKind, Callable[[Array, Array], Array]]:
@@ -101,9 +111,9 @@ def _formulas() -> dict[ElementwiseKind, Callable[[Array, Array], Array]]:
         kind.MAX: np.maximum,
         kind.MIN: np.minimum,
         kind.SUB: np.subtract,
-        kind.DIV: _truncated_quotient,
-        kind.POW: np.power,
-        kind.FLOOR_DIV: np.floor_divide,
+        kind.DIV: _quotient,
+        kind.POW: _power,
+        kind.FLOOR_DIV: _floored_quotient,
         kind.AND: np.logical_and,
         kind.OR: np.logical_or,
         kind.XOR: np.logical_xor,
@@ -126,8 +136,9 @@ def _formulas() -> dict[ElementwiseKind, Callable[[Array, Array], Array]]:
 class ElementwiseOp(TensorOp):
     """Combine two tensors of equal rank; a dimension of length 1 is repeated (features 1.10a, 1.10b).
 
-    Comparisons and logic give booleans. `div` of integers truncates toward zero, `floor_div` rounds down, `mod` takes
-    the divisor's sign and `fmod` the dividend's.
+    Comparisons and logic give booleans. `div` of integers truncates toward zero, `floor_div` rounds the quotient down,
+    `mod` takes the divisor's sign and `fmod` the dividend's; both are exact. Integers wrap around, also where the least
+    one is divided by -1; divided by zero they give 0. A negative power of an integer is 0, unless that is 1 or -1.
 
     C1: both operands have the same element type. C2: both have the same rank.
     C3: `and`, `or`, `xor` need booleans. C4: bit operations and shifts need integers.
@@ -171,4 +182,4 @@ class ElementwiseOp(TensorOp):
 
         with np.errstate(all="ignore"):
             result = np.asarray(_formulas()[self.kind.data](*arrays))
-        return [result.astype(np.bool_ if self.kind.data in COMPARISONS else arrays[0].dtype)]
+            return [result.astype(np.bool_ if self.kind.data in COMPARISONS else arrays[0].dtype)]

@@ -14,6 +14,7 @@ from mlirt.dialects.float8 import rounded
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import Tensor, element_of, is_float8, numpy_dtype, with_element
 from mlirt.dialects.trt.operand_checks import element_or
+from mlirt.dialects.wide_arithmetic import truncated
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 class IdentityOp(TensorOp):
     """The same values in the element type of the result (feature 1.14).
 
-    Floating-point numbers become integers by truncation toward zero, out of range ones by wrapping; everything but
-    zero is true; true is 1. Numbers beyond the largest 8-bit float become it.
+    Floating-point numbers become integers by truncation toward zero. Those beyond the range of int32 (of int64 for
+    int64 and uint32, of uint64 for uint64) become its limit, and not-a-number 0; shorter types keep the low bits.
+    Everything but zero is true; true is 1. Numbers beyond the largest 8-bit float become it.
 
     Example: `%y = trt.identity %x : (tensor<4xf32>) -> tensor<4xi32>`
     """
@@ -46,8 +48,7 @@ class IdentityOp(TensorOp):
         (x,) = arrays
         target = numpy_dtype(element_of(self.output.type))
         if x.dtype.kind in "fV" and target.kind in "iu":
-            with np.errstate(invalid="ignore"):
-                return [x.astype(np.float64).astype(np.int64).astype(target)]
+            return [truncated(x, target)]
         if is_float8(element_of(self.output.type)):
             return [rounded(x.astype(np.float32))]
         with np.errstate(over="ignore"):

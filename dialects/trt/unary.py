@@ -65,6 +65,8 @@ _ANY_NUMBER = frozenset(
     {UnaryKind.ABS, UnaryKind.NEG, UnaryKind.SIGN, UnaryKind.CEIL, UnaryKind.FLOOR, UnaryKind.ROUND}
 )
 
+_WHOLE = frozenset({UnaryKind.CEIL, UnaryKind.FLOOR, UnaryKind.ROUND})  # integers are that already
+
 
 @irdl_attr_definition
 class UnaryKindAttr(EnumAttribute[UnaryKind], SpacedOpaqueSyntaxAttribute):
@@ -152,6 +154,8 @@ class UnaryOp(TensorOp):
         from mlirt.dialects.wide_arithmetic import is_float_array
 
         (x,) = arrays
+        if self.kind.data in _WHOLE and not is_float_array(x):
+            return [x]
         formula = _formulas()[self.kind.data]
         with np.errstate(all="ignore"):
             result = np.asarray(formula(x.astype(np.float64) if is_float_array(x) else x))

@@ -19,7 +19,7 @@ def work(region: Region) -> int:
     """About how many instructions one element takes; constants and positions are free."""
     cost = 0
     for op in region.block.ops:
-        if op.name.startswith("math.") and op.name not in ("math.absf", "math.fma"):
+        if op.name == "kernel.remf" or (op.name.startswith("math.") and op.name not in ("math.absf", "math.fma")):
             cost += 20
         elif op.name in _SLOW:
             cost += 8

@@ -133,7 +133,7 @@ def scalar_kernel(type_: str) -> str:
     }}"""
 
 
-_ARITY = {"arith.negf": 1, "math.atan2": 2, "math.copysign": 2, "math.powf": 2, "math.fma": 3}
+_ARITY = {"arith.negf": 1, "kernel.remf": 2, "math.atan2": 2, "math.copysign": 2, "math.powf": 2, "math.fma": 3}
 _PROPERTIES = {
     name: '<{"fastmath" = #arith.fastmath<none>}>'
     for name in EXPRESSIONS

@@ -51,7 +51,10 @@ def combine_with_itself(at: Site) -> SSAValue | None:
 
 
 def simplify_power(at: Site) -> SSAValue | None:
-    """x ^ 2 -> x * x, x ^ 0.5 -> sqrt(x), x ^ -1 -> 1 / x."""
+    """x ^ 2 -> x * x, x ^ -1 -> 1 / x.
+
+    x ^ 0.5 is not sqrt(x): that of minus infinity is no number, and that of -0.0 has its sign.
+    """
     op = at.op
     assert isinstance(op, ElementwiseOp)
     if op.kind.data is not _KIND.POW:
@@ -59,10 +62,9 @@ def simplify_power(at: Site) -> SSAValue | None:
     exponent = splat_of(op.rhs)
     if exponent == 2:
         return at.make(ElementwiseOp, [op.lhs, op.lhs], {"kind": ElementwiseKindAttr(_KIND.PROD)})
-    unary = {0.5: UnaryKind.SQRT, -1: UnaryKind.RECIP}.get(exponent) if exponent is not None else None
-    if unary is None or not is_float(element_of(op.lhs.type)):
+    if exponent != -1 or not is_float(element_of(op.lhs.type)):
         return None
-    return at.make(UnaryOp, [op.lhs], {"kind": UnaryKindAttr(unary)})
+    return at.make(UnaryOp, [op.lhs], {"kind": UnaryKindAttr(UnaryKind.RECIP)})
 
 
 def choose_known_branch(at: Site) -> SSAValue | None:

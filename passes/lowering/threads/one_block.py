@@ -13,13 +13,13 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirt.dialects.kernel.core import FuncOp, LoadOp, ReturnOp
+from mlirt.dialects.kernel.remainder import computes_a_number
 from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, SharedOp, ThreadIdOp, shared_offsets
 from mlirt.dialects.plan.control import IfOp, WhileOp, ops_in
 from mlirt.dialects.plan.expression import Argument, PointerAttr
 from mlirt.dialects.plan.ops import LaunchOp
 
 _ATTRIBUTES = frozenset({"target", "block_size", "index_bits", "shared_bytes"})
-_DIALECTS = frozenset({"arith", "math", "scf"})
 _PLACES = (ThreadIdOp, BlockIdOp, GridSizeOp, SharedOp)
 # What kernels of these do concerns their own block alone, and is done when they end.
 _OPS = frozenset(
@@ -59,7 +59,8 @@ def meets(func: FuncOp) -> bool:
 
 def is_mergeable(func: FuncOp) -> bool:
     """Whether a kernel does nothing that needs a launch of its own."""
-    legal = all(op.name in _OPS or op.name.partition(".")[0] in _DIALECTS for op in func.body.block.walk())
+    inside = func.body.block.walk()
+    legal = all(op.name in _OPS or computes_a_number(op) or op.dialect_name() == "scf" for op in inside)
     placed = all(op.parent is func.body.block for op in func.walk() if isinstance(op, _PLACES))
     return legal and placed and set(func.attributes) <= _ATTRIBUTES and (block_size(func) or 1) % _WARP == 0
 

@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp, YieldOp, stride_values
+from mlirt.dialects.kernel.remainder import computes_a_number
 from mlirt.dialects.kernel.varying import varying_values
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
@@ -18,7 +19,6 @@ WIDE = 16  # bytes of the widest access
 _FEWEST = 8 * 1024  # iterations below which there is nothing to gain
 _THREADS = 16 * 1024  # that a GPU should have to do; with fewer, each does less
 _LONGEST = 1400  # ops after unrolling
-_SCALAR_DIALECTS = frozenset({"arith", "math"})
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class VectorLoop:
             return op.cond not in self.varying
         if isinstance(op, scf.ForOp):
             return not {op.lb, op.ub, op.step} & self.varying
-        scalar = op.dialect_name() in _SCALAR_DIALECTS or isinstance(op, LoadOp | YieldOp | scf.YieldOp)
+        scalar = computes_a_number(op) or isinstance(op, LoadOp | YieldOp | scf.YieldOp)
         return scalar and not op.regions
 
     def guarded_load(self, op: Operation) -> LoadOp | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math as numbers
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import IntegerType, f64, i1
+from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.tensor_types import element_of, is_float
+from mlirt.dialects.kernel.remainder import RemFOp
+from mlirt.dialects.tensor_types import element_of
 from mlirt.dialects.trt.elementwise import COMPARISONS, ElementwiseKind, ElementwiseOp
 from mlirt.dialects.trt.multiply_add import MultiplyAddOp
 from mlirt.dialects.trt.parametric_relu import ParametricReluOp
@@ -31,12 +31,7 @@ def _floor_div(s: Scalars, a: SSAValue, b: SSAValue) -> SSAValue:
 def _remainder(s: Scalars, a: SSAValue, b: SSAValue) -> SSAValue:
     """The remainder of the truncated division, with the sign of the dividend."""
     if s.floating:
-        quotient = s.function(math.TruncOp, s.div(a, b))
-        rest = s.sub(a, s.mul(quotient, b))
-        infinite = s.compare("eq", s.abs(b), s.constant(numbers.inf))
-        finite = s.compare("lt", s.abs(a), s.constant(numbers.inf))
-        whole = s.add_op(arith.AndIOp(infinite, finite))
-        return s.function(math.CopySignOp, s.select(whole, a, rest), a)
+        return s.add_op(RemFOp(a, b))
     return s.guarded(b, lambda safe: s.add_op((arith.RemUIOp if s.unsigned else arith.RemSIOp)(a, safe)))
 
 
@@ -59,21 +54,14 @@ def _power(s: Scalars, a: SSAValue, b: SSAValue) -> SSAValue:
 
 
 def _integer_power(s: Scalars, base: SSAValue, exponent: SSAValue) -> SSAValue:
-    zero, one = s.constant(0), s.constant(1)
-    result, square = one, base
-    # From 64 on every base but -1, 0 and 1 has overflown, for these only the last bit matters: 7 bits are enough.
-    last_bit = s.add_op(arith.AndIOp(exponent, one))
-    rest = s.min(exponent, s.add(s.constant(64), last_bit))
-    for _ in range(7):
-        odd = s.compare("ne", s.add_op(arith.AndIOp(rest, one)), zero)
-        result = s.select(odd, s.mul(result, square), result)
-        square = s.mul(square, square)
-        rest = s.add_op(arith.ShRUIOp(rest, one))
-    if s.unsigned:
-        return result
-    inverse = s.guarded(base, lambda safe: s.add_op(arith.DivSIOp(one, safe)))
-    below = s.select(s.compare("ne", last_bit, zero), inverse, s.mul(inverse, inverse))
-    return s.select(s.compare("lt", exponent, zero), below, result)
+    if not s.unsigned:
+        return s.add_op(math.IPowIOp(base, exponent))
+    # The op reads exponents as signed ones. An odd number to the power of the sign's bit is 1, an even one 0.
+    zero, one, width = s.constant(0), s.constant(1), s.integer.width.data
+    short = s.add_op(arith.AndIOp(exponent, s.constant(2 ** (width - 1) - 1)))
+    is_even = s.compare("eq", s.add_op(arith.AndIOp(base, one)), zero)
+    is_long = s.add_op(arith.AndIOp(s.compare("ne", short, exponent), is_even))
+    return s.select(is_long, zero, s.add_op(math.IPowIOp(base, short)))
 
 
 def _shift_left(s: Scalars, a: SSAValue, b: SSAValue) -> SSAValue:
@@ -122,8 +110,6 @@ FORMULAS: dict[ElementwiseKind, Binary] = {
     _KIND.GREATER_EQUAL: _compare("ge"),
     _KIND.LESS_EQUAL: _compare("le"),
 }
-# A remainder is exact only where the quotient has more digits than its operands.
-_IN_DOUBLE = (_KIND.MOD, _KIND.FMOD)
 
 
 def convert_elementwise(at: Conversion) -> None:
@@ -131,7 +117,7 @@ def convert_elementwise(at: Conversion) -> None:
     op = at.op
     assert isinstance(op, ElementwiseOp)
     kind, element = op.kind.data, element_of(op.lhs.type)
-    compute = f64 if kind in _IN_DOUBLE and is_float(element) else compute_type(element)
+    compute = compute_type(element)
     yields = i1 if kind in COMPARISONS else compute
     formula = FORMULAS[kind]
     at.replace(at.pointwise([op.lhs, op.rhs], op.output.type, compute, lambda s, x: formula(s, x[0], x[1]), yields))

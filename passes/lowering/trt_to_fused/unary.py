@@ -27,9 +27,10 @@ def _round(made: type[Operation]) -> Unary:
 
 
 def _sign(s: Scalars, x: SSAValue) -> SSAValue:
-    """-1, 0 or 1; not-a-number stays."""
+    """-1, 0 or 1; not-a-number stays, and -0.0 becomes 0.0, as by a sum with that."""
     zero = s.constant(0)
-    below = zero if s.unsigned else s.select(s.compare("lt", x, zero), s.constant(-1), x if s.floating else zero)
+    rest = s.add(x, zero) if s.floating else zero
+    below = zero if s.unsigned else s.select(s.compare("lt", x, zero), s.constant(-1), rest)
     return s.select(s.compare("gt", x, zero), s.constant(1), below)
 
 

@@ -6,9 +6,8 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.dialects.kernel.core import SMALL_STEPS, LoadOp, ParallelOp, ReduceOp, StoreOp, YieldOp, stride_values
+from mlirt.dialects.kernel.remainder import computes_a_number
 from mlirt.dialects.kernel.varying import varying_values
-
-_SCALAR_DIALECTS = frozenset({"arith", "math"})
 
 
 def gathers(block: Block, index: SSAValue) -> int | None:
@@ -35,7 +34,7 @@ def _cost(op: Operation, index: SSAValue, varying: set[SSAValue]) -> int | None:
         return None if {op.lb, op.ub, op.step} & varying else 0
     if isinstance(op, scf.IfOp):
         return None if op.cond in varying else 0
-    return 0 if op.dialect_name() in _SCALAR_DIALECTS or isinstance(op, scf.YieldOp | YieldOp) else None
+    return 0 if computes_a_number(op) or isinstance(op, scf.YieldOp | YieldOp) else None
 
 
 def _step(op: LoadOp | StoreOp, index: SSAValue, varying: set[SSAValue]) -> SSAValue | int | None:

@@ -28,14 +28,25 @@ func.func @operands_that_change_something(%x: tensor<1x3xf32>) -> tensor<2x3xf32
 
 // CHECK-LABEL: @powers
 // CHECK-NEXT: [[SQUARE:%.*]] = trt.elementwise prod %x, %x
-// CHECK-NEXT: [[ROOT:%.*]] = trt.unary sqrt [[SQUARE]]
-// CHECK-NEXT: func.return [[ROOT]]
+// CHECK-NEXT: [[PART:%.*]] = trt.unary recip [[SQUARE]]
+// CHECK-NEXT: func.return [[PART]]
 func.func @powers(%x: tensor<4xf32>) -> tensor<4xf32> {
   %two = trt.constant {value = dense<2.0> : tensor<1xf32>} : tensor<1xf32>
-  %half = trt.constant {value = dense<0.5> : tensor<1xf32>} : tensor<1xf32>
+  %minus = trt.constant {value = dense<-1.0> : tensor<1xf32>} : tensor<1xf32>
   %a = trt.elementwise pow %x, %two : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
-  %b = trt.elementwise pow %a, %half : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
+  %b = trt.elementwise pow %a, %minus : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
   func.return %b : tensor<4xf32>
+}
+
+// -----
+
+// The power of minus infinity is infinity, its square root no number; that of -0.0 has its sign.
+// CHECK-LABEL: @power_of_a_half
+// CHECK: trt.elementwise pow
+func.func @power_of_a_half(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %half = trt.constant {value = dense<0.5> : tensor<1xf32>} : tensor<1xf32>
+  %a = trt.elementwise pow %x, %half : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
+  func.return %a : tensor<4xf32>
 }
 
 // -----
