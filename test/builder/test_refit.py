@@ -128,6 +128,7 @@ def test_scales_are_refused_by_name_14_9() -> None:
     for name, array in (("step", np.array(0.5, np.float32)), ("zero", np.array(3, np.int8))):
         model.graph.initializer.append(numpy_helper.from_array(array, name))
     engine = mlirt.compile(model, "cpu", "int8", refittable=True)
+    assert isinstance(engine, Engine)
     for scale in (0.0, -1.0, np.nan):
         with pytest.raises(InvalidInputError, match="step: expected scales greater than 0 for layer"):
             mlirt.refit(engine, {"step": np.array(scale, np.float32)})
@@ -148,6 +149,7 @@ def test_weights_that_were_zero_stay_so_14_9() -> None:
     steps = np.array([0, 0.5], np.float32)
     model.graph.initializer.append(numpy_helper.from_array(steps, "steps"))
     engine = mlirt.compile(model, "cpu", "int8", refittable=True)
+    assert isinstance(engine, Engine)
     mlirt.refit(engine, {"steps": steps})
     with pytest.raises(InvalidInputError, match="greater than 0"):
         mlirt.refit(engine, {"steps": steps[::-1]})
