@@ -13,6 +13,7 @@ from mlirt.builder.condition_setter import setter_cubins
 from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
 from mlirt.builder.kept_network import network_sections
 from mlirt.builder.numba_cuda import ARCHITECTURES
+from mlirt.builder.plan_profiles import profile_records
 from mlirt.builder.tactics.selection import Tuning, select_tactics, tactics_of
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.core import FuncOp
@@ -27,6 +28,7 @@ from mlirt.version import __version__
 
 if TYPE_CHECKING:
     from mlirt.builder.compile import Progress
+    from mlirt.builder.profiles import Profile
     from mlirt.runtime.plan_file import Plan
 
 _CPU_MAIN = "main.o"
@@ -49,6 +51,8 @@ class BuildOptions:
     """Of GPUs that there is code for; an engine that is not to be saved needs it for this machine's alone."""
     refittable: bool = False
     """Whether the plan keeps its network, for builder/refit.py."""
+    profiles: Sequence[Mapping[str, Profile]] = ()
+    """The shapes that runs may have: each run's are within one of them, where there are any."""
 
     def report(self, text: str) -> None:
         """Say what begins."""
@@ -78,6 +82,9 @@ def build_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOpti
         code, kernels = _cuda_code(module, options.architectures, options.progress or _silent)
     manifest = manifest_of(module, options.name)
     manifest.update(mlirt=__version__, target=_target_record(machine))
+    if options.profiles:
+        inputs = cast("list[dict[str, Any]]", manifest["inputs"])
+        manifest["profiles"] = profile_records(options.profiles, inputs)
     if target == "cpu":
         manifest["main"] = _CPU_MAIN
         _take_inputs_where_they_lie(manifest)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import UnitAttr
 
-from mlirt.builder.profiles import Profiles, pinned_shapes, read_profiles
+from mlirt.builder.plan_profiles import shape_ranges
+from mlirt.builder.profiles import Profile, Profiles, pinned_shapes, read_profiles, widest
 from mlirt.builder.usual_sizes import name_usual_sizes
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.layer_precisions import OBEYED, set_layer_precisions
@@ -76,7 +77,9 @@ def compile(
         permits half precision; "int8", which computes products on bytes, or "int8+fp16". Where no half precision is to
         be had, as on a CPU, it is float32 all the same. A network that is in half precision itself is computed in
         float32 unless that is permitted; its inputs and outputs keep their types.
-    profiles: for inputs with dynamic dimensions, (min, opt, max) shapes; dimensions without a choice become constants.
+    profiles: for inputs with dynamic dimensions, (min, opt, max) shapes by name, or several such mappings. The plan
+        keeps them: the shapes of a run are within one of them, or it is refused with `InvalidInputError`. Dimensions
+        without a choice become constants; choices that concern speed alone are made for the first one's opt.
     input_shapes: other dimensions for inputs: numbers, or names and expressions for dynamic ones. For a sequence the
         shape of each item, whose input then is called `name[0]`, `name[1]`, ..; None for an optional without a value.
     constants: values for inputs that then are built in.
@@ -110,7 +113,9 @@ def compile(
     if precision not in PRECISIONS:
         raise InvalidInputError(f"precision {precision!r} is not known; expected one of {', '.join(PRECISIONS)}")
     ctx = RtContext()
-    module = imported(model, ctx, profiles, input_shapes or {}, constants, keeps_weights=refittable)
+    allowed = read_profiles(profiles)
+    covered = widest(allowed)
+    module = imported(model, ctx, covered, input_shapes or {}, constants, keeps_weights=refittable)
     set_layer_precisions(module, _precisions(module, layer_precisions or {}))
     if obey_layer_precisions:
         module.attributes[OBEYED] = UnitAttr()
@@ -118,10 +123,10 @@ def compile(
         from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
 
         choice = Int8Choice(calibration, dynamic_ranges or {})
-        prepare_int8(module, ctx, chosen, choice, read_profiles(profiles), progress)
+        prepare_int8(module, ctx, chosen, choice, covered, progress)
     elif calibration is not None or dynamic_ranges:
         raise InvalidInputError(f"calibration and ranges are for precision int8, but the precision is {precision}")
-    name_usual_sizes(module, read_profiles(profiles))
+    name_usual_sizes(module, covered)
     if input_formats or output_formats or direct_io:
         from mlirt.builder.io_formats import give_types
 
@@ -133,11 +138,11 @@ def compile(
             from mlirt.passes.pipeline import run_phases
 
             run_phases(module, ctx, last="cleanup")
-        return ReferenceEngine(module, ctx, _name_of(model))
+        return ReferenceEngine(module, ctx, _name_of(model), shape_ranges(allowed))
     from mlirt.builder.build import BuildOptions, build
 
     folder = None if dump_phases is None else Path(dump_phases)
-    options = BuildOptions(precision, progress, folder, _name_of(model), refittable=refittable)
+    options = BuildOptions(precision, progress, folder, _name_of(model), refittable=refittable, profiles=allowed)
     if chosen != "cuda":
         return build(module, ctx, chosen, options, spin_ms)
     from mlirt.builder.tactics.tuning import tuning
@@ -202,7 +207,7 @@ def chosen_target(target: str) -> str:
 def imported(
     model: ModelSource,
     ctx: RtContext,
-    profiles: Profiles | None,
+    profiles: Mapping[str, Profile] | None,
     shapes: Shapes,
     constants: Mapping[str, Array] | None,
     *,
@@ -213,8 +218,7 @@ def imported(
     from mlirt.frontend.onnx.importer import import_model
     from mlirt.frontend.onnx.model_reader import read_model
 
-    wanted = read_profiles(profiles)
-    if wanted:
+    if profiles:
         proto, _ = read_model(model)
-        shapes = {**shapes, **pinned_shapes(wanted, input_dims(proto, shapes))}
+        shapes = {**shapes, **pinned_shapes(profiles, input_dims(proto, shapes))}
     return import_model(model, ctx, shapes, constants, keeps_weights=keeps_weights)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from mlirt.errors import InvalidInputError
 
 Shape = Sequence[int]
-Profiles = Mapping[str, Sequence[Shape]]
+ProfileLike = Mapping[str, Sequence[Shape]]
+Profiles = ProfileLike | Sequence[ProfileLike]
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,42 @@ class Profile:
     largest: tuple[int, ...]
 
 
-def read_profiles(profiles: Profiles | None) -> dict[str, Profile]:
-    """The profiles by input name; raises `InvalidInputError` where the three shapes contradict each other."""
-    if profiles is not None and not isinstance(profiles, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInputError(f"profiles are (min, opt, max) shapes by input name, got {type(profiles).__name__}")
-    return {name: _profile(name, shapes) for name, shapes in (profiles or {}).items()}
+def read_profiles(profiles: Profiles | None) -> list[dict[str, Profile]]:
+    """The profiles, each by input name; a mapping is one, a sequence of mappings several.
+
+    Raises `InvalidInputError` where the three shapes of an input contradict each other.
+    """
+    if profiles is None:
+        return []
+    given = [profiles] if isinstance(profiles, Mapping) else profiles
+    wrong = [given] if isinstance(given, str | bytes) or not isinstance(given, Sequence) else given  # pyright: ignore[reportUnnecessaryIsInstance]
+    for one in wrong:
+        if not isinstance(one, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInputError(f"profiles are (min, opt, max) shapes by input name, got {type(one).__name__}")
+    return [{name: _profile(name, shapes) for name, shapes in one.items()} for one in given if one]
+
+
+def widest(profiles: Sequence[Mapping[str, Profile]]) -> dict[str, Profile]:
+    """For each input of which all profiles speak one that covers them, with the first one's usual shape.
+
+    Raises `InvalidInputError` where they have different ranks.
+    """
+    first, *others = profiles or [{}]
+    found = dict(first)
+    for profile in others:
+        found = {name: _joined(name, one, profile[name]) for name, one in found.items() if name in profile}
+    return found
+
+
+def _joined(name: str, one: Profile, other: Profile) -> Profile:
+    if len(one.usual) != len(other.usual):
+        ranks = f"{len(one.usual)} and {len(other.usual)}"
+        raise InvalidInputError(
+            f"profiles of input {name!r}: their shapes have {ranks} dimensions, not the same number"
+        )
+    low = tuple(map(min, zip(one.smallest, other.smallest, strict=True)))
+    high = tuple(map(max, zip(one.largest, other.largest, strict=True)))
+    return Profile(low, one.usual, high)
 
 
 def _profile(name: str, shapes: Sequence[Shape]) -> Profile:

@@ -20,6 +20,7 @@ from mlirt.dialects.trt.run_number import run_number
 from mlirt.errors import UnsupportedError
 from mlirt.passes.pipeline import run_passes
 from mlirt.runtime.engine import TensorDescription
+from mlirt.runtime.profile_ranges import ShapeRange, check_profiles
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,13 +31,21 @@ if TYPE_CHECKING:
 class ReferenceEngine:
     """Slow and exact; what every other target is compared with. It runs a module of any level that has a meaning."""
 
-    def __init__(self, module: ModuleOp, ctx: RtContext, name: str = "network") -> None:
+    def __init__(
+        self,
+        module: ModuleOp,
+        ctx: RtContext,
+        name: str = "network",
+        profiles: Sequence[Mapping[str, ShapeRange]] = (),
+    ) -> None:
+        """`profiles` are the shapes that runs may have, all where there are none."""
         self.module = module = _with_regions(module, ctx)
         self.name = name
         self.target = "reference"
         self._ctx = ctx
         self._function = entry_function(module)
         self._runs = count()
+        self._profiles = profiles
 
     @property
     def inputs(self) -> tuple[TensorDescription, ...]:
@@ -62,6 +71,7 @@ class ReferenceEngine:
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs by name; raises `InvalidInputError` for feeds that do not fit the inputs."""
+        check_profiles(self._profiles, {name: tuple(getattr(array, "shape", ())) for name, array in feeds.items()})
         with run_number(next(self._runs)):
             return interpret(self.module, self._ctx, feeds)
 

@@ -14,9 +14,11 @@ from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.decisions import Decision, decisions
 from mlirt.runtime.device import Device
 from mlirt.runtime.expressions import to_text
+from mlirt.runtime.known_profiles import known_ranges
 from mlirt.runtime.manifest import Tensor
 from mlirt.runtime.output_arrays import put_into
 from mlirt.runtime.plan_file import Plan, plan_bytes, read_plan
+from mlirt.runtime.profile_ranges import ShapeRange
 from mlirt.tensor_formats import layout_of, pack, unpack
 
 
@@ -97,6 +99,11 @@ class Engine:
     def outputs(self) -> tuple[TensorDescription, ...]:
         """The outputs in the order of the network."""
         return tuple(map(_describe, self.plan.manifest.outputs))
+
+    @property
+    def profiles(self) -> tuple[Mapping[str, ShapeRange], ...]:
+        """The optimization profiles by input: a run's shapes are within one of them, where there are any."""
+        return known_ranges(self.plan.manifest)
 
     @property
     def layers(self) -> tuple[Mapping[str, object], ...]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from mlirt.runtime.expressions import ExpressionError, evaluate, parse
+from mlirt.runtime.profile_ranges import ShapeRange
 
 Record = Mapping[str, object]
 
@@ -16,15 +17,29 @@ _WORDS = {"name": "Name", "family": "LayerType", "kernel": "TacticName"}
 
 
 def inspected(
-    layers: Sequence[Record], bindings: Sequence[str], verbosity: str, values: Mapping[str, int] | None = None
+    layers: Sequence[Record],
+    bindings: Sequence[str],
+    verbosity: str,
+    values: Mapping[str, int] | None = None,
+    profiles: Sequence[Mapping[str, ShapeRange]] = (),
 ) -> dict[str, object]:
     """The whole engine; `verbosity` is none, layer_names_only (or default) or detailed (or verbose).
 
-    `values` are what the symbols of dynamic dimensions stand for, where shapes are set.
+    `values` are what the symbols of dynamic dimensions stand for, where shapes are set. `profiles` are told where there
+    are any.
     """
     if verbosity.lower() == "none":
         return {"Layers": [], "Bindings": []}
-    return {"Layers": [inspected_layer(layer, verbosity, values) for layer in layers], "Bindings": list(bindings)}
+    told: dict[str, object] = {"Layers": [inspected_layer(layer, verbosity, values) for layer in layers]}
+    told["Bindings"] = list(bindings)
+    return told | ({"Profiles": [_profile(one) for one in profiles]} if profiles else {})
+
+
+def _profile(profile: Mapping[str, ShapeRange]) -> dict[str, dict[str, list[int]]]:
+    return {
+        name: {"min": list(one.minimum), "opt": list(one.optimum), "max": list(one.maximum)}
+        for name, one in profile.items()
+    }
 
 
 def inspected_layer(layer: Record, verbosity: str, values: Mapping[str, int] | None = None) -> object:

@@ -10,6 +10,7 @@ from typing import Literal
 from mlirt.runtime.expressions import Expression
 from mlirt.runtime.library_calls import LibraryCall
 from mlirt.runtime.plugin_calls import PluginCall
+from mlirt.runtime.profile_ranges import ShapeRange
 from mlirt.runtime.program import Agreement, Program
 from mlirt.runtime.tensor_maps import MapLayout
 
@@ -156,15 +157,6 @@ class Launch:
     grid: tuple[Expression, ...]
     no_barrier: bool
     serial: bool
-
-
-@dataclass(frozen=True)
-class ShapeRange:
-    """The shapes of one input that a profile covers."""
-
-    minimum: tuple[int, ...]
-    optimum: tuple[int, ...]
-    maximum: tuple[int, ...]
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ from mlirt.runtime.manifest import (
     Kernel,
     Launch,
     Manifest,
-    ShapeRange,
     Symbol,
     Target,
     Tensor,
@@ -33,6 +32,7 @@ from mlirt.runtime.manifest import (
 from mlirt.runtime.manifest_maps import map_argument
 from mlirt.runtime.manifest_rules import check_halos, check_lifetimes, check_tensors, check_weights, roots
 from mlirt.runtime.plugin_calls import parse_plugin
+from mlirt.runtime.profile_ranges import ShapeRange
 from mlirt.runtime.program_parser import agreement, parse_program
 from mlirt.tensor_formats import LAYOUTS, LINEAR
 

@@ -19,10 +19,10 @@ from mlirt.runtime.manifest import (
     Launch,
     Manifest,
     MapArgument,
-    ShapeRange,
     Tensor,
 )
 from mlirt.runtime.memory_planning import MemoryPlan, MemoryPlanError, Request, plan, verify
+from mlirt.runtime.profile_ranges import check_profiles
 from mlirt.runtime.program import Place, Program, SizeCheck, decided, never_run, place_of, steps
 from mlirt.runtime.size_guesses import settled
 from mlirt.runtime.tensor_maps import MapLayout
@@ -105,7 +105,8 @@ def bind_symbols(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str
             if expected != length:
                 named = "" if isinstance(dim, int) else f" (= {to_text(dim)})"
                 raise _wrong_shape(tensor, shape, f"dimension {axis} must be {expected}{named}, not {length}")
-    _check_profiles(manifest, shapes)
+    if manifest.profiles:
+        check_profiles(manifest.profiles, dict(zip((one.name for one in manifest.given_inputs), shapes, strict=True)))
     _check_agreements(manifest, shapes, values)
     return values
 
@@ -126,21 +127,6 @@ def _wrong_shape(tensor: Tensor, shape: Shape, fault: str) -> InvalidInputError:
     )
 
 
-def _check_profiles(manifest: Manifest, shapes: Sequence[Shape]) -> None:
-    if not manifest.profiles:
-        return
-    for profile in manifest.profiles:
-        ranges = [
-            (profile.get(tensor.name), shape) for tensor, shape in zip(manifest.given_inputs, shapes, strict=True)
-        ]
-        if all(covered is None or _covers(covered, shape) for covered, shape in ranges):
-            return
-    raise InvalidInputError(
-        f"no optimization profile covers the shapes {_listed(manifest, shapes)}; stay between the profile's minimum "
-        "and maximum, or build the engine with another profile"
-    )
-
-
 def _check_agreements(manifest: Manifest, shapes: Sequence[Shape], values: Mapping[str, int]) -> None:
     for one in manifest.agreements:
         try:
@@ -157,11 +143,6 @@ def _check_agreements(manifest: Manifest, shapes: Sequence[Shape], values: Mappi
 
 def _listed(manifest: Manifest, shapes: Sequence[Shape]) -> str:
     return ", ".join(f"{tensor.name}={shape}" for tensor, shape in zip(manifest.given_inputs, shapes, strict=True))
-
-
-def _covers(profile: ShapeRange, shape: Shape) -> bool:
-    ranges = zip(profile.minimum, shape, profile.maximum, strict=True)
-    return all(low <= length <= high for low, length, high in ranges)
 
 
 def bind_shapes(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str, int] = NO_SIZES) -> ShapeBinding:

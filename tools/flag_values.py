@@ -48,13 +48,27 @@ def io_formats(text: str) -> list[str]:
     return text.split(",")
 
 
-def workspace(text: str) -> int | None:
-    """`workspace:1024.5,dlaSRAM:1` in MiB as the bytes of the one pool that there is."""
-    found: int | None = None
+def memory_pools(text: str) -> dict[str, int]:
+    """`workspace:1024.5,dlaSRAM:1` in MiB as the bytes of each pool."""
+    found: dict[str, int] = {}
     for name, size in _pairs(text, "POOL:MIB").items():
         if name not in ("workspace", "dlaSRAM", "dlaLocalDRAM", "dlaGlobalDRAM"):
             raise argparse.ArgumentTypeError(f"{name}: expected workspace, dlaSRAM, dlaLocalDRAM or dlaGlobalDRAM")
-        found = mebibytes(size) if name == "workspace" else found
+        found[name] = mebibytes(size)
+    return found
+
+
+_PREVIEWS = ("fasterDynamicShapes0805", "disableExternalTacticSourcesForCore0805")
+
+
+def previews(text: str) -> dict[str, bool]:
+    """`+fasterDynamicShapes0805,-disableExternalTacticSourcesForCore0805`: whether each is switched on."""
+    found: dict[str, bool] = {}
+    for item in text.split(","):
+        sign, name = item[:1], item[1:]
+        if sign not in ("+", "-") or name not in _PREVIEWS:
+            raise argparse.ArgumentTypeError(f"{item!r} is no + or - before one of {', '.join(_PREVIEWS)}")
+        found[name] = sign == "+"
     return found
 
 

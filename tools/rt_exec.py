@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlirt.builder.progress_bar import ProgressBar
 from mlirt.errors import InvalidInputError, MlirtError, missing_package
+from mlirt.tools.build_settings import measured_libraries, settings_without_effect
 from mlirt.tools.int8_build import int8_options, precision_of
 from mlirt.tools.output_files import check_output, write_json
 from mlirt.tools.phase_times import PhaseTimes
@@ -82,7 +83,7 @@ _WRITTEN = (
 
 
 def _run(arguments: Namespace) -> None:
-    log_all("W", arguments.without_effect)
+    log_all("W", [*arguments.without_effect, *settings_without_effect(arguments)])
     choose_device(arguments.device)
     run_plugin_files(arguments, lambda text: log("W", text))
     for flag in _WRITTEN:
@@ -130,7 +131,6 @@ def _load(arguments: Namespace) -> EngineLike:
 def _build(arguments: Namespace) -> EngineLike:
     from mlirt.builder.compile import compile as build
     from mlirt.builder.host import gpu_is_here
-    from mlirt.builder.tactics.tactic_sources import sources_of_flag
 
     if not Path(arguments.onnx).is_file():
         what = "that is a folder" if Path(arguments.onnx).is_dir() else "there is no such file"
@@ -157,8 +157,8 @@ def _build(arguments: Namespace) -> EngineLike:
             heuristic=arguments.heuristic,
             avg_timing_iterations=arguments.avgTiming,
             min_timing_iterations=arguments.minTiming,
-            tactic_sources=sources_of_flag(arguments.tacticSources) if arguments.tacticSources else (),
-            workspace=arguments.workspace if arguments.memPoolSize is None else arguments.memPoolSize,
+            tactic_sources=measured_libraries(arguments),
+            workspace=arguments.memPoolSize.get("workspace", arguments.workspace),
             input_formats=arguments.inputIOFormats,
             output_formats=arguments.outputIOFormats,
             direct_io=arguments.directIO,
@@ -197,11 +197,13 @@ def _logged(bar: ProgressBar) -> Callable[[str, int, int], None]:
 def _report_layers(engine: EngineLike, arguments: Namespace) -> None:
     if not (arguments.dumpLayerInfo or arguments.exportLayerInfo):
         return
+    from mlirt.runtime.engine import Engine
     from mlirt.runtime.layer_records import inspected
     from mlirt.tools.layer_report import layer_lines
 
     bindings = [tensor.name for tensor in (*engine.inputs, *engine.outputs)]
-    report = inspected(engine.layers, bindings, arguments.profilingVerbosity)
+    profiles = engine.profiles if isinstance(engine, Engine) else ()
+    report = inspected(engine.layers, bindings, arguments.profilingVerbosity, profiles=profiles)
     if arguments.dumpLayerInfo:
         log_all("I", ["Layer Information:", *layer_lines(report)])
     if arguments.exportLayerInfo:

@@ -10,15 +10,16 @@ from mlirt.tools.flag_values import (
     files,
     io_formats,
     mebibytes,
+    memory_pools,
     natural,
     number,
     output_types,
     percentiles,
     positive,
     precisions,
+    previews,
     shapes,
     share,
-    workspace,
 )
 from mlirt.tools.plugin_files import add_plugins_flag
 
@@ -98,6 +99,13 @@ def _add_timing(add: Add) -> None:
         metavar="SPEC",
         help="libraries whose kernels are measured beside our own: +CUBLAS_LT,+CUDNN (CUDA); none by default",
     )
+    add(
+        "--preview",
+        type=previews,
+        default={},
+        metavar="SPEC",
+        help="+disableExternalTacticSourcesForCore0805 measures no library, whatever --tacticSources says",
+    )
 
 
 def _add_layers(add: Add) -> None:
@@ -137,7 +145,8 @@ def _add_engine(add: Add) -> None:
     """The memory and the device of an engine, and what it keeps of the network."""
     add(
         "--memPoolSize",
-        type=workspace,
+        type=memory_pools,
+        default={},
         metavar="SPEC",
         help="workspace:MIB is the most memory beside its tensors that a layer may take (CUDA)",
     )

@@ -49,9 +49,17 @@ def _run_shapes(engine: EngineLike, arguments: Namespace) -> dict[str, Shape]:
     for name in arguments.shapes:
         if name not in names:
             raise InvalidInputError(f"--shapes: the engine has no input {name!r}; its inputs are {names}")
-    usual = {name: shapes[1] for name, shapes in profiles_of(arguments).items()}
+    usual = _usual_shapes(engine) | {name: shapes[1] for name, shapes in profiles_of(arguments).items()}
     known = {**usual, **npy_shapes(arguments.loadInputs), **arguments.shapes}
     return {tensor.name: known.get(tensor.name) or _default_shape(tensor) for tensor in engine.inputs}
+
+
+def _usual_shapes(engine: EngineLike) -> dict[str, Shape]:
+    """Those of the first profile that the plan keeps."""
+    from mlirt.runtime.engine import Engine
+
+    profiles = engine.profiles if isinstance(engine, Engine) else ()
+    return {name: found.optimum for name, found in profiles[0].items()} if profiles else {}
 
 
 def _default_shape(tensor: TensorDescription) -> Shape:

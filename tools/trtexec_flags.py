@@ -9,7 +9,6 @@ from mlirt.errors import UnsupportedError
 # Accepted, so that scripts go on; what is said about it.
 _WITHOUT_EFFECT = {
     "noTF32": "float32 is computed as such unless --tf32 is given",
-    "preview": "dynamic shapes need no preview features",
     "allowGPUFallback": "there is no DLA to fall back from",
     "persistentCacheRatio": "the device's cache is left to itself",
     "useManagedMemory": "inputs and outputs are copied",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlirt.builder.api.optimization_profile import IOptimizationProfile
 from mlirt.builder.tactics.selection import CALLS
+from mlirt.builder.tactics.tactic_sources import sources_of_mask
 from mlirt.builder.tactics.timing_cache import TimingCache
 from mlirt.builder.tactics.tuning import ROUNDS, this_place
 from mlirt.errors import UnsupportedError
@@ -113,8 +114,9 @@ class IBuilderConfig(FixedAttributes, ContextManager):
         return bool(self._quantization_flags >> flag & 1)
 
     def set_preview_feature(self, feature: PreviewFeature, enable: bool) -> None:
-        """Both features are what this builder does anyway; the choice is kept (feature 3.12)."""
-        self._previews[feature] = enable
+        """Dynamic shapes are always fast ones; without external tactic sources no library is measured (28.2)."""
+        expect("set_preview_feature()", feature, PreviewFeature)
+        self._previews[feature] = bool(enable)
 
     def get_preview_feature(self, feature: PreviewFeature) -> bool:
         return self._previews[feature]
@@ -184,6 +186,12 @@ class IBuilderConfig(FixedAttributes, ContextManager):
         """
         self._tactic_sources = int(tactic_sources)
         return True
+
+    @property
+    def measured_libraries(self) -> tuple[str, ...]:
+        """The libraries whose kernels a build measures (mlirt's own): none where the preview feature forbids them."""
+        forbidden = self._previews[PreviewFeature.DISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805]
+        return () if forbidden else sources_of_mask(self.get_tactic_sources())
 
     def get_tactic_sources(self) -> int:
         """What was set; 0, as no library is used by itself, before."""

@@ -6,14 +6,14 @@ import os
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from mlirt.builder.api.precision_constraints import constrain_precisions
 from mlirt.builder.calibration.ranges_for_build import Int8Choice, Range, prepare_int8
 from mlirt.builder.host import gpu_is_here
 from mlirt.builder.io_formats import AllowedFormats, choose_formats
-from mlirt.builder.profiles import Profile, pinned_shapes
-from mlirt.builder.tactics.tactic_sources import sources_of_mask
+from mlirt.builder.profiles import Profile, pinned_shapes, widest
 from mlirt.builder.tactics.tuning import tuning
 from mlirt.builder.usual_sizes import name_usual_sizes
 from mlirt.dialects.context import RtContext
@@ -22,7 +22,6 @@ from mlirt.frontend.network.module import network_module
 from mlirt.frontend.network.tensor import ALL_FORMATS
 from mlirt.passes.quantization.explicit_networks import has_conversions
 from mlirt.runtime.plan_file import plan_bytes
-from mlirt.tensor_formats import layout_of
 from mlirt.tensorrt.build_enums import BuilderFlag, MemoryPoolType
 from mlirt.tensorrt.data_types import data_type
 from mlirt.tensorrt.format_descriptions import format_in_log
@@ -51,13 +50,13 @@ def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: 
     constrain_precisions(module, network, config, reporter)
     with _warnings_in_the_log(reporter):
         _quantize(module, ctx, target, network, config, reporter)
-        name_usual_sizes(module, profiles[0].shapes if profiles else {})
+        name_usual_sizes(module, _widest(profiles))
         inputs, outputs = (_allowed(tensors, config) for tensors in (network.graph.inputs, network.graph.outputs))
         choose_formats(module, target, inputs, outputs)
         plan = _plan(module, ctx, target, network.name or "network", config, reporter)
     _report_fusions(plan, reporter)
     _report_formats(plan, reporter)
-    return _with_profiles(plan, config, _shape_inputs(network))
+    return _with_settings(plan, config, _shape_inputs(network))
 
 
 def _report_fusions(plan: Plan, reporter: Reporter) -> None:
@@ -103,24 +102,29 @@ def _plan(module: ModuleOp, ctx: RtContext, target: str, name: str, config: IBui
     from mlirt.builder.build import BuildOptions, build_plan
 
     precision, progress = precision_of(config, target), _progress(reporter)
-    refittable = config.get_flag(BuilderFlag.REFIT)
+    options = BuildOptions(
+        precision,
+        progress,
+        name=name,
+        refittable=config.get_flag(BuilderFlag.REFIT),
+        profiles=[profile.shapes for profile in config.optimization_profiles],
+    )
     if target == "cpu":
         if config.algorithm_selector is not None:
             reporter.warning("algorithm_selector is not asked: an engine for the CPU has one algorithm for each layer")
-        return build_plan(module, ctx, target, BuildOptions(precision, progress, name=name, refittable=refittable))
+        return build_plan(module, ctx, target, options)
     choices = tuning(
         None if config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE) else config.get_timing_cache(),
         config.algorithm_selector,
         heuristic=config.get_flag(BuilderFlag.ENABLE_TACTIC_HEURISTIC),
         calls=config.avg_timing_iterations,
         rounds=config.min_timing_iterations,
-        sources=sources_of_mask(config.get_tactic_sources()),
+        sources=config.measured_libraries,
         reject_empty=config.get_flag(BuilderFlag.REJECT_EMPTY_ALGORITHMS),
         workspace=config.get_memory_pool_limit(MemoryPoolType.WORKSPACE) or None,
     )
     with choices as choice:
-        options = BuildOptions(precision, progress, name=name, tuning=choice, refittable=refittable)
-        return build_plan(module, ctx, target, options)
+        return build_plan(module, ctx, target, replace(options, tuning=choice))
 
 
 def _progress(reporter: Reporter) -> Callable[[str, int, int], None]:
@@ -213,9 +217,9 @@ def _bounds(network: INetworkDefinition, profiles: Sequence[IOptimizationProfile
     from mlirt.frontend.network.emission import input_type
 
     found: dict[str, tuple[int, int]] = {}
-    widest = _widest(profiles)
+    covered = _widest(profiles)
     for one in network.graph.inputs:
-        ranges = widest.get(one.name)
+        ranges = covered.get(one.name)
         if ranges is not None:
             for length, *ends in zip(dims(input_type(one)), ranges.smallest, ranges.largest, strict=True):
                 found.update({name: (ends[0], ends[1]) for name in symbols(length) if length == sym(name)})
@@ -224,20 +228,12 @@ def _bounds(network: INetworkDefinition, profiles: Sequence[IOptimizationProfile
 
 def _widest(profiles: Sequence[IOptimizationProfile]) -> dict[str, Profile]:
     """For each input one profile that covers all."""
-    widest: dict[str, Profile] = {}
-    for profile in profiles:
-        for name, one in profile.shapes.items():
-            known = widest.get(name, one)
-            low = tuple(map(min, zip(known.smallest, one.smallest, strict=True)))
-            high = tuple(map(max, zip(known.largest, one.largest, strict=True)))
-            widest[name] = Profile(low, known.usual, high)
-    return widest
+    return widest([profile.shapes for profile in profiles])
 
 
-def _with_profiles(plan: Plan, config: IBuilderConfig, read: Sequence[str]) -> bytes:
+def _with_settings(plan: Plan, config: IBuilderConfig, read: Sequence[str]) -> bytes:
     """The plan with what only engines by TensorRT's names ask for."""
     manifest = dict(plan.manifest_json)
-    manifest["profiles"] = [_record(plan, profile.shapes) for profile in config.optimization_profiles]
     verbosity = config.profiling_verbosity.name
     info = cast("Mapping[str, object]", manifest.get("info", {}))
     manifest["info"] = {**info, "profiling_verbosity": verbosity}
@@ -245,21 +241,3 @@ def _with_profiles(plan: Plan, config: IBuilderConfig, read: Sequence[str]) -> b
         values = {name: [list(profile.values[name]) for profile in config.optimization_profiles] for name in read}
         manifest["info"]["shape_inputs"] = values
     return plan_bytes(manifest, plan.sections, plan.weights)
-
-
-def _record(plan: Plan, shapes: Mapping[str, Profile]) -> dict[str, dict[str, list[int]]]:
-    """The shapes of the arrays that hold the inputs."""
-    layouts = {one.name: layout_of(one.format) for one in plan.manifest.inputs}
-
-    def stored(name: str, shape: Sequence[int]) -> list[int]:
-        layout = layouts.get(name)
-        return list(shape if layout is None else layout.stored_shape(shape))
-
-    return {
-        name: {
-            "min": stored(name, one.smallest),
-            "opt": stored(name, one.usual),
-            "max": stored(name, one.largest),
-        }
-        for name, one in shapes.items()
-    }

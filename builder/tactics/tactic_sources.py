@@ -28,7 +28,7 @@ def sources_of_mask(mask: int) -> tuple[str, ...]:
 
 
 def sources_of_flag(text: str) -> tuple[str, ...]:
-    """What trtexec's `--tacticSources=+CUBLAS_LT,-CUBLAS` turns on; none is on by itself."""
+    """What trtexec's `--tacticSources=+CUBLAS_LT,-CUBLAS` turns on, used here or not; none is on by itself."""
     on: dict[str, bool] = {}
     for item in text.split(","):
         sign, name = item[:1], item[1:]
@@ -36,9 +36,7 @@ def sources_of_flag(text: str) -> tuple[str, ...]:
             names = ", ".join(TacticSource.__members__)
             raise InvalidInputError(f"--tacticSources: {item!r} is no + or - before one of {names}")
         on[name] = sign == "+"
-    chosen = tuple(name for name, wanted in on.items() if wanted)
-    features_of_sources(chosen)
-    return chosen
+    return tuple(name for name, wanted in on.items() if wanted)
 
 
 def open_sources(features: Iterable[str]) -> None:

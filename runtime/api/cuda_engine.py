@@ -12,8 +12,9 @@ from mlirt.runtime.api.engine_tensors import EngineTensor, engine_tensors, profi
 from mlirt.runtime.api.execution_context import IExecutionContext
 from mlirt.runtime.api.host_memory import IHostMemory
 from mlirt.runtime.kept_network import is_refittable
-from mlirt.runtime.manifest import ShapeRange, Tensor
+from mlirt.runtime.manifest import Tensor
 from mlirt.runtime.plan_file import plan_bytes
+from mlirt.runtime.profile_ranges import ShapeRange
 from mlirt.runtime.shape_binding import bind_shapes
 from mlirt.tensorrt.build_enums import EngineCapability, ProfilingVerbosity, TacticSource
 from mlirt.tensorrt.context_manager import ContextManager

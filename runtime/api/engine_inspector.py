@@ -35,7 +35,7 @@ class EngineInspector(Reporting):
     def get_engine_information(self, format: LayerInformationFormat) -> str:
         """All layers, and in JSON the inputs and outputs, and who decides about branches and loops."""
         engine, verbosity = self._engine, self._engine.profiling_verbosity.name
-        found = inspected(engine.engine.layers, engine.tensor_names, verbosity, self._values())
+        found = inspected(engine.engine.layers, engine.tensor_names, verbosity, self._values(), engine.engine.profiles)
         if format is LayerInformationFormat.ONELINE:
             return "\n".join(map(_oneline, cast("list[object]", found["Layers"])))
         if verbosity != "NONE" and engine.engine.decisions:

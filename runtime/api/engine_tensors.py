@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from mlirt.errors import PlanError
+from mlirt.runtime.known_profiles import known_lengths
 from mlirt.runtime.manifest import Manifest, Tensor
 from mlirt.tensor_formats import TensorLayout, layout_of
 from mlirt.tensorrt.data_types import DataType, data_type
@@ -99,13 +100,3 @@ def profile_shapes(manifest: Manifest, profile: int, name: str) -> list[Dims]:
         return [] if -1 in own else [own] * 3
     tensor = next(one for one in manifest.given_inputs if one.name == name)
     return [Dims(known_lengths(tensor, shape)) for shape in (found.minimum, found.optimum, found.maximum)]
-
-
-def known_lengths(tensor: Tensor, stored: Sequence[int]) -> tuple[int, ...]:
-    """The shape of a tensor as callers know it, from that of the array that holds it."""
-    layout = layout_of(tensor.format)
-    if layout is None:
-        return tuple(stored)
-    channels = tensor.known_shape[layout.axis(len(tensor.known_shape))]
-    assert isinstance(channels, int)
-    return layout.shape_of_stored(stored, channels)

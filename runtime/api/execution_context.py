@@ -11,8 +11,8 @@ import numpy as np
 from mlirt.errors import InvalidInputError, MlirtError, UnsupportedError
 from mlirt.runtime.api.bound_shapes import BoundShapes
 from mlirt.runtime.api.caller_memory import read, write
-from mlirt.runtime.api.engine_tensors import known_lengths
 from mlirt.runtime.data_types import numpy_dtype
+from mlirt.runtime.known_profiles import known_lengths
 from mlirt.tensorrt.build_enums import ProfilingVerbosity
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import numpy_name

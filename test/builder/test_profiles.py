@@ -6,14 +6,20 @@ from typing import Any
 
 import pytest
 
-from mlirt.builder.profiles import Profile, pinned_shapes, read_profiles
+from mlirt.builder.profiles import Profile, pinned_shapes, read_profiles, widest
 from mlirt.errors import InvalidInputError
 
 
 def test_a_profile() -> None:
     found = read_profiles({"x": [(1, 3), (4, 3), (8, 3)]})
-    assert found == {"x": Profile((1, 3), (4, 3), (8, 3))}
-    assert pinned_shapes(found, {"x": ["n", "c"]}) == {"x": ["n", 3]}
+    assert found == [{"x": Profile((1, 3), (4, 3), (8, 3))}]
+    assert pinned_shapes(found[0], {"x": ["n", "c"]}) == {"x": ["n", 3]}
+
+
+def test_the_profile_that_covers_several() -> None:
+    found = widest(read_profiles([{"x": [(2, 3)] * 3, "y": [(1,)] * 3}, {"x": [(1, 3), (4, 3), (8, 3)]}]))
+    assert found == {"x": Profile((1, 3), (2, 3), (8, 3))}, "the second one leaves y open"
+    assert widest([]) == {}
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,7 @@ def test_shapes_that_no_memory_holds(plan: str, capsys: pytest.CaptureFixture[st
         (["--sparsity=force", "--onnx=a"], "--sparsity=force is not supported: it would change the weights"),
         (["--inputIOFormats=fp16:chw", "--loadEngine=a"], "--inputIOFormats is for building"),
         (["--memPoolSize=space:1", "--onnx=a"], "space: expected workspace, dlaSRAM"),
+        (["--preview=+bogus", "--onnx=a"], "'+bogus' is no + or - before one of fasterDynamicShapes0805"),
         (["--layerOutputTypes=a:fp8", "--onnx=a"], "expected LAYER:TYPE or LAYER:TYPE+TYPE, TYPE fp32"),
         (["--onnx=/nowhere/a.onnx"], "--onnx=/nowhere/a.onnx: there is no such file"),
         (["--onnx=/"], "--onnx=/: that is a folder"),
@@ -317,7 +318,7 @@ def test_flags_without_effect(plan: str, capsys: pytest.CaptureFixture[str]) -> 
     flags = "--noTF32 --workspace=4096 --preview=+fasterDynamicShapes0805 --device=0 --sparsity=enable --idleTime=0"
     assert run(f"--loadEngine={plan}", "--shapes=x:1x4", *flags.split(), "--streams=1", *QUICK) == 0
     out = capsys.readouterr().out
-    assert "[W] --preview has no effect: dynamic shapes need no preview features." in out
+    assert "[W] --preview=+fasterDynamicShapes0805 has no effect: shapes are always dynamic this way." in out
     assert "[W] --sparsity=enable has no effect: there are no kernels for sparse weights." in out
     assert "--device" not in out.splitlines()[1]
 
@@ -353,7 +354,9 @@ def test_what_a_stream_raises_is_one_line(
     )
 
 
-def test_types_and_formats_of_inputs_and_outputs(builder: Callable[[Builder], None], plan: str, tmp_path: Path) -> None:
+def test_types_and_formats_of_inputs_and_outputs(
+    builder: Callable[[Builder], None], plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Row 30.2."""
     asked: list[dict[str, Any]] = []
 
@@ -373,6 +376,17 @@ def test_types_and_formats_of_inputs_and_outputs(builder: Callable[[Builder], No
     assert run(f"--onnx={tmp_path / 'm.onnx'}", "--buildOnly", pool, *spec) == 0
     assert asked[1]["workspace"] == 2 << 20
     assert asked[1]["layer_precisions"] == {"a": "fp16", "*": "fp16"}
+    assert "--memPoolSize=dlaSRAM has no effect: there is no DLA." in capsys.readouterr().out
+    sources = "--tacticSources=+CUBLAS_LT,+CUBLAS,+JIT_CONVOLUTIONS"
+    previews = "--preview=-fasterDynamicShapes0805"
+    assert run(f"--onnx={tmp_path / 'm.onnx'}", "--buildOnly", sources, previews) == 0
+    assert asked[2]["tactic_sources"] == ("CUBLAS_LT",)
+    out = capsys.readouterr().out
+    for name in ("--tacticSources=+CUBLAS", "--tacticSources=+JIT_CONVOLUTIONS", previews):
+        assert f"[W] {name} has no effect" in out
+    previews = "--preview=+disableExternalTacticSourcesForCore0805"
+    assert run(f"--onnx={tmp_path / 'm.onnx'}", "--buildOnly", sources, previews) == 0
+    assert asked[3]["tactic_sources"] == ()
 
 
 def test_weights_that_can_be_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str], plan: str) -> None:

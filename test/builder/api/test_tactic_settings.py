@@ -13,6 +13,7 @@ import mlirt as trt
 from mlirt.builder.api import builder_config
 from mlirt.builder.api.builder_config import IBuilderConfig
 from mlirt.builder.tactics import tuning
+from mlirt.errors import InvalidInputError
 
 
 @pytest.fixture
@@ -166,3 +167,24 @@ def test_no_build_needs_a_source(config: IBuilderConfig, timer: FakeTimer) -> No
     plan = trt.Builder(trt.Logger()).build_serialized_network(small_network(), config)
     assert plan is not None
     assert b'"library"' not in bytes(plan)
+
+
+@pytest.mark.parametrize("forbidden", [False, True])
+def test_no_library_with_the_preview_feature_28_2(monkeypatch: pytest.MonkeyPatch, forbidden: bool) -> None:
+    """DISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805 goes before what `set_tactic_sources` asks for."""
+    asked: list[Sequence[str]] = []
+
+    def noted(*_: object, sources: Sequence[str], **__: object) -> object:
+        asked.append(sources)
+        raise InvalidInputError("no further")
+
+    monkeypatch.setattr("mlirt.builder.api.network_build.tuning", noted)
+    builder = trt.Builder(CollectingLogger())
+    config = builder.create_builder_config()
+    config.target = "cuda"
+    config.set_tactic_sources(1 << int(trt.TacticSource.CUBLAS_LT) | 1 << int(trt.TacticSource.CUDNN))
+    feature = trt.PreviewFeature.DISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805
+    config.set_preview_feature(feature, forbidden)
+    assert config.get_preview_feature(feature) is forbidden
+    assert builder.build_serialized_network(network(), config) is None
+    assert asked == [() if forbidden else ("CUBLAS_LT", "CUDNN")]

@@ -85,7 +85,7 @@ def choose(tuning: Tuning) -> dict[str, str]:
     """The tactics that the ops of the network name; those that do not are lowered by the one that is tried first."""
     context, target = RtContext(), Target("cuda")
     module = import_model(model(), context, {}, None)
-    name_usual_sizes(module, read_profiles(_PROFILE))
+    name_usual_sizes(module, read_profiles(_PROFILE)[0])
     run_phases(module, context, last="layout", options=PipelineOptions("cuda"))
     select_tactics(module, context, target, tuning, lambda text, done, total: None)
     return _named(module)
