@@ -1,11 +1,12 @@
-"""The broadcasting rule: dimensions of length 1 are repeated, others are equal."""
+"""The broadcasting rule: dimensions of length 1 are repeated, others are equal; some only a run can tell apart."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
-from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.symbolic_bounds import at_most
+from mlirt.dialects.symbolic import Dim, broadcast_length
+from mlirt.dialects.symbolic_bounds import at_most, never_broadcast, never_one
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import is_unknown
 
@@ -13,10 +14,36 @@ from mlirt.dialects.tensor_types import is_unknown
 def broadcast(shapes: Sequence[Sequence[Dim]], constraint: str = "C5") -> tuple[Dim, ...]:
     """The common dimensions of shapes of equal rank; raises `VerifyException` where two lengths contradict.
 
-    A symbolic length beside a constant other than 1 must be equal to it; two different symbols cannot be proven
-    equal, and the first is taken. A length that is certainly no more than 1, such as that of `x[-1:]`, is repeated.
+    Beside one that is not 1, such as a constant, a symbolic length is equal to it or 1. Of two others a run may make
+    either 1, so that they have the length `broadcast(n, m)`, unless their formulas show that they must be equal. A
+    length that is certainly no more than 1, such as that of `x[-1:]`, is repeated.
     """
-    return tuple(_common(axis, [shape[axis] for shape in shapes], constraint) for axis in range(len(shapes[0])))
+    return tuple(_checked(axis, [shape[axis] for shape in shapes], constraint) for axis in range(len(shapes[0])))
+
+
+def common_length(lengths: Sequence[Dim]) -> Dim:
+    """The length that dimensions which broadcast have together."""
+    candidates = _candidates(lengths)
+    constants = [length for length in candidates if isinstance(length, int)]
+    if constants:
+        return constants[0]
+    found = [group[0] for group in equal_groups(lengths)]
+    certain = [length for length in found if never_one(length)]
+    return certain[0] if certain else reduce(broadcast_length, found or candidates[:1], 1)
+
+
+def equal_groups(lengths: Sequence[Dim]) -> list[list[Dim]]:
+    """Those of several lengths that broadcast which have names, in groups of such as must be equal."""
+    groups: list[list[Dim]] = []
+    for length in _candidates(lengths):
+        if is_unknown(length):
+            continue
+        group = next((group for group in groups if never_broadcast(group[0], length)), None)
+        if group is None:
+            groups.append([length])
+        else:
+            group.append(length)
+    return groups
 
 
 def is_repeated(length: Dim) -> bool:
@@ -24,12 +51,15 @@ def is_repeated(length: Dim) -> bool:
     return length == 1 or (not isinstance(length, int) and at_most(length, 1))
 
 
-def _common(axis: int, lengths: Sequence[Dim], constraint: str) -> Dim:
-    candidates = [length for length in dict.fromkeys(lengths) if length != 1]
-    candidates = [length for length in candidates if not is_repeated(length)] or candidates
-    constants = [length for length in candidates if isinstance(length, int)]
+def _checked(axis: int, lengths: Sequence[Dim], constraint: str) -> Dim:
+    constants = [length for length in _candidates(lengths) if isinstance(length, int)]
     require(
         len(constants) <= 1, f"{constraint}: lengths {list(map(str, lengths))} of dimension {axis} do not broadcast"
     )
-    named = [length for length in candidates if not is_unknown(length)]
-    return (constants or named or candidates or [1])[0]
+    return common_length(lengths)
+
+
+def _candidates(lengths: Sequence[Dim]) -> list[Dim]:
+    """The different lengths that may be more than 1, or else those that may be 0."""
+    candidates = [length for length in dict.fromkeys(lengths) if length != 1]
+    return [length for length in candidates if not is_repeated(length)] or candidates

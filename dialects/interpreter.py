@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.diagnostics import OperationError, title
+from mlirt.dialects.length_agreements import agreements_of
 from mlirt.dialects.region_interpreter import execute, is_structural, restored
 from mlirt.dialects.regions import ControlOp, Terminator
 from mlirt.dialects.symbol_values import bind, symbol_values
@@ -47,6 +48,8 @@ def interpret(
     guesses = dict.fromkeys(_late_sizes(func), 1)
     while True:
         arguments, values = _bind_inputs(func, inputs)
+        for one in agreements_of(func):
+            one.check(values)
         values.update(guesses)
         try:
             with symbol_values(values):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast, get_args
 
@@ -11,7 +11,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from mlirt.dialects.dims_attr import DimsAttr
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import Dim, substitute
+from mlirt.errors import InvalidInputError
 
 # On a function: an array of a layer's name, the two lengths, and the kind where they need not be equal.
 ATTRIBUTE = "trt.equal_lengths"
@@ -32,6 +33,14 @@ class Agreement:
     def holds(self, left: int, right: int) -> bool:
         """Whether these values of the lengths fit together."""
         return left == right or (self.kind == "equal_or_one" and left == 1)
+
+    def check(self, values: Mapping[str, int]) -> None:
+        """Raise `InvalidInputError` where these values of symbols make lengths that do not fit together."""
+        left, right = substitute(self.left, values), substitute(self.right, values)
+        if isinstance(left, int) and isinstance(right, int) and not self.holds(left, right):
+            raise InvalidInputError(
+                f"layer {self.layer}: its inputs have the lengths {left} and {right} ({self.left} and {self.right})"
+            )
 
 
 def kind_named(name: str) -> AgreementKind:

@@ -232,7 +232,7 @@ def evaluate(dimension: Dim, env: Mapping[str, int]) -> int:
 
 
 def substitute(dimension: Dim, env: Mapping[str, Dim]) -> Dim:
-    """The dimension with symbols replaced by other dimensions."""
+    """The dimension with symbols replaced, as lengths that broadcast are where `env` has their text."""
     if isinstance(dimension, int):
         return dimension
     result: Dim = 0
@@ -325,7 +325,8 @@ def _substitute_atom(atom: Symbol | Call, env: Mapping[str, Dim]) -> Dim:
     left, right = substitute(atom.left, env), substitute(atom.right, env)
     if isinstance(left, int) and isinstance(right, int):
         return _CALLS[atom.function](left, right)
-    return _BUILD[atom.function](left, right)
+    built = _BUILD[atom.function](left, right)
+    return env.get(str(built), built) if atom.function == "broadcast" else built
 
 
 _BUILD: dict[str, Callable[[Dim, Dim], Dim]] = {

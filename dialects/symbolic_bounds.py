@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import gcd
 
-from mlirt.dialects.symbolic import FUNCTIONS, Call, Dim, Expr, Symbol
+from mlirt.dialects.symbolic import FUNCTIONS, Call, Dim, Expr, Symbol, evaluate, symbols
 
 # More least and greatest numbers than this in one dimension are not taken apart.
 _MOST_CHOICES = 8
+# Lengths that are still 1 for a symbol of this size are not looked at any further.
+_MOST_TRIED = 4096
 
 
 def not_negative(value: Dim) -> bool:
@@ -53,3 +56,52 @@ def _extreme(value: Expr) -> tuple[Call, int] | None:
         if len(monomial) == 1 and isinstance(monomial[0], Call) and monomial[0].function in FUNCTIONS:
             return monomial[0], coefficient
     return None
+
+
+@lru_cache(maxsize=4096)
+def never_one(value: Dim) -> bool:
+    """Whether a dimension is certainly not 1: it is at least 2, or a multiple of another number."""
+    if isinstance(value, int):
+        return value != 1
+    return not_negative(value - 2) or gcd(*(coefficient for _, coefficient in value.terms)) > 1
+
+
+@lru_cache(maxsize=4096)
+def never_broadcast(left: Dim, right: Dim) -> bool:
+    """Whether one of two dimensions is certainly not 1 where the other one is longer, so that they must be equal.
+
+    Of formulas that grow with their only symbol those of its least values are compared, until both are longer than 1.
+    """
+    if left == right or (never_one(left) and never_one(right)):
+        return True
+    names = sorted(symbols(left) | symbols(right))
+    if len(names) != 1 or not _grows(left) or not _grows(right):
+        return False
+    for length in range(_MOST_TRIED):
+        pair = evaluate(left, {names[0]: length}), evaluate(right, {names[0]: length})
+        if min(pair) > 1:
+            return True
+        if 1 in pair and max(pair) > 1:
+            return False
+    return False
+
+
+def _grows(value: Dim) -> bool:
+    """Whether a dimension certainly never becomes less as its symbols become more."""
+    if isinstance(value, int):
+        return True
+    return all(
+        not monomial
+        or (
+            c > 0 and all(map(_atom_grows, monomial)) and (len(monomial) == 1 or all(map(_atom_not_negative, monomial)))
+        )
+        for monomial, c in value.terms
+    )
+
+
+def _atom_grows(atom: Symbol | Call) -> bool:
+    if isinstance(atom, Symbol):
+        return True
+    if atom.function == "//":
+        return isinstance(atom.right, int) and atom.right > 0 and _grows(atom.left)
+    return atom.function in ("max", "min") and _grows(atom.left) and _grows(atom.right)

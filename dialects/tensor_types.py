@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from mlirt.dialects.dims_attr import DimsAttr
-from mlirt.dialects.symbolic import Dim, product, sym, symbols
+from mlirt.dialects.symbolic import Dim, broadcast_parts, product, sym, symbols
 
 if TYPE_CHECKING:
     import numpy as np
@@ -252,9 +252,18 @@ def is_unknown(dim: Dim) -> bool:
 
 
 def compatible(left: Attribute, right: Attribute) -> bool:
-    """Whether two tensor types may stand for the same value: dimensions equal where both are known."""
+    """Whether two tensor types may stand for the same value: dimensions equal where both are known.
+
+    Of lengths that broadcast one may stand for all: a run in which it is another is refused.
+    """
     if left is right:
         return True
     if element_of(left) != element_of(right) or rank(left) != rank(right):
         return False
-    return all(a == b or is_unknown(a) or is_unknown(b) for a, b in zip(dims(left), dims(right), strict=True))
+    return all(map(_may_be_equal, dims(left), dims(right)))
+
+
+def _may_be_equal(left: Dim, right: Dim) -> bool:
+    if left == right or is_unknown(left) or is_unknown(right):
+        return True
+    return not set(broadcast_parts(left)).isdisjoint(broadcast_parts(right))

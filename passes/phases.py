@@ -72,6 +72,7 @@ PHASES = (
             Step("propagate-shapes", "folded shape operands make dimensions known"),
             Step("unify-dimensions", "known dimensions bring new equations between those of the inputs"),
             Step("fold-known-branches", "a condition that turned out constant decides now"),
+            Step("broadcast-operands", "equations are solved, and what follows need not look for lengths of 1"),
             Step("require-equal-lengths", "equations are solved, and no layer has left its branch yet"),
             Step(
                 "simplify-carried-values", "weights that exporters carry through loops are constants of the trips again"

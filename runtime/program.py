@@ -77,7 +77,7 @@ class Agreement:
         left, right = evaluate(self.left, values), evaluate(self.right, values)
         if left == right or (self.kind == "equal_or_one" and left == 1):
             return None
-        or_one = " or 1" if self.kind == "equal_or_one" else ""
+        or_one = ", or the first 1," if self.kind == "equal_or_one" else ""
         return (
             f"layer {self.layer}: its inputs have the lengths {left} and {right} where they must be equal{or_one} "
             f"({to_text(self.left)} and {to_text(self.right)})"

@@ -12,8 +12,10 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from mlirt.dialects.broadcasting import is_repeated
-from mlirt.dialects.symbolic import Dim, sym
+from mlirt.dialects.symbolic import Dim, floor_div, minimum, sym
+from mlirt.dialects.symbolic_bounds import never_broadcast
 from mlirt.dialects.symbolic_text import parse
+from mlirt.dialects.tensor_types import is_unknown
 
 
 @irdl_attr_definition
@@ -52,13 +54,21 @@ def iteration(axis: int) -> Dim:
 
 
 def broadcast_access(operand: Sequence[Dim], space: Sequence[Dim]) -> AccessAttr:
-    """Read an operand of the same rank as the iteration space, length-1 dimensions repeated."""
+    """Read an operand of the same rank as the iteration space, length-1 dimensions repeated.
+
+    A length that only a run may find to be 1 has a factor that is 0 then, and 1 where it is that of the space.
+    """
     return AccessAttr.of(
-        [
-            0 if size != extent and is_repeated(size) else iteration(axis)
-            for axis, (size, extent) in enumerate(zip(operand, space, strict=True))
-        ]
+        [_place(axis, size, extent) for axis, (size, extent) in enumerate(zip(operand, space, strict=True))]
     )
+
+
+def _place(axis: int, size: Dim, extent: Dim) -> Dim:
+    if is_unknown(size) or is_unknown(extent) or never_broadcast(size, extent):
+        return iteration(axis)
+    if isinstance(size, int) or is_repeated(size):
+        return 0 if is_repeated(size) else iteration(axis)
+    return iteration(axis) * floor_div(minimum(size, 2), 2)
 
 
 @lru_cache(maxsize=8192)

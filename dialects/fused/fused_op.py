@@ -179,11 +179,11 @@ def check_access(op: Operation, access: AccessAttr, operand: Attribute, space_ra
 
 
 def gather_operand(array: Array, access: AccessAttr, space: Sequence[int], env: Mapping[str, int]) -> Array:
-    """The operand's elements laid out over the whole iteration space."""
+    """The operand's elements laid out over the whole iteration space; raises `InvalidInputError` for others."""
     import numpy as np
 
     picked: list[Array] = []
-    for index in access.indices():
+    for dimension, index in enumerate(access.indices()):
         index = substitute(index, env)
         position = np.zeros((1,) * len(space), np.int64)
         for axis, extent in enumerate(space):
@@ -193,7 +193,13 @@ def gather_operand(array: Array, access: AccessAttr, space: Sequence[int], env: 
             position = position + factor * np.arange(extent).reshape(shape) if factor else position
         offset = substitute(index, {f"d{axis}": 0 for axis in range(len(space))})
         assert isinstance(offset, int)
-        picked.append(position + offset)
+        position = position + offset
+        length = array.shape[dimension]
+        if 0 not in space and not (0 <= position.min() and position.max() < length):
+            raise InvalidInputError(
+                f"elements {position.min()} to {position.max()} of an operand whose dimension {dimension} has {length}"
+            )
+        picked.append(position)
     return np.broadcast_to(array[tuple(picked)] if picked else array, tuple(space))
 
 

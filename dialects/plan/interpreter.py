@@ -15,7 +15,7 @@ from mlirt.dialects.interpreter import entry_function, input_names, named_output
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.library_op import LibraryOp
 from mlirt.dialects.kernel.plugin import PluginOp
-from mlirt.dialects.length_agreements import Agreement, agreements_of
+from mlirt.dialects.length_agreements import agreements_of
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.plan.control import Control, IfOp, RequireEqualOp, RequireOp, SizeOp, WhileOp, ops_in
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
@@ -24,7 +24,7 @@ from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.symbol_values import bind
 from mlirt.dialects.symbolic import evaluate
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, numpy_dtype
-from mlirt.errors import CompileError, InvalidInputError, UnmetConditionError
+from mlirt.errors import CompileError, UnmetConditionError
 
 if TYPE_CHECKING:
     from mlirt.dialects.kernel.interpreter import Argument as KernelArgument
@@ -62,7 +62,7 @@ def _run_once(
         bind(value.type, inputs[name].shape, run.symbols, f"input {name!r}")
         run.tensors[value] = inputs[name]
     for one in agreements_of(func):
-        run.require_equal(one)
+        one.check(run.symbols)
     return named_outputs(func, run.block(func))
 
 
@@ -118,14 +118,9 @@ class _Run:
         elif isinstance(op, SizeOp):
             self._settle(op)
         elif isinstance(op, RequireEqualOp):
-            self.require_equal(op.agreement())
+            op.agreement().check(self.symbols)
         elif not self._holds(op):
             raise UnmetConditionError(op.message.data)
-
-    def require_equal(self, one: Agreement) -> None:
-        left, right = evaluate(one.left, self.symbols), evaluate(one.right, self.symbols)
-        if not one.holds(left, right):
-            raise InvalidInputError(f"layer {one.layer}: its inputs have the lengths {left} and {right}")
 
     def _region(self, region: Region) -> None:
         for op in ops_in(region):

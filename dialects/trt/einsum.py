@@ -10,6 +10,7 @@ from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, prop_def, result_
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from mlirt.dialects.broadcasting import common_length
 from mlirt.dialects.einsum_equation import Equation, parse_equation
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
@@ -60,9 +61,12 @@ class EinsumOp(TensorOp):
     def _lengths(self) -> dict[str, Dim]:
         """The length behind each label."""
         found: dict[str, Dim] = {}
+        shared: dict[str, list[Dim]] = {}
         for labels, value in zip(self.parsed().inputs, self.inputs, strict=True):
             for label, length in zip(labels, dims(value.type), strict=True):
                 known = found.setdefault(label, length)
+                if label.isdigit():
+                    shared.setdefault(label, []).append(length)
                 if known == length or (label.isdigit() and length == 1):
                     continue
                 if isinstance(length, int):
@@ -74,7 +78,7 @@ class EinsumOp(TensorOp):
                 )
                 if known == 1:
                     found[label] = length
-        return found
+        return found | {label: common_length(lengths) for label, lengths in shared.items()}
 
     def infer(self) -> Sequence[Tensor]:
         lengths = self._lengths()

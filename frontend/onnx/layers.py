@@ -136,11 +136,19 @@ def expand(net: Network, x: Value, dims: Sequence[Dim]) -> Value:
     """Dimensions of length 1 repeated to `dims`; the rank stays."""
     if tuple(dims) == x.dims:
         return x
-    repeated = [have != want and is_repeated(have) for have, want in zip(x.dims, dims, strict=True)]
+    x = broadcast_to(net, x, dims)
+    repeated = [have != want for have, want in zip(x.dims, dims, strict=True)]
     array = x.array
     if array is not None and array.size == 1 and all(isinstance(dim, int) for dim in dims):
         return filled(net, [dim for dim in dims if isinstance(dim, int)], array)
     return slice_of(net, x, [0] * x.rank, dims, [0 if again else 1 for again in repeated])
+
+
+def broadcast_to(net: Network, x: Value, dims: Sequence[Dim]) -> Value:
+    """The rank of `dims`, and its lengths where only a run can tell whether they are those of `x` or repeat a 1."""
+    x = with_rank(net, x, len(dims))
+    size = [have if is_repeated(have) else want for have, want in zip(x.dims, dims, strict=True)]
+    return x if tuple(size) == x.dims else net.emit("broadcast", [x], size=size)
 
 
 def tile(net: Network, x: Value, counts: Sequence[Dim]) -> Value:

@@ -175,4 +175,4 @@ def parametric_relu(net: Network, node: Node) -> Value:
     if node.opset < 7 and slope.rank == 1 and x.rank > 1 and slope.dims != (1,):
         slope = layers.reshape(net, slope, [*slope.dims, *[1] * (x.rank - 2)])
     left, right = layers.aligned(net, [x, slope])
-    return net.emit("parametric_relu", [left, right])
+    return net.emit("parametric_relu", [left, layers.broadcast_to(net, right, left.dims)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mlirt.dialects.symbolic import Dim
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
@@ -37,7 +38,15 @@ def gemm(net: Network, node: Node) -> Value:
         return result
     if beta != 1.0:
         c = layers.binary(net, "prod", c, layers.scalar_like(net, beta, c))
-    return layers.binary(net, "sum", result, c)
+    if c.rank > 2 or any(
+        have not in (1, want) for have, want in zip(c.dims[::-1], result.dims[::-1]) if _known(have, want)
+    ):
+        raise node.invalid(f"C of shape {list(map(str, c.dims))} does not broadcast to {list(map(str, result.dims))}")
+    return layers.binary(net, "sum", result, layers.broadcast_to(net, c, result.dims))
+
+
+def _known(*lengths: Dim) -> bool:
+    return all(isinstance(length, int) for length in lengths)
 
 
 @onnx_op("Einsum")

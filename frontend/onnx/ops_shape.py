@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.broadcasting import is_repeated
+from mlirt.dialects.broadcasting import common_length, is_repeated
+from mlirt.dialects.length_agreements import Agreement
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.tensor_types import tensor
+from mlirt.dialects.tensor_types import is_unknown, tensor
 from mlirt.dialects.trt.require import RequireOp
+from mlirt.dialects.trt.require_equal import RequireEqualOp
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
@@ -191,20 +193,22 @@ def expand(net: Network, node: Node) -> Value:
         dims = list(sizes_of(net, node, node.input(1)))
     rank = max(len(dims), x.rank)
     own: list[Dim] = [*[1] * (rank - x.rank), *x.dims]
-    wanted: list[Dim | None] = [*[1] * (rank - len(dims)), *dims]
+    wanted: list[Dim] = [*[1] * (rank - len(dims)), *(dim for dim in dims if dim is not None)]
     target: list[Dim] = []
     for axis, (have, want) in enumerate(zip(own, wanted, strict=True)):
         if isinstance(have, int) and isinstance(want, int) and have != want and 1 not in (have, want):
             raise node.invalid(f"dimension {axis} of length {have} cannot be expanded to {want}")
-        stays = want is None or want == 1 or have == want or not is_repeated(have)
-        target.append(have if stays or want is None else want)
-        if stays and want not in (None, 1, have):
+        is_known = not is_unknown(have) and not is_unknown(want)
+        target.append(common_length([have, want]) if is_known or is_repeated(have) else have)
+        if not is_known and not is_repeated(have) and want != 1:
             _require_length(net, node, x, axis - (rank - x.rank), axis - (rank - len(dims)))
+        elif is_known and want not in (1, target[axis]):
+            net.append_at(RequireEqualOp(Agreement(node.name, want, target[axis], "equal_or_one")))
     return layers.expand(net, layers.with_rank(net, x, rank), target)
 
 
 def _require_length(net: Network, node: Node, x: Value, axis: int, place: int) -> None:
-    """A run goes on only where an axis, whose length has a name, is as long as the shape asks, or the shape asks 1."""
+    """A run goes on only where an axis, whose length has no name, is as long as the shape asks, or the shape asks 1."""
     wanted = elements_of(net, node, node.input(1))[place]
     fits = layers.binary(net, "equal", wanted, layers.length_of(net, x, axis))
     fits = layers.binary(net, "or", fits, layers.binary(net, "equal", wanted, number(net, 1)))

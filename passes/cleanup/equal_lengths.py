@@ -6,20 +6,23 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.ir import Operation
 
-from mlirt.dialects.broadcasting import is_repeated
+from mlirt.dialects.broadcasting import equal_groups, is_repeated
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import dims, is_unknown
+from mlirt.dialects.trt.broadcast_axes import broadcast_axes
 from mlirt.dialects.trt.concatenation import ConcatenationOp
-from mlirt.dialects.trt.elementwise import ElementwiseOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
-from mlirt.dialects.trt.parametric_relu import ParametricReluOp
 from mlirt.dialects.trt.rnn import RnnOp
-from mlirt.dialects.trt.select import SelectOp
 
 
 def equal_lengths(op: Operation) -> Iterator[Sequence[Dim]]:
-    """The lengths that must be equal, group by group; those that are repeated, such as 1, are not among them."""
+    """The lengths that must be equal, group by group; those that are repeated, such as 1, are not among them.
+
+    Lengths that broadcast are not either, as a run may make one of them 1, unless their formulas tell that it cannot.
+    """
+    for axis in broadcast_axes(op):
+        yield from (group for group in equal_groups(axis.lengths()) if len(group) > 1)
     for lengths in _lengths(op):
         yield [dim for dim in lengths if not is_repeated(dim) and not is_unknown(dim)]
 
@@ -28,9 +31,7 @@ def _lengths(op: Operation) -> Iterator[Sequence[Dim]]:
     if not isinstance(op, TensorOp):
         return
     shapes = [dims(operand.type) for operand in op.operands]
-    if isinstance(op, ElementwiseOp | SelectOp | ParametricReluOp):
-        yield from zip(*shapes, strict=True)
-    elif isinstance(op, ConcatenationOp):
+    if isinstance(op, ConcatenationOp):
         joined = op.axis.value.data
         yield from (lengths for axis, lengths in enumerate(zip(*shapes, strict=True)) if axis != joined)
     elif isinstance(op, RnnOp):
@@ -41,9 +42,3 @@ def _lengths(op: Operation) -> Iterator[Sequence[Dim]]:
         columns = -2 if left is MatrixOperation.TRANSPOSE else -1
         rows = -2 if right is MatrixOperation.NONE else -1
         yield shapes[0][columns], shapes[1][rows]
-        batches = (shapes[0][: _first_of_matrix(left)], shapes[1][: _first_of_matrix(right)])
-        yield from zip(*batches, strict=True)
-
-
-def _first_of_matrix(operation: MatrixOperation) -> int:
-    return -1 if operation is MatrixOperation.VECTOR else -2

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlirt.dialects.symbolic import Dim, coefficient_of, substitute, sym, symbols
+from mlirt.dialects.symbolic import Dim, broadcast_parts, coefficient_of, substitute, sym, symbols
 
 
 def solution(left: Dim, right: Dim, order: Mapping[str, int], bound: frozenset[str]) -> tuple[str, Dim] | None:
-    """A symbol, and what it must be for `left` to equal `right`; `None` where that does not follow.
+    """A symbol or lengths that broadcast, and what they must be for `left` to equal `right`; `None` where that does not
+    follow.
 
     Symbols are compared by their place in `order`: the later one gives way to the earlier one, and a symbol that is not
-    in it stays. An expression replaces a symbol only if a run binds all its symbols, which `bound` lists.
+    in it stays. An expression replaces a symbol only if a run binds all its symbols, which `bound` lists. Lengths that
+    broadcast, `broadcast(n, m)`, are replaced by the one of them that they must be equal to.
     """
+    for together, one in ((left, right), (right, left)):
+        if together != one and one in broadcast_parts(together):
+            return str(together), one
     numbers = _root(left - right, order)
     if numbers is not None:
         return numbers

@@ -14,7 +14,10 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.length_agreements import Agreement, set_agreements
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.symbolic import Dim, symbols
-from mlirt.dialects.tensor_types import dims
+from mlirt.dialects.symbolic_bounds import never_broadcast
+from mlirt.dialects.tensor_types import dims, is_unknown
+from mlirt.dialects.trt.broadcast import BroadcastOp
+from mlirt.dialects.trt.broadcast_axes import broadcast_axes
 from mlirt.dialects.trt.define_size import DefineSizeOp
 from mlirt.dialects.trt.require_equal import RequireEqualOp
 from mlirt.passes.cleanup.equal_lengths import equal_lengths
@@ -22,14 +25,14 @@ from mlirt.passes.cleanup.length_equations import symbol_of
 
 
 class RequireEqualLengthsPass(ModulePass):
-    """Note the lengths that a layer needs to be equal, where they are formulas that some runs make different.
+    """Note the lengths that a layer needs to agree, where they are formulas that some runs make different.
 
     The decoder of a U-Net doubles what its encoder has halved: it fits the encoder's images if their sizes are even. A
     run with others is refused when its shapes are bound, before any kernel reads beyond the end of a tensor.
 
     Layers in branches and loops need not run, and sizes that the data of a run tells are known only then. Their lengths
     are compared by a `trt.require_equal`, as soon as the run has come there and knows them; where they agree, it is
-    nothing to do.
+    nothing to do. Lengths that broadcast may also be 1.
 
     Before:
 
@@ -69,12 +72,14 @@ class _Comparison:
     known: set[str]
     """These, and those that the run has given one so far."""
     compared: frozenset[Dim] = frozenset()
+    repeated: frozenset[tuple[Dim, Dim]] = frozenset()
+    """Lengths that have been found equal to another one, or 1."""
     of_inputs: list[Agreement] = field(default_factory=list[Agreement])
     """What can be compared before a run."""
 
     def visit(self, block: Block, *, is_certain: bool = True) -> None:
         """`is_certain` says whether each run comes to the block."""
-        before, defined = self.compared, dict[str, Operation]()
+        before, defined = (self.compared, self.repeated), dict[str, Operation]()
         for op in list(block.ops):
             for one in _undecided(op):
                 self._compare(one, block, defined, is_certain)
@@ -84,13 +89,16 @@ class _Comparison:
             defined.update((name, op) for name in _defined_in(op))
             self.known |= _defined_in(op)
         if not is_certain:
-            self.compared = before
+            self.compared, self.repeated = before
 
     def _compare(self, one: Agreement, block: Block, defined: dict[str, Operation], is_certain: bool) -> None:
         needed = symbols(one.left) | symbols(one.right)
-        if one.left - one.right in self.compared or not needed <= self.known:
+        if one.left - one.right in self.compared or (one.left, one.right) in self.repeated or not needed <= self.known:
             return
-        self.compared |= {one.left - one.right, one.right - one.left}
+        if one.kind == "equal":
+            self.compared |= {one.left - one.right, one.right - one.left}
+        else:
+            self.repeated |= {(one.left, one.right)}
         if is_certain and needed <= self.inputs:
             self.of_inputs.append(one)
             return
@@ -108,6 +116,19 @@ def _undecided(op: Operation) -> Iterator[Agreement]:
         for other in others:
             if other != first:
                 yield Agreement(name_of(op), first, other)
+    for length, target in _repeated(op):
+        if length not in (1, target) and not is_unknown(length) and not is_unknown(target):
+            kind = "equal" if never_broadcast(length, target) else "equal_or_one"
+            yield Agreement(name_of(op), length, target, kind)
+
+
+def _repeated(op: Operation) -> Iterator[tuple[Dim, Dim]]:
+    """Lengths that are repeated where they are 1, with the length that they have then."""
+    if isinstance(op, BroadcastOp):
+        yield from zip(dims(op.input.type), op.size.dims(), strict=True)
+    for group in broadcast_axes(op):
+        target = group.target()
+        yield from ((length, target) for length in group.lengths())
 
 
 def _defined_in(op: Operation) -> set[str]:

@@ -24,18 +24,18 @@ class UnifyDimensionsPass(ModulePass):
     from the others, else the symbol that comes first among the inputs, else an expression of other symbols.
 
     A run binds each symbol to the shape of one input and checks all other dimensions against it, so that inputs that do
-    not fit together are refused, rather than read beyond their ends. A symbol never stands for a length that is
-    repeated: only a constant 1 is.
+    not fit together are refused, rather than read beyond their ends. Lengths that broadcast need not be equal, unless
+    another layer needs `broadcast(n, m)` to be one of them.
 
     Before:
 
-        func.func @main(%x: tensor<?xf32, #trt.dims<["n"]>>, %y: tensor<?xf32, #trt.dims<["m"]>>) {
-          %z = trt.elementwise sum %x, %y : ...
+        func.func @main(%x: tensor<?xf32, #trt.dims<["n", "2"]>>, %y: tensor<?x4xf32, #trt.dims<["m", "4"]>>) {
+          %z = trt.concatenation %x, %y {axis = 1 : i64} : ...
 
     After:
 
-        func.func @main(%x: tensor<?xf32, #trt.dims<["n"]>>, %y: tensor<?xf32, #trt.dims<["n"]>>) {
-          %z = trt.elementwise sum %x, %y : ...
+        func.func @main(%x: tensor<?xf32, #trt.dims<["n", "2"]>>, %y: tensor<?x4xf32, #trt.dims<["n", "4"]>>) {
+          %z = trt.concatenation %x, %y {axis = 1 : i64} : ...
     """
 
     name = "unify-dimensions"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.broadcasting import broadcast
-from mlirt.dialects.symbolic import Dim, minimum, sym
+from mlirt.dialects.symbolic import Dim, broadcast_length, minimum, sym
 
 
 @given(st.integers(0, 4).flatmap(lambda rank: st.lists(st.tuples(*[st.integers(0, 3)] * rank), min_size=1, max_size=3)))
@@ -29,7 +29,15 @@ def test_as_numpy(shapes: list[tuple[int, ...]]) -> None:
         ([sym("n"), 1], sym("n")),
         ([sym("n"), 4], 4),
         ([1, sym("n"), sym("n")], sym("n")),
-        ([sym("n"), sym("m")], sym("n")),
+        ([sym("n"), sym("m")], broadcast_length(sym("m"), sym("n"))),
+        ([sym("n"), 1, sym("m"), sym("n")], broadcast_length(sym("n"), sym("m"))),
+        ([broadcast_length(sym("n"), sym("m")), sym("m")], broadcast_length(sym("n"), sym("m"))),
+        ([sym("n"), sym("m"), 4], 4),
+        ([sym("n"), minimum(sym("n"), 512)], sym("n")),
+        ([2 * (sym("n") // 2), sym("n")], 2 * (sym("n") // 2)),
+        ([sym("n"), 2 * ((sym("n") + 1) // 2)], 2 * ((sym("n") + 1) // 2)),
+        ([sym("n"), sym("m") + 2], sym("m") + 2),
+        ([sym("n"), 0], 0),
         ([sym("?0"), sym("n")], sym("n")),
         ([sym("?0"), 3], 3),
         ([sym("?0"), 1], sym("?0")),

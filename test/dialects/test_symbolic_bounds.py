@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlirt.dialects.symbolic import Dim, broadcast_length, ceil_div, evaluate, maximum, minimum, sym
-from mlirt.dialects.symbolic_bounds import at_most, not_negative
+from mlirt.dialects.symbolic_bounds import at_most, never_broadcast, never_one, not_negative
 
 N, M = sym("n"), sym("m")
 
@@ -61,3 +61,42 @@ def test_at_most_one(value: Dim) -> None:
 )
 def test_maybe_more_than_one(value: Dim) -> None:
     assert not at_most(value, 1)
+
+
+_GROWING: st.SearchStrategy[Dim] = st.recursive(
+    st.one_of(st.just(N), st.integers(-3, 6)),
+    lambda inner: st.one_of(
+        st.builds(_linear, inner, inner, st.integers(1, 3)),
+        st.builds(maximum, inner, inner),
+        st.builds(minimum, inner, inner),
+        st.builds(ceil_div, inner, st.integers(1, 4)),
+    ),
+    max_leaves=4,
+)
+
+
+@given(_GROWING, _GROWING)
+def test_what_is_never_repeated(left: Dim, right: Dim) -> None:
+    for n in range(30):
+        one, other = evaluate(left, {"n": n}), evaluate(right, {"n": n})
+        assert not never_one(left) or one != 1
+        assert not never_broadcast(left, right) or not (min(one, other) == 1 and max(one, other) > 1)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        (N, minimum(N, 512), True),
+        (2 * (N // 2), N, True),
+        (2 * ceil_div(N, 2), N, False),  # 2 and 1
+        (ceil_div(N, 2), N, False),  # 1 and 2
+        (N, M, False),
+        (2 * N, 2 * M, True),
+        (N + 2, 3 * M, True),
+        (N, minimum(N, 1), False),
+        (N - M, N, False),
+    ],
+)
+def test_lengths_that_are_one_together(left: Dim, right: Dim, expected: bool) -> None:
+    assert never_broadcast(left, right) is expected
+    assert never_broadcast(right, left) is expected

@@ -81,7 +81,7 @@ def test_a_length_that_is_repeated_ends_no_run(tiny: Maker) -> None:
     """The rows of the input are 2; a length of 1 is repeated beside them, one of 3 is not."""
     step: dict[str, object] = {"agree": "sum", "left": 1, "right": "n", "kind": "equal_or_one"}
     assert run(tiny, [0, step, 1, 2], 1.0)[1]["y"].shape == (2, 4)
-    with pytest.raises(InvalidInputError, match=r"layer sum: .* 3 and 2 where they must be equal or 1"):
+    with pytest.raises(InvalidInputError, match=r"layer sum: .* 3 and 2 where they must be equal, or the first 1,"):
         run(tiny, [0, step | {"left": 3}, 1, 2], 1.0)
 
 

@@ -125,7 +125,7 @@ def test_lengths_of_which_one_is_repeated_are_checked_for_each_shape(tiny: Maker
     assert [bind_shapes(manifest, [(n, 4)]).values for n in (1, 3)] == [{"n": 1}, {"n": 3}]
     for n in (0, 2, 4):
         with pytest.raises(
-            InvalidInputError, match=rf"layer sum: .* {n} and 3 where they must be equal or 1 \(n and 3"
+            InvalidInputError, match=rf"layer sum: .* {n} and 3 where they must be equal, or the first 1, \(n and 3"
         ):
             bind_shapes(manifest, [(n, 4)])
     set_at(parts.manifest, "agreements.0.right", ["broadcast", "n", 4])

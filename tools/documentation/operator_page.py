@@ -20,6 +20,10 @@ Models of opset 7 and newer are read. An operator is imported where a handler fo
 opset and what is not supported. An operator without a handler is refused in the same way, unless ONNX defines it as a
 function of other operators: then its body is imported.
 
+Operands broadcast as ONNX has it, also where only a run knows which of two lengths is 1: inputs `[n, 4]` and `[m, 4]`
+may be 5 and 5, 1 and 5, or 5 and 1 long. A run in which they differ otherwise is refused, with the node's name and
+both lengths. Lengths of one name (`dim_param`) are equal.
+
 "From" is the first opset that the handler knows; where the meaning changed, each form has a handler of its own."""
 
 

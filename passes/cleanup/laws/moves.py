@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.tensor_types import dims, element_of, is_bool, is_unknown
+from mlirt.dialects.trt.broadcast import BroadcastOp
 from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseKindAttr, ElementwiseOp
 from mlirt.dialects.trt.padding import PaddingOp
@@ -33,6 +34,13 @@ def drop_whole_slice(at: Site) -> SSAValue | None:
         return None
     whole = all(start == 0 for start in op.start.dims()) and all(step == 1 for step in integers(op.stride))
     return op.input if whole else None
+
+
+def drop_plain_broadcast(at: Site) -> SSAValue | None:
+    """A broadcast to the dimensions that the input has."""
+    op = at.op
+    assert isinstance(op, BroadcastOp)
+    return op.input if dims(op.input.type) == dims(op.output.type) else None
 
 
 def drop_empty_padding(at: Site) -> SSAValue | None:
@@ -94,6 +102,7 @@ _EXTREMES = {ReduceKind.MAX: ElementwiseKind.MAX, ReduceKind.MIN: ElementwiseKin
 LAWS: Laws = {
     ShuffleOp: (drop_plain_shuffle,),
     SliceOp: (drop_whole_slice,),
+    BroadcastOp: (drop_plain_broadcast,),
     PaddingOp: (drop_empty_padding,),
     ConcatenationOp: (join_nonempty_parts,),
     ReduceOp: (drop_empty_reduction, combine_stacked),

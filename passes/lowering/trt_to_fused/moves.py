@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.fused.access import iteration
+from mlirt.dialects.fused.access import broadcast_access, iteration
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.slicing import PAD_READS, PadMode, SliceMode
 from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.dialects.trt.broadcast import BroadcastOp
 from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.padding import PaddingOp
 from mlirt.dialects.trt.shape import ShapeOp
@@ -56,6 +57,14 @@ def convert_slice(at: Conversion) -> None:
     at.replace(at.emit(PadOp(op.input, [start * -1 for start in starts], op.output.type, mode, fill, strides)))
 
 
+def convert_broadcast(at: Conversion) -> None:
+    """`trt.broadcast` becomes a read that stays at index 0 of a dimension where a run finds it to be 1."""
+    op = at.op
+    assert isinstance(op, BroadcastOp)
+    shape = dims(op.output.type)
+    at.replace(at.moved(op.input, shape, broadcast_access(dims(op.input.type), shape).indices()))
+
+
 def convert_padding(at: Conversion) -> None:
     """`trt.padding` becomes `fused.pad`."""
     op = at.op
@@ -95,6 +104,7 @@ def convert_shape(at: Conversion) -> None:
 CONVERSIONS: Conversions = {
     ShuffleOp: convert_shuffle,
     SliceOp: convert_slice,
+    BroadcastOp: convert_broadcast,
     PaddingOp: convert_padding,
     ConcatenationOp: convert_concatenation,
     ShapeOp: convert_shape,

@@ -95,7 +95,7 @@ def test_expansion_to_a_shape() -> None:
     model = _network([helper.make_node("Expand", ["x", "s"], ["y"])], ("s", 3))
     _check(model, [{"x": X, "s": _ints(*shape)} for shape in ((2, 3, 4), (5, 1, 1), (1, 3, 1))])
     for target in ("reference", "cpu"):
-        with pytest.raises(InvalidInputError, match="another length than the shape asks for"):
+        with pytest.raises(InvalidInputError, match=r"Expand_0.* must be equal"):
             mlirt.compile(model, target).run({"x": X, "s": _ints(2, 3, 5)})
 
 

@@ -21,7 +21,7 @@ func.func @joined(%x: tensor<?x?xf32, #trt.dims<["h", "w"]>>, %y: tensor<?x4xf32
 
 // -----
 
-// What is equal or repeated needs no check, nor can what no run tells get one.
+// What is equal or a constant 1 needs no check, nor can what no run tells get one.
 // CHECK-LABEL: @decided
 // CHECK-NOT: trt.equal_lengths
 // CHECK: trt.elementwise
@@ -36,7 +36,7 @@ func.func @decided(%x: tensor<?x?x?xf32, #trt.dims<["n", "k", "2*n"]>>, %y: tens
 // CHECK-LABEL: @told
 // CHECK-NOT: trt.equal_lengths
 // CHECK: trt.define_size %k
-// CHECK-NEXT: trt.require_equal {layer = "trt.elementwise", lengths = #trt.dims<["r", "n"]>}
+// CHECK-NEXT: trt.require_equal {layer = "trt.elementwise", lengths = #trt.dims<["n", "r"]>, kind = "equal_or_one"}
 // CHECK-NEXT: trt.fill
 // CHECK-NEXT: trt.elementwise
 // CHECK-NEXT: trt.elementwise
@@ -68,5 +68,18 @@ func.func @branch(%x: tensor<?xf32, #trt.dims<["n"]>>, %y: tensor<?xf32, #trt.di
     %b = trt.elementwise prod %x, %y : (tensor<?xf32, #trt.dims<["n"]>>, tensor<?xf32, #trt.dims<["2*(n // 2)"]>>) -> tensor<?xf32, #trt.dims<["n"]>>
     scf.yield %b : tensor<?xf32, #trt.dims<["n"]>>
   }
+  func.return
+}
+
+// -----
+
+// Both of two lengths may be the one that is repeated; so may that of a broadcast. One that is equal is compared no more.
+// CHECK-LABEL: @repeated
+// CHECK-SAME: attributes {trt.equal_lengths = {{\[\[}}"trt.elementwise", #trt.dims<["n", "broadcast(m, n)"]>, "equal_or_one"], ["trt.elementwise", #trt.dims<["m", "broadcast(m, n)"]>, "equal_or_one"], ["trt.broadcast", #trt.dims<["n", "4"]>, "equal_or_one"], ["trt.concatenation", #trt.dims<["m", "(k // 2)"]>]]}
+func.func @repeated(%x: tensor<?xf32, #trt.dims<["n"]>>, %y: tensor<?xf32, #trt.dims<["m"]>>, %z: tensor<?x1xf32, #trt.dims<["m", "1"]>>, %w: tensor<?x1xf32, #trt.dims<["k // 2", "1"]>>, %v: tensor<?xf32, #trt.dims<["k"]>>) {
+  %a = trt.elementwise sum %x, %y : (tensor<?xf32, #trt.dims<["n"]>>, tensor<?xf32, #trt.dims<["m"]>>) -> tensor<?xf32, #trt.dims<["broadcast(m, n)"]>>
+  %b = trt.broadcast %x {size = #trt.dims<["4"]>} : (tensor<?xf32, #trt.dims<["n"]>>) -> tensor<4xf32>
+  %c = trt.concatenation %z, %w {axis = 1 : i64} : (tensor<?x1xf32, #trt.dims<["m", "1"]>>, tensor<?x1xf32, #trt.dims<["k // 2", "1"]>>) -> tensor<?x2xf32, #trt.dims<["m", "2"]>>
+  %d = trt.elementwise sum %z, %w : (tensor<?x1xf32, #trt.dims<["m", "1"]>>, tensor<?x1xf32, #trt.dims<["k // 2", "1"]>>) -> tensor<?x1xf32, #trt.dims<["m", "1"]>>
   func.return
 }

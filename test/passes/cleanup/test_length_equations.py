@@ -28,6 +28,11 @@ ORDER = {"a": 0, "b": 1, "c": 2}
         ("c", "unbound + 1", None),
         ("other", "5", None),
         ("a", "a", None),
+        ("broadcast(a, b)", "a", ("broadcast(a, b)", "a")),
+        ("b", "broadcast(a, b)", ("broadcast(a, b)", "b")),
+        ("broadcast(a, c)", "b", None),
+        ("c", "broadcast(a, b)", ("c", "broadcast(a, b)")),
+        ("broadcast(a, b)", "5", None),
     ],
 )
 def test_solution(left: str, right: str, expected: tuple[str, str] | None) -> None:
