@@ -73,6 +73,7 @@ PHASES = (
             Step("unify-dimensions", "known dimensions bring new equations between those of the inputs"),
             Step("fold-known-branches", "a condition that turned out constant decides now"),
             Step("broadcast-operands", "equations are solved, and what follows need not look for lengths of 1"),
+            Step("note-size-program", "what sizes follow from is whole numbers in the network's own terms"),
             Step("require-equal-lengths", "equations are solved, and no layer has left its branch yet"),
             Step(
                 "simplify-carried-values", "weights that exporters carry through loops are constants of the trips again"

@@ -41,6 +41,7 @@ from mlirt.dialects.plan.plugin_record import plugin_record
 from mlirt.dialects.plan.step_numbers import regions_of
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.quantization_notes import notes_about, notes_in
+from mlirt.dialects.size_program import size_program_of
 from mlirt.dialects.symbolic import FUNCTIONS, Dim, sym, symbols
 from mlirt.dialects.symbolic_text import to_json
 from mlirt.dialects.tensor_types import (
@@ -113,6 +114,8 @@ class _Writer:
         wanted = set(_symbols_in([manifest.get(key) for key in (*_WITH_SYMBOLS, "program")]))
         manifest["sizes"] = [name for name in self.sizes if name in wanted]
         manifest["symbols"] = list(self.symbols(wanted - set(self.sizes)))
+        if manifest["sizes"] and (steps := size_program_of(self.function)):
+            manifest["info"] = {"size_program": steps}
         return manifest
 
     def inputs(self) -> Iterator[Record]:

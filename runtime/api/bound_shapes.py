@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.runtime.api.engine_tensors import EngineTensor, profile_shapes
 from mlirt.runtime.expressions import ExpressionError, evaluate
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.shape_binding import bind_symbols
+from mlirt.runtime.size_program import SizeProgram
 from mlirt.tensorrt.dims import Dims
 
 
 class BoundShapes:
     """The shape of each input: its own where it is not dynamic, else what was set."""
 
-    def __init__(self, manifest: Manifest, tensors: Mapping[str, EngineTensor]) -> None:
+    def __init__(
+        self,
+        manifest: Manifest,
+        tensors: Mapping[str, EngineTensor],
+        size_program: SizeProgram,
+        values: Callable[[], Mapping[str, Sequence[int]]] = dict,
+    ) -> None:
+        """`values` gives the elements of the inputs that are read as shapes, as far as they are known."""
         self.profile = 0
+        self._values = values
+        self._size_program = size_program
         self._manifest = manifest
         self._tensors = tensors
         self._given = {name: tuple(one.shape) for name, one in tensors.items() if one.is_input and -1 not in one.shape}
@@ -71,6 +81,10 @@ class BoundShapes:
                     f"maximum shape in profile is {most}, minimum shape in profile is {least}"
                 )
 
+    def given(self, name: str) -> tuple[int, ...] | None:
+        """The shape of an input that is its own or was set."""
+        return self._given.get(name)
+
     def missing(self) -> list[str]:
         """The inputs without a shape."""
         return [name for name, one in self._tensors.items() if one.is_input and name not in self._given]
@@ -96,7 +110,7 @@ class BoundShapes:
         return self._tensors[name].stored_shape(self.shape_of(name))
 
     def symbols(self) -> dict[str, int]:
-        """What the symbols stand for, as far as the shapes that are set say so."""
+        """What the symbols stand for, as far as the shapes that are set, and the values of shapes, say so."""
         if self.missing():
             return {}
         shapes = [self.stored_shape(one.name) for one in self._manifest.given_inputs]
@@ -104,4 +118,5 @@ class BoundShapes:
             values = bind_symbols(self._manifest, shapes, {})
         except MlirtError:
             return {}
-        return {name: value for name, value in values.items() if name not in self._manifest.sizes}
+        settled = {name: value for name, value in values.items() if name not in self._manifest.sizes}
+        return settled | self._size_program.sizes(self._values(), settled)

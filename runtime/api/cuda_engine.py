@@ -16,6 +16,7 @@ from mlirt.runtime.manifest import Tensor
 from mlirt.runtime.plan_file import plan_bytes
 from mlirt.runtime.profile_ranges import ShapeRange
 from mlirt.runtime.shape_binding import bind_shapes
+from mlirt.runtime.size_program import SizeProgram
 from mlirt.tensorrt.build_enums import EngineCapability, ProfilingVerbosity, TacticSource
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import DataType
@@ -36,6 +37,7 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
         self.reporter = reporter
         self.manifest = engine.plan.manifest
         self.tensors = engine_tensors(self.manifest)
+        self.size_program = SizeProgram(self.manifest)
         self.tensor_names = list(self.tensors)
         self.fix_attributes()
 

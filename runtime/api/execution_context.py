@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,6 +22,7 @@ from mlirt.tensorrt.reporting import Reporting
 
 if TYPE_CHECKING:
     from mlirt.runtime.api.cuda_engine import ICudaEngine
+    from mlirt.runtime.api.engine_tensors import EngineTensor
     from mlirt.runtime.api.output_allocator import IOutputAllocator
     from mlirt.runtime.api.profiler import IProfiler
     from mlirt.runtime.context import ExecutionContext
@@ -48,7 +49,7 @@ class IExecutionContext(Reporting, ContextManager):
         self.nvtx_verbosity = ProfilingVerbosity.LAYER_NAMES_ONLY
         self._made_for = engine.engine
         self._made = engine.engine.create_execution_context()
-        self._shapes = BoundShapes(engine.manifest, engine.tensors)
+        self._shapes = BoundShapes(engine.manifest, engine.tensors, engine.size_program, self._shape_values)
         self._addresses: dict[str, int] = {}
         self._arrays: dict[str, np.ndarray] = {}
         self._values: dict[str, np.ndarray] = {}
@@ -124,13 +125,41 @@ class IExecutionContext(Reporting, ContextManager):
         return self._shapes.symbols()
 
     def infer_shapes(self) -> list[str]:
-        """The inputs whose shapes, or whose values as shapes, are still to be set (feature 12.13)."""
-        return [*self._shapes.missing(), *self._unread_shapes()]
+        """The inputs whose shapes, or whose values as shapes, are still to be set, or forbidden (feature 12.13)."""
+        return [*self._shapes.missing(), *self._unread_shapes(), *self._forbidden_values(self._addresses)]
 
     def _unread_shapes(self) -> list[str]:
         """The inputs that are read as shapes and have no memory yet."""
-        read = [name for name, one in self.engine.tensors.items() if one.shape_values is not None]
-        return [name for name in read if not self._addresses.get(name)]
+        return [one.name for one in self._read_as_shapes if not self._addresses.get(one.name)]
+
+    @property
+    def _read_as_shapes(self) -> list[EngineTensor]:
+        return [one for one in self.engine.tensors.values() if one.shape_values is not None]
+
+    def _shape_values(self) -> dict[str, list[int]]:
+        """What the inputs that sizes follow from hold now, where they have memory of the host and a shape."""
+        tensors = [self.engine.tensors[name] for name in self.engine.size_program.inputs if name in self.engine.tensors]
+        is_host = self.engine.engine.target != "cuda"
+        of_host = [one for one in tensors if is_host or one.shape_values is not None]
+        return {one.name: values for one in of_host if (values := self._values_at(one, self._addresses))}
+
+    def _values_at(self, tensor: EngineTensor, addresses: Mapping[str, int]) -> list[int]:
+        shape = self._shapes.given(tensor.name)
+        if shape is None or not addresses.get(tensor.name):
+            return []
+        found = read("cpu", addresses[tensor.name], np.dtype(numpy_name(tensor.dtype)), shape, 0)
+        return [int(value) for value in found.reshape(-1).tolist()]
+
+    def _forbidden_values(self, addresses: Mapping[str, int]) -> dict[str, MlirtError]:
+        """The inputs that hold values which the profile does not allow, and why (feature 12.12)."""
+        found: dict[str, MlirtError] = {}
+        for one in self._read_as_shapes:
+            try:
+                if addresses.get(one.name) and self._shapes.given(one.name) is not None:
+                    self._shapes.check_values(one, self._values_at(one, addresses))
+            except InvalidInputError as error:
+                found[one.name] = error
+        return found
 
     @property
     def all_binding_shapes_specified(self) -> bool:
@@ -225,6 +254,8 @@ class IExecutionContext(Reporting, ContextManager):
             if not addresses.get(name) and name not in self._allocators and 0 not in self._shapes.shape_of(name):
                 raise InvalidInputError(f"the address of {name!r} is not set")
         self._check_arrays(addresses)
+        for error in self._forbidden_values(addresses).values():
+            raise error
         if self._run_at(addresses, stream):
             return
         kind = self.engine.engine.target

@@ -131,12 +131,12 @@ def test_inputs_that_are_read_as_shapes() -> None:
     """Rows 12.11 to 12.13, 12.15, 12.22, 13.7: they are on the host, and are given by address or by value."""
     logger = CollectingLogger()
     profile = trt.Builder(logger).create_optimization_profile()
-    profile.set_shape_input("shape", (1, 1), (3, 4), (12, 12))
+    profile.set_shape_input("shape", (1, -1), (3, 4), (12, 12))
     engine = built(reshaping(logger), [profile], logger)
     assert engine is not None, logger.text()
     assert [engine.is_shape_inference_io(name) for name in ("x", "shape", "y")] == [False, True, False]
     assert engine.get_tensor_location("shape") is trt.TensorLocation.HOST
-    assert engine.get_profile_shape_input(0, "shape") == [[1, 1], [3, 4], [12, 12]]
+    assert engine.get_profile_shape_input(0, "shape") == [[1, -1], [3, 4], [12, 12]]
     context, allocator = engine.create_execution_context(), Allocator()
     assert context.infer_shapes() == ["shape"]
     assert not context.all_shape_inputs_specified
@@ -145,7 +145,12 @@ def test_inputs_that_are_read_as_shapes() -> None:
     assert context.set_tensor_address("shape", shape)
     assert context.set_output_allocator("y", allocator)
     assert context.infer_shapes() == []
-    assert (context.get_tensor_shape("y"), context.get_max_output_size("y")) == ((-1, -1), -1)
+    assert (context.get_tensor_shape("y"), context.get_max_output_size("y")) == ((4, 3), 48)
+    shape[:] = [13, 1]
+    assert context.infer_shapes() == ["shape"]
+    assert not context.execute_async_v3(0)
+    assert "shape: Supplied values [13, 1] exceed min ~ max range at index 0" in logger.text()
+    shape[:] = [4, -1]
     assert context.execute_async_v3(0)
     np.testing.assert_array_equal(allocator.array, x.reshape(4, 3))
     assert not context.set_shape_input(1, [13, 1])
