@@ -23,7 +23,7 @@ from mlirt.tools.refit_report import refit_lines, refit_time_line
 from mlirt.tools.rt_exec_arguments import parse_arguments, profiles_of
 from mlirt.tools.rt_exec_device import choose_device
 from mlirt.tools.rt_exec_runs import infer
-from mlirt.tools.trtexec_log import log, log_all
+from mlirt.tools.trtexec_log import cautions, log, log_all
 from mlirt.version import __version__
 
 if TYPE_CHECKING:
@@ -37,8 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "--help" in arguments or "-h" in arguments:
         return _help()
     print(f"&&&& RUNNING {banner}", flush=True)
-    code = _guarded(arguments)
-    print(f"&&&& {'FAILED' if code else 'PASSED'} {banner}", flush=True)
+    with cautions() as found:
+        code = _guarded(arguments)
+    note = f" # WARNING: {'; '.join(found)}" if found else ""
+    print(f"&&&& {'FAILED' if code else 'PASSED'} {banner}{note}", flush=True)
     return code
 
 

@@ -59,9 +59,9 @@ def _add_calibration(add: Add) -> None:
     add("--calibData", metavar="PATH", help="calibrate with a folder of pictures or .npy files, or with one such file")
     add(
         "--calibMethod",
-        choices=("entropy", "minmax", "percentile", "mse", "legacy"),
-        default="entropy",
-        help="how --calibData finds ranges; default: %(default)s",
+        choices=("auto", "entropy", "minmax", "percentile", "mse", "legacy"),
+        default="auto",
+        help="how --calibData finds ranges; auto takes the one that loses least on samples; default: %(default)s",
     )
     _add_shape_range(add, "ShapesCalib", "shapes while calibrating, of which the usual ones are used")
     add("--calibReport", metavar="FILE", help="write an HTML page about the calibration")

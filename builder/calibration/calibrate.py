@@ -11,6 +11,7 @@ from mlirt.builder.calibration.calibration import Calibration, Samples, as_scale
 from mlirt.builder.calibration.channel_collection import ChannelCollection
 from mlirt.builder.calibration.collection import Collection, Progress
 from mlirt.builder.calibration.histogram import Histogram
+from mlirt.builder.calibration.method_choice import checked, chosen, warn_of_error
 from mlirt.builder.calibration.methods import Method, method_of
 from mlirt.builder.calibration.observed_network import cleaned, input_descriptions
 from mlirt.builder.calibration.pictures import PixelScaling
@@ -29,13 +30,14 @@ _KEPT_ELEMENTS = 1 << 22  # of the batches that a report runs again
 def calibrate(
     model: ModelSource,
     data: Data,
-    method: str = "entropy",
+    method: str = "auto",
     *,
     percentile: float = 0.9999,
     batch_size: int = 1,
     limit: int | None = None,
     target: str = "auto",
     before_fusion: bool | None = None,
+    measure: bool = True,
     channels: bool = True,
     input_shapes: Shapes | None = None,
     progress: Progress | bool = True,
@@ -47,13 +49,15 @@ def calibrate(
 
     data: an array, or a dictionary of them, with the samples along the first axis; an iterable of batches or samples;
         a `.npy` or `.npz` file; or a folder of such files or of pictures.
-    method: "entropy", "minmax", "percentile", "mse" or "legacy", which is the percentile after fusion.
+    method: "entropy", "minmax", "percentile", "mse" or "legacy", which is the percentile after fusion; "auto": of the
+        first four the one that loses least on the first batches.
     percentile: the part of the elements that "percentile" and "legacy" do not clip.
     batch_size: samples in a batch of a network whose first dimension is dynamic.
     limit: at most so many batches.
     target: where the network runs meanwhile, "cpu", "cuda" or "auto".
     before_fusion: count every tensor, so that the scales fit every target; False leaves out those that exist only
         inside of a fused layer. None: as TensorRT's calibrator of this algorithm does.
+    measure: run some batches on bytes, and warn where the outputs are more than 5 % off; False: "auto" is "entropy".
     channels: look at the channels of what products read too, so that each is rounded as finely as its numbers need, and
         the mean of what is computed stays. False: one scale for each tensor and no more, as TensorRT has it.
     input_shapes: other dimensions for inputs, as for `compile`.
@@ -66,8 +70,9 @@ def calibrate(
     """
     from mlirt.builder.compile import chosen_target, imported
 
-    chosen = method_of(method, percentile)
-    fusion = chosen.before_fusion if before_fusion is None else before_fusion
+    is_open = method == "auto"
+    used = method_of("entropy" if is_open else method, percentile)
+    fusion = used.before_fusion if before_fusion is None else before_fusion
     ctx, place = RtContext(), chosen_target(target)
     module = imported(model, ctx, None, input_shapes or {}, None)
     batches = batches_of(data, input_descriptions(module), batch_size, PixelScaling(mean, std, scale))
@@ -75,7 +80,11 @@ def calibrate(
         collection = Collection(cleaned(module, ctx, place), ctx, place, fusion, report)
         collection.of_channels = ChannelCollection(collection.module, ctx, place) if channels else None
         kept = collect(collection, batches, limit)
-    return calibration_of(chosen, collection, Samples(model, kept, input_shapes or {}, place))
+        found = calibration_of(used, collection, Samples(model, kept, input_shapes or {}, place))
+        if measure:
+            found = chosen(collection, found, kept) if is_open else checked(collection, found, method, kept)
+            warn_of_error(collection, found, kept)
+    return found
 
 
 def collect(collection: Collection, batches: Batches, limit: int | None = None) -> list[dict[str, Array]]:

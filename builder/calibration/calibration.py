@@ -23,6 +23,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class MethodError:
+    """`error` is the root of the mean squared difference of all outputs over that of the outputs themselves.
+
+    `worst` is that of the sample that loses most: a method may miss one picture altogether and do well on the others.
+    """
+
+    method: str
+    error: float
+    worst: float
+
+
+@dataclass(frozen=True)
 class Samples:
     """What a report runs again to measure errors: the model, and a few batches."""
 
@@ -45,6 +57,18 @@ class Calibration:
     histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram], repr=False)
     channels: dict[str, ChannelStatistics] = field(default_factory=dict[str, ChannelStatistics], repr=False)
     samples: Samples | None = field(default=None, repr=False)
+    errors: list[MethodError] = field(default_factory=list["MethodError"], repr=False)
+    """What the methods that were measured lose, those of all offered ones where the choice was left to them."""
+    error: MethodError | None = None
+    """What this calibration loses on samples; None where nothing was measured, as for one read from a cache."""
+
+    @property
+    def loss(self) -> str:
+        """The measured error as a sentence without an end."""
+        if self.error is None:
+            return "the error of the outputs on bytes was not measured"
+        size = f"{self.error.error:.2%} of their size (worst batch {self.error.worst:.2%})"
+        return f"the outputs on bytes are off by {size} with the scales of {self.error.method}"
 
     @property
     def ranges(self) -> dict[str, float]:

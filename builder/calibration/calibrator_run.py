@@ -16,6 +16,7 @@ from mlirt.builder.calibration.calibration import Calibration
 from mlirt.builder.calibration.calibrators import CalibratorLike, method_of_calibrator
 from mlirt.builder.calibration.collection import Collection, Progress
 from mlirt.builder.calibration.histogram import Array
+from mlirt.builder.calibration.method_choice import checked, warn_of_error
 from mlirt.builder.calibration.observed_network import cleaned, input_descriptions
 from mlirt.dialects.context import RtContext
 from mlirt.errors import InvalidInputError
@@ -44,8 +45,9 @@ def run_calibrator(
     inputs = [_fixed(tensor, profile) for tensor in input_descriptions(module)]
     _check_batch_size(calibrator.get_batch_size(), inputs, input_descriptions(module))
     collection = Collection(cleaned(module.clone(), ctx, target), ctx, target, method.before_fusion, progress)
-    collect(collection, Batches(_batches(calibrator, inputs, target)))
-    calibration = calibration_of(method, collection)
+    kept = collect(collection, Batches(_batches(calibrator, inputs, target)))
+    calibration = checked(collection, calibration_of(method, collection), type(calibrator).__name__, kept)
+    warn_of_error(collection, calibration, kept)
     calibrator.write_calibration_cache(calibration.to_bytes())
     return calibration
 

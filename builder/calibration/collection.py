@@ -15,7 +15,7 @@ from mlirt.builder.calibration.histogram import Array, Histogram
 from mlirt.builder.calibration.observed_network import element_counts, observed_names, with_outputs
 from mlirt.builder.host import cuda_target
 from mlirt.dialects.context import RtContext
-from mlirt.dialects.interpreter import entry_function, input_names
+from mlirt.dialects.interpreter import entry_function, input_names, output_names
 from mlirt.runtime.engine import Engine
 
 Feeds = Mapping[str, Array]
@@ -61,6 +61,13 @@ class Collection:
             group.count(feeds, self.histograms)
         if self.of_channels is not None:
             self.of_channels.add(feeds)
+
+    def outputs_of(self, feeds: Feeds) -> dict[str, Array]:
+        """The network's own outputs in float32, for a batch like those that were added."""
+        if self._groups is None:
+            self._groups = self._built(feeds)
+        found = self._groups[0].engine.run(feeds)
+        return {name: found[name] for name in output_names(entry_function(self.module))}
 
     def warn(self) -> None:
         """Say which tensors were 0 in all samples (feature 9.22)."""

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from mlirt.builder.calibration.calibration import Calibration, Samples, as_scale
+from mlirt.builder.calibration.calibration import Calibration, MethodError, Samples, as_scale
 from mlirt.builder.calibration.histogram import Array
 from mlirt.builder.calibration.methods import method_of
 
 COMPARED = ("entropy", "minmax", "percentile", "mse")
 RECOMMENDABLE = ("entropy", "minmax")
 """The methods that a recommendation is made between: TensorRT has the same two, with the same caches."""
-
-
-@dataclass(frozen=True)
-class MethodError:
-    """`error` is the root of the mean squared difference of all outputs over that of the outputs themselves.
-
-    `worst` is that of the sample that loses most: a method may miss one picture altogether and do well on the others.
-    """
-
-    method: str
-    error: float
-    worst: float
 
 
 def with_method(calibration: Calibration, name: str) -> Calibration:

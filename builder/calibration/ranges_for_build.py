@@ -14,9 +14,9 @@ from mlirt.builder.calibration.calibration import Calibration
 from mlirt.builder.calibration.calibrator_run import run_calibrator
 from mlirt.builder.calibration.calibrators import CalibratorLike, is_calibrator
 from mlirt.builder.calibration.collection import Progress
+from mlirt.builder.calibration.separate_context import apart
 from mlirt.builder.profiles import Profile
 from mlirt.dialects.context import RtContext
-from mlirt.dialects.registry import register_dialects
 from mlirt.errors import InvalidInputError
 from mlirt.passes.quantization.explicit_networks import is_explicit, needs_ranges, warn_of_ranges
 from mlirt.passes.quantization.tensor_ranges import set_ranges
@@ -51,18 +51,9 @@ def prepare_int8(
     place = "cpu" if target == "reference" else target
 
     def run(calibrator: CalibratorLike) -> Calibration:
-        return run_calibrator(calibrator, module, _apart(ctx), place, usual, progress)
+        return run_calibrator(calibrator, module, apart(ctx), place, usual, progress)
 
     give_ranges(module, choice, run)
-
-
-def _apart(ctx: RtContext) -> RtContext:
-    """A context with the same weights: what calibration packs must not change the names of what the build packs."""
-    own = RtContext()
-    register_dialects(own)
-    for key, array in ctx.weights.items():
-        own.weights.add(key, array)
-    return own
 
 
 def give_ranges(module: ModuleOp, choice: Int8Choice, run: Callable[[CalibratorLike], Calibration]) -> None:

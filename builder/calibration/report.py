@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from mlirt.atomic_file import write_file
-from mlirt.builder.calibration.calibration import Calibration
-from mlirt.builder.calibration.comparison import MethodError, compare, recommended
+from mlirt.builder.calibration.calibration import Calibration, MethodError
+from mlirt.builder.calibration.comparison import compare, recommended
 from mlirt.builder.calibration.histogram import Histogram
 from mlirt.builder.calibration.histogram_picture import picture
 from mlirt.builder.html_page import html_page, html_table

@@ -113,6 +113,14 @@ def sensitivity(
     return Sensitivity(ranked, accuracy, kept)
 
 
+def losses_of_layers(
+    module: ModuleOp, ctx: RtContext, target: str, feeds: Sequence[Mapping[str, Array]], progress: Progress | None
+) -> dict[str, float]:
+    """What each layer of a cleaned network with ranges loses alone, the worst first."""
+    losses = _Trial.of(module, ctx, target, feeds, closeness, progress).losses(progress)
+    return dict(sorted(losses.items(), key=lambda item: -item[1]))
+
+
 @dataclass
 class _Trial:
     """Runs the switched network on the samples with some of its layers on bytes."""

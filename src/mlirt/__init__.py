@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mlirt.builder.refit import refit, refittable_weights
     from mlirt.builder.tactics.timing_cache import TimingCache
     from mlirt.errors import (
+        AccuracyWarning,
         CompileError,
         InvalidInputError,
         InvalidModelError,
@@ -51,9 +52,11 @@ _HOMES = {
     "UnmetConditionError": "mlirt.errors",
     "CompileError": "mlirt.errors",
     "MissingPackageError": "mlirt.errors",
+    "AccuracyWarning": "mlirt.errors",
 }
 
 __all__ = [
+    "AccuracyWarning",
     "Calibration",
     "CompileError",
     "Engine",

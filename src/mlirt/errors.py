@@ -37,6 +37,10 @@ class MissingPackageError(MlirtError, ImportError):
     """What was asked for needs a package that is not installed, as on a machine that only runs engines."""
 
 
+class AccuracyWarning(UserWarning):
+    """An engine can be built and run, but what it computes is farther from float32 than is good."""
+
+
 def missing_package(what: str, error: ModuleNotFoundError) -> MissingPackageError:
     """The error for something whose import failed."""
     package = (error.name or "").partition(".")[0]
