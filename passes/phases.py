@@ -75,6 +75,7 @@ PHASES = (
             Step("broadcast-operands", "equations are solved, and what follows need not look for lengths of 1"),
             Step("note-size-program", "what sizes follow from is whole numbers in the network's own terms"),
             Step("require-equal-lengths", "equations are solved, and no layer has left its branch yet"),
+            Step("hoist-broadcasts", "lengths have been noted where they meet; what is repeated early fuses"),
             Step(
                 "simplify-carried-values", "weights that exporters carry through loops are constants of the trips again"
             ),
