@@ -81,20 +81,19 @@ def test_condition_of_lengths_1_2b(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_condition_that_other_layers_decide_1_2a(kind: str) -> None:
-    """A sum makes the length 3, so that the build knows that it is not 4."""
+    """A product makes the length 3, so that the build knows that it is not 4."""
     logger = CollectingLogger()
     network = new_network(logger)
-    x = network.add_input("x", trt.float32, (-1,))
-    total = network.add_elementwise(
-        x, constant(network, np.ones(3, np.float32)), trt.ElementWiseOperation.SUM
-    ).get_output(0)
+    x, none = network.add_input("x", trt.float32, (2, -1)), trt.MatrixOperation.NONE
+    weights = constant(network, np.ones((3, 5), np.float32))
+    product = network.add_matrix_multiply(x, none, weights, none).get_output(0)
     four = constant(network, np.array([4], np.int32))
-    network.add_assertion(network.add_elementwise(length(network, x, 0), four, EQUAL).get_output(0), "not four")
-    network.mark_output(total)
-    network.mark_output(OUTPUTS[kind](network, total))
-    config = cpu_config(logger, shapes={"x": ((1,), (3,), (5,))})
+    network.add_assertion(network.add_elementwise(length(network, x, 1), four, EQUAL).get_output(0), "not four")
+    network.mark_output(product)
+    network.mark_output(OUTPUTS[kind](network, product))
+    config = cpu_config(logger, shapes={"x": ((2, 1), (2, 3), (2, 5))})
     assert trt.Builder(logger).build_serialized_network(network, config) is None
-    assert "condition[0] is false: (EQUAL (# 0 (SHAPE x)) 4). not four" in logger.text()
+    assert "condition[0] is false: (EQUAL (# 1 (SHAPE x)) 4). not four" in logger.text()
 
 
 def test_more_conditions_than_are_looked_at_one_by_one_1_2a() -> None:
