@@ -242,7 +242,34 @@ class _Writer:
             "weights": [one for one, is_constant in zip(tensors, constant, strict=False) if is_constant],
             "outputs": tensors[len(types.inputs) :],
         }
-        return record | {"quantization": about} if about else record
+        record |= {"quantization": about} if about else {}
+        loop = self.loop_of(op)
+        return record if loop is None else record | {"loop": loop}
+
+    def loop_of(self, op: LaunchOp) -> str | None:
+        """The loop of the network that a launch is part of, in its trips or to make it ready; the outermost one."""
+        found: Operation | None = op
+        while found is not None and found not in self.loops:
+            found = found.parent_op()
+        if found is not None:
+            return self.loops[found][0]
+        own = set(names(op.location))
+        return next((name for name, layers in self.loops.values() if own and own <= layers), None)
+
+    @cached_property
+    def loops(self) -> dict[Operation, tuple[str, frozenset[str]]]:
+        """The outermost loops: the name of each, and the names of its layer and of the loops in it.
+
+        A loop that runs in one kernel is a launch, which has the names of all that it does.
+        """
+        found: dict[Operation, tuple[str, frozenset[str]]] = {}
+        for op in self.host:
+            if isinstance(op, WhileOp):
+                layers = [name for inner in op.walk() if isinstance(inner, WhileOp) for name in names(inner.location)]
+                found[op] = (" + ".join(names(op.location)) or "loop", frozenset(layers))
+            elif isinstance(op, LaunchOp) and self.family(op) == "loop":
+                found[op] = (self.layer_name(op), frozenset(names(op.location)))
+        return found
 
     def program(self, ops: Iterable[Operation], order: Mapping[Operation, int]) -> Iterator[object]:
         """The steps of a region; a size that nothing depends on needs no check."""
