@@ -20,8 +20,12 @@ def _one_line(layer: object) -> str:
 
 
 def profile_json(profiles: Sequence[Sequence[tuple[str, float]]]) -> list[dict[str, object]]:
-    """trtexec's form: the number of runs, then a record per launch, in the order of the run."""
-    total = sum(ms for profile in profiles for _, ms in profile)
+    """trtexec's form: the number of runs, then a record per launch, in the order of the run.
+
+    Percentages are those of the medians: one run that another process disturbed says nothing about a launch.
+    """
+    medians = [statistics.median(ms for _, ms in launch) for launch in zip(*profiles, strict=True)]
+    total = sum(medians)
     records: list[dict[str, object]] = [{"count": len(profiles)}]
     for i, (name, _) in enumerate(profiles[0]):
         times = [profile[i][1] for profile in profiles]
@@ -30,8 +34,10 @@ def profile_json(profiles: Sequence[Sequence[tuple[str, float]]]) -> list[dict[s
                 "name": name,
                 "timeMs": sum(times),
                 "averageMs": statistics.fmean(times),
-                "medianMs": statistics.median(times),
-                "percentage": sum(times) / total * 100 if total else 0.0,
+                "medianMs": medians[i],
+                "minMs": min(times),
+                "maxMs": max(times),
+                "percentage": medians[i] / total * 100 if total else 0.0,
             }
         )
     return records

@@ -70,16 +70,20 @@ def _shapes(manifest: Manifest, given: Mapping[str, Sequence[int]]) -> list[Shap
 
 
 def _times(path: Path, launches: int) -> list[float]:
-    """The average milliseconds of each launch."""
+    """The median milliseconds of each launch; trtexec's older files have averages alone."""
     text = _text(path)
     try:
         records = json.loads(text)[1:]
-        times = [float(cast("Mapping[str, str]", record)["averageMs"]) for record in records]
+        times = [_milliseconds(cast("Mapping[str, str]", record)) for record in records]
     except (ValueError, LookupError, TypeError) as error:
         raise InvalidInputError(f"{path}: expected what rt-exec --exportProfile writes") from error
     if len(times) != launches:
         raise InvalidInputError(f"{path}: has the times of {len(times)} launches, the plan has {launches}")
     return times
+
+
+def _milliseconds(record: Mapping[str, str]) -> float:
+    return float(record["medianMs"] if "medianMs" in record else record["averageMs"])
 
 
 def _text(path: Path) -> str:

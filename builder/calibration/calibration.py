@@ -57,7 +57,7 @@ class Calibration:
     histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram], repr=False)
     channels: dict[str, ChannelStatistics] = field(default_factory=dict[str, ChannelStatistics], repr=False)
     samples: Samples | None = field(default=None, repr=False)
-    errors: list[MethodError] = field(default_factory=list["MethodError"], repr=False)
+    errors: list[MethodError] = field(default_factory=list[MethodError], repr=False)
     """What the methods that were measured lose, those of all offered ones where the choice was left to them."""
     error: MethodError | None = None
     """What this calibration loses on samples; None where nothing was measured, as for one read from a cache."""

@@ -85,7 +85,7 @@ def test_page_is_whole_and_alone(plan: str, tmp_path: Path) -> None:
 
 
 def test_times_and_source(plan: str, tmp_path: Path) -> None:
-    records = [{"count": 10}, *({"name": f"layer{i}", "averageMs": 0.25 * i} for i in range(3))]
+    records = [{"count": 10}, *({"name": f"layer{i}", "averageMs": 30.0, "medianMs": 0.25 * i} for i in range(3))]
     (tmp_path / "profile.json").write_text(json.dumps(records), encoding="utf-8")
     (tmp_path / "kernels.py").write_text(SOURCE, encoding="utf-8")
     page = str(tmp_path / "page.html")
@@ -97,6 +97,13 @@ def test_times_and_source(plan: str, tmp_path: Path) -> None:
     assert {"scale", "reverse", "source-scale"} <= set(tags.targets) <= set(tags.names)
     assert "@inlined\ndef scale_finish(a):" in text
     assert "a = 1 &lt; 2" in text
+
+
+def test_files_with_averages_alone(plan: str, tmp_path: Path) -> None:
+    records = [{"count": 10}, *({"name": f"layer{i}", "averageMs": 0.25 * i} for i in range(3))]
+    (tmp_path / "profile.json").write_text(json.dumps(records), encoding="utf-8")
+    assert main([plan, "--profile", str(tmp_path / "profile.json"), "-o", str(tmp_path / "page.html")]) == 0
+    assert "0.750 ms" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

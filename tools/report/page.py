@@ -62,7 +62,7 @@ def _sizes(plan: Plan, binding: ShapeBinding, times: Sequence[float] | None) -> 
     yield "launches", str(len(plan.manifest.launches))
     yield "kernels", str(len(plan.manifest.kernels))
     if times:
-        yield "time of all launches, each run alone", f"{sum(times):.3f} ms"
+        yield "median times of all launches, each run alone", f"{sum(times):.3f} ms"
 
 
 def _tensors(manifest: Manifest, binding: ShapeBinding) -> Iterator[Sequence[str]]:
