@@ -93,10 +93,15 @@ def real_inverse_matrix(length: int) -> Array:
 
 @onnx_op("STFT", since=17)
 def short_time_fourier(net: Network, node: Node) -> Value:
-    """A convolution: its kernels are the windowed waves, its stride the step from frame to frame."""
+    """A convolution: its kernels are the windowed waves, its stride the step from frame to frame.
+
+    A signal without a last dimension of 1 or 2 parts is real, as onnxruntime has it and exporters write it.
+    """
     x, step, window = node.input(0), node.known_integers(1, "the frame step"), node.known(2, "the window")
+    if x.rank == 2:
+        x = layers.reshape(net, x, [*x.dims, 1])
     if x.rank != 3 or x.dims[2] not in (1, 2) or not step or step[0] < 1:
-        raise node.invalid("expected a signal of 3 dimensions, 1 or 2 parts, and a positive frame step")
+        raise node.invalid("expected a signal of 2 dimensions, or of 3 with 1 or 2 parts, and a positive frame step")
     given = node.known_integers(3, "the frame length")
     length = given[0] if given else x.dims[1] if window is None else window.size
     if not isinstance(length, int) or not 0 < length <= _LONGEST or (window is not None and window.size != length):

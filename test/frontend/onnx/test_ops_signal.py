@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx_models import check_node, numbers, one_node, run_reference
+from onnx import helper, numpy_helper
+from onnx_models import Array, check_node, model_of, numbers, one_node, run_onnxruntime, run_reference
+
+import mlirt
+from mlirt.errors import MlirtError
 
 
 @pytest.mark.parametrize("parts", [1, 2])
@@ -37,3 +41,45 @@ def test_a_real_signal_from_one_side(length: int | None) -> None:
 def test_short_time_transform() -> None:
     window = np.hanning(16).astype(np.float32)
     check_node("STFT", [numbers(2, 64, 1), np.array(8), window], opset=17, constants=[1, 2])
+
+
+def framed(x: Array, step: int, window: Array, onesided: int) -> Array:
+    """The transform by NumPy, frame by frame."""
+    starts = range(0, x.shape[1] - len(window) + 1, step)
+    frames = np.stack([x[:, at : at + len(window)] * window for at in starts], 1)
+    found = (np.fft.rfft if onesided else np.fft.fft)(frames, axis=2)
+    return np.stack([found.real, found.imag], -1).astype(np.float32)
+
+
+@pytest.mark.parametrize("target", ["reference", "cpu"])
+@pytest.mark.parametrize("onesided", [0, 1])
+@pytest.mark.parametrize("shape", [[2, 64], ["n", 64], [2, "t"], ["n", "t"]])
+def test_a_signal_without_parts(shape: list[int | str], onesided: int, target: str) -> None:
+    """Of fixed and of dynamic lengths, with a frame length and with a window alone."""
+    window = np.hanning(16).astype(np.float32)
+    for inputs in (["x", "step", "window"], ["x", "step", "window", "length"]):
+        model = model_of(
+            [helper.make_node("STFT", inputs, ["y"], onesided=onesided)], {"x": ("float32", shape)}, ["y"], opset=17
+        )
+        for name, array in (("step", np.array(7)), ("window", window), ("length", np.array(16))):
+            model.graph.initializer.append(numpy_helper.from_array(array, name))
+        engine = mlirt.compile(model, target)
+        for count, length in ((2, 64), (3, 16), (1, 65)):
+            if (count, length) == (2, 64) or ((count == 2 or shape[0] == "n") and (length == 64 or shape[1] == "t")):
+                x = numbers(count, length, seed=length)
+                got = engine.run({"x": x})["y"]
+                want = framed(x, 7, window, onesided)
+                assert (got.dtype, got.shape) == (want.dtype, want.shape)
+                np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+                if onesided:
+                    np.testing.assert_allclose(got, run_onnxruntime(model, {"x": x})[0], rtol=1e-4, atol=1e-4)
+
+
+def test_a_signal_shorter_than_a_frame_is_refused() -> None:
+    window = np.hanning(16).astype(np.float32)
+    model = model_of([helper.make_node("STFT", ["x", "step", "window"], ["y"])], {"x": ("float32", [1, "t"])}, ["y"])
+    for name, array in (("step", np.array(7)), ("window", window)):
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+    engine = mlirt.compile(model, "cpu")
+    with pytest.raises(MlirtError):
+        engine.run({"x": numbers(1, 9)})
