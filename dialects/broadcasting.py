@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 
+from mlirt.dialects.length_requirements import LengthRequirement, Relation
 from mlirt.dialects.symbolic import Dim, broadcast_length
 from mlirt.dialects.symbolic_bounds import at_most, never_broadcast, never_one
 from mlirt.dialects.tensor_op import require
@@ -44,6 +45,18 @@ def equal_groups(lengths: Sequence[Dim]) -> list[list[Dim]]:
         else:
             group.append(length)
     return groups
+
+
+def repeated_to(constraint: str, length: Dim, target: Dim) -> Iterator[LengthRequirement]:
+    """A length is equal to another one, or it is 1 and is repeated, where a run may find it so."""
+    if length in (1, target) or is_unknown(length) or is_unknown(target):
+        return
+    fault = "its inputs have the lengths {left} and {right} where they must be equal"
+    if never_broadcast(length, target):
+        yield LengthRequirement(Relation.EQUAL, length, target, fault, constraint)
+    else:
+        fault += ", or the first 1"
+        yield LengthRequirement(Relation.EQUAL_OR_ONE, length, target, fault, constraint)
 
 
 def is_repeated(length: Dim) -> bool:

@@ -13,11 +13,12 @@ from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.diagnostics import OperationError, title
-from mlirt.dialects.length_agreements import agreements_of
+from mlirt.dialects.length_requirements import requirements_of
 from mlirt.dialects.region_interpreter import execute, is_structural, restored
 from mlirt.dialects.regions import ControlOp, Terminator
 from mlirt.dialects.symbol_values import bind, symbol_values
 from mlirt.dialects.symbolic import evaluate, symbols
+from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import dims, element_name, element_of, is_tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.define_size import DefineSizeOp
@@ -48,8 +49,7 @@ def interpret(
     guesses = dict.fromkeys(_late_sizes(func), 1)
     while True:
         arguments, values = _bind_inputs(func, inputs)
-        for one in agreements_of(func):
-            one.check(values)
+        _check_requirements(func, values)
         values.update(guesses)
         try:
             with symbol_values(values):
@@ -151,6 +151,13 @@ def _bind_inputs(func: FuncOp, inputs: Mapping[str, Array]) -> tuple[list[Array]
     return arrays, values
 
 
+def _check_requirements(func: FuncOp, values: Mapping[str, int]) -> None:
+    for one in requirements_of(func):
+        violation = one.violation(values)
+        if violation is not None:
+            raise InvalidInputError(f"layer {one.layer}: {violation}; give inputs that fit")
+
+
 def _check_element(label: str, of: Attribute, array: Array) -> None:
     expected = element_name(element_of(of))
     if array.dtype.name != expected:
@@ -188,6 +195,7 @@ class _Interpreter:
 
     def _results(self, op: Operation, operands: Sequence[Array]) -> Sequence[Array]:
         try:
+            self._check_lengths(op)
             results = self._execute(op, operands)
             for result, array in zip(op.results, results, strict=True):
                 _check_element("its result", result.type, array)
@@ -199,6 +207,15 @@ class _Interpreter:
         except (VerifyException, ValueError, IndexError) as error:
             raise InvalidInputError(f"{title(op)} cannot be computed for these inputs: {error}") from error
         return results
+
+    def _check_lengths(self, op: Operation) -> None:
+        """Check what the op needs of lengths, but for those that are only guessed yet."""
+        if not isinstance(op, TensorOp):
+            return
+        for one in op.length_requirements():
+            violation = None if one.symbols & self.guesses.keys() else one.violation(self.symbols)
+            if violation is not None:
+                raise InvalidInputError(f"{violation}; give inputs that fit")
 
     def _structural(self, op: Operation, operands: Sequence[Array], known: Mapping[SSAValue, Array]) -> Sequence[Array]:
         """The results of a branch or a loop: what is learnt about sizes in a region holds for that trip alone."""

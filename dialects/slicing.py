@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.utils.str_enum import StrEnum
 
+from mlirt.dialects.symbolic import Dim
 from mlirt.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -44,11 +45,17 @@ def out_of_bounds(
     for length, first, count, step in zip(lengths, start, size, stride, strict=True):
         last = first + (count - 1) * step
         if count and not (0 <= first < length and 0 <= last < length):
-            return (
-                f"out of bounds slice, input dimensions = {list(lengths)}, start = {list(start)}, "
-                f"size = {list(size)}, stride = {list(stride)}."
-            )
+            return slice_text(lengths, start, size, stride)
     return None
+
+
+def slice_text(lengths: Sequence[Dim], start: Sequence[Dim], size: Sequence[Dim], stride: Sequence[Dim]) -> str:
+    """How messages show a slice that leaves its tensor."""
+    listed = [f"[{', '.join(map(str, entries))}]" for entries in (lengths, start, size, stride)]
+    return (
+        f"out of bounds slice, input dimensions = {listed[0]}, start = {listed[1]}, size = {listed[2]}, "
+        f"stride = {listed[3]}."
+    )
 
 
 def read_slice(

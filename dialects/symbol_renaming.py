@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import ArrayAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -26,7 +27,9 @@ def rename_symbols(op: Operation, replaced: Mapping[str, Dim]) -> None:
 
 
 def renamed(attribute: Attribute, replaced: Mapping[str, Dim]) -> Attribute:
-    """The attribute with other symbols, if it is a tensor type or a list of dimensions; else itself."""
+    """The attribute with other symbols, if it is a tensor type, a list of dimensions or an array; else itself."""
+    if isinstance(attribute, ArrayAttr):
+        return ArrayAttr([renamed(entry, replaced) for entry in cast("ArrayAttr[Attribute]", attribute)])
     if isinstance(attribute, DimsAttr):
         return _renamed_dims(attribute, replaced)
     old = _encoding(attribute)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from xdsl.dialects.builtin import LocationAttr
@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation, VarResultDef
 from xdsl.utils.exceptions import VerifyException
 
+from mlirt.dialects.length_requirements import LengthRequirement
 from mlirt.dialects.tensor_types import Tensor, compatible
 
 if TYPE_CHECKING:
@@ -25,6 +26,19 @@ class TensorOp(IRDLOperation, ABC):
     def check(self) -> None:
         """Raise `VerifyException` where a numbered constraint of the op's docstring does not hold."""
 
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        """The numbered constraints on lengths; asked only where `check` passed.
+
+        The verifier decides about them where the lengths are numbers, the interpreter where it meets them, and a plan
+        checks at each run those that nothing proves (`require-lengths`).
+        """
+        return iter(())
+
+    def check_all(self) -> None:
+        """Raise `VerifyException` where a constraint does not hold, be it one on lengths."""
+        self.check()
+        check_lengths(self.length_requirements())
+
     @abstractmethod
     def infer(self) -> Sequence[Tensor]:
         """The result types, symbolic dimensions included; called only where `check` passed."""
@@ -34,7 +48,7 @@ class TensorOp(IRDLOperation, ABC):
         """The results for these operands; defines what every target must compute."""
 
     def verify_(self) -> None:
-        self.check()
+        self.check_all()
         for result, expected in zip(self.results, self.infer(), strict=True):
             if not compatible(result.type, expected):
                 raise VerifyException(f"{self.name}: the result type should be {expected}, but it is {result.type}")
@@ -53,7 +67,7 @@ class TensorOp(IRDLOperation, ABC):
         location: LocationAttr | None = None,
         results: int = 1,
     ) -> Self:
-        """Make the op with the result types that `infer` gives; raises `VerifyException` where `check` fails.
+        """Make the op with the result types that `infer` gives; raises `VerifyException` where `check_all` does.
 
         Properties are attributes or plain values: `{"kind": "clip", "alpha": 0.0, "beta": 6.0}`.
         """
@@ -63,12 +77,18 @@ class TensorOp(IRDLOperation, ABC):
 
         given = properties_of(cls, properties or {})
         op = cls.build(operands=operands, properties=given, result_types=cls.grouped([NoneType()] * results))
-        op.check()
+        op.check_all()
         typed = cls.build(operands=operands, properties=given, result_types=cls.grouped(op.infer()))
         op.erase(safe_erase=False)
         if location is not None:
             typed.location = location
         return typed
+
+
+def check_lengths(requirements: Iterable[LengthRequirement]) -> None:
+    """Raise `VerifyException` where the lengths are numbers that do not fulfil a requirement."""
+    for one in requirements:
+        require(one.holds() is not False, f"{one.rule}: {one.explained()}")
 
 
 def require(condition: bool, message: str) -> None:

@@ -61,6 +61,13 @@ class Window:
         divide = ceil_div if self.mode in _ROUND_UP else floor_div
         return divide(length + pre + post - self.extent, self.stride) + 1
 
+    def spare_cells(self, length: Dim) -> Dim:
+        """How many cells of the padded input the first window leaves; negative where there is no window."""
+        if self.mode in _SAME:
+            return length - 1
+        rest = length + sum(self.padding(length)) - self.extent
+        return rest + self.stride - 1 if self.mode in _ROUND_UP else rest
+
     def padding(self, length: Dim) -> tuple[Dim, Dim]:
         """The pads before and after, as the mode makes them."""
         if self.mode in _SAME:

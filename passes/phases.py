@@ -39,7 +39,7 @@ class Phase:
 
 BRIDGES = frozenset({"tensor.extract", "tensor.from_elements", "arith.constant", "arith.index_cast"})
 NETWORK = BRIDGES | frozenset({"builtin", "func", "check", "trt", "scf"})
-CHECKS = frozenset({"trt.define_size", "trt.require", "trt.require_equal"})
+CHECKS = frozenset({"trt.define_size", "trt.require", "trt.require_lengths"})
 SCALARS = frozenset({"arith", "math", "kernel.remf"})
 FUSED = CHECKS | BRIDGES | SCALARS | frozenset({"builtin", "func", "check", "trt.constant", "fused", "scf"})
 LOOPS = frozenset({"builtin", "func", "trt.constant", "plan", "kernel", "scf", "arith", "math", "memref"})
@@ -55,6 +55,7 @@ PHASES = (
             Step("convert-loops-to-scf", "inner loops are closed before what is around them"),
             Step("convert-conditionals-to-scf", "branches hold the loops in them by now"),
             Step("unify-dimensions", "sizes that must be equal are one before anything is decided about them"),
+            Step("require-lengths{inputs_only=true}", "later passes remove layers that a run must check lengths for"),
             Step(
                 "convert-precision{to=f32}",
                 "a CPU computes half precision by way of float32, so it does so whichever precision is asked for",
@@ -74,7 +75,7 @@ PHASES = (
             Step("fold-known-branches", "a condition that turned out constant decides now"),
             Step("broadcast-operands", "equations are solved, and what follows need not look for lengths of 1"),
             Step("note-size-program", "what sizes follow from is whole numbers in the network's own terms"),
-            Step("require-equal-lengths", "equations are solved, and no layer has left its branch yet"),
+            Step("require-lengths", "equations are solved, and no layer has left its branch yet"),
             Step("hoist-broadcasts", "lengths have been noted where they meet; what is repeated early fuses"),
             Step(
                 "simplify-carried-values", "weights that exporters carry through loops are constants of the trips again"

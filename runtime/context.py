@@ -15,7 +15,7 @@ from mlirt.runtime.device import DeviceTensor, Program, RunTimes, Session
 from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.output_arrays import put_into
-from mlirt.runtime.program import Agreement, Requirement, SizeCheck, steps
+from mlirt.runtime.program import LengthRequirement, Requirement, SizeCheck, steps
 from mlirt.runtime.shape_binding import GUESS, Shape, bind_shapes, settled_sizes
 
 _SHAPES_KEPT = 4
@@ -39,9 +39,11 @@ class ExecutionContext:
         self._programs: OrderedDict[tuple[tuple[Shape, ...], tuple[int, ...]], Program] = OrderedDict()
         self._sizes = dict.fromkeys(manifest.sizes, GUESS)
         self._lock = threading.Lock()
-        checks = [step for step in steps(manifest.program) if isinstance(step, SizeCheck | Requirement | Agreement)]
+        checks = [
+            step for step in steps(manifest.program) if isinstance(step, SizeCheck | Requirement | LengthRequirement)
+        ]
         self._checks = bool(checks)
-        self._looks = any(not isinstance(step, Agreement) for step in checks)
+        self._looks = any(not isinstance(step, LengthRequirement) for step in checks)
         if not manifest.symbols and not self._sizes:
             self._prepare(tuple(tuple(evaluate(dim, {}) for dim in tensor.shape) for tensor in given))
 

@@ -11,7 +11,7 @@ from mlirt.runtime.expressions import Expression
 from mlirt.runtime.library_calls import LibraryCall
 from mlirt.runtime.plugin_calls import PluginCall
 from mlirt.runtime.profile_ranges import ShapeRange
-from mlirt.runtime.program import Agreement, Program
+from mlirt.runtime.program import LengthRequirement, Program
 from mlirt.runtime.tensor_maps import MapLayout
 
 FORMAT = 2
@@ -54,6 +54,8 @@ class Tensor:
     format: str = "LINEAR"
     logical: tuple[Expression, ...] | None = None
     """The shape as callers know it, where a format has another one in memory, which `shape` is."""
+    needed_by: tuple[str, ...] = ()
+    """For each dimension the layer that needs it to be what it is, or nothing; empty where no layer does."""
 
     @property
     def known_shape(self) -> tuple[Expression, ...]:
@@ -169,7 +171,7 @@ class Manifest:
     symbols: tuple[Symbol, ...]
     sizes: tuple[str, ...]
     """Symbols that only a run can tell: it is made with guesses, and again where they turn out wrong."""
-    agreements: tuple[Agreement, ...]
+    requirements: tuple[LengthRequirement, ...]
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     buffers: tuple[Buffer, ...]

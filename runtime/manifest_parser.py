@@ -16,7 +16,6 @@ from mlirt.runtime.library_calls import LibraryCall, parse_call
 from mlirt.runtime.manifest import (
     ARGUMENT_TYPES,
     FORMAT,
-    Agreement,
     Argument,
     Buffer,
     BufferArgument,
@@ -33,7 +32,8 @@ from mlirt.runtime.manifest_maps import map_argument
 from mlirt.runtime.manifest_rules import check_halos, check_lifetimes, check_tensors, check_weights, roots
 from mlirt.runtime.plugin_calls import parse_plugin
 from mlirt.runtime.profile_ranges import ShapeRange
-from mlirt.runtime.program_parser import agreement, parse_program
+from mlirt.runtime.program import LengthRequirement
+from mlirt.runtime.program_parser import LENGTH_FIELDS, parse_length_requirement, parse_program
 from mlirt.tensor_formats import LAYOUTS, LINEAR
 
 _MANY = 1 << 20
@@ -44,7 +44,7 @@ _MAX_SHARED_BYTES = 1 << 20
 _MAX_CLUSTER = 16
 _NON_FINITE = {"inf": inf, "-inf": -inf, "nan": nan}
 _TOP_FIELDS = (
-    *("format", "mlirt", "name", "target", "symbols", "sizes", "agreements", "inputs", "outputs"),
+    *("format", "mlirt", "name", "target", "symbols", "sizes", "requirements", "inputs", "outputs"),
     *("buffers", "kernels", "launches", "program", "conditions", "main", "profiles", "layers", "info"),
 )
 
@@ -75,7 +75,7 @@ def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mappi
         target=target,
         symbols=_symbols(top, bound, inputs),
         sizes=sizes,
-        agreements=tuple(_agreement(raw, i, bound) for i, raw in enumerate(top.items("agreements", _MANY, []))),
+        requirements=_requirements(top, bound),
         inputs=inputs,
         outputs=_tensors(top, "outputs", names, len(buffers)),
         buffers=buffers,
@@ -100,8 +100,10 @@ def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mappi
     return manifest
 
 
-def _agreement(raw: object, i: int, names: Collection[str]) -> Agreement:
-    return agreement(JsonRecord(raw, f"agreements[{i}]", ("layer", "left", "right", "kind")), "layer", names)
+def _requirements(top: JsonRecord, names: Collection[str]) -> tuple[LengthRequirement, ...]:
+    raw = enumerate(top.items("requirements", _MANY, []))
+    records = (JsonRecord(one, f"requirements[{i}]", LENGTH_FIELDS) for i, one in raw)
+    return tuple(parse_length_requirement(record, names) for record in records)
 
 
 def _conditions(top: JsonRecord, sections: Collection[str]) -> dict[str, str]:
@@ -148,7 +150,7 @@ def _symbols(top: JsonRecord, names: Collection[str], inputs: tuple[Tensor, ...]
 
 _TENSOR_FLAGS = ("squeezed", "counts_runs")
 _TENSOR_FIELDS = {
-    "inputs": ("name", "dtype", "shape", "buffer", "counts_runs", "format", "logical"),
+    "inputs": ("name", "dtype", "shape", "buffer", "counts_runs", "format", "logical", "needed_by"),
     "outputs": ("name", "dtype", "shape", "buffer", "squeezed", "format", "logical"),
 }
 
@@ -168,7 +170,10 @@ def _tensors(top: JsonRecord, key: str, names: Collection[str], buffer_count: in
         if not counts_runs and any(before.counts_runs for before in found):
             raise record.error("counts_runs", "inputs of the caller come before the number of the run")
         format, logical = _format(record, shape, names)
-        found.append(Tensor(record.text("name"), dtype, shape, buffer, squeezed, counts_runs, format, logical))
+        layers = record.texts("needed_by", _MAX_RANK, []) if key == "inputs" else ()
+        if layers and len(layers) != len(shape):
+            raise record.error("needed_by", f"expected {len(shape)} layers, got {len(layers)}")
+        found.append(Tensor(record.text("name"), dtype, shape, buffer, squeezed, counts_runs, format, logical, layers))
     if len({tensor.name for tensor in found}) != len(found):
         raise top.error(key, "two of them have one name")
     return tuple(found)

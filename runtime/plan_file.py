@@ -21,6 +21,7 @@ The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - 
                   "counts_runs": the int64 number of runs that a context has made before, which no caller gives;
                   one with a "format" (TensorRT's name) has the "logical" shape [Expr], and as `shape` the dense array's
                   that holds it in memory
+                  an input may have "needed_by", for each dimension the layer that needs it to be that, or ""
      "buffers": [{"kind": "arena" | "input" | "output" | "weight", "bytes": Expr, "first", "last", "halo": str | null,
                   "fill": byte, "view_of": index | null, "view_offset": Expr in bytes, "weight": key,
                   "offset": Expr | null, "align": bytes}]
@@ -35,10 +36,12 @@ The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - 
                                                    "sizes": [Expr], "steps": [Expr in bytes], "box": [int],
                                                    "swizzle": 0 | 32 | 64 | 128, "lower", "upper", "stride": [int]}}]}]
      "sizes": [symbol]                                    symbols whose value only the run tells
-     "agreements": [{"layer": str, "left": Expr, "right": Expr, "kind": "equal" | "equal_or_one"}]
+     "requirements": [Length]                             what layers need of lengths that follow from the shapes; a
+                 Length is {"layer": str, "relation": "equal" | "equal_or_one" | "at_least" | "multiple",
+                            "left": Expr, "right": Expr, "where": Expr, "fault": str}
      "program": [launch index | {"if": Place, "then": [..], "else": [..]}
                  | {"while": Place, "before": [..], "body": [..]} | {"require": Place, "message"}
-                 | {"agree": layer, "left": Expr, "right": Expr, "kind": str}
+                 | Length
                  | {"size": symbol, "word": Place} | {"size": symbol, "value": Expr}]
                                                           a Place is {"buffer", "offset": Expr in bytes}
      "conditions": {arch: section}                        code of the kernel that decides inside of CUDA graphs
@@ -75,9 +78,8 @@ What the fields leave open is settled so:
   * `program` (default: all launches in order) has every launch once, in order; a loop runs `before`, then while its
     byte is not 0 `body` and `before`. A run is made with guesses of the `sizes`; where a `size` step meets another
     value the run is made again with it. A `require` step whose byte is 0 ends the run with an error, and so
-    does an `agree` step whose lengths differ.
-  * The two lengths of an `agreement` are formulas of `symbols`; shapes that make them different are refused. With the
-    `kind` "equal_or_one" (of an `agree` step too) the left one may also be 1.
+    does a Length whose `left` and `right` are not in their relation although its `where` is not 0.
+  * The lengths of `requirements` are formulas of `symbols`; shapes for which one does not hold are refused.
   * A float that is not finite is spelt "inf", "-inf" or "nan" (`write_plan` does so by itself).
 """
 

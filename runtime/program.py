@@ -1,10 +1,17 @@
 """What a run does in which order: launches, branches, loops, and checks of what only the run itself can tell."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from mlirt.runtime.expressions import Expression, ExpressionError, evaluate, to_text
+
+RELATIONS: Mapping[str, Callable[[int, int], bool]] = {
+    "equal": lambda left, right: left == right,
+    "equal_or_one": lambda left, right: left in (right, 1),
+    "at_least": lambda left, right: left >= right,
+    "multiple": lambda left, right: left % right == 0 if right else left == 0,
+}
 
 
 @dataclass(frozen=True)
@@ -54,40 +61,49 @@ class Requirement:
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """The run goes on only where two lengths are equal, as a layer needs them to be, or else the left one is 1.
+class LengthRequirement:
+    """The run goes on only where two lengths are in a relation, as a layer needs them to be, or `where` is 0.
 
-    The latter holds for the kind `equal_or_one` alone, which repeats the left one.
+    | relation | holds where |
+    |---|---|
+    | equal | left = right |
+    | equal_or_one | left = right, or left = 1: it is repeated |
+    | at_least | left >= right |
+    | multiple | left is a whole multiple of right |
     """
 
     layer: str
+    relation: str
     left: Expression
     right: Expression
-    kind: str = "equal"
+    where: Expression
+    text: str
+    """What is wrong otherwise; `{left}` and `{right}` stand for the lengths."""
 
     def fault(self, values: Mapping[str, int]) -> str | None:
         """What is wrong with these values of the symbols, be it that a length has no value."""
         try:
-            return self.difference(values)
+            return self.violation(values)
         except ExpressionError as error:
-            return f"layer {self.layer}: the lengths of its inputs have no values where they must be equal: {error}"
+            return f"layer {self.layer}: a length has no value: {error}"
 
-    def difference(self, values: Mapping[str, int]) -> str | None:
-        """The lengths, where they differ."""
-        left, right = evaluate(self.left, values), evaluate(self.right, values)
-        if left == right or (self.kind == "equal_or_one" and left == 1):
+    def violation(self, values: Mapping[str, int]) -> str | None:
+        """What is wrong, where the lengths are not in the relation."""
+        if not evaluate(self.where, values):
             return None
-        or_one = ", or the first 1," if self.kind == "equal_or_one" else ""
-        return (
-            f"layer {self.layer}: its inputs have the lengths {left} and {right} where they must be equal{or_one} "
-            f"({to_text(self.left)} and {to_text(self.right)})"
-        )
+        left, right = evaluate(self.left, values), evaluate(self.right, values)
+        if RELATIONS[self.relation](left, right):
+            return None
+        named = [to_text(length) for length in (self.left, self.right) if not isinstance(length, int)]
+        formulas = f" ({' and '.join(named)})" if named else ""
+        what = self.text.replace("{left}", str(left)).replace("{right}", str(right))
+        return f"layer {self.layer}: {what}{formulas}"
 
 
 AGREEMENT_KINDS = ("equal", "equal_or_one")
 
 # A number is a launch.
-Step: TypeAlias = "int | Branch | Loop | SizeCheck | Requirement | Agreement"
+Step: TypeAlias = "int | Branch | Loop | SizeCheck | Requirement | LengthRequirement"
 Program: TypeAlias = "tuple[Step, ...]"
 
 
@@ -117,7 +133,7 @@ def steps(program: Sequence[Step]) -> Iterator[Step]:
 
 def place_of(step: Step) -> Place | None:
     """The memory that a step looks at."""
-    if isinstance(step, int | Agreement):
+    if isinstance(step, int | LengthRequirement):
         return None
     return step.word if isinstance(step, SizeCheck) else step.condition
 
@@ -126,7 +142,7 @@ def never_run(program: Sequence[Step], values: Mapping[str, int]) -> tuple[set[i
     """The launches that no run with these values of the symbols comes to, and whether it never comes to the end.
 
     A run stops where a formula says that a symbol has been taken for something else than it is, and where lengths
-    differ that must be equal.
+    are not what a layer needs.
     """
     found: set[int] = set()
     stops = False
@@ -135,7 +151,7 @@ def never_run(program: Sequence[Step], values: Mapping[str, int]) -> tuple[set[i
             found.update(launches([step]))
         elif isinstance(step, SizeCheck):
             stops = step.word is None and evaluate(step.value, values) != values[step.symbol]
-        elif isinstance(step, Agreement):
+        elif isinstance(step, LengthRequirement):
             stops = step.fault(values) is not None
         elif isinstance(step, Branch):
             sides = [never_run(part, values) for part in parts(step)]
@@ -148,15 +164,15 @@ def never_run(program: Sequence[Step], values: Mapping[str, int]) -> tuple[set[i
 
 
 def decided(program: Program, values: Mapping[str, int]) -> Program:
-    """The program for these values: lengths that agree need no step, those that differ end the run there."""
+    """The program for these values: lengths that fit need no step, others end the run there."""
     found: list[Step] = []
     for step in program:
         if isinstance(step, Branch):
             found.append(Branch(step.condition, decided(step.then, values), decided(step.otherwise, values)))
         elif isinstance(step, Loop):
             found.append(Loop(step.condition, decided(step.before, values), decided(step.body, values)))
-        elif not isinstance(step, Agreement):
+        elif not isinstance(step, LengthRequirement):
             found.append(step)
         elif (fault := step.fault(values)) is not None:
-            found.append(Requirement(None, f"{fault}; give inputs for which they are"))
+            found.append(Requirement(None, f"{fault}; give inputs that fit"))
     return tuple(found)

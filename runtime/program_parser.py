@@ -4,9 +4,9 @@ from collections.abc import Collection
 
 from mlirt.runtime.json_record import JsonRecord
 from mlirt.runtime.program import (
-    AGREEMENT_KINDS,
-    Agreement,
+    RELATIONS,
     Branch,
+    LengthRequirement,
     Loop,
     Place,
     Program,
@@ -18,12 +18,13 @@ from mlirt.runtime.program import (
 
 _MANY = 1 << 20
 _MAX_DEPTH = 64
-_KINDS = {
+LENGTH_FIELDS = ("layer", "relation", "left", "right", "where", "fault")
+_KINDS: dict[str, tuple[str, ...]] = {
     "if": ("if", "then", "else"),
     "while": ("while", "before", "body"),
     "size": ("size", "word", "value"),
     "require": ("require", "message"),
-    "agree": ("agree", "left", "right", "kind"),
+    "layer": LENGTH_FIELDS,
 }
 _ANY = tuple(field for fields in _KINDS.values() for field in fields)
 
@@ -40,12 +41,13 @@ def parse_program(
     return program
 
 
-def agreement(record: JsonRecord, layer: str, names: Collection[str]) -> Agreement:
-    """Two lengths and what must hold for them; the field `layer` has the name of whose they are."""
-    kind = record.text("kind", "equal")
-    if kind not in AGREEMENT_KINDS:
-        raise record.error("kind", f"expected one of {', '.join(AGREEMENT_KINDS)}, got {kind[:40]!r}")
-    return Agreement(record.text(layer), record.formula("left", names), record.formula("right", names), kind)
+def parse_length_requirement(record: JsonRecord, names: Collection[str]) -> LengthRequirement:
+    """A requirement on lengths, as it stands in the program and in front of it."""
+    relation = record.text("relation")
+    if relation not in RELATIONS:
+        raise record.error("relation", f"{relation[:40]!r} is none of {', '.join(RELATIONS)}")
+    left, right, where = (record.formula(key, names) for key in ("left", "right", "where"))
+    return LengthRequirement(record.text("layer"), relation, left, right, where, record.text("fault"))
 
 
 class _Reader:
@@ -66,8 +68,8 @@ class _Reader:
         record = JsonRecord(raw, where, _KINDS[kind])
         if kind == "size":
             return self._size(record)
-        if kind == "agree":
-            return agreement(record, "agree", self.names)
+        if kind == "layer":
+            return parse_length_requirement(record, self.names)
         condition = self._place(record, kind)
         if kind == "require":
             return Requirement(condition, record.text("message"))

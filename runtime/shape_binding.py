@@ -104,10 +104,12 @@ def bind_symbols(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str
                 raise _wrong_shape(tensor, shape, f"dimension {axis} has no value: {error}") from error
             if expected != length:
                 named = "" if isinstance(dim, int) else f" (= {to_text(dim)})"
-                raise _wrong_shape(tensor, shape, f"dimension {axis} must be {expected}{named}, not {length}")
+                layer = tensor.needed_by[axis] if tensor.needed_by else ""
+                reason = f", as layer {layer} needs it" if layer else ""
+                raise _wrong_shape(tensor, shape, f"dimension {axis} must be {expected}{named}, not {length}{reason}")
     if manifest.profiles:
         check_profiles(manifest.profiles, dict(zip((one.name for one in manifest.given_inputs), shapes, strict=True)))
-    _check_agreements(manifest, shapes, values)
+    _check_requirements(manifest, shapes, values)
     return values
 
 
@@ -127,17 +129,17 @@ def _wrong_shape(tensor: Tensor, shape: Shape, fault: str) -> InvalidInputError:
     )
 
 
-def _check_agreements(manifest: Manifest, shapes: Sequence[Shape], values: Mapping[str, int]) -> None:
-    for one in manifest.agreements:
+def _check_requirements(manifest: Manifest, shapes: Sequence[Shape], values: Mapping[str, int]) -> None:
+    for one in manifest.requirements:
         try:
-            difference = one.difference(values)
+            violation = one.violation(values)
         except ExpressionError as error:
             given = _listed(manifest, shapes)
             raise PlanError(f"layer {one.layer} has no meaning for the shapes {given}: {error}; give others") from error
-        if difference is not None:
+        if violation is not None:
             raise InvalidInputError(
-                f"{difference}, for the shapes {_listed(manifest, shapes)}; give shapes for which they are, or build "
-                "the engine for these shapes"
+                f"{violation}, for the shapes {_listed(manifest, shapes)}; give inputs that fit, or build the engine "
+                "for these shapes"
             )
 
 

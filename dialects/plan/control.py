@@ -19,7 +19,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, NoTerminator
 
-from mlirt.dialects.length_agreements import Agreement, kind_named
+from mlirt.dialects.length_requirements import LengthRequirement, Relation
 from mlirt.dialects.plan.expression import BufferType, ExpressionAttr
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import require
@@ -131,40 +131,44 @@ class RequireOp(IRDLOperation):
 
 
 @irdl_op_definition
-class RequireEqualOp(IRDLOperation):
-    """End the run with an error where two formulas differ, which are lengths that a layer needs to be equal.
+class RequireLengthsOp(IRDLOperation):
+    """End the run with an error where two formulas are not in the relation that a layer needs, and `where` is not 0.
 
-    With the kind `equal_or_one` the left one may also be 1.
-
-    Example: `plan.require_equal {layer = "join", left = #plan.expression<"n1">, right = #plan.expression<"n">}`
+    Example: `plan.require_lengths {layer = "join", relation = "equal", left = #plan.expression<"n1">,
+    right = #plan.expression<"n">, where = #plan.expression<"1">, fault = "lengths {left} and {right}"}`
     """
 
-    name = "plan.require_equal"
+    name = "plan.require_lengths"
 
     layer = prop_def(StringAttr)
+    relation = prop_def(StringAttr)
     left = prop_def(ExpressionAttr)
     right = prop_def(ExpressionAttr)
-    kind = opt_prop_def(StringAttr)
+    where = prop_def(ExpressionAttr)
+    fault = prop_def(StringAttr)
     traits = traits_def(MemoryWriteEffect())
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "attr-dict"
 
-    def __init__(self, agreement: Agreement):
+    def __init__(self, requirement: LengthRequirement):
         super().__init__(
             properties={
-                "layer": StringAttr(agreement.layer),
-                "left": ExpressionAttr.of(agreement.left),
-                "right": ExpressionAttr.of(agreement.right),
-                "kind": None if agreement.kind == "equal" else StringAttr(agreement.kind),
+                "layer": StringAttr(requirement.layer),
+                "relation": StringAttr(str(requirement.relation)),
+                "left": ExpressionAttr.of(requirement.left),
+                "right": ExpressionAttr.of(requirement.right),
+                "where": ExpressionAttr.of(requirement.where),
+                "fault": StringAttr(requirement.fault),
             }
         )
 
-    def agreement(self) -> Agreement:
-        kind = "equal" if self.kind is None else kind_named(self.kind.data)
-        return Agreement(self.layer.data, self.left.value(), self.right.value(), kind)
+    def requirement(self) -> LengthRequirement:
+        left, right, where = (one.value() for one in (self.left, self.right, self.where))
+        relation = Relation(self.relation.data)
+        return LengthRequirement(relation, left, right, self.fault.data, "", where, self.layer.data)
 
 
-Control = IfOp | WhileOp | SizeOp | RequireOp | RequireEqualOp
+Control = IfOp | WhileOp | SizeOp | RequireOp | RequireLengthsOp
 
 
 def ops_in(region: Region) -> Sequence[Operation]:
@@ -174,6 +178,6 @@ def ops_in(region: Region) -> Sequence[Operation]:
 
 def looked_at(op: Control) -> SSAValue | None:
     """The buffer that decides."""
-    if isinstance(op, RequireEqualOp):
+    if isinstance(op, RequireLengthsOp):
         return None
     return op.word if isinstance(op, SizeOp) else op.condition

@@ -15,16 +15,16 @@ from mlirt.dialects.interpreter import entry_function, input_names, named_output
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.library_op import LibraryOp
 from mlirt.dialects.kernel.plugin import PluginOp
-from mlirt.dialects.length_agreements import agreements_of
+from mlirt.dialects.length_requirements import LengthRequirement, requirements_of
 from mlirt.dialects.locations import name_of
-from mlirt.dialects.plan.control import Control, IfOp, RequireEqualOp, RequireOp, SizeOp, WhileOp, ops_in
+from mlirt.dialects.plan.control import Control, IfOp, RequireLengthsOp, RequireOp, SizeOp, WhileOp, ops_in
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
 from mlirt.dialects.plan.ops import BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.symbol_values import bind
 from mlirt.dialects.symbolic import evaluate
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, numpy_dtype
-from mlirt.errors import CompileError, UnmetConditionError
+from mlirt.errors import CompileError, InvalidInputError, UnmetConditionError
 
 if TYPE_CHECKING:
     from mlirt.dialects.kernel.interpreter import Argument as KernelArgument
@@ -61,8 +61,8 @@ def _run_once(
     for name, value in zip(input_names(func), func.body.block.args, strict=True):
         bind(value.type, inputs[name].shape, run.symbols, f"input {name!r}")
         run.tensors[value] = inputs[name]
-    for one in agreements_of(func):
-        one.check(run.symbols)
+    for one in requirements_of(func):
+        run.require_lengths(one)
     return named_outputs(func, run.block(func))
 
 
@@ -117,10 +117,15 @@ class _Run:
                 self._region(op.before)
         elif isinstance(op, SizeOp):
             self._settle(op)
-        elif isinstance(op, RequireEqualOp):
-            op.agreement().check(self.symbols)
+        elif isinstance(op, RequireLengthsOp):
+            self.require_lengths(op.requirement())
         elif not self._holds(op):
             raise UnmetConditionError(op.message.data)
+
+    def require_lengths(self, one: LengthRequirement) -> None:
+        violation = one.violation(self.symbols)
+        if violation is not None:
+            raise InvalidInputError(f"layer {one.layer}: {violation}")
 
     def _region(self, region: Region) -> None:
         for op in ops_in(region):

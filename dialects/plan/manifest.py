@@ -31,9 +31,9 @@ from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.library_op import LibraryOp
 from mlirt.dialects.kernel.plugin import PluginOp
 from mlirt.dialects.kernel.tensor_map import TensorMapType
-from mlirt.dialects.length_agreements import Agreement, agreements_of
+from mlirt.dialects.length_requirements import LengthRequirement, input_lengths_by_layer, requirements_of
 from mlirt.dialects.locations import names
-from mlirt.dialects.plan.control import Control, IfOp, RequireEqualOp, RequireOp, SizeOp, WhileOp, ops_in
+from mlirt.dialects.plan.control import Control, IfOp, RequireLengthsOp, RequireOp, SizeOp, WhileOp, ops_in
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
 from mlirt.dialects.plan.library_record import family_of, library_record
 from mlirt.dialects.plan.ops import BufferKind, BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
@@ -100,7 +100,7 @@ class _Writer:
             "name": name,
             "symbols": [],
             "sizes": [],
-            "agreements": [_agreement(one) for one in agreements_of(self.function)],
+            "requirements": [_length_requirement(one) for one in requirements_of(self.function)],
             "inputs": list(self.inputs()),
             "outputs": list(self.outputs()),
             "buffers": [self.buffer(value.owner) for value in self.buffers],
@@ -121,9 +121,12 @@ class _Writer:
     def inputs(self) -> Iterator[Record]:
         sources = {op.source: op.buffer for op in self.host if isinstance(op, InputOp)}
         names, values, counts = input_names(self.function), self.function.body.block.args, counts_runs(self.function)
-        formats = input_formats(self.function)
+        formats, layers = input_formats(self.function), input_lengths_by_layer(self.function)
         for label, value, is_counter, format in zip(names, values, counts, formats, strict=True):
             record = _tensor(label, value.type, self.buffers[sources[value]], format)
+            needed_by = [layers.get((value.index, axis), "") for axis in range(rank(value.type))]
+            if any(needed_by) and format.logical is None:
+                record["needed_by"] = needed_by
             yield record | {"counts_runs": True} if is_counter else record
 
     def outputs(self) -> Iterator[Record]:
@@ -280,9 +283,8 @@ class _Writer:
                 yield self.nested(op, order)
             elif isinstance(op, RequireOp):
                 yield {"require": self.place(op.condition, op.offset), "message": op.message.data}
-            elif isinstance(op, RequireEqualOp):
-                record = _agreement(op.agreement())
-                yield {"agree": record.pop("layer"), **record}
+            elif isinstance(op, RequireLengthsOp):
+                yield _length_requirement(op.requirement())
             elif isinstance(op, SizeOp) and self.is_used(op.symbol.data):
                 known = op.value is None or to_json(op.value.value())
                 entry = {"word": self.place(op.word, op.offset)} if op.word is not None else {"value": known}
@@ -301,7 +303,8 @@ class _Writer:
         """The symbols in the types of the outputs, in the sizes of buffers, in the launches and in what is compared."""
         records = {"outputs": list(self.outputs()), "buffers": [self.buffer(value.owner) for value in self.buffers]}
         launches = [self.launch(op) for op in self.launches]
-        compared = [_agreement(op.agreement()) for op in self.function.walk() if isinstance(op, RequireEqualOp)]
+        checks = [op.requirement() for op in self.function.walk() if isinstance(op, RequireLengthsOp)]
+        compared = [_length_requirement(one) for one in checks]
         return frozenset(_symbols_in([records, launches, compared]))
 
     def is_used(self, symbol: str) -> bool:
@@ -327,9 +330,9 @@ class _Writer:
                 yield {"name": name, "input": position, "axis": axis}
 
 
-def _agreement(one: Agreement) -> Record:
-    record: Record = {"layer": one.layer, "left": to_json(one.left), "right": to_json(one.right)}
-    return record if one.kind == "equal" else record | {"kind": one.kind}
+def _length_requirement(one: LengthRequirement) -> Record:
+    lengths = {"left": to_json(one.left), "right": to_json(one.right), "where": to_json(one.where)}
+    return {"layer": one.layer, "relation": str(one.relation), **lengths, "fault": one.fault}
 
 
 def block_shape(op: KernelOp) -> list[int]:
@@ -392,10 +395,10 @@ def _symbols_in(value: object) -> Iterator[str]:
             yield from _symbols_in(item)
 
 
-_WITH_SYMBOLS = ("inputs", "outputs", "buffers", "launches", "agreements")
+_WITH_SYMBOLS = ("inputs", "outputs", "buffers", "launches", "requirements")
 _EXPRESSIONS = (
     *("bytes", "offset", "view_offset", "int", "shape", "logical", "grid", "sizes", "steps", "value"),
-    *("left", "right"),
+    *("left", "right", "where"),
 )
 _OPERATORS = ("+", "-", "*", "//", "%", *FUNCTIONS)
 

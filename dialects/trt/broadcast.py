@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import TensorType
@@ -10,7 +10,9 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from mlirt.dialects.broadcasting import repeated_to
 from mlirt.dialects.dims_attr import DimsAttr
+from mlirt.dialects.length_requirements import LengthRequirement
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, rank, with_dims
@@ -49,9 +51,10 @@ class BroadcastOp(TensorOp):
             len(own) == len(wanted),
             f"C1: {self.name} has {len(wanted)} lengths, its input has rank {rank(self.input.type)}",
         )
-        for axis, (length, other) in enumerate(zip(own, wanted, strict=True)):
-            fits = not isinstance(length, int) or not isinstance(other, int) or length in (1, other)
-            require(fits, f"C2: dimension {axis} of {self.name} of length {length} cannot be repeated to {other}")
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        for length, target in zip(dims(self.input.type), self.size.dims(), strict=True):
+            yield from repeated_to("C2", length, target)
 
     def infer(self) -> Sequence[Tensor]:
         return [with_dims(self.input.type, self.size.dims())]

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
-from mlirt.dialects.broadcasting import common_length
+from mlirt.dialects.broadcasting import common_length, equal_groups, repeated_to
+from mlirt.dialects.length_requirements import LengthRequirement, equal
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import dims, is_unknown, rank
+from mlirt.dialects.tensor_types import dims, is_tensor, is_unknown, rank
 from mlirt.dialects.trt.einsum import EinsumOp
 from mlirt.dialects.trt.elementwise import ElementwiseOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
@@ -33,14 +34,15 @@ class BroadcastAxis:
 
     def target(self) -> Dim:
         """The length that all of them are to have."""
-        declared = None if self.result is None else dims(self.op.results[0].type)[self.result]
+        of = self.op.results[0].type
+        declared = None if self.result is None or not is_tensor(of) else dims(of)[self.result]
         return common_length(self.lengths()) if declared is None or is_unknown(declared) else declared
 
 
 def broadcast_axes(op: Operation) -> Iterator[BroadcastAxis]:
     """The groups of dimensions of a layer's operands that broadcast with each other."""
     if isinstance(op, ElementwiseOp | SelectOp | ParametricReluOp | MultiplyAddOp):
-        for axis in range(rank(op.results[0].type)):
+        for axis in range(rank(op.operands[0].type)):
             yield BroadcastAxis(op, tuple((position, axis) for position in range(len(op.operands))), axis)
     elif isinstance(op, MatrixMultiplyOp):
         matrix = 1 if op.lhs_op.data is MatrixOperation.VECTOR else 2
@@ -48,6 +50,18 @@ def broadcast_axes(op: Operation) -> Iterator[BroadcastAxis]:
             yield BroadcastAxis(op, ((0, axis), (1, axis)), axis)
     elif isinstance(op, EinsumOp):
         yield from _under_ellipsis(op)
+
+
+def broadcast_requirements(op: Operation, constraint: str) -> Iterator[LengthRequirement]:
+    """What a run must find: each length is that of its group, or 1 and repeated."""
+    for group in broadcast_axes(op):
+        for first, *others in equal_groups(group.lengths()):
+            for other in others:
+                fault = "its inputs have the lengths {left} and {right} where they must be equal"
+                yield equal(constraint, "", first, other, fault)
+        target = group.target()
+        for length in group.lengths():
+            yield from repeated_to(constraint, length, target)
 
 
 def _under_ellipsis(op: EinsumOp) -> Iterator[BroadcastAxis]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -10,10 +10,11 @@ from xdsl.dialects.builtin import I64, IntegerAttr, TensorType
 from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 
+from mlirt.dialects.length_requirements import LengthRequirement, equal
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, rank, with_dims
-from mlirt.dialects.trt.operand_checks import check_axis, lengths_agree, same_elements, same_length
+from mlirt.dialects.trt.operand_checks import check_axis, same_elements, same_length
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -46,11 +47,12 @@ class ConcatenationOp(TensorOp):
         require(len(ranks) == 1, f"C3: inputs of {self.name} have different ranks: {', '.join(map(str, ranks))}")
         axis = self.axis.value.data
         check_axis(self, "C4", axis, self.inputs[0].type)
-        first = dims(self.inputs[0].type)
-        for part in self.inputs[1:]:
-            for other, (left, right) in enumerate(zip(first, dims(part.type), strict=True)):
-                if other != axis:
-                    lengths_agree("C5", f"axis {other} of the inputs of {self.name}", left, right)
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        for axis, (first, *others) in enumerate(zip(*(dims(part.type) for part in self.inputs), strict=True)):
+            if axis != self.axis.value.data:
+                for other in others:
+                    yield equal("C5", f"axis {axis} of the inputs of {self.name}", first, other)
 
     def infer(self) -> Sequence[Tensor]:
         axis = self.axis.value.data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import I64, IntegerAttr, TensorType, i8, i64
@@ -17,11 +17,12 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from mlirt.dialects.length_requirements import LengthRequirement, equal
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, numpy_dtype, rank, tensor
 from mlirt.dialects.trt.byte_products import check_products, sum_element, ui8
-from mlirt.dialects.trt.operand_checks import constant_dims, lengths_agree, shape_text
+from mlirt.dialects.trt.operand_checks import constant_dims, shape_text
 from mlirt.dialects.trt.windowed_op import WindowedOp
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class ConvolutionOp(WindowedOp):
 
     def check(self) -> None:
         check_products(self, "C1", self.bias)
-        kernels, depth, *_ = (*constant_dims(self, "C2", self.kernel.type, "the kernel"), 0, 0)
+        kernels, *_ = (*constant_dims(self, "C2", self.kernel.type, "the kernel"), 0)
         kernel_rank = rank(self.kernel.type)
         require(3 <= kernel_rank <= 5, f"C2: the kernel of {self.name} has rank {kernel_rank}, expected 3, 4 or 5")
         require(
@@ -83,16 +84,21 @@ class ConvolutionOp(WindowedOp):
             self.groups > 0 and kernels % self.groups == 0,
             f"C5: {self.groups} groups of {self.name} do not divide its {kernels} kernels",
         )
-        channels = dims(self.input.type)[1 - kernel_rank]
-        lengths_agree("C6", f"channels of {self.name}", depth * self.groups, channels)
         if self.bias is not None:
-            shape = dims(self.bias.type)
             require(
-                shape == (kernels,),
+                rank(self.bias.type) == 1,
                 f"C7: the bias of {self.name} has shape {shape_text(self.bias.type)}, expected [{kernels}]",
             )
-        self.check_lengths("C8", self._output_lengths())
         self._check_padding_value()
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        kernels, depth, *sizes = dims(self.kernel.type)
+        channels = dims(self.input.type)[-1 - len(sizes)]
+        yield equal("C6", f"channels of {self.name}", depth * self.groups, channels)
+        if self.bias is not None:
+            fault = f"the bias of {self.name} has shape [{{right}}], expected [{{left}}]"
+            yield equal("C7", "", kernels, dims(self.bias.type)[0], fault)
+        yield from self.windows_fit("C8")
 
     def _check_padding_value(self) -> None:
         value, element = self.padding_value.value.data, element_of(self.input.type)

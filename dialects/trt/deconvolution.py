@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import I64, DenseArrayBase, IntegerAttr, TensorType, i64
@@ -19,10 +19,11 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from mlirt.dialects.integer_list import integers, integers_or
+from mlirt.dialects.length_requirements import LengthRequirement, at_least, equal
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, rank, tensor
-from mlirt.dialects.trt.operand_checks import constant_dims, lengths_agree, numbers, same_elements_but_bias, shape_text
+from mlirt.dialects.trt.operand_checks import constant_dims, numbers, same_elements_but_bias, shape_text
 from mlirt.dialects.trt.windowed_op import WindowedOp
 from mlirt.dialects.window_arithmetic import TransposedWindow
 
@@ -99,16 +100,22 @@ class DeconvolutionOp(WindowedOp):
             self.groups > 0 and depth % self.groups == 0,
             f"C5: {self.groups} groups of {self.name} do not divide its {depth} channels",
         )
-        lengths_agree("C6", f"channels of {self.name}", depth, dims(self.input.type)[1 - kernel_rank])
         if self.bias is not None:
             expected = kernels * self.groups
             require(
-                dims(self.bias.type) == (expected,),
+                rank(self.bias.type) == 1,
                 f"C7: the bias of {self.name} has shape {shape_text(self.bias.type)}, expected [{expected}]",
             )
-        for axis, length in enumerate(self._output_lengths()):
-            empty = isinstance(length, int) and length < 1 and self.spatial_dims()[axis] != 0
-            require(not empty, f"C8: the pads of {self.name} leave {length} elements of spatial axis {axis}")
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        depth, kernels, *sizes = dims(self.kernel.type)
+        yield equal("C6", f"channels of {self.name}", depth, dims(self.input.type)[-1 - len(sizes)])
+        if self.bias is not None:
+            fault = f"the bias of {self.name} has shape [{{right}}], expected [{{left}}]"
+            yield equal("C7", "", kernels * self.groups, dims(self.bias.type)[0], fault)
+        for axis, (length, cells) in enumerate(zip(self._output_lengths(), self.spatial_dims(), strict=True)):
+            fault = f"the pads of {self.name} leave {{left}} elements of spatial axis {axis}"
+            yield at_least("C8", fault, length, 1, where=cells)
 
     def _output_lengths(self) -> list[Dim]:
         pairs = zip(self.transposed_windows(), self.spatial_dims(), strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import StringAttr, TensorType
@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.broadcasting import common_length
 from mlirt.dialects.einsum_equation import Equation, parse_equation
+from mlirt.dialects.length_requirements import LengthRequirement, equal
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, rank, with_dims
@@ -56,29 +57,28 @@ class EinsumOp(TensorOp):
         require(len(self.inputs) > 0, f"C1: {self.name} needs at least one input")
         same_elements(self, "C1")
         numbers(self, "C1", self.inputs[0].type)
-        self._lengths()
+        self.parsed()
 
-    def _lengths(self) -> dict[str, Dim]:
-        """The length behind each label."""
-        found: dict[str, Dim] = {}
-        shared: dict[str, list[Dim]] = {}
+    def _occurrences(self) -> dict[str, list[Dim]]:
+        """The lengths behind each label; those of axes under an ellipsis are digits."""
+        found: dict[str, list[Dim]] = {}
         for labels, value in zip(self.parsed().inputs, self.inputs, strict=True):
             for label, length in zip(labels, dims(value.type), strict=True):
-                known = found.setdefault(label, length)
-                if label.isdigit():
-                    shared.setdefault(label, []).append(length)
-                if known == length or (label.isdigit() and length == 1):
-                    continue
-                if isinstance(length, int):
-                    found[label] = length
-                clash = isinstance(length, int) and isinstance(known, int) and not (label.isdigit() and known == 1)
-                require(
-                    not clash,
-                    f"C4: label {label!r} of {self.name} {self.equation.data!r} has lengths {known} and {length}",
-                )
-                if known == 1:
-                    found[label] = length
-        return found | {label: common_length(lengths) for label, lengths in shared.items()}
+                found.setdefault(label, []).append(length)
+        return found
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        from mlirt.dialects.trt.broadcast_axes import broadcast_requirements
+
+        for label, (first, *others) in self._occurrences().items():
+            for other in () if label.isdigit() else others:
+                fault = f"label {label!r} of {self.name} {self.equation.data!r} has lengths {{left}} and {{right}}"
+                yield equal("C4", "", first, other, fault)
+        yield from broadcast_requirements(self, "C4")
+
+    def _lengths(self) -> dict[str, Dim]:
+        """The length behind each label: a number where there is one."""
+        return {label: _together(label, lengths) for label, lengths in self._occurrences().items()}
 
     def infer(self) -> Sequence[Tensor]:
         lengths = self._lengths()
@@ -91,3 +91,9 @@ class EinsumOp(TensorOp):
 
         equation = ",".join(self.equation.data.replace(" ", "").split(","))
         return [narrow(np.asarray(np.einsum(equation, *map(widen, arrays), optimize=True)), arrays[0].dtype)]
+
+
+def _together(label: str, lengths: Sequence[Dim]) -> Dim:
+    if label.isdigit():
+        return common_length(lengths)
+    return next((length for length in lengths if isinstance(length, int)), lengths[0])

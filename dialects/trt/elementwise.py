@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import auto
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
 from mlirt.dialects.broadcasting import broadcast
+from mlirt.dialects.length_requirements import LengthRequirement
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_bool, is_float, rank, tensor
 from mlirt.dialects.wide_arithmetic import integer_power, is_float_array, power, truncated_quotient
@@ -172,6 +173,11 @@ class ElementwiseOp(TensorOp):
         elif kind is not ElementwiseKind.EQUAL:
             require(not is_bool(left), f"C6: operation {kind} requires inputs with activation type, not booleans")
         broadcast([dims(self.lhs.type), dims(self.rhs.type)])
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        from mlirt.dialects.trt.broadcast_axes import broadcast_requirements
+
+        yield from broadcast_requirements(self, "C5")
 
     def infer(self) -> Sequence[Tensor]:
         element = i1 if self.kind.data in COMPARISONS else element_of(self.lhs.type)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import auto
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
 from mlirt.dialects.dims_attr import DimsAttr
+from mlirt.dialects.length_requirements import LengthRequirement, at_least, equal
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, numpy_dtype, rank, tensor
@@ -88,16 +89,20 @@ class FillOp(TensorOp):
 
     def check(self) -> None:
         lengths = self.lengths()
-        require(
-            all(not isinstance(length, int) or length >= 0 for length in lengths),
-            f"C5: {self.name} has a negative length: [{', '.join(map(str, lengths))}]",
-        )
         if self.alpha is not None:
             require(rank(self.alpha.type) == 0, f"C3: alpha of {self.name} is {self.alpha.type}, expected a scalar")
         if self.beta is not None:
-            fits = dims(self.beta.type) in ((), (len(lengths),))
+            fits = rank(self.beta.type) <= 1
             require(fits, f"C3: beta of {self.name} is {self.beta.type}, expected a scalar or {len(lengths)} values")
         same_elements(self, "C4", [operand for operand in (self.alpha, self.beta) if operand is not None])
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        for axis, length in enumerate(self.lengths()):
+            fault = f"{self.name} has a negative length: [{{left}}] on axis {axis}"
+            yield at_least("C5", fault, length, 0)
+        if self.beta is not None and rank(self.beta.type):
+            fault = f"beta of {self.name} has {{right}} values, expected a scalar or {{left}} values"
+            yield equal("C3", "", len(self.lengths()), dims(self.beta.type)[0], fault)
 
     def _element(self) -> Attribute:
         given = self.alpha or self.beta

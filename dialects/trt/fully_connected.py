@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,12 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from mlirt.dialects.length_requirements import LengthRequirement, equal
 from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, numpy_dtype, rank, tensor
 from mlirt.dialects.trt.byte_products import check_products, sum_element
-from mlirt.dialects.trt.operand_checks import lengths_agree, shape_text
+from mlirt.dialects.trt.operand_checks import shape_text
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -51,13 +52,18 @@ class FullyConnectedOp(TensorOp):
             rank(self.kernel.type) == 2,
             f"C3: the kernel of {self.name} has shape {shape_text(self.kernel.type)}, expected a matrix",
         )
-        rows, columns = dims(self.kernel.type)
-        lengths_agree("C3", f"row length of the kernel of {self.name}", product(dims(self.input.type)[-3:]), columns)
         if self.bias is not None:
             require(
-                dims(self.bias.type) == (rows,),
-                f"C4: the bias of {self.name} has shape {shape_text(self.bias.type)}, expected [{rows}]",
+                rank(self.bias.type) == 1,
+                f"C4: the bias of {self.name} has shape {shape_text(self.bias.type)}, expected a vector",
             )
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        rows, columns = dims(self.kernel.type)
+        yield equal("C3", f"row length of the kernel of {self.name}", product(dims(self.input.type)[-3:]), columns)
+        if self.bias is not None:
+            fault = f"the bias of {self.name} has shape [{{right}}], expected [{{left}}]"
+            yield equal("C4", "", rows, dims(self.bias.type)[0], fault)
 
     def infer(self) -> Sequence[Tensor]:
         shape = [*dims(self.input.type)[:-3], dims(self.kernel.type)[0], 1, 1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import I64, IntegerAttr, TensorType, i64
@@ -20,10 +20,11 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from mlirt.dialects.indexing import GatherMode, gather
+from mlirt.dialects.length_requirements import LengthRequirement, at_least, equal
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_bool, is_float, rank, with_dims
-from mlirt.dialects.trt.operand_checks import check_axis, lengths_agree, same_length
+from mlirt.dialects.trt.operand_checks import check_axis, same_length
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -50,7 +51,7 @@ class GatherOp(TensorOp):
     C1: the indices are integers. C2: `axis` is an axis of the data. C3: num_elementwise_dims is 0 or 1 and at most
     axis in mode default, 0 in mode element, and less than both ranks in mode nd. C4: the elementwise dimensions of
     data and indices agree. C5: element: both ranks are equal. C6: nd: the last length of the indices is a number
-    between 1 and rank(data) - num_elementwise_dims.
+    between 1 and rank(data) - num_elementwise_dims. C7: element: indices are no longer than data on the other axes.
 
     Example: `%y = trt.gather %x, %i {axis = 1 : i64} : (tensor<2x5xf32>, tensor<3xi64>) -> tensor<2x3xf32>`
     """
@@ -87,8 +88,6 @@ class GatherOp(TensorOp):
             0 <= shared <= highest,
             f"C3: num_elementwise_dims of {self.name} must be 0 to {highest} in mode {mode}, but it is {shared}",
         )
-        for left, right in list(zip(dims(self.data.type), dims(self.indices.type), strict=False))[:shared]:
-            lengths_agree("C4", f"elementwise dimensions of {self.name}", left, right)
         if mode is GatherMode.ELEMENT:
             ranks = rank(self.data.type), rank(self.indices.type)
             require(
@@ -102,6 +101,16 @@ class GatherOp(TensorOp):
                 f"C6: invalid dimension in GatherND: the last length of the indices of {self.name} is {depth}, "
                 f"expected 1 to {most} (rank of the data less num_elementwise_dims)",
             )
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        pairs = list(zip(dims(self.data.type), dims(self.indices.type), strict=False))
+        for left, right in pairs[: self.elementwise_dims]:
+            yield equal("C4", f"elementwise dimensions of {self.name}", left, right)
+        if self.mode.data is GatherMode.ELEMENT:
+            for axis, (length, count) in enumerate(pairs):
+                if axis != self.axis.value.data:
+                    fault = f"the indices of {self.name} are {{right}} long on axis {axis}, its data only {{left}}"
+                    yield at_least("C7", fault, length, count)
 
     def infer(self) -> Sequence[Tensor]:
         data, indices, axis, shared = (

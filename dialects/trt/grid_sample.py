@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import BoolAttr, TensorType
@@ -20,9 +20,11 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from mlirt.dialects.grid_sampling import SampleMode
+from mlirt.dialects.length_requirements import LengthRequirement, at_least, equal
+from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_float, rank, with_dims
-from mlirt.dialects.trt.operand_checks import lengths_agree, numbers, same_length
+from mlirt.dialects.trt.operand_checks import numbers, same_length
 from mlirt.dialects.trt.resize import ResizeKindAttr
 
 if TYPE_CHECKING:
@@ -43,7 +45,8 @@ class GridSampleOp(TensorOp):
     (`clamp`), or the mirror image (`reflect`).
 
     C1: the input is not boolean, the grid floating-point. C2: both have the same rank, 3 or more. C3: the last length
-    of the grid is the number of spatial axes. C4: the batch sizes agree.
+    of the grid is the number of spatial axes. C4: the batch sizes agree. C5: the image has cells where there are
+    positions.
 
     Example: `%y = trt.grid_sample linear %x, %g : (tensor<1x3x4x4xf32>, tensor<1x6x6x2xf32>) -> tensor<1x3x6x6xf32>`
     """
@@ -70,10 +73,14 @@ class GridSampleOp(TensorOp):
             ranks[0] == ranks[1] >= 3,
             f"C2: {self.name} needs input and grid of one rank, 3 or more, but they are {ranks[0]} and {ranks[1]}",
         )
-        lengths_agree("C3", f"last length of the grid of {self.name}", ranks[0] - 2, dims(self.grid.type)[-1])
-        lengths_agree(
-            "C4", f"batch of input and grid of {self.name}", dims(self.input.type)[0], dims(self.grid.type)[0]
-        )
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        image, grid = dims(self.input.type), dims(self.grid.type)
+        yield equal("C3", f"last length of the grid of {self.name}", len(image) - 2, grid[-1])
+        yield equal("C4", f"batch of input and grid of {self.name}", image[0], grid[0])
+        for axis, length in enumerate(image[2:]):
+            fault = f"the input of {self.name} has no cells along spatial axis {axis}"
+            yield at_least("C5", fault, length, 1, where=product(grid[:-1]))
 
     def infer(self) -> Sequence[Tensor]:
         image, grid = dims(self.input.type), dims(self.grid.type)

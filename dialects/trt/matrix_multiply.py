@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import auto
 from typing import TYPE_CHECKING
 
@@ -22,11 +22,11 @@ from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
 from mlirt.dialects.broadcasting import broadcast
+from mlirt.dialects.length_requirements import LengthRequirement, equal
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, numpy_dtype, tensor
 from mlirt.dialects.trt.byte_products import check_products, sum_element
-from mlirt.dialects.trt.operand_checks import lengths_agree
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -82,8 +82,14 @@ class MatrixMultiplyOp(TensorOp):
             len(left[0]) == len(right[0]),
             f"C3: {self.name} needs equal numbers of batch axes, but they are {len(left[0])} and {len(right[0])}",
         )
-        lengths_agree("C4", f"columns of lhs and rows of rhs of {self.name}", left[1][-1], right[1][0])
         self._batch()
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        from mlirt.dialects.trt.broadcast_axes import broadcast_requirements
+
+        left, right = _split(self.lhs, self.lhs_op), _split(self.rhs, self.rhs_op)
+        yield equal("C4", f"columns of lhs and rows of rhs of {self.name}", left[1][-1], right[1][0])
+        yield from broadcast_requirements(self, "C5")
 
     def _batch(self) -> tuple[Dim, ...]:
         left, _ = _split(self.lhs, self.lhs_op)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import I64, IntegerAttr, TensorType
 from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from mlirt.dialects.length_requirements import LengthRequirement, at_least, equal
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_bool, is_float, rank, tensor
@@ -50,10 +51,17 @@ class OneHotOp(TensorOp):
                 not is_float(element) and not is_bool(element),
                 f"C1: {label} of {self.name} needs integers, not {element}",
             )
-        require(dims(self.values.type) == (2,), f"C2: values of {self.name} is {self.values.type}, expected 2 elements")
+        require(rank(self.values.type) == 1, f"C2: values of {self.name} is {self.values.type}, expected 2 elements")
         require(rank(self.depth.type) == 0, f"C3: depth of {self.name} is {self.depth.type}, expected a scalar")
         axis, most = self.axis.value.data, rank(self.indices.type)
         require(0 <= axis <= most, f"C4: axis {axis} of {self.name} is not in the range 0 to {most}")
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        fault = f"values of {self.name} has {{right}} elements, expected {{left}}"
+        yield equal("C2", "", 2, dims(self.values.type)[0], fault)
+        known = shape_value(self.depth)
+        if known is not None:
+            yield at_least("C3", f"depth {{left}} of {self.name} is negative", known[0], 0)
 
     def infer(self) -> Sequence[Tensor]:
         axis, known = self.axis.value.data, shape_value(self.depth)

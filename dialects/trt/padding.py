@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import DenseArrayBase, TensorType, i64
@@ -21,6 +21,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from mlirt.dialects.integer_list import integers
+from mlirt.dialects.length_requirements import LengthRequirement, at_least
 from mlirt.dialects.slicing import PAD_READS, PadMode, read_slice
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, rank, with_dims
@@ -67,22 +68,21 @@ class PaddingOp(TensorOp):
             len(pre) == len(post) == len(lengths),
             f"C1: pre and post of {self.name} have {len(pre)} and {len(post)} entries, expected {len(lengths)}",
         )
-        for axis, (length, before, after) in enumerate(zip(lengths, pre, post, strict=True)):
-            size = length + before + after
-            require(
-                not isinstance(size, int) or size >= 0,
-                f"C2: {self.name} crops axis {axis} of length {length} to {size}",
-            )
-            require(
-                length != 0 or size == 0 or self.mode.data is PadMode.CONSTANT,
-                f"C4: {self.name} has nothing to {self.mode.data} on axis {axis} of length 0",
-            )
         if self.value is not None:
             fits = element_of(self.value.type) == element_of(self.input.type) and rank(self.value.type) == 0
             require(
                 fits,
                 f"C3: value of {self.name} is {self.value.type}, expected a scalar of {element_of(self.input.type)}",
             )
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        edges = zip(dims(self.input.type), integers(self.pre), integers(self.post), strict=True)
+        for axis, (length, before, after) in enumerate(edges):
+            size = length + before + after
+            yield at_least("C2", f"{self.name} crops axis {axis} of length {length} to {{left}}", size, 0)
+            if self.mode.data is not PadMode.CONSTANT:
+                fault = f"{self.name} has nothing to {self.mode.data} on axis {axis} of length {{left}}"
+                yield at_least("C4", fault, length, 1, where=size)
 
     def infer(self) -> Sequence[Tensor]:
         edges = zip(dims(self.input.type), integers(self.pre), integers(self.post), strict=True)

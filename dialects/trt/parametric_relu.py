@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import TensorType
@@ -10,6 +10,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from mlirt.dialects.broadcasting import broadcast
+from mlirt.dialects.length_requirements import LengthRequirement
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, rank, with_dims
 from mlirt.dialects.trt.operand_checks import numbers, same_elements
@@ -43,6 +44,11 @@ class ParametricReluOp(TensorOp):
         ranks = rank(self.input.type), rank(self.slope.type)
         require(ranks[0] == ranks[1], f"C2: {self.name} needs equal ranks, but they are {ranks[0]} and {ranks[1]}")
         broadcast([dims(self.input.type), dims(self.slope.type)], "C3")
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        from mlirt.dialects.trt.broadcast_axes import broadcast_requirements
+
+        yield from broadcast_requirements(self, "C3")
 
     def infer(self) -> Sequence[Tensor]:
         return [with_dims(self.input.type, broadcast([dims(self.input.type), dims(self.slope.type)], "C3"))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import auto
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
 from mlirt.dialects.integer_list import integers
+from mlirt.dialects.length_requirements import LengthRequirement
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import Tensor, dims, rank, with_dims
@@ -89,9 +90,11 @@ class PoolingOp(WindowedOp):
             f"C3: the input of {self.name} has rank {rank(self.input.type)}, its window needs at least {axes + 1}",
         )
         self.check_window("C4")
-        self.check_lengths("C5", self._output_lengths())
         blend = self.blend_factor.value.data
         require(0 <= blend <= 1, f"C6: blend_factor {blend} of {self.name} is not in [0, 1]")
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        yield from self.windows_fit("C5")
 
     def _output_lengths(self) -> list[Dim]:
         pairs = zip(self.windows(), self.spatial_dims(), strict=True)

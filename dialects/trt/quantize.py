@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import I64, IntegerAttr, TensorType, i8
@@ -20,6 +20,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from mlirt.dialects.float8 import rounded
+from mlirt.dialects.length_requirements import LengthRequirement, equal
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import (
     Tensor,
@@ -32,7 +33,7 @@ from mlirt.dialects.tensor_types import (
     rank,
     with_element,
 )
-from mlirt.dialects.trt.operand_checks import check_axis, element_or, lengths_agree, shape_text
+from mlirt.dialects.trt.operand_checks import check_axis, element_or, shape_text
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -46,6 +47,14 @@ class QuantizationOp(TensorOp, ABC):
     zero_point = opt_operand_def(TensorType)
     axis = opt_prop_def(IntegerAttr[I64])
 
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        if rank(self.scale.type) == 1 and self.axis is not None:
+            (length,) = dims(self.scale.type)
+            expected = dims(self.input.type)[self.axis.value.data]
+            yield equal("C3", f"length of the scale of {self.name}", expected, length)
+            if self.zero_point is not None:
+                yield equal("C4", f"length of the zero point of {self.name}", length, dims(self.zero_point.type)[0])
+
     def check_scale(self) -> None:
         """Raise unless scale and zero point fit the input (C3, C4)."""
         found = rank(self.scale.type)
@@ -57,11 +66,9 @@ class QuantizationOp(TensorOp, ABC):
             require(axis is not None, f"C3: {self.name} with a 1-D scale needs axis")
             assert axis is not None
             check_axis(self, "C3", axis.value.data, self.input.type)
-            length = dims(self.input.type)[axis.value.data]
-            lengths_agree("C3", f"length of the scale of {self.name}", length, dims(self.scale.type)[0])
         if self.zero_point is not None:
             require(
-                dims(self.zero_point.type) == dims(self.scale.type),
+                rank(self.zero_point.type) == found,
                 f"C4: the zero point of {self.name} has shape {shape_text(self.zero_point.type)}, "
                 f"expected that of the scale, {shape_text(self.scale.type)}",
             )

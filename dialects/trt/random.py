@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import auto
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
 from mlirt.dialects.dims_attr import DimsAttr
+from mlirt.dialects.length_requirements import LengthRequirement, at_least
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, element_of, is_float, numpy_dtype, rank, tensor
@@ -88,17 +89,18 @@ class RandomOp(TensorOp):
         return self.output_dims.dims()
 
     def check(self) -> None:
-        lengths = self.lengths()
+        self.lengths()
         is_number = rank(self.run.type) == 0 and element_of(self.run.type) == i64
         require(is_number, f"C3: the run of {self.name} is {self.run.type}, expected tensor<i64>")
         given = [operand for operand in (self.alpha, self.beta) if operand is not None]
         fits = all(rank(operand.type) == 0 and is_float(element_of(operand.type)) for operand in given)
         require(fits, f"C4: alpha and beta of {self.name} must be scalar floats")
         same_elements(self, "C4", given)
-        require(
-            all(not isinstance(length, int) or length >= 0 for length in lengths),
-            f"C5: {self.name} has a negative length: [{', '.join(map(str, lengths))}]",
-        )
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        for axis, length in enumerate(self.lengths()):
+            fault = f"{self.name} has a negative length: [{{left}}] on axis {axis}"
+            yield at_least("C5", fault, length, 0)
 
     def infer(self) -> Sequence[Tensor]:
         given = self.alpha or self.beta

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from xdsl.traits import Pure
 
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.interpolation import Coordinate, Resampling, ResizeKind, Rounding, Selector
+from mlirt.dialects.length_requirements import LengthRequirement, at_least
 from mlirt.dialects.symbolic import Dim, floor_div
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, rank, with_dims
@@ -154,6 +155,11 @@ class ResizeOp(TensorOp):
         )
         crops = self.coordinate.data is Coordinate.TF_CROP_AND_RESIZE
         require(not crops or self.roi is not None, f"C6: {self.name} with tf_crop_and_resize needs roi")
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        for axis, (length, size) in enumerate(zip(dims(self.input.type), self._lengths(), strict=True)):
+            yield at_least("C7", f"{self.name} makes axis {axis} {{left}} long", size, 0)
+            yield at_least("C7", f"{self.name} has nothing to repeat on axis {axis} of length 0", length, 1, where=size)
 
     def _lengths(self) -> tuple[Dim, ...]:
         if self.shape is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import auto
 from typing import TYPE_CHECKING
 
@@ -35,10 +35,12 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
+from mlirt.dialects.length_requirements import LengthRequirement, equal
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_float, rank, tensor
 from mlirt.dialects.trt.activation import ActivationKind, ActivationKindAttr
-from mlirt.dialects.trt.operand_checks import constant_dims, lengths_agree, same_elements, shape_text
+from mlirt.dialects.trt.operand_checks import constant_dims, same_elements, shape_text
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -157,21 +159,14 @@ class RnnOp(TensorOp):
         require(is_float(element), f"C1: {self.name} needs floating-point numbers, not {element}")
         require(rank(self.input.type) == 3, f"C2: the input of {self.name} is [T, N, E], not {self.input.type}")
         require(rank(self.recurrent.type) == 2, f"C2: recurrent weights are [G H, H], not {self.recurrent.type}")
-        size = constant_dims(self, "C2", self.recurrent.type, "the matrix of recurrent weights")[1]
-        _, batch, width = dims(self.input.type)
-        rows = self.gates * size
-        if self.weights is None:
-            lengths_agree("C2", f"length of the projected input of {self.name}", rows, width)
-            require(self.bias is None, f"C2: the input of {self.name} is projected, so that it has no bias")
-        self._check_shape("weights", self.weights, [rows, width])
-        self._check_shape("recurrent weights", self.recurrent, [rows, size])
-        self._check_shape("bias", self.bias, [rows])
-        self._check_shape("recurrent bias", self.recurrent_bias, [rows])
-        self._check_shape("hidden state", self.initial_hidden, [batch, size])
-        self._check_shape("cell state", self.initial_cell, [batch, size])
-        self._check_shape("peepholes", self.peepholes, [3 * size])
-        self._check_shape("lengths", self.lengths, [batch])
-        self._check_shape("scale", self.scale, [rows])
+        constant_dims(self, "C2", self.recurrent.type, "the matrix of recurrent weights")
+        projected = self.weights is not None or self.bias is None
+        require(projected, f"C2: the input of {self.name} is projected, so that it has no bias")
+        for what, operand, wanted in self._shapes():
+            require(
+                rank(operand.type) == len(wanted),
+                f"C2: {what} of {self.name}: expected [{', '.join(map(str, wanted))}], got {shape_text(operand.type)}",
+            )
         if self.lengths is not None:
             found = element_of(self.lengths.type)
             require(found == i32, f"C3: the lengths of {self.name} are int32, not {found}")
@@ -191,17 +186,32 @@ class RnnOp(TensorOp):
         sizes = {len(self.activations), *(len(a) for a in (self.alphas, self.betas) if a is not None)}
         return self.activations.data if len(sizes) == 1 else ()
 
-    def _check_shape(self, what: str, operand: SSAValue | None, wanted: Sequence[object]) -> None:
-        if operand is None:
-            return
-        found = dims(operand.type)
-        label = f"{what} of {self.name}"
-        require(
-            len(found) == len(wanted),
-            f"C2: {label}: expected [{', '.join(map(str, wanted))}], got {shape_text(operand.type)}",
-        )
-        for one, other in zip(wanted, found, strict=True):
-            lengths_agree("C2", label, one, other)  # pyright: ignore[reportArgumentType]
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        if self.weights is None:
+            width = dims(self.input.type)[2]
+            label = f"length of the projected input of {self.name}"
+            yield equal("C2", label, self.gates * self.hidden_size, width)
+        for what, operand, wanted in self._shapes():
+            for one, other in zip(wanted, dims(operand.type), strict=True):
+                yield equal("C2", f"{what} of {self.name}", one, other)
+
+    def _shapes(self) -> Iterator[tuple[str, SSAValue, list[Dim]]]:
+        """What the operands are called, and the dimensions that they must have."""
+        _, batch, width = dims(self.input.type)
+        size = self.hidden_size
+        rows = self.gates * size
+        wanted: list[tuple[str, SSAValue | None, list[Dim]]] = [
+            ("weights", self.weights, [rows, width]),
+            ("recurrent weights", self.recurrent, [rows, size]),
+            ("bias", self.bias, [rows]),
+            ("recurrent bias", self.recurrent_bias, [rows]),
+            ("hidden state", self.initial_hidden, [batch, size]),
+            ("cell state", self.initial_cell, [batch, size]),
+            ("peepholes", self.peepholes, [3 * size]),
+            ("lengths", self.lengths, [batch]),
+            ("scale", self.scale, [rows]),
+        ]
+        yield from ((what, operand, lengths) for what, operand, lengths in wanted if operand is not None)
 
     def infer(self) -> Sequence[Tensor]:
         steps, batch, _ = dims(self.input.type)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import auto
 from typing import TYPE_CHECKING
 
@@ -23,10 +23,11 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
+from mlirt.dialects.length_requirements import LengthRequirement, equal
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, rank
-from mlirt.dialects.trt.operand_checks import check_axis, lengths_agree, numbers, same_elements, tensor_type
+from mlirt.dialects.trt.operand_checks import check_axis, numbers, same_elements, tensor_type
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -95,8 +96,12 @@ class ScaleOp(TensorOp):
                 len(found) == len(expected),
                 f"C3: {label} of {self.name} is {operand.type}, mode {self.mode.data} needs rank {len(expected)}",
             )
-            for one, other in zip(expected, found, strict=True):
-                lengths_agree("C3", f"{label} of {self.name}", one, other)
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        for label, operand in (("shift", self.shift), ("scale", self.scale), ("power", self.power)):
+            if operand is not None:
+                for expected, found in zip(self.coefficient_dims(), dims(operand.type), strict=True):
+                    yield equal("C3", f"{label} of {self.name}", expected, found)
 
     def infer(self) -> Sequence[Tensor]:
         return [tensor_type(self.input.type)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import I64, IntegerAttr, TensorType, i64
@@ -20,9 +20,10 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from mlirt.dialects.indexing import ScatterMode, ScatterReduction, scatter
+from mlirt.dialects.length_requirements import LengthRequirement, at_least, equal
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_bool, is_float, rank
-from mlirt.dialects.trt.operand_checks import check_axis, lengths_agree, same_elements, shape_text, tensor_type
+from mlirt.dialects.trt.operand_checks import check_axis, same_elements, shape_text, tensor_type
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -53,7 +54,7 @@ class ScatterOp(TensorOp):
     C1: the indices are integers. C2: data and updates have one element type. C3: element: `axis` is an axis, and all
     ranks are equal. C4: element: indices and updates have the same dimensions. C5: nd: the last length of the indices
     is a number between 1 and the rank of the data. C6: nd: updates have the dimensions indices[:-1] + data[k:]. C7: a
-    reduction needs numbers.
+    reduction needs numbers. C8: element: indices are no longer than data on the other axes.
 
     Example: `%y = trt.scatter %x, %i, %u {axis = 1 : i64} : (tensor<2x5xf32>, tensor<2x1xi64>, tensor<2x1xf32>) ->
     tensor<2x5xf32>`
@@ -88,8 +89,6 @@ class ScatterOp(TensorOp):
         check_axis(self, "C3", self.axis.value.data, self.data.type)
         ranks = [rank(operand.type) for operand in self.operands]
         require(len(set(ranks)) == 1, f"C3: {self.name} needs equal ranks, but they are {', '.join(map(str, ranks))}")
-        for left, right in zip(dims(self.indices.type), dims(self.updates.type), strict=True):
-            lengths_agree("C4", f"dimensions of indices and updates of {self.name}", left, right)
 
     def _check_nd(self) -> None:
         data, indices = dims(self.data.type), dims(self.indices.type)
@@ -105,8 +104,20 @@ class ScatterOp(TensorOp):
             f"C6: dimensions not compatible for ScatterND: the updates of {self.name} have shape "
             f"{shape_text(self.updates.type)}, expected rank {len(expected)}",
         )
-        for left, right in zip(expected, found, strict=True):
-            lengths_agree("C6", f"dimensions not compatible for ScatterND: updates of {self.name}", left, right)
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        data, indices, updates = (dims(operand.type) for operand in self.operands)
+        if self.mode.data is ScatterMode.ELEMENT:
+            for axis, (length, count, found) in enumerate(zip(data, indices, updates, strict=True)):
+                yield equal("C4", f"dimensions of indices and updates of {self.name}", count, found)
+                if axis != self.axis.value.data:
+                    fault = f"the indices of {self.name} are {{right}} long on axis {axis}, its data only {{left}}"
+                    yield at_least("C8", fault, length, count)
+            return
+        depth = indices[-1]
+        assert isinstance(depth, int)
+        for left, right in zip([*indices[:-1], *data[depth:]], updates, strict=True):
+            yield equal("C6", f"dimensions not compatible for ScatterND: updates of {self.name}", left, right)
 
     def infer(self) -> Sequence[Tensor]:
         return [tensor_type(self.data.type)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import TensorType
@@ -10,6 +10,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from mlirt.dialects.broadcasting import broadcast
+from mlirt.dialects.length_requirements import LengthRequirement
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_bool, rank, tensor
 from mlirt.dialects.trt.operand_checks import same_elements
@@ -45,6 +46,11 @@ class SelectOp(TensorOp):
         ranks = [rank(operand.type) for operand in self.operands]
         require(len(set(ranks)) == 1, f"C3: {self.name} needs equal ranks, but they are {', '.join(map(str, ranks))}")
         broadcast([dims(operand.type) for operand in self.operands], "C4")
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        from mlirt.dialects.trt.broadcast_axes import broadcast_requirements
+
+        yield from broadcast_requirements(self, "C4")
 
     def infer(self) -> Sequence[Tensor]:
         return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerType, TensorType, i64
@@ -20,13 +20,17 @@ from xdsl.traits import Pure
 
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.integer_list import integers
+from mlirt.dialects.length_requirements import LengthRequirement, at_least, equal, multiple
 from mlirt.dialects.symbolic import Dim, floor_div, product
-from mlirt.dialects.tensor_op import TensorOp, require
+from mlirt.dialects.tensor_op import TensorOp, check_lengths, require
 from mlirt.dialects.tensor_types import Tensor, dims, is_unknown, with_dims
 from mlirt.dialects.trt.shape_values import shape_operand, unknown
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
+
+
+_NOTHING = "the other lengths make 0 elements"
 
 
 @irdl_op_definition
@@ -75,6 +79,11 @@ class ShuffleOp(TensorOp):
         if written is not None:
             reshaped_dims(self.transposed_dims(), written, self.places, self.name)
 
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        written, before = self._written_dims(), self.transposed_dims()
+        if written is not None:
+            yield from _keeps_elements(before, written, self.reshaped_dims(), self.name)
+
     @property
     def places(self) -> bool:
         """Whether a 0 copies a length."""
@@ -105,12 +114,15 @@ class ShuffleOp(TensorOp):
         if self.first_transpose is not None:
             x = x.transpose(integers(self.first_transpose))
         if shape:
-            written = tuple(int(size) for size in shape[0])
-            x = x.reshape(_numbers(reshaped_dims(x.shape, written, self.places, self.name)))
+            x = self._reshaped(x, tuple(int(size) for size in shape[0]))
         elif self.reshape_dims is not None:
-            written = resolve(self, self.reshape_dims.dims(), arrays)
-            x = x.reshape(_numbers(reshaped_dims(x.shape, written, self.places, self.name)))
+            x = self._reshaped(x, resolve(self, self.reshape_dims.dims(), arrays))
         return [x if self.second_transpose is None else x.transpose(integers(self.second_transpose))]
+
+    def _reshaped(self, x: Array, written: Sequence[int]) -> Array:
+        after = reshaped_dims(x.shape, written, self.places, self.name)
+        check_lengths(_keeps_elements(x.shape, written, after, self.name))
+        return x.reshape(_numbers(after))
 
 
 def permuted(shape: Sequence[Dim], permutation: DenseArrayBase[IntegerType] | None) -> tuple[Dim, ...]:
@@ -135,18 +147,33 @@ def reshaped_dims(before: Sequence[Dim], written: Sequence[Dim], places: bool, n
                     f"C6: the 0 on axis {axis} of {text} copies an axis that the input of {name} lacks",
                 )
                 result[axis] = before[axis]
-    total, rest = product(list(before)), product([size for size in result if size != -1])
-    shapes = f"[{', '.join(map(str, before))}] to {text}"
     if -1 in result:
-        require(rest != 0, f"C7: {name} from {shapes}: -1 is undetermined, because the other lengths make 0 elements")
-        exact = not isinstance(total, int) or not isinstance(rest, int) or total % rest == 0
-        require(exact, f"C7: {name} from {shapes}: no length in place of -1 keeps {total} elements")
+        total, rest = product(list(before)), product([size for size in result if size != -1])
+        require(rest != 0, f"C7: {name} from {_change(before, written)}: -1 is undetermined, because {_NOTHING}")
         axis = result.index(-1)
         quotient = floor_div(total, rest)
         result[axis] = unknown(axis) if is_unknown(quotient) else quotient
-    elif isinstance(total, int) and isinstance(rest, int):
-        require(total == rest, f"C7: {name} from {shapes}: {total} elements became {rest}")
     return tuple(result)
+
+
+def _keeps_elements(
+    before: Sequence[Dim], written: Sequence[Dim], after: Sequence[Dim], name: str
+) -> Iterator[LengthRequirement]:
+    """The lengths make as many elements as there are, and -1 has one solution."""
+    total, label = product(list(before)), f"{name} from {_change(before, written)}"
+    if -1 not in written:
+        fault = f"{label}: {{left}} elements became {{right}}"
+        yield equal("C7", label, total, product(list(after)), fault)
+        return
+    axis = written.index(-1)
+    rest = product([*after[:axis], *after[axis + 1 :]])
+    if after[axis] * rest != total:
+        yield at_least("C7", f"{label}: -1 is undetermined, because {_NOTHING}", rest, 1)
+        yield multiple("C7", f"{label}: no length in place of -1 keeps {{left}} elements", total, rest)
+
+
+def _change(before: Sequence[Dim], after: Sequence[Dim]) -> str:
+    return f"[{', '.join(map(str, before))}] to [{', '.join(map(str, after))}]"
 
 
 def _check_permutation(constraint: str, name: str, label: str, permutation: Sequence[int], rank: int) -> None:

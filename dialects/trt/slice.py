@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import DenseArrayBase, TensorType, i64
@@ -24,7 +24,8 @@ from xdsl.traits import Pure
 
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.integer_list import integers
-from mlirt.dialects.slicing import SliceMode, out_of_bounds
+from mlirt.dialects.length_requirements import LengthRequirement, at_least
+from mlirt.dialects.slicing import SliceMode, slice_text
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, rank, with_dims
@@ -107,21 +108,35 @@ class SliceOp(TensorOp):
         return found
 
     def check(self) -> None:
-        start, size, stride = self.starts(), self.sizes(), self.strides()
-        require(
-            all(not isinstance(count, int) or count >= 0 for count in size),
-            f"C4: {self.name} has a negative size: [{', '.join(map(str, size))}]",
-        )
-        if self.mode.data is SliceMode.STRICT_BOUNDS:
-            for entry in zip(dims(self.input.type), start, size, stride, strict=True):
-                known = [[value] for value in entry if isinstance(value, int)]
-                problem = out_of_bounds(*known) if len(known) == 4 else None
-                require(problem is None, f"C5: {self.name}: {problem}")
+        for entries in (self.starts, self.sizes, self.strides):
+            entries()
         if self.fill is not None:
             fits = element_of(self.fill.type) == element_of(self.input.type) and rank(self.fill.type) == 0
             require(
                 fits, f"C6: fill of {self.name} is {self.fill.type}, expected a scalar of {element_of(self.input.type)}"
             )
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        entries = zip(dims(self.input.type), self.starts(), self.sizes(), self.strides(), strict=True)
+        for axis, (length, start, size, stride) in enumerate(entries):
+            yield at_least("C4", f"{self.name} has a negative size: [{{left}}] on axis {axis}", size, 0)
+            mode = self.mode.data
+            if mode is SliceMode.STRICT_BOUNDS:
+                yield from self._inside(length, start, size, stride)
+            elif mode is not SliceMode.FILL:
+                yield at_least("C7", f"{self.name} has nothing to {mode} on axis {axis}", length, 1, where=size)
+
+    def _inside(self, length: Dim, start: Dim, size: Dim, stride: Dim) -> Iterator[LengthRequirement]:
+        """The first and the last position lie inside of an axis; a slice of size 0 reads nothing."""
+        what = f"{self.name}: {slice_text([length], [start], [size], [stride])}"
+        last = start + (size - 1) * stride
+        lows, highs = {start, last}, {start, last}
+        if isinstance(stride, int) and stride:
+            lows, highs = ({start}, {last}) if stride > 0 else ({last}, {start})
+        for low in sorted(lows, key=str):
+            yield at_least("C5", f"{what} It reads at {{left}}.", low, 0, where=size)
+        for high in sorted(highs, key=str):
+            yield at_least("C5", f"{what} It needs a length of {{right}}, not {{left}}.", length, high + 1, where=size)
 
     def infer(self) -> Sequence[Tensor]:
         return [with_dims(self.input.type, self.sizes())]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import IntegerType, TensorType, f32, i1, i64
 from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from mlirt.dialects.length_requirements import LengthRequirement, equal
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, rank, tensor
-from mlirt.dialects.trt.operand_checks import lengths_agree
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -49,11 +49,14 @@ class SuppressOp(TensorOp):
             shapes and element_of(boxes) == f32 and element_of(allowed) == IntegerType(1),
             f"C1: {self.name} cannot take boxes {boxes} and flags {allowed}",
         )
-        for axis, length in enumerate([*dims(allowed), 4]):
-            lengths_agree("C1", f"dimension {axis} of the boxes of {self.name}", length, dims(boxes)[axis])
         for constraint, value, element in (("C2", self.limit, i64), ("C3", self.threshold, f32)):
             fits = rank(value.type) == 0 and element_of(value.type) == element
             require(fits, f"{constraint}: {self.name} expected a 0-D {element} tensor, got {value.type}")
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
+        pairs = zip([*dims(self.allowed.type), 4], dims(self.boxes.type), strict=True)
+        for axis, (expected, found) in enumerate(pairs):
+            yield equal("C1", f"dimension {axis} of the boxes of {self.name}", expected, found)
 
     def infer(self) -> Sequence[Tensor]:
         return [tensor(i1, dims(self.allowed.type))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import auto
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
 from mlirt.dialects.dims_attr import DimsAttr
+from mlirt.dialects.length_requirements import LengthRequirement, at_least
 from mlirt.dialects.symbol_values import resolve
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
@@ -88,11 +89,14 @@ class TopkOp(TensorOp):
             (self.k is None) != (self.size is None) and sizes == 1,
             f"C3: {self.name} has either k or a size of one dimension",
         )
+        check_axis(self, "C2", self.axis.value.data, self.input.type)
+
+    def length_requirements(self) -> Iterator[LengthRequirement]:
         axis, k = self.axis.value.data, self.count()
-        check_axis(self, "C2", axis, self.input.type)
         length = dims(self.input.type)[axis]
-        fits = not isinstance(k, int) or (k >= 0 and (not isinstance(length, int) or k <= length))
-        require(fits, f"C3: k = {k} of {self.name} is not consistent with dimensions: axis {axis} has length {length}")
+        fault = f"k = {{right}} of {self.name} is not consistent with dimensions: axis {axis} has length {{left}}"
+        yield at_least("C3", fault, length, k)
+        yield at_least("C3", f"k = {{left}} of {self.name} is negative", k, 0)
 
     def infer(self) -> Sequence[Tensor]:
         shape = list(dims(self.input.type))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.dialects.utils import EnumAttribute
@@ -11,6 +11,7 @@ from xdsl.ir import SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition, opt_prop_def, prop_def
 
 from mlirt.dialects.integer_list import integers_or
+from mlirt.dialects.length_requirements import LengthRequirement, at_least
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import dims
@@ -91,13 +92,12 @@ class WindowedOp(TensorOp, ABC):
         positive = min((*self.sizes(), *self.strides(), *self.dilations()), default=1) > 0
         require(positive, f"{constraint}: window, stride and dilation of {self.name} are positive")
 
-    def check_lengths(self, constraint: str, lengths: Sequence[Dim]) -> None:
-        """Raise where an output length is known to be less than 1."""
-        for axis, length in enumerate(lengths):
-            if isinstance(length, int) and length < 1 and self.spatial_dims()[axis] != 0:
-                window = self.windows()[axis]
-                require(
-                    False,
-                    f"{constraint}: the window of {self.name} reaches {window.extent} cells, but spatial axis {axis} "
-                    f"with its pads has only {self.spatial_dims()[axis] + sum(self.written_padding()[axis])}",
-                )
+    def windows_fit(self, constraint: str) -> Iterator[LengthRequirement]:
+        """There is a window along each axis, unless the axis has no cells at all."""
+        for axis, (window, length) in enumerate(zip(self.windows(), self.spatial_dims(), strict=True)):
+            has = length + sum(self.written_padding()[axis])
+            fault = (
+                f"the window of {self.name} reaches {window.extent} cells, but spatial axis {axis} with its pads has "
+                f"only {has}"
+            )
+            yield at_least(constraint, fault, window.spare_cells(length), 0, where=length)

@@ -34,7 +34,7 @@ def copied(record: LayerRecord, ir: LayerEmitter) -> Sequence[SSAValue]:
         copy.properties.update(properties_of(type(copy), _edited(record)))
     ir.append(copy)
     if isinstance(copy, TensorOp):
-        copy.check()
+        copy.check_all()
         for result, type_ in zip(list(copy.results), copy.infer(), strict=True):
             Rewriter.replace_value_with_new_type(result, type_)
     return list(copy.results)

@@ -12,6 +12,7 @@ from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.ops_slicing import require_parts
 from mlirt.frontend.onnx.sequences import RowSequence, SequenceValue, merged_dims, sequence_input, stacked
 from mlirt.frontend.onnx.tensor_reader import element
 
@@ -116,8 +117,7 @@ def _sizes(net: Network, node: Node, axis: int) -> list[Dim]:
     given = node.known_integers(1, "the lengths of the parts")
     value = node.optional(1)
     if given is not None and value is not None and value.rank:
-        if min(given, default=0) < 0 or sum(given) != whole:
-            raise node.invalid(f"the parts {given} do not make up the length {whole}")
+        require_parts(net, node, axis, given)
         return list(given)
     part = 1 if given is None else given[0]
     if part < 1 or -(-whole // part) > LARGEST_SEQUENCE:
@@ -132,11 +132,7 @@ def _sizes_of_a_run(net: Network, node: Node, axis: int, known: Sequence[Dim | N
     if len(sizes) != len(known):
         raise node.needed(1, "the lengths of the parts")
     if value is not None and value.rank:
-        total: Dim = 0
-        for size in sizes:
-            total = total + size
-        if total != whole:
-            _require_total(net, node, axis, value)
+        require_parts(net, node, axis, sizes)
         return sizes
     # Where the parts are known to be the whole, their number may be one although its length is not.
     whole_parts = floor_div(whole, sizes[0]) if sizes[0] != 0 else 0
@@ -144,14 +140,6 @@ def _sizes_of_a_run(net: Network, node: Node, axis: int, known: Sequence[Dim | N
     if not isinstance(count, int) or not 1 <= count <= LARGEST_SEQUENCE:
         raise node.unsupported(f"the length {whole} makes a number of parts of {sizes[0]} that only a run tells")
     return [*[sizes[0]] * (count - 1), whole - (count - 1) * sizes[0]]
-
-
-def _require_total(net: Network, node: Node, axis: int, sizes: Value) -> None:
-    """End a run in which the parts are not the whole."""
-    total = layers.reduce(net, "sum", layers.cast(net, sizes, "int64"), [0], keep_dims=False)
-    fits = layers.binary(net, "equal", total, layers.length_of(net, node.input(0), axis))
-    what = f"the length {node.input(0).dims[axis]} of axis {axis}"
-    net.append_at(RequireOp(net.ssa(fits), f"{node.label}: the parts do not make up {what}"))
 
 
 @onnx_op("ConcatFromSequence", since=11)

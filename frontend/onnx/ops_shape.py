@@ -7,18 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.broadcasting import common_length, is_repeated
-from mlirt.dialects.length_agreements import Agreement
+from mlirt.dialects.broadcasting import common_length, is_repeated, repeated_to
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import is_unknown, tensor
 from mlirt.dialects.trt.require import RequireOp
-from mlirt.dialects.trt.require_equal import RequireEqualOp
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.number_arrays import numbers_from
-from mlirt.frontend.onnx.run_time_sizes import elements_of, number, size_of, sizes_of
+from mlirt.frontend.onnx.run_time_sizes import elements_of, number, require_lengths, size_of, sizes_of
 from mlirt.frontend.onnx.squeezed_outputs import squeezed_for_certain
 
 
@@ -203,7 +201,8 @@ def expand(net: Network, node: Node) -> Value:
         if not is_known and not is_repeated(have) and want != 1:
             _require_length(net, node, x, axis - (rank - x.rank), axis - (rank - len(dims)))
         elif is_known and want not in (1, target[axis]):
-            net.append_at(RequireEqualOp(Agreement(node.name, want, target[axis], "equal_or_one")))
+            for one in repeated_to("", want, target[axis]):
+                require_lengths(net, node, one)
     return layers.expand(net, layers.with_rank(net, x, rank), target)
 
 

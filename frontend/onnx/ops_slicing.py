@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mlirt.dialects.length_requirements import at_least, equal, multiple
 from mlirt.dialects.symbolic import Dim, Expr, ceil_div
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.frontend.onnx import dim_numbers, layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.run_time_sizes import clamped, elements_of, number, size_of
+from mlirt.frontend.onnx.run_time_sizes import clamped, elements_of, number, require_lengths, size_of
 
 # Exporters mean the end, or a place before the front, by the largest and smallest integers that there are.
 _BEYOND_ANY_AXIS = (1 << 31) - 1
@@ -156,14 +157,24 @@ def split(net: Network, node: Node) -> Sequence[Value]:
     x = node.input(0)
     axis = node.axis("axis", 0, x.rank)
     sizes = _split_sizes(net, node, axis)
+    require_parts(net, node, axis, sizes)
     results: list[Value] = []
     start: Dim = 0
     for size in sizes:
         results.append(layers.along(net, x, axis, start, size))
         start = start + size
-    if isinstance(start, int) and isinstance(x.dims[axis], int) and start != x.dims[axis]:
-        raise node.invalid(f"the parts {[str(size) for size in sizes]} do not make up the length {x.dims[axis]}")
     return results
+
+
+def require_parts(net: Network, node: Node, axis: int, sizes: Sequence[Dim]) -> None:
+    """Parts are not negative and make up the axis that they are cut from."""
+    total: Dim = 0
+    for size in sizes:
+        total = total + size
+        require_lengths(net, node, at_least("", "a part would have the length {left}", size, 0))
+    parts = " and ".join(map(str, sizes))
+    fault = f"its parts {parts} add up to {{left}}, but axis {axis} has length {{right}}"
+    require_lengths(net, node, equal("", "", total, node.input(0).dims[axis], fault))
 
 
 def _split_sizes(net: Network, node: Node, axis: int) -> list[Dim]:
@@ -178,8 +189,8 @@ def _split_sizes(net: Network, node: Node, axis: int) -> list[Dim]:
         raise node.invalid(f"expected one output for each of {count} parts, but there are {len(node.outputs)}")
     part = ceil_div(length, count)
     if isinstance(length, int) and isinstance(part, int):
-        if node.opset < 18 and length % count:
-            raise node.invalid(f"the length {length} cannot be split into {count} equal parts")
+        if node.opset < 18:
+            _require_equal_parts(net, node, axis, count)
         return [max(min(part, length - k * part), 0) for k in range(count)]
     whole = length // count
     if whole * count != length and node.opset >= 18:
@@ -190,12 +201,8 @@ def _split_sizes(net: Network, node: Node, axis: int) -> list[Dim]:
 
 
 def _require_equal_parts(net: Network, node: Node, axis: int, count: int) -> None:
-    """End a run in which the length is no multiple of the number of parts."""
-    length = layers.length_of(net, node.input(0), axis)
-    whole = layers.binary(net, "floor_div", length, number(net, count))
-    is_even = layers.binary(net, "equal", layers.binary(net, "prod", whole, number(net, count)), length)
-    what = f"the length {node.input(0).dims[axis]} of axis {axis}"
-    net.append_at(RequireOp(net.ssa(is_even), f"{node.label}: {what} cannot be split into {count} equal parts"))
+    fault = f"the length {{left}} of axis {axis} cannot be split into {count} equal parts"
+    require_lengths(net, node, multiple("", fault, node.input(0).dims[axis], count))
 
 
 @onnx_op("Concat")

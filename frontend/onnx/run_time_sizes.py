@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from mlirt.dialects.length_requirements import LengthRequirement
 from mlirt.dialects.symbolic import Dim, Expr, product, sym
 from mlirt.dialects.trt.define_size import DefineSizeOp
+from mlirt.dialects.trt.require_lengths import RequireLengthsOp
 from mlirt.errors import InvalidModelError
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.dimension_names import identifier
@@ -27,6 +30,15 @@ def size_of(net: Network, count: Value, prefix: str) -> Dim:
     net.append_at(DefineSizeOp(symbol, word))
     net.late_sizes[symbol] = word
     return sym(symbol)
+
+
+def require_lengths(net: Network, node: Node, requirement: LengthRequirement) -> None:
+    """Let a run end whose lengths do not fulfil a requirement; raises `InvalidModelError` where none can."""
+    holds = requirement.holds()
+    if holds is False:
+        raise node.invalid(requirement.explained())
+    if holds is None:
+        net.append_at(RequireLengthsOp(replace(requirement, layer=node.name)))
 
 
 def sizes_of(net: Network, node: Node, shape: Value) -> list[Dim]:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
+from mlirt.dialects.length_requirements import (
+    LengthRequirement,
+    Relation,
+    input_lengths_by_layer,
+    set_input_lengths_by_layer,
+)
+from mlirt.dialects.locations import name_of
 from mlirt.dialects.symbol_renaming import rename_symbols, renamed
 from mlirt.dialects.symbolic import Dim, substitute, symbols
+from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import dims, is_unknown
-from mlirt.passes.cleanup.equal_lengths import equal_lengths
 from mlirt.passes.cleanup.length_equations import solution, symbol_of
 
 
@@ -45,23 +54,47 @@ class UnifyDimensionsPass(ModulePass):
             if isinstance(function, FuncOp) and function.body.blocks:
                 replaced = _replacements(function)
                 if replaced:
-                    _rename(function, replaced)
+                    _note_layers(function, {name: one.layer for name, one in replaced.items()})
+                    _rename(function, {name: one.length for name, one in replaced.items()})
 
 
-def _replacements(function: FuncOp) -> dict[str, Dim]:
-    """The symbols to replace, each with what it must be equal to."""
+@dataclass(frozen=True)
+class _Replacement:
+    """What a symbol must be equal to, as a layer needs it to be."""
+
+    length: Dim
+    layer: str
+
+
+def _replacements(function: FuncOp) -> dict[str, _Replacement]:
     lengths = _input_lengths(function)
     order = {name: place for place, name in enumerate(dict.fromkeys(chain.from_iterable(map(_names, lengths))))}
     bound = frozenset(symbol_of(length) for length in lengths) - {""}
     found: dict[str, Dim] = {}
-    for op in function.walk():
-        for first, *others in filter(None, equal_lengths(op)):
-            for other in others:
-                answer = solution(substitute(first, found), substitute(other, found), order, bound - set(found))
-                if answer is not None:
-                    new = dict([answer])
-                    found = {name: substitute(dim, new) for name, dim in found.items()} | new
-    return found
+    layers: dict[str, str] = {}
+    for op, one in _equations(function.body.block):
+        left, right = substitute(one.left, found), substitute(one.right, found)
+        answer = solution(left, right, order, bound - set(found))
+        if answer is not None:
+            new = dict([answer])
+            found = {name: substitute(dim, new) for name, dim in found.items()} | new
+            layers |= {name: one.layer or name_of(op) for name in new}
+    return {name: _Replacement(dim, layers[name]) for name, dim in found.items()}
+
+
+def _equations(block: Block) -> Iterator[tuple[Operation, LengthRequirement]]:
+    """What must be equal in each run, in the order of a run: layers in branches need not run."""
+    for op in block.ops:
+        if isinstance(op, TensorOp):
+            yield from ((op, one) for one in op.length_requirements() if _is_equation(one))
+        if not isinstance(op, scf.IfOp):
+            for region in op.regions:
+                for inner in region.blocks:
+                    yield from _equations(inner)
+
+
+def _is_equation(one: LengthRequirement) -> bool:
+    return one.relation is Relation.EQUAL and one.where == 1 and not any(map(is_unknown, one.lengths))
 
 
 def _input_lengths(function: FuncOp) -> list[Dim]:
@@ -70,6 +103,17 @@ def _input_lengths(function: FuncOp) -> list[Dim]:
 
 def _names(dim: Dim) -> list[str]:
     return sorted(symbols(dim))
+
+
+def _note_layers(function: FuncOp, layers: Mapping[str, str]) -> None:
+    """Keep whose needs the dimensions of the inputs follow from, for the message to callers who give others."""
+    noted = input_lengths_by_layer(function)
+    for index, value in enumerate(function.body.block.args):
+        for axis, dim in enumerate(dims(value.type)):
+            for name in _names(dim):
+                if name in layers:
+                    noted.setdefault((index, axis), layers[name])
+    set_input_lengths_by_layer(function, noted)
 
 
 def _rename(function: FuncOp, replaced: Mapping[str, Dim]) -> None:

@@ -14,8 +14,9 @@ from xdsl.traits import Pure
 
 from mlirt.dialects.regions import Terminator
 from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import dims
-from mlirt.dialects.trt.require_equal import RequireEqualOp
+from mlirt.dialects.trt.require_lengths import RequireLengthsOp
 from mlirt.passes.control_flow.region_rewriting import control_ops, is_outside
 
 
@@ -23,7 +24,7 @@ from mlirt.passes.control_flow.region_rewriting import control_ops, is_outside
 class HoistLoopInvariantsPass(ModulePass):
     """Move layers that depend on nothing of a loop in front of it; branches stay lazy.
 
-    Layers that only a trip may run, as their lengths are compared in it (`trt.require_equal`), stay there.
+    Layers that only a trip may run, as their lengths are checked in it (`trt.require_lengths`), stay there.
 
     Before:
 
@@ -51,11 +52,15 @@ class HoistLoopInvariantsPass(ModulePass):
 
 
 def _hoist(loop: Operation) -> None:
-    compared = [op.agreement() for region in loop.regions for op in region.block.ops if isinstance(op, RequireEqualOp)]
-    doubted = {length for one in compared for length in (one.left, one.right)}
+    checked = [
+        op.requirement() for region in loop.regions for op in region.block.ops if isinstance(op, RequireLengthsOp)
+    ]
+    claims = {one.claim for one in checked}
+    doubted = {length for one in checked for length in (one.left, one.right)}
     for region in loop.regions:
         for op in list(region.block.ops):
-            if _moves(op) and not _has_lengths(op, doubted) and all(is_outside(value, loop) for value in op.operands):
+            stays = _has_lengths(op, doubted) or _claims(op, claims)
+            if _moves(op) and not stays and all(is_outside(value, loop) for value in op.operands):
                 op.detach()
                 block = loop.parent
                 assert block is not None
@@ -64,6 +69,10 @@ def _hoist(loop: Operation) -> None:
 
 def _has_lengths(op: Operation, lengths: Collection[Dim]) -> bool:
     return bool(lengths) and any(dim in lengths for value in op.operands for dim in dims(value.type))
+
+
+def _claims(op: Operation, claims: Collection[object]) -> bool:
+    return bool(claims) and isinstance(op, TensorOp) and any(one.claim in claims for one in op.length_requirements())
 
 
 def _moves(op: Operation) -> bool:

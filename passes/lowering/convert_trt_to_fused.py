@@ -18,7 +18,7 @@ from mlirt.dialects.tensor_types import dims, is_tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.define_size import DefineSizeOp
 from mlirt.dialects.trt.require import RequireOp
-from mlirt.dialects.trt.require_equal import RequireEqualOp
+from mlirt.dialects.trt.require_lengths import RequireLengthsOp
 from mlirt.errors import UnsupportedError
 from mlirt.passes.lowering import trt_to_fused
 from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Convert, require_known
@@ -56,7 +56,7 @@ def _convert(function: Operation, ctx: Context) -> None:
     table = conversions()
     known = _known_symbols(function)
     for layer in [inner for inner in function.walk() if inner.dialect_name() == "trt"]:
-        if isinstance(layer, ConstantOp | DefineSizeOp | RequireOp | RequireEqualOp):
+        if isinstance(layer, ConstantOp | DefineSizeOp | RequireOp | RequireLengthsOp):
             continue
         convert = table.get(type(layer))
         if convert is None:

@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.locations import fuse
-from mlirt.dialects.plan.control import IfOp, RequireEqualOp, RequireOp, SizeOp, WhileOp, ops_in
+from mlirt.dialects.plan.control import IfOp, RequireLengthsOp, RequireOp, SizeOp, WhileOp, ops_in
 from mlirt.dialects.plan.ops import LaunchOp
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.xdsl_compat import module_text
@@ -80,7 +80,7 @@ class RunLoopsInOneBlockPass(ModulePass):
                     self._visit(module, kernels, list(ops_in(region)))
 
     def _is_small(self, loop: WhileOp, kernels: dict[str, FuncOp]) -> bool:
-        if any(isinstance(op, SizeOp | RequireOp | RequireEqualOp) for op in loop.walk()):
+        if any(isinstance(op, SizeOp | RequireOp | RequireLengthsOp) for op in loop.walk()):
             return False
         launches = [op for op in loop.walk() if isinstance(op, LaunchOp)]
         return 0 < len(launches) <= _MOST_LAUNCHES and self._are_small(launches, kernels)

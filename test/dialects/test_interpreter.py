@@ -109,9 +109,9 @@ def test_lengths_that_differ_at_run_time() -> None:
       func.return %z : tensor<?xf32, #trt.dims<["n"]>>
     }"""
     assert run(text, {"x": ones(2), "y": ones(2)})["output0"].shape == (2,)
-    with pytest.raises(InvalidInputError, match=r"\(layer add\): cannot be computed for these inputs: operands could"):
+    with pytest.raises(InvalidInputError, match=r"\(layer add\): its inputs have the lengths 3 and 2"):
         run(text, {"x": ones(2), "y": ones(3)})
-    with pytest.raises(InvalidInputError, match=r"\(layer add\): its result: expected length n = 1 on axis 0"):
+    with pytest.raises(InvalidInputError, match=r"\(layer add\): its inputs have the lengths 3 and 1"):
         run(text, {"x": ones(1), "y": ones(3)})
 
 

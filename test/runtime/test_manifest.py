@@ -19,6 +19,12 @@ def set_at(tree: Any, path: str, value: object) -> None:
     tree[int(last) if last.isdigit() else last] = value
 
 
+def length(relation: str, left: object, right: object, where: object = 1) -> dict[str, object]:
+    """A requirement on lengths of the layer `join`."""
+    fault = "lengths {left} and {right}"
+    return {"layer": "join", "relation": relation, "left": left, "right": right, "where": where, "fault": fault}
+
+
 BROKEN: list[tuple[str, object, str]] = [
     ("inputs.0.counts_runs", True, "the number of a run is one int64"),
     ("outputs.0.counts_runs", True, "counts_runs"),
@@ -50,14 +56,11 @@ BROKEN: list[tuple[str, object, str]] = [
     ("launches.0.args.2", {"buffer": 0}, "launches[0].args[2].buffer: is no field"),
     ("launches.0.args.3", {"float": "many"}, "launches[0].args[3].float: expected a number"),
     ("launches.0.serial", 1, "launches[0].serial: expected true or false"),
-    ("agreements", [{"layer": "join", "left": "n"}], "agreements[0].right: is missing"),
-    ("agreements", [{"layer": "join", "left": "n", "right": "m"}], "agreements[0].right: unknown symbol 'm'"),
-    ("program", [{"agree": "join", "left": "n", "right": "m"}], "program[0].right: unknown symbol 'm'"),
-    (
-        "agreements",
-        [{"layer": "join", "left": "n", "right": "n", "kind": "less"}],
-        "agreements[0].kind: expected one of equal, equal_or_one, got 'less'",
-    ),
+    ("requirements", [{"layer": "join", "relation": "equal", "left": "n"}], "requirements[0].right: is missing"),
+    ("requirements", [length("equal", "n", "m")], "requirements[0].right: unknown symbol 'm'"),
+    ("requirements", [length("less", "n", 1)], "requirements[0].relation: 'less' is none of equal, equal_or_one"),
+    ("program", [length("equal", "n", "m")], "program[0].right: unknown symbol 'm'"),
+    ("inputs.0.needed_by", ["join"], "inputs[0].needed_by: expected 2 layers, got 1"),
     ("main", "nowhere", "plan.main: there is no section 'nowhere'"),
     ("layers", [3], "layers[0]: expected an object"),
     ("profiles", [{"x": {"min": [1, 4], "opt": [9, 4], "max": [8, 4]}}], "min <= opt <= max"),
@@ -105,35 +108,46 @@ def test_what_makes_no_sense_for_a_shape_is_refused(tiny: Maker, path: str, valu
 
 def test_lengths_that_must_be_equal_are_checked_for_each_shape(tiny: Maker) -> None:
     parts = tiny()
-    parts.manifest["agreements"] = [{"layer": "join", "left": "n", "right": ["*", 2, ["//", "n", 2]]}]
+    parts.manifest["requirements"] = [length("equal", "n", ["*", 2, ["//", "n", 2]])]
     manifest = make_plan(parts.manifest, parts.sections, parts.weights).manifest
     assert bind_shapes(manifest, [(4, 4)]).values == {"n": 4}
-    with pytest.raises(
-        InvalidInputError, match=r"layer join: .* lengths 3 and 2 .* \(n and 2\*\(n//2\)\).* x=\(3, 4\)"
-    ):
+    with pytest.raises(InvalidInputError, match=r"layer join: lengths 3 and 2 \(n and 2\*\(n//2\)\).* x=\(3, 4\)"):
         bind_shapes(manifest, [(3, 4)])
-    set_at(parts.manifest, "agreements.0.right", ["//", 4, "n"])
+    set_at(parts.manifest, "requirements.0.right", ["//", 4, "n"])
     with pytest.raises(PlanError, match=r"layer join has no meaning for .*division by zero"):
         bind_shapes(make_plan(parts.manifest, parts.sections, parts.weights).manifest, [(0, 4)])
 
 
-def test_lengths_of_which_one_is_repeated_are_checked_for_each_shape(tiny: Maker) -> None:
-    """The left length may be 1 where the right one is another; not so the other way round."""
+@pytest.mark.parametrize(
+    ("requirement", "rows"),
+    [
+        (length("equal", "n", 3), {3: True, 2: False}),
+        (length("equal_or_one", "n", 3), {1: True, 3: True, 0: False, 2: False, 4: False}),
+        (length("equal_or_one", "n", ["broadcast", "n", 4]), {1: True, 4: True}),
+        (length("at_least", "n", 3), {3: True, 4: True, 2: False}),
+        (length("at_least", "n", 3, "n"), {0: True, 2: False}),
+        (length("multiple", "n", 3), {0: True, 3: True, 6: True, 4: False}),
+        (length("multiple", "n", ["-", "n", "n"]), {0: True, 3: False}),
+    ],
+)
+def test_each_relation_between_lengths(tiny: Maker, requirement: dict[str, object], rows: dict[int, bool]) -> None:
     parts = tiny()
-    parts.manifest["agreements"] = [{"layer": "sum", "left": "n", "right": 3, "kind": "equal_or_one"}]
+    parts.manifest["requirements"] = [requirement]
     manifest = make_plan(parts.manifest, parts.sections, parts.weights).manifest
-    assert [bind_shapes(manifest, [(n, 4)]).values for n in (1, 3)] == [{"n": 1}, {"n": 3}]
-    for n in (0, 2, 4):
-        with pytest.raises(
-            InvalidInputError, match=rf"layer sum: .* {n} and 3 where they must be equal, or the first 1, \(n and 3"
-        ):
-            bind_shapes(manifest, [(n, 4)])
-    set_at(parts.manifest, "agreements.0.right", ["broadcast", "n", 4])
+    for count, holds in rows.items():
+        if holds:
+            assert bind_shapes(manifest, [(count, 4)]).values == {"n": count}
+        else:
+            with pytest.raises(InvalidInputError, match=rf"layer join: lengths {count} and .* x=\({count}, 4\); give"):
+                bind_shapes(manifest, [(count, 4)])
+
+
+def test_the_layer_that_needs_a_length_of_an_input_is_named(tiny: Maker) -> None:
+    parts = tiny()
+    set_at(parts.manifest, "inputs.0.needed_by", ["", "join"])
     manifest = make_plan(parts.manifest, parts.sections, parts.weights).manifest
-    assert [bind_shapes(manifest, [(n, 4)]).values for n in (1, 4)] == [{"n": 1}, {"n": 4}]
-    parts.manifest["agreements"] = [{"layer": "sum", "left": 3, "right": "n", "kind": "equal_or_one"}]
-    with pytest.raises(InvalidInputError, match=r"3 and 1 where"):
-        bind_shapes(make_plan(parts.manifest, parts.sections, parts.weights).manifest, [(1, 4)])
+    with pytest.raises(InvalidInputError, match="dimension 1 must be 4, not 5, as layer join needs it"):
+        bind_shapes(manifest, [(2, 5)])
 
 
 def test_no_place_in_a_buffer_without_bytes_is_needed(tiny: Maker) -> None:

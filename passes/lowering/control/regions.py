@@ -13,7 +13,7 @@ from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.plan.control import Control
 from mlirt.dialects.plan.control import IfOp as PlanIfOp
-from mlirt.dialects.plan.control import RequireEqualOp as PlanRequireEqualOp
+from mlirt.dialects.plan.control import RequireLengthsOp as PlanRequireLengthsOp
 from mlirt.dialects.plan.control import RequireOp as PlanRequireOp
 from mlirt.dialects.plan.control import SizeOp as PlanSizeOp
 from mlirt.dialects.plan.control import WhileOp as PlanWhileOp
@@ -23,7 +23,7 @@ from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.define_size import DefineSizeOp
 from mlirt.dialects.trt.require import RequireOp
-from mlirt.dialects.trt.require_equal import RequireEqualOp
+from mlirt.dialects.trt.require_lengths import RequireLengthsOp
 from mlirt.passes.lowering.control.in_place import may_replace
 from mlirt.passes.lowering.loops.copying import copy, dense
 from mlirt.passes.lowering.lowering import Lowering
@@ -51,7 +51,7 @@ class ControlLowering:
                 self._branch(op)
             elif isinstance(op, scf.WhileOp):
                 self._loop(op)
-            elif isinstance(op, DefineSizeOp | RequireOp | RequireEqualOp):
+            elif isinstance(op, DefineSizeOp | RequireOp | RequireLengthsOp):
                 self._check(op)
             elif not (isinstance(op, ConstantOp | ReturnOp | Terminator) or is_bridge(op)):
                 raise OperationError(op, "stands between fused ops, where no kernel can be made of it")
@@ -155,12 +155,12 @@ class ControlLowering:
         except ValueError as error:
             raise OperationError(op, f"cannot be compiled: {error}") from error
 
-    def _check(self, op: DefineSizeOp | RequireOp | RequireEqualOp) -> None:
+    def _check(self, op: DefineSizeOp | RequireOp | RequireLengthsOp) -> None:
         if isinstance(op, RequireOp):
             place = self.places[op.condition]
             _insert(PlanRequireOp(place.buffer, place.offset, op.message.data), op)
-        elif isinstance(op, RequireEqualOp):
-            _insert(PlanRequireEqualOp(op.agreement()), op)
+        elif isinstance(op, RequireLengthsOp):
+            _insert(PlanRequireLengthsOp(op.requirement()), op)
         elif op.count is None:
             _insert(PlanSizeOp(op.symbol.data, None, 0, op.dimension()), op)
         else:

@@ -25,7 +25,7 @@ func.func @main(%x: tensor<i1>) {
   plan.size {symbol = "n2", value = #plan.expression<"2*n">}
   // CHECK: plan.require %c {message = "too long"} : !plan.memory
   plan.require %c {message = "too long"} : !plan.memory
-  // CHECK: plan.require_equal {layer = "join", left = #plan.expression<"n1">, right = #plan.expression<"n">}
-  plan.require_equal {layer = "join", left = #plan.expression<"n1">, right = #plan.expression<"n">}
+  // CHECK: plan.require_lengths {layer = "join", relation = "equal", left = #plan.expression<"n1">, right = #plan.expression<"n">, where = #plan.expression<"1">, fault = "{left} is not {right}"}
+  plan.require_lengths {layer = "join", relation = "equal", left = #plan.expression<"n1">, right = #plan.expression<"n">, where = #plan.expression<"1">, fault = "{left} is not {right}"}
   func.return
 }

@@ -9,7 +9,7 @@ func.func @broadcast_c1(%x: tensor<1x2xf32>) {
 // -----
 
 func.func @broadcast_c2(%x: tensor<1x2xf32>) {
-  // expected-error @+1 {{C2: dimension 1 of trt.broadcast of length 2 cannot be repeated to 3}}
+  // expected-error @+1 {{C2: its inputs have the lengths 2 and 3 where they must be equal}}
   %y = trt.broadcast %x {size = #trt.dims<["1", "3"]>} : (tensor<1x2xf32>) -> tensor<1x3xf32>
   func.return
 }

@@ -17,7 +17,7 @@ func.func @fill_c2(%s: tensor<2xf32>) {
 // -----
 
 func.func @fill_c3(%b: tensor<3xf32>) {
-  // expected-error@+1 {{C3: beta of trt.fill is tensor<3xf32>, expected a scalar or 1 values}}
+  // expected-error@+1 {{C3: beta of trt.fill has 3 values, expected a scalar or 1 values}}
   %y = trt.fill linspace beta(%b : tensor<3xf32>) {output_dims = #trt.dims<["8"]>} : tensor<8xf32>
   func.return
 }

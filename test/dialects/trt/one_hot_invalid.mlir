@@ -9,7 +9,7 @@ func.func @one_hot_c1(%i: tensor<3xf32>, %v: tensor<2xf32>, %d: tensor<i64>) {
 // -----
 
 func.func @one_hot_c2(%i: tensor<3xi64>, %v: tensor<3xf32>, %d: tensor<i64>) {
-  // expected-error@+1 {{C2: values of trt.one_hot is tensor<3xf32>, expected 2 elements}}
+  // expected-error@+1 {{C2: values of trt.one_hot has 3 elements, expected 2}}
   %y = trt.one_hot %i, %v, %d {axis = 0 : i64} : (tensor<3xi64>, tensor<3xf32>, tensor<i64>) -> tensor<?x3xf32>
   func.return
 }

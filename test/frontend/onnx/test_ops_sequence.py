@@ -106,7 +106,7 @@ def test_lengths_of_parts_that_are_not_the_whole_are_an_error_of_the_run() -> No
     )
     feeds = {"a": np.arange(9, dtype=np.float32).reshape(3, 3)}
     np.testing.assert_array_equal(run_reference(made, feeds)[0], run_onnxruntime(made, feeds)[0])
-    with pytest.raises(InvalidInputError, match="the parts do not make up the length n"):
+    with pytest.raises(InvalidInputError, match=r"its parts .* add up to .*, but axis"):
         run_reference(made, {"a": np.zeros((4, 3), np.float32)})
 
 

@@ -50,7 +50,7 @@ func.func @main(%x: tensor<?xf32, #trt.dims<["n"]>>, %y: tensor<?xf32, #trt.dims
 def test_a_plan_refuses_parts_of_different_lengths() -> None:
     """No input's shape is wrong by itself: it is formulas of them that differ."""
     module, context = parse_module(HALVED)
-    run_passes(module, context, "unify-dimensions,broadcast-operands,require-equal-lengths,convert-trt-to-fused")
+    run_passes(module, context, "unify-dimensions,broadcast-operands,require-lengths,convert-trt-to-fused")
     plan = lower(module, context)
     x, y = np.ones(4, np.float32), np.ones(7, np.float32)
     (result,) = run_plan(plan, context, {"x": x, "y": y}).values()
@@ -63,7 +63,7 @@ def test_the_interpreter_refuses_what_a_plan_refuses() -> None:
     """In every form of the network: fused ops know no more than their types, which do not tell the lengths apart."""
     module, context = parse_module(HALVED)
     x, y = np.ones(4, np.float32), np.ones(7, np.float32)
-    for passes in ("unify-dimensions,broadcast-operands,require-equal-lengths", "convert-trt-to-fused,fuse-pointwise"):
+    for passes in ("unify-dimensions,broadcast-operands,require-lengths", "convert-trt-to-fused,fuse-pointwise"):
         run_passes(module, context, passes)
         (result,) = interpret(module, context, {"x": x, "y": y}).values()
         np.testing.assert_array_equal(result, [2, 2])

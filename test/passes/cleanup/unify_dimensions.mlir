@@ -107,3 +107,28 @@ func.func @expression(%x: tensor<?xf32, #trt.dims<["n"]>>, %y: tensor<?x4xf32, #
   %s = trt.matrix_multiply %d, %y {lhs_op = #trt<matrix_operation vector>} : (tensor<?xf32, #trt.dims<["2*n"]>>, tensor<?x4xf32, #trt.dims<["m", "4"]>>) -> tensor<4xf32>
   func.return %s : tensor<4xf32>
 }
+
+// -----
+
+// Weights know the channels; the function keeps which layer has asked.
+// CHECK-LABEL: @channels
+// CHECK-SAME: %x: tensor<1x6x?xf32, #trt.dims<["1", "6", "w"]>>
+// CHECK-SAME: trt.lengths_by_layer = {{\[\[}}"trt.convolution", array<i64: 0, 1>{{\]\]}}
+func.func @channels(%x: tensor<1x?x?xf32, #trt.dims<["1", "c", "w"]>>, %k: tensor<4x3x1xf32>) {
+  %y = trt.convolution %x, %k {num_groups = 2 : i64} : (tensor<1x?x?xf32, #trt.dims<["1", "c", "w"]>>, tensor<4x3x1xf32>) -> tensor<1x4x?xf32, #trt.dims<["1", "4", "w"]>>
+  func.return
+}
+
+// -----
+
+// A branch need not run, so that its lengths bind no others.
+// CHECK-LABEL: @branch
+// CHECK-SAME: %x: tensor<?xf32, #trt.dims<["n"]>>
+func.func @branch(%x: tensor<?xf32, #trt.dims<["n"]>>, %k: tensor<4xf32>, %c: tensor<i1>) {
+  %h = tensor.extract %c[] : tensor<i1>
+  scf.if %h {
+    %y = trt.elementwise sum %x, %k : (tensor<?xf32, #trt.dims<["n"]>>, tensor<4xf32>) -> tensor<4xf32>
+    scf.yield
+  }
+  func.return
+}

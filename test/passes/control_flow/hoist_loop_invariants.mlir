@@ -35,7 +35,7 @@ func.func @main(%x: tensor<4xf32>, %w: tensor<4xf32>, %n: tensor<i64>, %c: tenso
 // CHECK-LABEL: func.func @compared
 // CHECK: trt.unary exp
 // CHECK: scf.for
-// CHECK-NEXT: trt.require_equal
+// CHECK-NEXT: trt.require_lengths
 // CHECK-NEXT: trt.elementwise sum %w, %v
 func.func @compared(%x: tensor<?xf32, #trt.dims<["n"]>>, %w: tensor<?xf32, #trt.dims<["n"]>>, %v: tensor<?xf32, #trt.dims<["2*(n // 2)"]>>, %u: tensor<4xf32>, %n: tensor<i64>) {
   %zero = arith.constant 0 : index
@@ -43,7 +43,7 @@ func.func @compared(%x: tensor<?xf32, #trt.dims<["n"]>>, %w: tensor<?xf32, #trt.
   %t = tensor.extract %n[] : tensor<i64>
   %count = arith.index_cast %t : i64 to index
   %y = scf.for %i = %zero to %count step %one iter_args(%a = %x) -> (tensor<?xf32, #trt.dims<["n"]>>) {
-    trt.require_equal {layer = "join", lengths = #trt.dims<["n", "2*(n // 2)"]>}
+    trt.require_lengths {layer = "join", relation = "equal", lengths = #trt.dims<["n", "2*(n // 2)", "1"]>, fault = ""}
     %e = trt.unary exp %u : (tensor<4xf32>) -> tensor<4xf32>
     %f = trt.elementwise sum %w, %v : (tensor<?xf32, #trt.dims<["n"]>>, tensor<?xf32, #trt.dims<["2*(n // 2)"]>>) -> tensor<?xf32, #trt.dims<["n"]>>
     scf.yield %f : tensor<?xf32, #trt.dims<["n"]>>
