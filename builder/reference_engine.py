@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -44,7 +43,7 @@ class ReferenceEngine:
         self.target = "reference"
         self._ctx = ctx
         self._function = entry_function(module)
-        self._runs = count()
+        self._runs = 0
         self._profiles = profiles
 
     @property
@@ -72,8 +71,10 @@ class ReferenceEngine:
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs by name; raises `InvalidInputError` for feeds that do not fit the inputs."""
         check_profiles(self._profiles, {name: tuple(getattr(array, "shape", ())) for name, array in feeds.items()})
-        with run_number(next(self._runs)):
-            return interpret(self.module, self._ctx, feeds)
+        with run_number(self._runs):
+            found = interpret(self.module, self._ctx, feeds)
+        self._runs += 1  # a run that fails leaves its number to the next
+        return found
 
     def profile(self, feeds: Mapping[str, Array]) -> list[tuple[str, float]]:
         """Milliseconds of each op in one run."""

@@ -1,6 +1,5 @@
 """One user of an engine: checks the inputs, keeps the programs of the last few shapes, runs under its own lock."""
 
-import itertools
 import threading
 import time
 from collections import OrderedDict
@@ -33,7 +32,7 @@ class ExecutionContext:
         self._dtypes = [numpy_dtype(tensor.dtype) for tensor in given]
         self._input_names = [tensor.name for tensor in given]
         self._counts_runs = len(given) < len(manifest.inputs)
-        self._runs = itertools.count()
+        self._runs = 0  # that did not fail: what a network with random numbers draws the next ones by
         self._known_names = set(self._input_names)
         self._output_names = [tensor.name for tensor in manifest.outputs]
         self._programs: OrderedDict[tuple[tuple[Shape, ...], tuple[int, ...]], Program] = OrderedDict()
@@ -56,8 +55,10 @@ class ExecutionContext:
         """
         arrays = self._checked(feeds)
         with self._lock:
+            arrays += self._run_number()
             program = self._run(arrays)
             found = dict(zip(self._output_names, program.download(), strict=True))
+            self._runs += 1
         return put_into(outputs or {}, found)
 
     def run_in_place(self, feeds: Mapping[str, np.ndarray]) -> dict[str, DeviceTensor] | None:
@@ -66,7 +67,9 @@ class ExecutionContext:
             return None
         arrays = self._checked(feeds)
         with self._lock:
+            arrays += self._run_number()
             program = self._run(arrays)
+            self._runs += 1
             return dict(zip(self._output_names, program.outputs_in_place(), strict=True))
 
     def run_positional(self, *arrays: np.ndarray) -> list[np.ndarray]:
@@ -85,12 +88,15 @@ class ExecutionContext:
             return False
         with self._lock:
             program = self._program_of(tuple(shapes), timed=False)
-            return program.run_at(inputs, outputs, stream, next(self._runs) if self._counts_runs else None)
+            is_queued = program.run_at(inputs, outputs, stream, self._runs if self._counts_runs else None)
+            self._runs += is_queued
+            return is_queued
 
     def run_timed(self, feeds: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], RunTimes]:
         """Run once and say when each stage began and ended."""
         arrays = self._checked(feeds)
         with self._lock:
+            arrays += self._run_number()
             program = self._settled(arrays)
             start = _now()
             program.upload(arrays)
@@ -100,23 +106,29 @@ class ExecutionContext:
             outputs = program.download()
             end = _now()
             device = program.device_times()
+            self._runs += 1
         names = dict(zip(self._output_names, outputs, strict=True))
         if device is None:
             return names, RunTimes(start, uploaded, start, uploaded, uploaded, executed, executed, end)
         return names, RunTimes(start, executed, *(start + moment for moment in device))
 
     def run_resident(self, feeds: Mapping[str, np.ndarray]) -> "ResidentRun":
-        """Upload once; the returned object repeats the kernels alone (for measuring without data transfers)."""
+        """Upload once; the returned object repeats the kernels alone (for measuring without data transfers).
+
+        All its runs are one that is not counted: random numbers are those of the next run.
+        """
         arrays = self._checked(feeds)
         with self._lock:
+            arrays += self._run_number()
             program = self._settled(arrays)
             program.upload(arrays)
         return ResidentRun(program, self._lock)
 
     def profile(self, feeds: Mapping[str, np.ndarray]) -> list[tuple[str, float]]:
-        """(layer, milliseconds) of every launch, each run alone; the outputs are thrown away."""
+        """(layer, milliseconds) of every launch, each run alone; there are no outputs, and the run is not counted."""
         arrays = self._checked(feeds)
         with self._lock:
+            arrays += self._run_number()
             program = self._settled(arrays)
             program.upload(arrays)
             times = program.profile()
@@ -191,10 +203,11 @@ class ExecutionContext:
         if not known:
             self._complain_about_names(feeds)
         expected = zip(self._input_names, self._dtypes, strict=True)
-        arrays = [_checked_array(name, feeds[name], dtype) for name, dtype in expected]
-        if self._counts_runs:
-            arrays.append(np.array(next(self._runs)))
-        return arrays
+        return [_checked_array(name, feeds[name], dtype) for name, dtype in expected]
+
+    def _run_number(self) -> list[np.ndarray]:
+        """The input that no caller gives, of networks that have one. A run that fails leaves its number to the next."""
+        return [np.array(self._runs)] if self._counts_runs else []
 
     def _complain_about_names(self, feeds: Mapping[str, np.ndarray]) -> None:
         known = ", ".join(map(repr, self._input_names)) or "none"

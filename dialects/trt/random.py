@@ -51,6 +51,7 @@ class RandomOp(TensorOp):
     """Random numbers (feature 1.11b): `uniform` between alpha and beta, `normal` with mean alpha and deviation beta.
 
     They follow from `seed`, the number of the `run` and an element's place: other runs and other seeds have others.
+    Uniform numbers have the same bits on every target, normal ones differ by a few units in the last place.
     `alpha` is a scalar, 0 if absent, `beta` one, 1 if absent. The dimensions are the property `output_dims` or the 1-D
     integer operand `shape`. The element type is that of alpha, else of beta, else float32.
 
@@ -124,5 +125,6 @@ class RandomOp(TensorOp):
         beta = next(given).astype(np.float32) if self.beta is not None else np.float32(1)
         is_uniform = self.kind.data is RandomKind.UNIFORM
         numbers = (uniform if is_uniform else normal)(self.seed.value.data, int(run), prod(sizes)).reshape(sizes)
-        scaled = alpha + numbers * ((beta - alpha) if is_uniform else beta)
-        return [scaled.astype(numpy_dtype(element_of(self.output.type)))]
+        # The product is exact in double precision: as with one instruction, the sum is rounded alone.
+        exact = numbers.astype(np.float64) * ((beta - alpha) if is_uniform else beta) + alpha
+        return [exact.astype(np.float32).astype(numpy_dtype(element_of(self.output.type)))]

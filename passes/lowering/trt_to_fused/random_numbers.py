@@ -35,11 +35,11 @@ def convert_random(at: Conversion) -> None:
         beta = rest.pop(0) if op.beta is not None else s.constant(1.0)
         number = _uniform(s, seed, run, shape)
         if is_uniform:
-            return s.add(alpha, s.mul(number, s.sub(beta, alpha)))
+            return s.function(math.FmaOp, number, s.sub(beta, alpha), alpha)  # rounded once, on every target
         logarithm = s.function(math.LogOp, s.sub(s.constant(1.0), number))
         radius = s.function(math.SqrtOp, s.mul(s.constant(-2.0), logarithm))
         angle = s.mul(s.constant(2 * numbers.pi), _uniform(s, seed ^ SECOND_STREAM, run, shape))
-        return s.add(alpha, s.mul(s.mul(radius, s.function(math.CosOp, angle)), beta))
+        return s.function(math.FmaOp, s.mul(radius, s.function(math.CosOp, angle)), beta, alpha)
 
     operands = [op.run, *scales]
     access = [AccessAttr.of([]) for _ in operands]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from onnx import TensorProto, helper
 from onnx_models import imported_text, model_of, numbers, one_node
 
 import mlirt
-from mlirt.errors import UnsupportedError
+from mlirt.errors import InvalidInputError, UnsupportedError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -85,6 +86,62 @@ def test_each_run_has_other_numbers_and_each_context_the_same(target: str) -> No
     other = engine.create_execution_context().run if target == "cpu" else mlirt.compile(noise(), target).run
     for ours, theirs in zip(run_thrice(other), (first, second, third), strict=True):
         np.testing.assert_array_equal(ours["a"], theirs["a"])
+
+
+def flipped(rows: int | str) -> onnx.ModelProto:
+    """Uniform numbers, and what is made of them by comparisons alone."""
+    nodes = [
+        helper.make_node("RandomUniformLike", ["x"], ["a"], low=-3.0, high=0.7, seed=1.0),
+        helper.make_node("Bernoulli", ["chances"], ["b"], seed=2.0),
+        helper.make_node("Multinomial", ["x"], ["c"], sample_size=50, seed=3.0),
+    ]
+    chances = {"chances": np.full((7, 9), 0.3, np.float32)}
+    return model_of(nodes, {"x": ("float32", [rows, 8])}, ["a", "b", "c"], chances)
+
+
+def test_numbers_do_not_depend_on_how_a_context_runs(tmp_path: Path) -> None:
+    """The seed and the number of the run decide: not the target, sizes that are known, nor what ran between."""
+    x = np.zeros((4, 8), np.float32)
+    reference: Any = mlirt.compile(flipped("n"), "reference")
+    expected = [reference.run({"x": x}) for _ in range(4)]
+    mlirt.compile(flipped("n"), "cpu").save(tmp_path / "any.plan")
+    mlirt.compile(flipped(4), "cpu").save(tmp_path / "four.plan")
+    for name in ("any", "four"):
+        engine = mlirt.load(tmp_path / f"{name}.plan")
+        context = engine.create_execution_context()
+        with pytest.raises(InvalidInputError):
+            context.run({"x": np.zeros((4, 9), np.float32)})
+        found = [context.run({"x": x})]
+        context.profile({"x": x})
+        found.append(context.run_timed({"x": x})[0])
+        context.run_resident({"x": x}).execute()
+        found.append(dict(zip(expected[2], context.run_positional(x), strict=True)))
+        found.append(context.run({"x": x}))
+        _assert_equal(found, expected)
+    assert len({one["a"].tobytes() for one in expected}) == 4
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_numbers_do_not_depend_on_threads_or_the_interface(
+    threads: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = np.zeros((4, 8), np.float32)
+    reference: Any = mlirt.compile(flipped(4), "reference")
+    monkeypatch.setenv("MLIRT_NUM_THREADS", threads)
+    mlirt.compile(flipped(4), "cpu").save(tmp_path / "a.plan")
+    engine: Any = mlirt.Runtime(mlirt.Logger()).deserialize_cuda_engine((tmp_path / "a.plan").read_bytes())
+    context = engine.create_execution_context()
+    for _ in range(3):
+        want = reference.run({"x": x})
+        found = {name: np.empty_like(array) for name, array in want.items()}
+        assert context.execute_v2([x.ctypes.data, *(array.ctypes.data for array in found.values())])
+        _assert_equal([found], [want])
+
+
+def _assert_equal(found: Sequence[Mapping[str, Array]], expected: Sequence[Mapping[str, Array]]) -> None:
+    for ours, theirs in zip(found, expected, strict=True):
+        for name, array in theirs.items():
+            np.testing.assert_array_equal(ours[name], array, name)
 
 
 def test_nodes_of_one_seed_have_the_same_numbers() -> None:
