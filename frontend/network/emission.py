@@ -13,7 +13,7 @@ from mlirt.dialects.symbol_values import solve
 from mlirt.dialects.symbolic import Dim, substitute, sym, symbols
 from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_names import hint_of_name
-from mlirt.dialects.tensor_types import element_count, element_of, element_type, tensor
+from mlirt.dialects.tensor_types import element_count, element_of, element_type, is_tensor, rank, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.weights import WeightStore
@@ -25,6 +25,7 @@ from mlirt.frontend.network.scaled_bytes import numbers_of_bytes
 from mlirt.frontend.network.tensor import ITensor
 from mlirt.frontend.onnx.dimension_names import identifier
 from mlirt.tensorrt.data_types import DataType, numpy_name
+from mlirt.tensorrt.dims import MAX_DIMS
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
@@ -116,6 +117,7 @@ class Emission:
                 op.erase(safe_erase=False)
             raise _named(record, error) from error
         if record.template is None:
+            _check_ranks(record, results)
             _check_volumes(record, results)
         self._made[record] = ir.made
         for output, value in zip(record.outputs, results, strict=True):
@@ -163,6 +165,14 @@ def symbols_of_models(inputs: Mapping[ITensor, Sequence[Dim]]) -> dict[str, Dim]
             solve(before, length, numbers)
     names = {str(before): length for before, length in now if before != length and str(before) in symbols(before)}
     return {**names, **numbers}
+
+
+def _check_ranks(record: LayerRecord, results: Sequence[SSAValue]) -> None:
+    """Raise where a tensor has more dimensions than TensorRT's have (feature 1.48)."""
+    for value in results:
+        count = rank(value.type) if is_tensor(value.type) else 0
+        if count > MAX_DIMS:
+            raise InvalidModelError(f"{record.name}: a tensor of {count} dimensions; the most are {MAX_DIMS}")
 
 
 def _check_volumes(record: LayerRecord, results: Sequence[SSAValue]) -> None:

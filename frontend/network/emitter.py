@@ -138,6 +138,8 @@ class LayerEmitter:
         """The elements in another type; numbers become bytes by the tensor's range, where it has one."""
         if to is DataType.INT8 and is_float(element_of(value.type)) and range is not None:
             return bytes_of_numbers(value, max(map(abs, range)), self.emission.store, self.append)
+        if to is DataType.INT8 and is_float(element_of(value.type)):
+            raise InvalidModelError(f"{self.record.name}: numbers become INT8 by the tensor's dynamic range; set one")
         return self.cast(value, to)
 
     def element(self, dtype: DataType) -> Attribute:

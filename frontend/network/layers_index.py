@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.tensor_types import rank
 from mlirt.dialects.trt.gather import GatherOp
 from mlirt.dialects.trt.one_hot import OneHotOp
 from mlirt.dialects.trt.scatter import ScatterOp
@@ -38,10 +39,14 @@ class IScatterLayer(ILayer):
 
 
 class IOneHotLayer(ILayer):
-    """One of two values along a new axis (feature 1.46)."""
+    """One of two values along a new axis, which counts from the last one of the result below 0 (feature 1.46)."""
 
     OP, KIND, TYPE, INPUTS, SHAPE_INPUTS = OneHotOp, "OneHot", LayerType.ONE_HOT, 3, (2,)
     axis = IntSetting(0, "axis")
+
+    def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
+        place = self.axis + (rank(ir.input(0).type) + 1 if self.axis < 0 else 0)
+        return ir.op(OneHotOp, ir.inputs(), self.properties() | {"axis": place})
 
 
 class INonZeroLayer(ILayer):

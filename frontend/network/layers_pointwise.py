@@ -100,7 +100,7 @@ class IIdentityLayer(ILayer):
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
         wish = self.record.output_types.get(0, self.record.outputs[0].given_dtype)
         x = ir.input(0)
-        if wish is DataType.INT8 and self.record.outputs[0].range is not None:
+        if wish is DataType.INT8 and is_float(element_of(x.type)):
             return [ir.converted(x, wish, self.record.outputs[0].range)]
         made = IdentityOp.cast(x, element_of(x.type) if wish is None else ir.element(wish))
         ir.append(made)

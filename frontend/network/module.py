@@ -38,6 +38,9 @@ def network_module(
     register_dialects(ctx)
     if not graph.outputs:
         raise InvalidModelError("Network must have at least one output")
+    unnamed = [tensor for tensor in (*graph.inputs, *graph.outputs) if not tensor.name]
+    if unnamed:
+        raise InvalidModelError("an input or output of the network has no name; set tensor.name")
     emission = Emission(graph.inputs, ctx.weights, shapes, bounds)
     for record in graph.records:
         emission.require(record)
@@ -71,6 +74,8 @@ def _result(emission: Emission, tensor: ITensor) -> SSAValue:
 
     if tensor.given_dtype is DataType.INT8 and is_float(element_of(value.type)) and tensor.range is not None:
         return bytes_of_numbers(value, max(map(abs, tensor.range)), emission.store, append)
+    if tensor.given_dtype is DataType.INT8 and is_float(element_of(value.type)):
+        raise InvalidModelError(f"{tensor.name}: an output of INT8 stands for numbers by its dynamic range; set one")
     made = IdentityOp.cast(value, wanted)
     append(made)
     return made.output

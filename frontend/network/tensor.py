@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from mlirt.dialects.tensor_types import dims, element_name, element_of
-from mlirt.errors import MlirtError, UnsupportedError
+from mlirt.errors import InvalidModelError, MlirtError, UnsupportedError
 from mlirt.tensorrt.data_types import DataType, data_type
-from mlirt.tensorrt.dims import Dims, InvalidDims
+from mlirt.tensorrt.dims import MAX_DIMS, Dims, InvalidDims
 from mlirt.tensorrt.fixed_attributes import FixedAttributes
 from mlirt.tensorrt.run_enums import TensorFormat, TensorLocation
 
@@ -60,11 +60,13 @@ class ITensor(FixedAttributes):
         if self.given_shape is not None:
             return self.given_shape
         try:
-            type_ = self.graph.type_of(self)
+            lengths = dims(self.graph.type_of(self))
+            if len(lengths) > MAX_DIMS:  # a model may have more inside
+                raise InvalidModelError(f"{self.name}: {len(lengths)} dimensions; Dims has at most {MAX_DIMS}")
         except MlirtError as error:
             self.graph.reporter.error("tensor.py::shape", error)
             return InvalidDims()
-        return Dims(length if isinstance(length, int) else -1 for length in dims(type_))
+        return Dims(length if isinstance(length, int) else -1 for length in lengths)
 
     @shape.setter
     def shape(self, shape: Iterable[int]) -> None:

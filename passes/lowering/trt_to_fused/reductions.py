@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import i8
 from xdsl.ir import Attribute, Block, Region
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
@@ -29,6 +30,7 @@ _KINDS = {
     ReduceKind.MAX: ReductionKind.MAX,
     ReduceKind.MIN: ReductionKind.MIN,
 }
+_MEAN_OF_NO_BYTES = -128
 _OF_BOOLEANS = {ReduceKind.MAX: ReductionKind.OR, ReduceKind.MIN: ReductionKind.AND}
 
 
@@ -64,7 +66,11 @@ def mean_region(accumulator: Attribute, element: Attribute, count: Dim) -> Regio
     (total,) = arguments_of(block, [accumulator])
     scalars = Scalars(block, accumulator)
     divisor = scalars.size(count)
-    yield_as(scalars, scalars.div(total, divisor), element)
+    mean = scalars.div(total, divisor)
+    if element == i8 and (count == 0 or not isinstance(count, int)):
+        nothing = scalars.compare("eq", divisor, scalars.constant(0))
+        mean = scalars.select(nothing, scalars.constant(_MEAN_OF_NO_BYTES), mean)
+    yield_as(scalars, mean, element)
     return Region(block)
 
 
