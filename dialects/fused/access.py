@@ -12,7 +12,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from mlirt.dialects.broadcasting import is_repeated
-from mlirt.dialects.symbolic import Dim, floor_div, minimum, sym
+from mlirt.dialects.symbolic import Call, Dim, Expr, Symbol, floor_div, minimum, sym
 from mlirt.dialects.symbolic_bounds import never_broadcast
 from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_types import is_unknown
@@ -68,7 +68,39 @@ def _place(axis: int, size: Dim, extent: Dim) -> Dim:
         return iteration(axis)
     if isinstance(size, int) or is_repeated(size):
         return 0 if is_repeated(size) else iteration(axis)
-    return iteration(axis) * floor_div(minimum(size, 2), 2)
+    return iteration(axis) * repeat_factor(size)
+
+
+def repeat_factor(length: Dim) -> Dim:
+    """0 for a length of 1, which is repeated, and 1 for longer ones."""
+    return floor_div(minimum(length, 2), 2)
+
+
+def repeated_lengths(factor: Dim) -> list[Dim]:
+    """The lengths whose `repeat_factor` a number is multiplied with."""
+    atoms = [] if isinstance(factor, int) else [atom for monomial, _ in factor.terms for atom in monomial]
+    inner = [atom.left for atom in atoms if isinstance(atom, Call) and atom.function == "//" and atom.right == 2]
+    least = [one.terms[0][0] for one in inner if isinstance(one, Expr) and len(one.terms) == 1]
+    lengths = [call.left for (call, *_) in least if isinstance(call, Call) and call.function == "min"]
+    return [length for length in dict.fromkeys(lengths) if any(_one(atom) == repeat_factor(length) for atom in atoms)]
+
+
+def unrepeated(dim: Dim) -> Dim:
+    """A number where each `repeat_factor` in it is 1."""
+    if isinstance(dim, int):
+        return dim
+    factors = [repeat_factor(length) for length in repeated_lengths(dim)]
+    result: Dim = 0
+    for monomial, coefficient in dim.terms:
+        term: Dim = coefficient
+        for atom in monomial:
+            term = term if _one(atom) in factors else term * _one(atom)
+        result = result + term
+    return result
+
+
+def _one(atom: Symbol | Call) -> Expr:
+    return Expr((((atom,), 1),))
 
 
 @lru_cache(maxsize=8192)

@@ -10,14 +10,14 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, ModuleOp, i32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.fused.access import AccessAttr, repeated_lengths
 from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
 from mlirt.dialects.fused.fused_op import IndexOp, is_identity
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.locations import fuse
 from mlirt.dialects.regions import tensor_blocks
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import Dim, coefficient_of
 from mlirt.dialects.tensor_types import byte_width, dims, element_of
 from mlirt.passes.fusion.access_composition import compose, keeps_rows, repeats
 from mlirt.passes.fusion.epilogues import producer_of
@@ -38,7 +38,8 @@ class FusePointwisePass(ModulePass):
     A reader is a pointwise op, or with `into-reductions` a reduction. A result that is read more than once per element
     is fused only where computing it again is cheap and all readers can take it; an op with at most `max-operands`
     operands and `max-ops` scalar ops comes out. What can end a convolution or product so that this stores narrower
-    elements, such as bytes instead of 32-bit sums, is left to it.
+    elements, such as bytes instead of 32-bit sums, is left to it. An operand that a run may repeat is copied where the
+    reader can end a convolution or product.
 
     Before:
 
@@ -91,7 +92,7 @@ class FusePointwisePass(ModulePass):
             or producer.parent is not consumer.parent
         ):
             return False
-        if _ends_a_wider_sum(producer):
+        if _ends_a_wider_sum(producer) or (_may_repeat(producer) and _is_epilogue(consumer)):
             return False
         cost, space = work(producer.body), iteration_space(consumer)
         accesses = [
@@ -115,9 +116,16 @@ class FusePointwisePass(ModulePass):
         return sum(not repeats(access, space) for access in producer.access) <= 1
 
 
-def _is_epilogue(op: PointwiseOp) -> bool:
+def _is_epilogue(op: Consumer) -> bool:
     """Whether the op can end the convolution, product or reduction before it, where it costs nothing."""
-    return any(producer_of(op, value) is not None for value in op.inputs)
+    return isinstance(op, PointwiseOp) and any(producer_of(op, value) is not None for value in op.inputs)
+
+
+def _may_repeat(op: PointwiseOp) -> bool:
+    """Whether only a run knows if the op reads an element of an operand several times: no epilogue reads so."""
+    rank = len(dims(op.outputs[0].type))
+    indices = [index for access in op.access for index in access.indices() if not isinstance(index, int)]
+    return any(repeated_lengths(coefficient_of(index, f"d{axis}")) for index in indices for axis in range(rank))
 
 
 def _ends_a_wider_sum(op: PointwiseOp) -> bool:

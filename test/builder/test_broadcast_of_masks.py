@@ -89,8 +89,8 @@ def test_batches_of_other_names(mask_dims: list[str]) -> None:
 
 
 def test_layers_are_computed_together_whatever_the_names() -> None:
-    """What equal names give, and a copy of the tokens, which may be repeated."""
+    """What equal names give, a copy of the tokens, and the mask for runs that repeat its columns or do not."""
     plain, other = (mlirt.compile(encoder(dims, 32), "cpu") for dims in (["b", "s"], ["masks", "columns"]))
-    assert len(other.layers) == len(plain.layers) + 1
+    assert len(other.layers) == len(plain.layers) + 2
     names = [str(layer["name"]) for layer in other.layers]
     assert sum("Softmax" in name and "MatMul" in name for name in names) == 2

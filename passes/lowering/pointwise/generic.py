@@ -19,12 +19,30 @@ PRIORITY = 0
 
 def lower(op: PointwiseOp, lowering: Lowering) -> bool:
     """`parallel (d..) { load the operands; the body; store the results }`."""
+    write(op, lowering, collapse(nest_of(op, lowering), kept_axes(op)))
+    return True
+
+
+def nest_of(op: PointwiseOp, lowering: Lowering) -> Nest:
+    """One loop for each dimension, the last one along the memory of the result."""
     space, places = dims(op.outputs[0].type), lowering.placements
     operands = [affine(value, places[value], one, len(space)) for value, one in zip(op.inputs, op.access, strict=True)]
     results = [direct(value, places[value]) for value in op.outputs]
-    needed = {inner.dim.value.data for inner in op.body.block.ops if isinstance(inner, IndexOp)}
-    masked = lane_axes(op.outputs[0].type)
-    nest = collapse(Nest.of(space, [*operands, *results]).ordered(-1), frozenset(needed | masked))
+    return Nest.of(space, [*operands, *results]).ordered(-1)
+
+
+def kept_axes(op: PointwiseOp) -> frozenset[int]:
+    """The dimensions whose indices the kernel needs."""
+    return frozenset(_needed(op) | lane_axes(op.outputs[0].type))
+
+
+def _needed(op: PointwiseOp) -> set[int]:
+    return {inner.dim.value.data for inner in op.body.block.ops if isinstance(inner, IndexOp)}
+
+
+def write(op: PointwiseOp, lowering: Lowering, nest: Nest) -> None:
+    """Launch a kernel that computes the iterations of a nest."""
+    space, needed = dims(op.outputs[0].type), _needed(op)
     k = lowering.kernel("pointwise")
     code = NestCode(k, nest)
     numbers = [splat(k, value, lowering) for value in op.inputs]
@@ -32,10 +50,9 @@ def lower(op: PointwiseOp, lowering: Lowering) -> bool:
         mask = LaneMask(k, op.outputs[0].type, lambda axis: code.original(axis, loops))
         scalars = [code.load(position, loops) if number is None else number for position, number in enumerate(numbers)]
         indices = [code.original(axis, loops) if axis in needed else loops[0] for axis in range(len(space))]
-        for position, value in enumerate(k.inline(op.body, scalars, indices), len(operands)):
+        for position, value in enumerate(k.inline(op.body, scalars, indices), len(op.inputs)):
             code.store(mask.apply(value), position, loops)
     k.finish(op)
-    return True
 
 
 def splat(k: KernelBuilder, value: SSAValue, lowering: Lowering) -> SSAValue | None:

@@ -160,3 +160,37 @@ func.func @rounded_sums(%x: tensor<8x16xi8>, %w: tensor<16x4xi8>, %y: tensor<8x4
   }
   func.return %z : tensor<8x4xf32>
 }
+
+// -----
+
+// What a run may repeat is copied, so that the sum can end the product; a sum of two such operands reads them where they lie.
+// CHECK-LABEL: @repeated_by_a_run
+// CHECK: [[P:%.*]] = fused.matmul
+// CHECK: [[B:%.*]] = fused.pointwise %z {access = [#fused.access<["((min(m, 2)) // 2)*d0", "d1"]>]}
+// CHECK: fused.pointwise [[P]], [[B]] {access = [#fused.access<["d0", "d1"]>, #fused.access<["d0", "d1"]>]}
+// CHECK: fused.pointwise %x, %z {access = [#fused.access<["d0", "d1"]>, #fused.access<["((min(m, 2)) // 2)*d0", "d1"]>]}
+func.func @repeated_by_a_run(%x: tensor<?x4xf32, #trt.dims<["n", "4"]>>, %z: tensor<?x4xf32, #trt.dims<["m", "4"]>>, %w: tensor<4x4xf32>) -> (tensor<?x4xf32, #trt.dims<["n", "4"]>>, tensor<?x4xf32, #trt.dims<["n", "4"]>>) {
+  %p = fused.matmul %x, %w {access = []} : (tensor<?x4xf32, #trt.dims<["n", "4"]>>, tensor<4x4xf32>) -> tensor<?x4xf32, #trt.dims<["n", "4"]>> {
+  ^bb0(%0: f32):
+    fused.yield %0 : f32
+  }
+  %b = fused.pointwise %z {access = [#fused.access<["((min(m, 2)) // 2)*d0", "d1"]>]} : (tensor<?x4xf32, #trt.dims<["m", "4"]>>) -> tensor<?x4xf32, #trt.dims<["n", "4"]>> {
+  ^bb0(%1: f32):
+    fused.yield %1 : f32
+  }
+  %s = fused.pointwise %p, %b {access = [#fused.access<["d0", "d1"]>, #fused.access<["d0", "d1"]>]} : (tensor<?x4xf32, #trt.dims<["n", "4"]>>, tensor<?x4xf32, #trt.dims<["n", "4"]>>) -> tensor<?x4xf32, #trt.dims<["n", "4"]>> {
+  ^bb0(%2: f32, %3: f32):
+    %4 = arith.addf %2, %3 : f32
+    fused.yield %4 : f32
+  }
+  %c = fused.pointwise %z {access = [#fused.access<["((min(m, 2)) // 2)*d0", "d1"]>]} : (tensor<?x4xf32, #trt.dims<["m", "4"]>>) -> tensor<?x4xf32, #trt.dims<["n", "4"]>> {
+  ^bb0(%5: f32):
+    fused.yield %5 : f32
+  }
+  %t = fused.pointwise %x, %c {access = [#fused.access<["d0", "d1"]>, #fused.access<["d0", "d1"]>]} : (tensor<?x4xf32, #trt.dims<["n", "4"]>>, tensor<?x4xf32, #trt.dims<["n", "4"]>>) -> tensor<?x4xf32, #trt.dims<["n", "4"]>> {
+  ^bb0(%6: f32, %7: f32):
+    %8 = arith.addf %6, %7 : f32
+    fused.yield %8 : f32
+  }
+  func.return %s, %t : tensor<?x4xf32, #trt.dims<["n", "4"]>>, tensor<?x4xf32, #trt.dims<["n", "4"]>>
+}
