@@ -130,8 +130,16 @@ def clipped(net: Network, x: Value, low: float | None, high: float | None) -> Va
 
 
 def _clip_at_run_time(net: Network, x: Value, low: Value | None, high: Value | None) -> Value:
-    raised = x if low is None else layers.binary(net, "max", x, layers.reshape(net, low, []))
-    return raised if high is None else layers.binary(net, "min", raised, layers.reshape(net, high, []))
+    raised = x if low is None else layers.binary(net, "max", x, _bound(net, low, -np.inf))
+    return raised if high is None else layers.binary(net, "min", raised, _bound(net, high, np.inf))
+
+
+def _bound(net: Network, given: Value, without: float) -> Value:
+    """A bound that the run tells; one that is not a number bounds nothing, as where it is known."""
+    bound = layers.reshape(net, given, [])
+    if not is_float(bound.element):
+        return bound
+    return layers.select(net, layers.unary(net, "isnan", bound), layers.scalar_like(net, without, bound), bound)
 
 
 @onnx_op(*_UNARY)

@@ -107,7 +107,7 @@ def test_a_whole_chain_is_off_by_what_the_last_bits_of_its_input_change(target: 
     last = chain.layers[-1]
     want = chain.onnxruntime(x)[last]
     got = mlirt.compile(chain.model(), target).run({"x": x})[last]
-    near = [x * (1 + rng.uniform(-1e-7, 1e-7, x.shape)) for _ in range(8)]
-    moved = [chain.onnxruntime(one.astype(np.float32))[last] for one in near]
+    factors: Array = rng.uniform(1 - 1e-7, 1 + 1e-7, (8, *x.shape))
+    moved = [chain.onnxruntime((x * factors[k]).astype(np.float32))[last] for k in range(8)]
     noise = max(float(np.linalg.norm(other - want)) for other in moved)
     assert np.linalg.norm(got - want) <= 2 * noise + 1e-5 * np.linalg.norm(want)

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx_models import check_node, imported_text, numbers, one_node
+from onnx_models import assert_agrees, check_node, imported_text, numbers, one_node, run_onnxruntime
+
+import mlirt
 
 X = numbers(3, 4) * 2
 
@@ -66,6 +68,17 @@ def test_infinities(kind: str) -> None:
 def test_clip_by_attributes() -> None:
     check_node("Clip", [X], opset=6, min=-0.5, max=0.5)
     check_node("Clip", [X], opset=6, min=-0.5)
+
+
+@pytest.mark.parametrize("stored", [(), (1, 2)], ids=["at run time", "known"])
+@pytest.mark.parametrize(("low", "high"), [(np.nan, 0.5), (-0.5, np.nan), (np.nan, np.nan), (1.0, -1.0)])
+def test_bounds_that_are_no_numbers_bound_nothing(low: float, high: float, stored: tuple[int, ...]) -> None:
+    x = np.array([-3, -0.1, 0.1, 3, np.nan, np.inf, -np.inf], np.float32)
+    bounds = [np.array(one, np.float32) for one in (low, high)]
+    model, feeds = one_node("Clip", [x, *bounds], 13, stored)
+    assert_agrees(model, feeds)
+    (y,) = mlirt.compile(model, "cpu").run(feeds).values()
+    np.testing.assert_array_equal(y, run_onnxruntime(model, feeds)[0])
 
 
 @pytest.mark.parametrize("bounds", [(0.0, None), (None, 0.5), (-0.5, 0.5), (None, None)])
