@@ -24,7 +24,7 @@ from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.define_size import DefineSizeOp
 from mlirt.dialects.trt.run_number import this_run
 from mlirt.dialects.weights import WeightStore
-from mlirt.errors import CompileError, InvalidInputError, MlirtError, UnsupportedError
+from mlirt.errors import CompileError, InvalidInputError, MlirtError, UnmetConditionError, UnsupportedError
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -215,7 +215,7 @@ class _Interpreter:
         for one in op.length_requirements():
             violation = None if one.symbols & self.guesses.keys() else one.violation(self.symbols)
             if violation is not None:
-                raise InvalidInputError(f"{violation}; give inputs that fit")
+                raise UnmetConditionError(f"{violation}; give inputs that fit")
 
     def _structural(self, op: Operation, operands: Sequence[Array], known: Mapping[SSAValue, Array]) -> Sequence[Array]:
         """The results of a branch or a loop: what is learnt about sizes in a region holds for that trip alone."""

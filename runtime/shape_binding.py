@@ -7,7 +7,7 @@ plan whose formulas make no sense for legal shapes is a PlanError.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mlirt.errors import InvalidInputError, PlanError
+from mlirt.errors import InvalidInputError, PlanError, UnmetConditionError
 from mlirt.runtime.concurrent_memory import Use, plan_side_by_side
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.expressions import Expression, ExpressionError, evaluate, to_text
@@ -137,7 +137,7 @@ def _check_requirements(manifest: Manifest, shapes: Sequence[Shape], values: Map
             given = _listed(manifest, shapes)
             raise PlanError(f"layer {one.layer} has no meaning for the shapes {given}: {error}; give others") from error
         if violation is not None:
-            raise InvalidInputError(
+            raise UnmetConditionError(
                 f"{violation}, for the shapes {_listed(manifest, shapes)}; give inputs that fit, or build the engine "
                 "for these shapes"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,9 +16,11 @@ from mlirt.dialects.trt.fill import FillOp
 from mlirt.dialects.trt.gather import GatherOp
 from mlirt.dialects.trt.reduce import ReduceOp
 from mlirt.dialects.trt.require import RequireOp
+from mlirt.dialects.trt.require_lengths import RequireLengthsOp
 from mlirt.dialects.trt.select import SelectOp
 from mlirt.dialects.trt.softmax import SoftmaxOp
 from mlirt.errors import InvalidModelError
+from mlirt.frontend.network.compared_lengths import compared_lengths
 from mlirt.frontend.network.condition_text import condition_text
 from mlirt.frontend.network.layer import ILayer
 from mlirt.frontend.network.methods import Methods
@@ -68,28 +71,31 @@ class IAssertionLayer(ILayer):
             raise InvalidModelError(f"{self.name}: an assertion needs Bool conditions of at most one dimension")
         if isinstance(condition.owner, ConstantOp):
             self._check(condition.owner.array(ir.emission.store).ravel().tolist())
-        for one, which in self._elements(ir, condition):
-            ir.append(RequireOp(one, f"IAssertionLayer {self.name}: {which}. {self.message}"))
-        return []
-
-    def _elements(self, ir: LayerEmitter, condition: SSAValue) -> list[tuple[SSAValue, str]]:
-        """Each condition with what to say where it is false; all as one where they are many (feature 1.2b)."""
+            return []
         tensor = self.get_input(0)
         assert tensor is not None
-        if not rank(condition.type):
-            return [(condition, f"condition[0] is false: {condition_text(tensor, 0)}")]
-        (count,) = dims(condition.type)
-        if count == 1 or not isinstance(count, int) or count > _MOST_CONDITIONS:
-            one = f"condition[0] is false: {condition_text(tensor, 0)}"
-            text = one if count == 1 else f"a condition of {tensor.name} is false"
-            return [(ir.value(ReduceOp, condition, kind="min", axes=[0], keep_dims=False), text)]
-        return [
-            (
-                ir.value(GatherOp, condition, ir.constant(np.array(index, np.int32)), axis=0),
-                f"condition[{index}] is false: {condition_text(tensor, index)}",
+        count = dims(condition.type)[0] if rank(condition.type) else 1
+        if not isinstance(count, int) or count > _MOST_CONDITIONS:
+            whole = ir.value(ReduceOp, condition, kind="min", axes=[0], keep_dims=False)
+            ir.append(
+                RequireOp(whole, f"IAssertionLayer {self.name}: a condition of {tensor.name} is false. {self.message}")
             )
-            for index in range(count)
-        ]
+            return []
+        for index in range(count):
+            self._require(ir, condition, tensor, index)
+        return []
+
+    def _require(self, ir: LayerEmitter, condition: SSAValue, tensor: ITensor, index: int) -> None:
+        """Check a condition by formulas of lengths, else by its value in a run (feature 1.2b)."""
+        fault = f"condition[{index}] is false: {condition_text(tensor, index)}. {self.message}"
+        compared = compared_lengths(tensor, index, ir.emission, fault)
+        for one in compared or ():
+            ir.append(RequireLengthsOp(replace(one, layer=self.name)))
+        if compared is not None:
+            return
+        place = ir.constant(np.array(index, np.int32)) if rank(condition.type) else None
+        one = condition if place is None else ir.value(GatherOp, condition, place, axis=0)
+        ir.append(RequireOp(one, f"IAssertionLayer {self.name}: {fault}"))
 
     def _check(self, conditions: Sequence[bool]) -> None:
         for index, holds in enumerate(conditions):

@@ -109,6 +109,10 @@ class BoundShapes:
         """The dense array that holds a tensor of the shape that `shape_of` gives; -1 as there."""
         return self._tensors[name].stored_shape(self.shape_of(name))
 
+    def check(self) -> None:
+        """Raise `InvalidInputError` where the shapes that are set do not fit together."""
+        bind_symbols(self._manifest, [self.stored_shape(one.name) for one in self._manifest.given_inputs], {})
+
     def symbols(self) -> dict[str, int]:
         """What the symbols stand for, as far as the shapes that are set, and the values of shapes, say so."""
         if self.missing():

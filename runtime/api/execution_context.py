@@ -275,6 +275,9 @@ class IExecutionContext(Reporting, ContextManager):
         """Raise `InvalidInputError` where an array of the caller is smaller than its tensor."""
         for name, array in self._arrays.items():
             shape = self._shapes.stored_shape(name)
+            if -1 in shape:
+                self._shapes.check()
+                continue  # data decide
             if addresses.get(name) == array.ctypes.data and array.size < np.prod(shape, dtype=np.int64):
                 raise InvalidInputError(f"{name}: the array has {array.size} elements, too few for the shape {shape}")
 

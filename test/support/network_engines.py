@@ -53,7 +53,7 @@ def run(context: trt.IExecutionContext, feeds: Mapping[str, Array]) -> dict[str,
     outputs: dict[str, Array] = {}
     for name in engine.tensor_names:
         if not engine.tensor(name).is_input:
-            shape = context.get_tensor_shape(name)
+            shape = [max(length, 0) for length in context.get_tensor_shape(name)]  # -1 where shapes do not fit
             outputs[name] = np.empty(shape, trt.nptype(engine.get_tensor_dtype(name)))
             assert context.set_tensor_address(name, outputs[name])
     return outputs if context.execute_async_v3(0) else None

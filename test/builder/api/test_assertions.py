@@ -14,6 +14,7 @@ from mlirt.errors import UnmetConditionError
 
 Outputs = Callable[[trt.INetworkDefinition, trt.ITensor], trt.ITensor]
 
+GREATER = trt.ElementWiseOperation.GREATER
 EQUAL, LESS = trt.ElementWiseOperation.EQUAL, trt.ElementWiseOperation.LESS
 # What an engine is left with: nothing to compute, a copy, a shape, a launch.
 OUTPUTS: dict[str, Outputs] = {
@@ -76,7 +77,9 @@ def test_condition_of_lengths_1_2b(kind: str) -> None:
 
     assert run(engine.create_execution_context(), feeds(3)) is not None
     assert run(engine.create_execution_context(), feeds(4)) is None
-    assert "condition[0] is false: (EQUAL (# 1 (SHAPE inputT0)) (# 1 (SHAPE inputT1))). edges differ." in logger.text()
+    text = "condition[0] is false: (EQUAL (# 1 (SHAPE inputT0)) (# 1 (SHAPE inputT1))). edges differ. Condition '==' "
+    assert "Error Code 7: Internal Error" in logger.text()
+    assert f"{text}violated: 3 != 4. Instruction: CHECK_EQUAL 3 4." in logger.text()
 
 
 @pytest.mark.parametrize("kind", OUTPUTS)
@@ -106,3 +109,23 @@ def test_more_conditions_than_are_looked_at_one_by_one_1_2a() -> None:
     assert trt.Builder(logger).build_serialized_network(network, cpu_config(logger)) is None
     assert "Error Code 4" in logger.text()
     assert "is false. too many" in logger.text()
+
+
+@pytest.mark.parametrize("kind", [LESS, GREATER])
+def test_lengths_that_are_ordered_1_2b(kind: trt.ElementWiseOperation) -> None:
+    """Twice the rows of x and one more are less, or more, than 8: no launch is needed to see it."""
+    logger = CollectingLogger()
+    network = new_network(logger)
+    x = network.add_input("x", trt.float32, (-1,))
+    one, two, eight = (constant(network, np.array([number], np.int32)) for number in (1, 2, 8))
+    twice = network.add_elementwise(length(network, x, 0), two, trt.ElementWiseOperation.PROD).get_output(0)
+    more = network.add_elementwise(twice, one, trt.ElementWiseOperation.SUM).get_output(0)
+    network.add_assertion(network.add_elementwise(more, eight, kind).get_output(0), "too many")
+    network.mark_output(network.add_identity(x).get_output(0))
+    engine = built(network, cpu_config(logger, shapes={"x": ((1,), (3,), (9,))}), logger)
+    for rows in (1, 3, 4, 9):
+        holds = 2 * rows + 1 < 8 if kind is LESS else 2 * rows + 1 > 8
+        found = run(engine.create_execution_context(), {"x": np.ones(rows, np.float32)})
+        assert (found is not None) == holds
+    text = f"condition[0] is false: ({kind.name} (SUM (PROD (# 0 (SHAPE x)) 2) 1) 8). too many"
+    assert text in logger.text()
