@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.builder.condition_setter import setter_cubins
+from mlirt.builder.extents.section import extents_section
 from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
 from mlirt.builder.kept_network import network_sections
 from mlirt.builder.numba_cuda import ARCHITECTURES
@@ -23,7 +24,8 @@ from mlirt.dialects.target import Target
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.engine import Engine
-from mlirt.runtime.plan_file import make_plan
+from mlirt.runtime.extents import SECTION as EXTENTS
+from mlirt.runtime.plan_file import as_json, make_plan
 from mlirt.version import __version__
 
 if TYPE_CHECKING:
@@ -98,7 +100,9 @@ def build_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOpti
         how = {"precision": options.precision, "sources": sorted(options.tuning.sources), "tactics": tactics}
         manifest["info"] = {**cast("Mapping[str, object]", manifest.get("info", {})), "build": how}
     needed = set(weight_keys(module))
-    return make_plan(manifest, code | kept, {key: array for key, array in ctx.weights.items() if key in needed})
+    plan = make_plan(manifest, code | kept, {key: array for key, array in ctx.weights.items() if key in needed})
+    extents = extents_section(module, plan.manifest, as_json(manifest))
+    return make_plan(manifest, {**plan.sections, EXTENTS: extents}, plan.weights)
 
 
 def _lowered_for_cpu(module: ModuleOp, ctx: RtContext, options: BuildOptions) -> Target:

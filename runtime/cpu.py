@@ -3,6 +3,7 @@
 import struct
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -155,7 +156,8 @@ class CpuProgram:
         self._bound_outputs = self._choose_bound_outputs()
         self._scratch = self._make_scratch()
         self._patches: dict[int, list[tuple[int, int]]] = {}
-        self._plugins = session.plugins.bound(binding.launches, self._block)
+        # Not a method of this object: the plugins would hold what holds them.
+        self._plugins = session.plugins.bound(binding.launches, partial(_block, guarded=self._guarded))
         self._rows = rows_of(binding.program, binding, self._plugins)
         self._stopped = 0
         self._table, self._parameters = self._fill()
@@ -166,7 +168,9 @@ class CpuProgram:
         self._outputs: list[np.ndarray] = []
         kinds = zip(binding.output_shapes, self._dtypes, strict=True)
         self._output_memory = [self._memory_of_output(shape, dtype) for shape, dtype in kinds]
-        self._input_blocks = [self._block(binding.sizes[one.buffer]) for one in manifest.inputs if self._guarded]
+        self._input_blocks = [
+            _block(binding.sizes[one.buffer], self._guarded) for one in manifest.inputs if self._guarded
+        ]
 
     def _choose_bound_outputs(self) -> dict[int, int]:
         """For each output buffer the output whose returned array is that memory."""
@@ -177,9 +181,6 @@ class CpuProgram:
                 bound.setdefault(place.root, i)
         return bound
 
-    def _block(self, size: int) -> HostBlock | GuardedBlock:
-        return HostBlock(size) if self._guarded is None else GuardedBlock(size, self._guarded)
-
     def _memory_of_output(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> OutputMemory | GuardedOutput:
         return OutputMemory(shape, dtype) if self._guarded is None else GuardedOutput(shape, dtype, self._guarded)
 
@@ -187,7 +188,7 @@ class CpuProgram:
         """Memory for output buffers of which only views are outputs."""
         owners = [(i, b) for i, b in enumerate(self._device.manifest.buffers) if b.view_of is None]
         loose = [i for i, buffer in owners if buffer.kind == "output" and i not in self._bound_outputs]
-        return {i: self._block(self._binding.sizes[i]) for i in loose}
+        return {i: _block(self._binding.sizes[i], self._guarded) for i in loose}
 
     def _fill(self) -> tuple[np.ndarray, np.ndarray]:
         lines = [-(-max(_parameter_count(row), 1) // _PARAMETER_LINE) * _PARAMETER_LINE for row in self._rows]
@@ -375,6 +376,10 @@ class CpuProgram:
             return number + 1
         holds = row.place is not None and bool(self._bytes_at(row.place, 1)[0])
         return number + 1 if holds else row.target
+
+
+def _block(size: int, guarded: Side | None) -> HostBlock | GuardedBlock:
+    return HostBlock(size) if guarded is None else GuardedBlock(size, guarded)
 
 
 def _parameter_count(row: Row) -> int:

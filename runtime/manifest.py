@@ -4,10 +4,11 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from mlirt.runtime.expressions import Expression
+from mlirt.runtime.extents import Contract
 from mlirt.runtime.library_calls import LibraryCall
 from mlirt.runtime.plugin_calls import PluginCall
 from mlirt.runtime.profile_ranges import ShapeRange
@@ -185,6 +186,8 @@ class Manifest:
     profiles: tuple[Mapping[str, ShapeRange], ...]
     layers: tuple[Mapping[str, object], ...]
     info: Mapping[str, object]
+    contracts: Mapping[str, Contract] = field(default_factory=dict[str, Contract], kw_only=True)
+    """What kernels touch, by symbol; none where a plan was made in memory without them."""
     roots: tuple[int, ...]
     """For each buffer the buffer that owns its bytes: itself, or what its views lead to."""
 

@@ -8,8 +8,9 @@ Layout (all integers little-endian):
     32  32 bytes  SHA-256 of the index
     64  index     JSON: [[section name, offset, bytes, SHA-256 in hex], ...] in the order of the file
     ... sections  each at a multiple of 64 bytes; the bytes between are zero
-Sections: `manifest` (JSON, below), `weights` (a safetensors stream, mapped and not read but for what is stored in fewer
-bytes than it takes in memory, see runtime/safetensors_section.py), and the object code by name.
+Sections: `manifest` (JSON, below), `extents` (JSON: what the kernels touch, runtime/extents.py), `weights` (a
+safetensors stream, mapped and not read but for what is stored in fewer bytes than it takes in memory, see
+runtime/safetensors_section.py), and the object code by name.
 Refittable plans also have the network as it was given, `network.mlir` and `network.safetensors`; running ignores it.
 
 The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - * // % max min:
@@ -90,7 +91,7 @@ import mmap
 import os
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, cast
 
 import numpy as np
@@ -98,6 +99,8 @@ import numpy as np
 from mlirt.atomic_file import Bytes, write_file
 from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime import safetensors_section
+from mlirt.runtime.contract_checks import check_contracts, sealed_contracts
+from mlirt.runtime.extents import SECTION as _EXTENTS
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.manifest_parser import parse_manifest
 
@@ -128,7 +131,16 @@ class Plan:
 def make_plan(manifest: Mapping[str, object], sections: Mapping[str, Bytes], weights: Mapping[str, np.ndarray]) -> Plan:
     """Validate a plan in memory, without the way through a file."""
     sizes = {key: array.nbytes for key, array in weights.items()}
-    return Plan(parse_manifest(_json_form(manifest), sections, sizes), manifest, sections, weights)
+    return Plan(_parsed(_json_form(manifest), sections, sizes), manifest, sections, weights)
+
+
+def _parsed(manifest: object, sections: Mapping[str, Bytes], weight_sizes: Mapping[str, int]) -> Manifest:
+    """The manifest with the contracts of its kernels, where there is the section with them."""
+    parsed = parse_manifest(manifest, sections, weight_sizes)
+    if _EXTENTS not in sections:
+        return parsed
+    contracts = check_contracts(parsed, cast("Mapping[str, object]", manifest), bytes(sections[_EXTENTS]))
+    return replace(parsed, contracts=contracts)
 
 
 def write_plan(
@@ -141,8 +153,10 @@ def write_plan(
 
     `manifest` must satisfy the schema above: PlanError before anything is written where it does not.
     InvalidInputError for a path where no file can be written.
+    Where there is no section `extents`, one is written that holds every launch to the numbers that it has now.
     """
     make_plan(manifest, sections, weights)
+    sections = _with_contracts(manifest, sections)
     if isinstance(destination, str | os.PathLike):
         write_file(destination, _file_pieces(manifest, sections, weights), "the plan file")
         return
@@ -153,9 +167,16 @@ def write_plan(
 def plan_bytes(
     manifest: Mapping[str, object], sections: Mapping[str, Bytes], weights: Mapping[str, np.ndarray]
 ) -> bytes:
-    """The plan file as bytes."""
+    """The plan file as bytes; `write_plan` says of what."""
     make_plan(manifest, sections, weights)
+    sections = _with_contracts(manifest, sections)
     return b"".join(_file_pieces(manifest, sections, weights))
+
+
+def _with_contracts(manifest: Mapping[str, object], sections: Mapping[str, Bytes]) -> Mapping[str, Bytes]:
+    if _EXTENTS in sections:
+        return sections
+    return {**sections, _EXTENTS: sealed_contracts(as_json(manifest))}
 
 
 def _file_pieces(
@@ -200,6 +221,11 @@ def _digest(body: Iterable[Bytes]) -> str:
     return state.hexdigest()
 
 
+def as_json(manifest: Mapping[str, object]) -> Mapping[str, object]:
+    """A manifest as it will be read from a file."""
+    return cast("Mapping[str, object]", _json_form(manifest))
+
+
 def _json_form(value: object) -> object:
     """`value` as JSON has it: tuples as lists, floats that are not finite as their names."""
     if isinstance(value, float) and not math.isfinite(value):
@@ -220,7 +246,9 @@ def read_plan(source: str | os.PathLike[str] | Bytes) -> Plan:
         raise PlanError("damaged plan file: it has no manifest or no weights section")
     weights = safetensors_section.parse(bodies.pop(_WEIGHTS))
     manifest = _read_json(bodies.pop(_MANIFEST), "the manifest", _MAX_MANIFEST)
-    parsed = parse_manifest(manifest, bodies, {key: array.nbytes for key, array in weights.items()})
+    if _EXTENTS not in bodies:
+        raise PlanError("the plan file does not say what its kernels touch (section 'extents'); please rebuild it")
+    parsed = _parsed(manifest, bodies, {key: array.nbytes for key, array in weights.items()})
     return Plan(parsed, cast("Mapping[str, object]", manifest), cast("Mapping[str, Bytes]", bodies), weights)
 
 

@@ -9,7 +9,7 @@ an entry for each tensor, `state` is the key of the weight whose bytes the plugi
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mlirt.runtime.data_types import SAFETENSORS_NAMES
+from mlirt.runtime.data_types import SAFETENSORS_NAMES, numpy_dtype
 from mlirt.runtime.json_record import JsonRecord
 
 _FIELDS = ("version", "namespace", "state", "inputs", "elements", "ranks")
@@ -57,4 +57,18 @@ def _ranks(record: JsonRecord) -> tuple[int, ...]:
     found = tuple(one for one in items if isinstance(one, int) and not isinstance(one, bool) and 0 <= one <= _MAX_RANK)
     if len(found) != len(items):
         raise record.error("ranks", f"expected whole numbers up to {_MAX_RANK}")
+    return found
+
+
+def dense_extents(call: PluginCall, args: Sequence[object]) -> dict[int, tuple[int, int]] | str:
+    """By place of a tensor's pointer the bytes of a dense tensor of the lengths that follow; or what is wrong."""
+    lengths = iter(args[len(call.ranks) :])
+    found: dict[int, tuple[int, int]] = {}
+    for place, (element, rank) in enumerate(zip(call.elements, call.ranks, strict=True)):
+        size = numpy_dtype(element).itemsize
+        for length in (next(lengths) for _ in range(rank)):
+            if not isinstance(length, int) or length < 0:
+                return f"a tensor of its plugin has the length {length}"
+            size *= length
+        found[place] = (0, size)
     return found

@@ -11,6 +11,7 @@ from mlirt.errors import InvalidInputError, PlanError, UnmetConditionError
 from mlirt.runtime.concurrent_memory import Use, plan_side_by_side
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.expressions import Expression, ExpressionError, evaluate, to_text
+from mlirt.runtime.extents import Extents
 from mlirt.runtime.layer_records import first_without_elements
 from mlirt.runtime.manifest import (
     Argument,
@@ -22,6 +23,7 @@ from mlirt.runtime.manifest import (
     Tensor,
 )
 from mlirt.runtime.memory_planning import MemoryPlan, MemoryPlanError, Request, plan, verify
+from mlirt.runtime.plugin_calls import dense_extents
 from mlirt.runtime.profile_ranges import check_profiles
 from mlirt.runtime.program import Place, Program, SizeCheck, decided, never_run, place_of, steps
 from mlirt.runtime.size_guesses import settled
@@ -317,7 +319,30 @@ class _Binder:
             else self._argument(argument, kind, f"launch {step} ({launch.layer[:80]}), argument {i}")
             for i, (argument, kind) in enumerate(zip(launch.args, kernel.args, strict=True))
         )
+        self._prove(launch, args, grid)
         return BoundLaunch(step, args, grid)
+
+    def _prove(self, launch: Launch, args: Sequence[BoundArgument], grid: Sequence[int]) -> None:
+        """Raise where the numbers of a launch would let it leave its buffers."""
+        kernel = self.manifest.kernels[launch.kernel]
+        contract = self.manifest.contracts.get(kernel.symbol)
+        if kernel.plugin is not None:
+            extents: Extents | str = dense_extents(kernel.plugin, args)
+        elif contract is None or (0 in grid and self.manifest.target.kind == "cuda"):
+            return
+        else:
+            extents = contract.extents_of(args, grid)
+        if isinstance(extents, str):
+            raise ExpressionError(f"layer {launch.layer[:200]}: {extents}")
+        for place, (start, end) in extents.items():
+            pointer = args[place]
+            assert isinstance(pointer, Address)
+            held = self.sizes[pointer.root]
+            if start < end and not 0 <= pointer.offset + start < pointer.offset + end <= held:
+                raise ExpressionError(
+                    f"layer {launch.layer[:200]}: its kernel would touch bytes {pointer.offset + start} to "
+                    f"{pointer.offset + end} of a buffer of {held} bytes (argument {place} of {kernel.name[:80]})"
+                )
 
     def _writes_nothing(self, launch: Launch) -> bool:
         """Whether all that a launch writes has no bytes."""

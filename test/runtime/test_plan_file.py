@@ -37,7 +37,7 @@ def test_round_trip_from_bytes_and_from_a_file(tiny: Maker, tmp_path: Path) -> N
     assert (tmp_path / "a.plan").read_bytes() == data
     for source in (data, bytearray(data), memoryview(data), tmp_path / "a.plan", str(tmp_path / "a.plan")):
         plan = read_plan(source)
-        assert {name: bytes(body) for name, body in plan.sections.items()} == parts.sections
+        assert {name: bytes(body) for name, body in plan.sections.items() if name != "extents"} == parts.sections
         assert plan.manifest_json == json.loads(json.dumps(parts.manifest))
         np.testing.assert_array_equal(plan.weights["w"], parts.weights["w"])
         assert not plan.weights["w"].flags.writeable

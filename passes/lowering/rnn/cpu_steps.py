@@ -13,7 +13,7 @@ from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, StoreOp, YieldOp
 from mlirt.dialects.plan.control import WhileOp
 from mlirt.dialects.plan.ops import LaunchOp
-from mlirt.dialects.symbolic import Dim, ceil_div, maximum
+from mlirt.dialects.symbolic import Dim, ceil_div, maximum, minimum
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.rnn.cpu_products import Products, packed
@@ -120,7 +120,7 @@ class _Steps(TiledLayer):
     def _first(self) -> None:
         products = self._product(0)
         with self._panels_of_groups(0) as (first, rows, panel):
-            step = self._get(self.counters[0])
+            step = self._step(self.counters[0])
             self._once(first, panel, lambda: self._put(self.counters[1], step))
             products.multiply(self.states[0], first, rows, panel)
             if self.work is not None:
@@ -139,7 +139,7 @@ class _Steps(TiledLayer):
         k, last = self.k, len(self.gates) - 1
         products = self._product(last) if self.work is not None else None
         with self._panels_of_groups(last) as (first, rows, panel):
-            step = self._get(self.counters[1])
+            step = self._step(self.counters[1])
 
             def advance() -> None:
                 following = k.add(step, 1)
@@ -181,7 +181,9 @@ class _Steps(TiledLayer):
     def _panels_of_groups(self, part: int) -> Generator[tuple[SSAValue, SSAValue, SSAValue]]:
         """For each group of sequences and each panel of hidden units: the first sequence, how many, and the panel."""
         k, tile = self.k, self.tiles[part]
-        extents = [self.size("groups", ceil_div(self.batch, self.rows)), self.size(f"panels_{part}", tile.panels)]
+        # Without steps there is nothing to do, nor anything to read.
+        groups = ceil_div(self.batch, self.rows) * minimum(self.steps, 1)
+        extents = [self.size("groups", groups), self.size(f"panels_{part}", tile.panels)]
         units, batch = self.size("units", self.units), self.size("batch", self.batch)
         with self._shared(extents) as (group, panel):
             first = k.mul(group, self.rows)
@@ -212,6 +214,10 @@ class _Steps(TiledLayer):
         """Let one iteration of all do something."""
         k = self.k
         k.when(k.value(AndIOp(k.compare("eq", first, 0), k.compare("eq", panel, 0))), write)
+
+    def _step(self, counter: SSAValue) -> SSAValue:
+        """The number of the step, which no memory can make one that there is not."""
+        return self.k.clamp(self._get(counter), self.size("steps", self.steps))
 
     def _get(self, counter: SSAValue) -> SSAValue:
         return self.k.from_integer(self.k.value(LoadOp(self.k.memory(counter, i64), [], [])))

@@ -1,0 +1,43 @@
+"""What holds where a condition of a kernel does, as expressions that are at least 0."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.ir import SSAValue
+
+from mlirt.builder.extents.index_values import IndexValues, is_integer
+from mlirt.builder.extents.ranges import Facts
+
+_UNSIGNED = {6: 2, 7: 3}  # "ult" and "ule" as "slt" and "sle"
+
+
+def known_where(values: IndexValues, condition: SSAValue) -> tuple[Facts, Facts]:
+    """What holds where a condition does, and where it does not."""
+    owner = condition.owner
+    if isinstance(owner, arith.CmpiOp) and is_integer(owner.lhs.type):
+        return _compared(values, owner)
+    if isinstance(owner, arith.AndIOp):
+        return known_where(values, owner.lhs)[0] + known_where(values, owner.rhs)[0], ()
+    if isinstance(owner, arith.OrIOp):
+        return (), known_where(values, owner.lhs)[1] + known_where(values, owner.rhs)[1]
+    return (), ()
+
+
+def _compared(values: IndexValues, op: arith.CmpiOp) -> tuple[Facts, Facts]:
+    left, right = values.value(op.lhs), values.value(op.rhs)
+    at_least, at_most = left - right, right - left
+    rules: dict[int, tuple[Facts, Facts]] = {
+        0: ((at_least, at_most), ()),  # eq
+        1: ((), (at_least, at_most)),  # ne
+        2: ((at_most.plus(-1),), (at_least,)),  # slt
+        3: ((at_most,), (at_least.plus(-1),)),  # sle
+        4: ((at_least.plus(-1),), (at_most,)),  # sgt
+        5: ((at_least,), (at_most.plus(-1),)),  # sge
+    }
+    predicate = op.predicate.value.data
+    if predicate not in _UNSIGNED:
+        return rules.get(predicate, ((), ()))
+    # What is less than something natural, without a sign, is natural too.
+    if not (values.ranges.is_given(right) and values.ranges.is_natural(right)):
+        return (), ()
+    return (*rules[_UNSIGNED[predicate]][0], left), ()

@@ -1,0 +1,185 @@
+"""The integers of a kernel as expressions of what the launch gives and of what varies."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TypeAlias
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, Signedness
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirt.builder.extents.polynomials import Polynomial
+from mlirt.builder.extents.ranges import Ranges
+from mlirt.dialects.kernel.simt import BlockIdOp, GridSizeOp, ThreadIdOp
+from mlirt.dialects.kernel.worker import WorkerShareOp
+
+ZERO, ONE = Polynomial.constant(0), Polynomial.constant(1)
+_WORD = 64
+
+
+def is_integer(type_: Attribute) -> bool:
+    """Whether values of a type are whole numbers."""
+    return isinstance(type_, IndexType | IntegerType)
+
+
+class IndexValues(ABC):
+    """The expressions of a kernel's integers; `block` is the shape of its blocks of threads."""
+
+    def __init__(self, block: Sequence[int]) -> None:
+        self.ranges = Ranges()
+        self.values: dict[SSAValue, Polynomial] = {}
+        self.threads = prod(block)
+
+    @abstractmethod
+    def require(self, expression: Polynomial) -> None:
+        """Note that an expression must be at least 0 for the rules that are used to hold."""
+
+    def value(self, of: SSAValue) -> Polynomial:
+        """The expression of an integer; an unknown one where nothing is known."""
+        if of not in self.values:
+            self.values[of] = self._anything(of.type)
+        return self.values[of]
+
+    def follow(self, op: Operation) -> bool:
+        """Give the results of an op their expressions, where there is a rule for it."""
+        rule = _RULES.get(op.name)
+        if rule is not None:
+            rule(self, op)
+        return rule is not None
+
+    def _anything(self, type_: Attribute) -> Polynomial:
+        bits = _bits(type_)
+        if isinstance(type_, IntegerType) and bits < _WORD:
+            if type_ == IntegerType(bits, Signedness.UNSIGNED) or bits == 1:
+                return self.ranges.varying(ZERO, Polynomial.constant(2**bits - 1))
+            if type_ == IntegerType(bits, Signedness.SIGNED):
+                half = 2 ** (bits - 1)
+                return self.ranges.varying(Polynomial.constant(-half), Polynomial.constant(half - 1))
+        return self.ranges.varying(None, None)
+
+
+_Combination: TypeAlias = Callable[[Polynomial, Polynomial], Polynomial]
+_Rule: TypeAlias = Callable[[IndexValues, Operation], None]
+
+
+def _ring(combine: _Combination) -> _Rule:
+    def rule(values: IndexValues, op: Operation) -> None:
+        if _bits(op.results[0].type) >= _WORD:  # narrower sums may wrap
+            values.values[op.results[0]] = combine(values.value(op.operands[0]), values.value(op.operands[1]))
+
+    return rule
+
+
+def _extreme(is_most: bool) -> _Rule:
+    def rule(values: IndexValues, op: Operation) -> None:
+        given = [values.value(one) for one in op.operands]
+        values.values[op.results[0]] = values.ranges.extreme(is_most, given)
+
+    return rule
+
+
+def _quotient(*, rounded_up: bool = False, is_natural: bool = False) -> _Rule:
+    def rule(values: IndexValues, op: Operation) -> None:
+        left, right = (values.value(one) for one in op.operands)
+        if not _is_divided(values, left, right, is_natural=is_natural):
+            return
+        dividend = left + right.plus(-1) if rounded_up else left
+        values.values[op.results[0]] = values.ranges.floor_quotient(dividend, right)
+
+    return rule
+
+
+def _remainder(values: IndexValues, op: Operation) -> None:
+    left, right = (values.value(one) for one in op.operands)
+    if _is_divided(values, left, right, is_natural=True):
+        values.values[op.results[0]] = values.ranges.remainder(left, right)
+
+
+def _is_divided(values: IndexValues, left: Polynomial, right: Polynomial, *, is_natural: bool) -> bool:
+    """Whether the rules of division may be used; notes what they need. Data may be anything, and its quotients too.
+
+    Kernels on the CPU divide by 1 where they are told to divide by 0.
+    """
+    needed = [right.plus(-1), left] if is_natural else [right.plus(-1)]
+    if any(values.ranges.least(one, values.ranges.facts) is None for one in needed):
+        return False
+    values.require(right if values.threads == 1 else right.plus(-1))
+    if is_natural:
+        values.require(left)
+    return True
+
+
+def _select(values: IndexValues, op: Operation) -> None:
+    from mlirt.builder.extents.comparisons import known_where
+
+    assert isinstance(op, arith.SelectOp)
+    if is_integer(op.result.type):
+        yes, no = known_where(values, op.cond)
+        values.values[op.result] = values.ranges.one_of([(values.value(op.lhs), yes), (values.value(op.rhs), no)])
+
+
+def _constant(values: IndexValues, op: Operation) -> None:
+    assert isinstance(op, arith.ConstantOp)
+    if isinstance(op.value, IntegerAttr):
+        values.values[op.result] = Polynomial.constant(op.value.value.data)
+
+
+def _widened(values: IndexValues, op: Operation) -> None:
+    (given,), (result,) = op.operands, op.results
+    if _bits(result.type) >= _bits(given.type):
+        values.values[result] = values.value(given)
+
+
+def _shared_work(values: IndexValues, op: Operation) -> None:
+    assert isinstance(op, WorkerShareOp)
+    # The first one is the newer unknown, so that what is known of it may be said in terms of the last.
+    values.values[op.last] = values.ranges.varying(ZERO, values.value(op.tasks))
+    values.values[op.first] = values.ranges.varying(ZERO, values.values[op.last])
+
+
+def _thread(values: IndexValues, op: Operation) -> None:
+    values.values[op.results[0]] = values.ranges.varying(ZERO, Polynomial.constant(values.threads - 1))
+
+
+def _blocks(values: IndexValues, op: GridSizeOp | BlockIdOp) -> Polynomial:
+    return values.ranges.given(values.ranges.numbers.grid(op.axis.value.data), is_natural=True)
+
+
+def _grid_size(values: IndexValues, op: Operation) -> None:
+    assert isinstance(op, GridSizeOp)
+    values.values[op.result] = _blocks(values, op)
+
+
+def _block(values: IndexValues, op: Operation) -> None:
+    assert isinstance(op, BlockIdOp)
+    values.values[op.result] = values.ranges.varying(ZERO, _blocks(values, op).plus(-1))
+
+
+_RULES: dict[str, _Rule] = {
+    "arith.constant": _constant,
+    "arith.addi": _ring(lambda a, b: a + b),
+    "arith.subi": _ring(lambda a, b: a - b),
+    "arith.muli": _ring(lambda a, b: a * b),
+    "arith.maxsi": _extreme(True),
+    "arith.minsi": _extreme(False),
+    "arith.divui": _quotient(is_natural=True),
+    "arith.divsi": _quotient(is_natural=True),
+    "arith.floordivsi": _quotient(),
+    "arith.ceildivsi": _quotient(rounded_up=True),
+    "arith.remui": _remainder,
+    "arith.remsi": _remainder,
+    "arith.select": _select,
+    "arith.index_cast": _widened,
+    "arith.extsi": _widened,
+    WorkerShareOp.name: _shared_work,
+    ThreadIdOp.name: _thread,
+    GridSizeOp.name: _grid_size,
+    BlockIdOp.name: _block,
+}
+
+
+def _bits(type_: Attribute) -> int:
+    return type_.bitwidth if isinstance(type_, IntegerType) else _WORD

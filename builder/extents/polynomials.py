@@ -1,0 +1,104 @@
+"""Sums of products of unknowns with whole numbers: the form of index arithmetic in which equal terms cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+Monomial = tuple[int, ...]
+"""The unknowns of a product, by number, sorted; () is 1."""
+
+
+class Polynomial:
+    """An immutable sum of products; unknowns are numbers that mean something to whoever makes them."""
+
+    def __init__(self, terms: Mapping[Monomial, int]) -> None:
+        self.terms = {monomial: factor for monomial, factor in terms.items() if factor}
+
+    @staticmethod
+    def constant(value: int) -> Polynomial:
+        return Polynomial({(): value})
+
+    @staticmethod
+    def unknown(number: int) -> Polynomial:
+        return Polynomial({(number,): 1})
+
+    def __add__(self, other: Polynomial) -> Polynomial:
+        found = dict(self.terms)
+        for monomial, factor in other.terms.items():
+            found[monomial] = found.get(monomial, 0) + factor
+        return Polynomial(found)
+
+    def __neg__(self) -> Polynomial:
+        return self.scaled(-1)
+
+    def __sub__(self, other: Polynomial) -> Polynomial:
+        return self + -other
+
+    def __mul__(self, other: Polynomial) -> Polynomial:
+        found: dict[Monomial, int] = {}
+        for left, a in self.terms.items():
+            for right, b in other.terms.items():
+                monomial = tuple(sorted(left + right))
+                found[monomial] = found.get(monomial, 0) + a * b
+        return Polynomial(found)
+
+    def scaled(self, factor: int) -> Polynomial:
+        return Polynomial({monomial: factor * own for monomial, own in self.terms.items()})
+
+    def plus(self, number: int) -> Polynomial:
+        return self + Polynomial.constant(number)
+
+    @cached_property
+    def key(self) -> frozenset[tuple[Monomial, int]]:
+        """Equal for equal polynomials."""
+        return frozenset(self.terms.items())
+
+    @cached_property
+    def value(self) -> int | None:
+        """The number, where nothing is unknown."""
+        if not self.terms:
+            return 0
+        return self.terms[()] if len(self.terms) == 1 and () in self.terms else None
+
+    @cached_property
+    def unknowns(self) -> frozenset[int]:
+        return frozenset(number for monomial in self.terms for number in monomial)
+
+    def split(self, unknown: int) -> tuple[Polynomial, Polynomial, bool]:
+        """(factor, rest, whether it is linear) of an unknown: the polynomial is factor * unknown + rest."""
+        factor: dict[Monomial, int] = {}
+        rest: dict[Monomial, int] = {}
+        is_linear = True
+        for monomial, own in self.terms.items():
+            if unknown in monomial:
+                place = monomial.index(unknown)
+                left = monomial[:place] + monomial[place + 1 :]
+                is_linear = is_linear and unknown not in left
+                factor[left] = own
+            else:
+                rest[monomial] = own
+        return Polynomial(factor), Polynomial(rest), is_linear
+
+    def divided(self, by: Polynomial) -> Polynomial | None:
+        """The quotient, where it is known to be exact; `by` is a product or a multiple of this."""
+        if len(by.terms) != 1:
+            return next((Polynomial.constant(times) for times in _multiples(self, by)), None)
+        ((divisor, factor),) = by.terms.items()
+        found: dict[Monomial, int] = {}
+        for monomial, own in self.terms.items():
+            left = list(monomial)
+            if own % factor or any(left.count(number) < divisor.count(number) for number in divisor):
+                return None
+            for number in divisor:
+                left.remove(number)
+            found[tuple(left)] = own // factor
+        return Polynomial(found)
+
+
+def _multiples(whole: Polynomial, part: Polynomial) -> Iterator[int]:
+    for monomial, factor in part.terms.items():
+        own = whole.terms.get(monomial, 0)
+        if own and own % factor == 0 and part.scaled(own // factor).key == whole.key:
+            yield own // factor
+        return
