@@ -15,6 +15,7 @@ from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import element_type, numpy_dtype, tensor
 from mlirt.errors import InvalidModelError, MlirtError
 from mlirt.frontend.onnx.function_bodies import FunctionTable, body_of
+from mlirt.frontend.onnx.function_lengths import require_lengths_of_function
 from mlirt.frontend.onnx.handlers import Handler, handler_for
 from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
 from mlirt.frontend.onnx.narrow_values import check_narrow_inputs, with_narrow_types
@@ -203,6 +204,7 @@ class GraphReader:
             raise node.unsupported(not_found(node))
         if node.scope.depth >= LARGEST_FUNCTION_DEPTH:
             raise node.invalid("its function calls itself, or the calls are nested too deeply")
+        require_lengths_of_function(self.net, node)
         scope = Scope(body.opsets, node.scope.functions, {}, None, node.folder, node.scope.depth + 1, node.name)
         given = dict(zip(body.inputs, node.inputs, strict=False))
         scope.values.update({name: value for name, value in given.items() if value is not None})

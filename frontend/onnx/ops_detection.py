@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from mlirt.dialects.length_requirements import equal
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.run_time_sizes import coordinates, true_positions
+from mlirt.frontend.onnx.run_time_sizes import coordinates, require_lengths, true_positions
 
 
 @onnx_op("NonMaxSuppression", since=10)
@@ -18,6 +19,9 @@ def non_max_suppression(net: Network, node: Node) -> Value:
     if boxes.rank != 3 or scores.rank != 3 or boxes.dims[2] != 4:
         raise node.invalid(f"expected boxes B x N x 4 and scores B x C x N, got {boxes.type} and {scores.type}")
     batch, classes, count = scores.dims
+    for what, expected, found in (("batch", boxes.dims[0], batch), ("number of boxes", boxes.dims[1], count)):
+        fault = f"boxes have a {what} of {{left}}, scores one of {{right}}"
+        require_lengths(net, node, equal("", "", expected, found, fault))
     groups = batch * classes
     all_of_them = {"k": count} if isinstance(count, int) else {"size": [count]}
     ranked, order = net.emit_many("topk", [scores], 2, kind="max", axis=2, sorted=True, **all_of_them)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mlirt.dialects.length_requirements import equal
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node, scalar
-from mlirt.frontend.onnx.run_time_sizes import clamped, number, size_of
+from mlirt.frontend.onnx.run_time_sizes import clamped, number, require_lengths, size_of
 
 
 @onnx_op("TopK")
@@ -68,6 +69,7 @@ def one_hot(net: Network, node: Node) -> Value:
     count = int(scalar(depth))
     if count < 1:
         raise node.invalid(f"expected a positive depth, got {count}")
+    require_lengths(net, node, equal("", "", 2, values.dims[0], "expected {left} values, got {right}"))
     axis = node.axis("axis", -1, indices.rank + 1)
     whole = layers.unsqueeze(net, layers.cast(net, indices, "int64"), [axis])
     wrapped = layers.binary(net, "sum", whole, layers.scalar_like(net, count, whole))

@@ -64,24 +64,30 @@ def test_a_program_with_decisions_can_be_profiled(tiny: Maker) -> None:
     assert [ms for _, ms in context.profile({"x": np.zeros((2, 4), np.float32)})] == [0.0, 1.0, 1.0]
 
 
+def length(relation: str, left: object, right: object) -> dict[str, object]:
+    """A requirement on lengths of the layer `join`."""
+    fault = "lengths {left} and {right}"
+    return {"layer": "join", "relation": relation, "left": left, "right": right, "where": 1, "fault": fault}
+
+
 def test_lengths_that_agree_are_no_step_and_others_end_the_run(tiny: Maker) -> None:
     """The rows of the input are 2: one plan compares them with 2, the other with 3, in a branch that a run takes."""
-    driver, found = run(tiny, [0, {"agree": "join", "left": "n", "right": 2}, 1, 2], 1.0)
+    driver, found = run(tiny, [0, length("equal", "n", 2), 1, 2], 1.0)
     assert found["y"].shape == (2, 4)
     assert driver.replays.total() == 1
-    other = {"agree": "join", "left": "n", "right": 3}
+    other = length("equal", "n", 3)
     program = [{"if": SIGN_AND_EXPONENT, "then": [0, other, 1], "else": []}, 2]
     assert run(tiny, program, 0.0)[1]["y"].shape == (2, 4)
-    message = r"layer join: its inputs have the lengths 2 and 3 where they must be equal \(n and 3\); give inputs"
+    message = r"layer join: lengths 2 and 3 \(n\); give inputs"
     with pytest.raises(InvalidInputError, match=message):
         run(tiny, program, 1.0)
 
 
 def test_a_length_that_is_repeated_ends_no_run(tiny: Maker) -> None:
     """The rows of the input are 2; a length of 1 is repeated beside them, one of 3 is not."""
-    step: dict[str, object] = {"agree": "sum", "left": 1, "right": "n", "kind": "equal_or_one"}
+    step = length("equal_or_one", 1, "n")
     assert run(tiny, [0, step, 1, 2], 1.0)[1]["y"].shape == (2, 4)
-    with pytest.raises(InvalidInputError, match=r"layer sum: .* 3 and 2 where they must be equal, or the first 1,"):
+    with pytest.raises(InvalidInputError, match=r"layer join: lengths 3 and 2 \(n\)"):
         run(tiny, [0, step | {"left": 3}, 1, 2], 1.0)
 
 
@@ -89,8 +95,8 @@ def test_lengths_are_compared_when_their_sizes_are_known(tiny: Maker) -> None:
     """The size is taken for 1 at first, which is no length that agrees with 2; the bits of two numbers are another."""
     told = {"size": "s", "word": {"buffer": 0}}
     right = int(np.ones(2, np.float32).view(np.int64)[0])
-    program = [0, 1, told, {"agree": "join", "left": "s", "right": right}, 2]
+    program = [0, 1, told, length("equal", "s", right), 2]
     assert run(tiny, program, 1.0, sizes=["s"])[1]["y"].shape == (2, 4)
-    program = [0, 1, told, {"agree": "join", "left": "s", "right": ["//", "s", 2]}, 2]
+    program = [0, 1, told, length("equal", "s", ["//", "s", 2]), 2]
     with pytest.raises(InvalidInputError, match=r"layer join: .* \(s and s//2\)"):
         run(tiny, program, 1.0, sizes=["s"])
