@@ -50,7 +50,7 @@ def calibrate(
     data: an array, or a dictionary of them, with the samples along the first axis; an iterable of batches or samples;
         a `.npy` or `.npz` file; or a folder of such files or of pictures.
     method: "entropy", "minmax", "percentile", "mse" or "legacy", which is the percentile after fusion; "auto": of the
-        first four the one that loses least on the first batches.
+        first four that which loses least on the first batches; the last two are tried where the others lose over 1 %.
     percentile: the part of the elements that "percentile" and "legacy" do not clip.
     batch_size: samples in a batch of a network whose first dimension is dynamic.
     limit: at most so many batches.

@@ -9,7 +9,7 @@ from dataclasses import replace
 from mlirt.builder.build import BuildOptions, build
 from mlirt.builder.calibration.calibration import Calibration
 from mlirt.builder.calibration.collection import Collection
-from mlirt.builder.calibration.comparison import COMPARED, MethodError, relative_error, with_method
+from mlirt.builder.calibration.comparison import COMPARED, RECOMMENDABLE, MethodError, relative_error, with_method
 from mlirt.builder.calibration.histogram import Array
 from mlirt.builder.calibration.separate_context import apart
 from mlirt.builder.host import cuda_target
@@ -20,6 +20,7 @@ from mlirt.passes.quantization.tensor_ranges import set_ranges
 
 WARN_ABOVE = 0.05
 """The relative error of the outputs on bytes beyond which a calibration warns."""
+_GOOD_ENOUGH = 0.01
 _SAMPLES = 8  # batches that methods are measured on
 _NAMED = 3  # layers that a warning names
 
@@ -27,10 +28,16 @@ Feeds = Mapping[str, Array]
 
 
 def chosen(collection: Collection, found: Calibration, kept: Sequence[Feeds]) -> Calibration:
-    """Of the methods that find thresholds in the same histograms, that with the least error of the worst sample."""
-    errors = measured(collection, {name: with_method(found, name) for name in COMPARED}, kept)
+    """Of the methods that find thresholds in the same histograms, that with the least error of the worst sample.
+
+    The last two are built only where neither of the first is good enough: each takes a build.
+    """
+    errors = measured(collection, {name: with_method(found, name) for name in RECOMMENDABLE}, kept)
     if not errors:
         return found
+    if min(one.worst for one in errors) > _GOOD_ENOUGH:
+        others = [name for name in COMPARED if name not in RECOMMENDABLE]
+        errors += measured(collection, {name: with_method(found, name) for name in others}, kept)
     best = min(errors, key=lambda one: one.worst)  # the first of those that are equal
     other = with_method(found, best.method)
     return replace(found, algorithm=other.algorithm, scales=other.scales, errors=errors, error=best)
