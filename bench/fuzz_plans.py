@@ -8,6 +8,7 @@ memory and time. Outcomes:
 
 refused   a PlanError (or another MlirtError) at loading or at running
 same      the same results
+memory    a MemoryError: the plan asks for more memory than there is
 changed   other results, without leaving a buffer (a plan may compute what it likes)
 raw       an exception that is not of mlirt's classes
 crash     the process ended by a signal
@@ -38,7 +39,7 @@ import numpy as np
 from fuzz_plan_mutations import mutated
 from fuzz_plan_networks import NETWORKS, Array, Network
 
-_CODES = {"same": 0, "refused at load": 11, "refused at run": 12, "changed": 13, "raw": 14}
+_CODES = {"same": 0, "refused at load": 11, "refused at run": 12, "changed": 13, "raw": 14, "memory": 15}
 _BAD = ("raw", "crash", "hang")
 
 
@@ -72,6 +73,8 @@ def tried(plan: bytes, feeds: dict[str, Array], want: dict[str, Array], notes: P
         found = engine.run(feeds)
     except mlirt.MlirtError:
         return _CODES[stage]
+    except MemoryError:
+        return _CODES["memory"]
     except BaseException as error:
         notes.write_text(f"{type(error).__name__}: {error}")
         return _CODES["raw"]

@@ -19,6 +19,7 @@ _KINDS = {
 }  # fmt: skip
 _FLAGS = 0x1 | 0x2 | 0x4 | 0x10 | 0x20 | 0x40 | 0x80 | 0x10000000 | 0x80000000
 """Written, in memory, executed, merged, strings, and how sections refer to each other: no TLS, nothing compressed."""
+_LOADED = 0x2
 _LARGEST_ALIGNMENT = 4096
 _LARGEST_ZEROS = 1 << 26
 _FILE_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -38,6 +39,8 @@ class Section:
     link: int
     info: int
     header_at: int
+    is_loaded: bool
+    """Whether it takes memory when the object is linked."""
 
     def rows(self, form: struct.Struct) -> Iterator[tuple[Any, ...]]:
         """The section as a table."""
@@ -86,7 +89,16 @@ def read_object(data: memoryview, name: str, machine: str) -> ElfObject:
         raise _damaged(name, "the sections have no names")
     names = _body(data, STRTAB, rows[names_at][4], rows[names_at][5])
     sections = [
-        Section(text_at(names, row[0], name), row[1], _body(data, row[1], row[4], row[5]), row[5], row[6], row[7], at)
+        Section(
+            name=text_at(names, row[0], name),
+            kind=row[1],
+            body=_body(data, row[1], row[4], row[5]),
+            size=row[5],
+            link=row[6],
+            info=row[7],
+            header_at=at,
+            is_loaded=bool(row[2] & _LOADED),
+        )
         for row, at in zip(rows, headers, strict=True)
     ]
     return ElfObject(name, machine, data, tuple(sections))

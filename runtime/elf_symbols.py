@@ -33,12 +33,13 @@ def read_symbols(elf: ElfObject) -> ElfSymbols:
     found: dict[int, set[str]] = {_GLOBAL: set(), _WEAK: set()}
     undefined: set[str] = set()
     rows = list(elf.sections[tables[0]].rows(_SYMBOL)) if tables else []
-    for row in rows:
+    names = [_name(row, elf, tables[0]) for row in rows]
+    for row, symbol in zip(rows, names, strict=True):
         _check(row, elf)
-        symbol = _name(row, elf, tables[0])
         if row[1] >> 4 != _LOCAL:
             (undefined if row[3] == _UNDEFINED else found[row[1] >> 4]).add(symbol)
-    check_relocations(elf, tables[0] if tables else -1, [_can_be_named(row) for row in rows])
+    known = [_can_be_named(row, name, elf) for row, name in zip(rows, names, strict=True)]
+    check_relocations(elf, tables[0] if tables else -1, known)
     return ElfSymbols(frozenset(found[_GLOBAL]), frozenset(found[_WEAK]), frozenset(undefined))
 
 
@@ -68,6 +69,14 @@ def _name(row: Sequence[int], elf: ElfObject, table: int) -> str:
     return text_at(elf.sections[home].body, row[0], elf.name)
 
 
-def _can_be_named(row: Sequence[int]) -> bool | None:
-    """Whether a relocation may refer to the symbol: None if not, else whether this object defines it."""
-    return None if row[1] & 15 == _FILE or not any(row) else row[3] != _UNDEFINED
+def _can_be_named(row: Sequence[int], name: str, elf: ElfObject) -> bool | None:
+    """Whether a relocation may refer to the symbol: None if not, else whether this object defines it.
+
+    What has no name is a section, and what is defined lies in memory: the linker takes others to be at address 0.
+    """
+    _, info, _, home, _, _ = row
+    if info & 15 == _FILE or not any(row) or (not name and info & 15 != _SECTION_SYMBOL):
+        return None
+    if home == _UNDEFINED:
+        return False
+    return True if elf.sections[home].is_loaded else None

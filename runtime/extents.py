@@ -233,7 +233,7 @@ def seal_of(manifest: Mapping[str, object], launch: int) -> str:
         source = buffer.get("view_of")
         if isinstance(source, int) and source not in used:
             todo.append(source)
-    about = {key: manifest.get(key, []) for key in ("symbols", "sizes", "agreements")}
+    about = {key: manifest.get(key, []) for key in ("symbols", "sizes", "requirements")}
     whole = [kernel, record["args"], record.get("grid", [1, 1, 1]), sorted(used.items()), about]
     return hashlib.sha256(json.dumps(whole, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 

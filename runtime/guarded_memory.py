@@ -42,7 +42,10 @@ class GuardedBlock:
     def __init__(self, size: int, side: Side) -> None:
         self.size = size
         self._room = -(-max(size, 1) // _PAGE) * _PAGE
-        self._mapping = mmap.mmap(-1, self._room + 2 * _PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        try:
+            self._mapping = mmap.mmap(-1, self._room + 2 * _PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        except (OSError, OverflowError, ValueError) as error:
+            raise MemoryError(f"a block of {size} bytes is not to be had") from error
         start = ctypes.addressof(ctypes.c_char.from_buffer(self._mapping))
         _forbid(start)
         _forbid(start + _PAGE + self._room)

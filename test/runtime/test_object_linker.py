@@ -1,5 +1,6 @@
 """Linking object code: damaged objects are refused before LLVM sees them, missing functions are named."""
 
+import platform
 import random
 import struct
 import subprocess
@@ -156,3 +157,50 @@ define i64 @f() {
 def test_what_no_kernel_has_is_refused(source: str, message: str) -> None:
     with pytest.raises(PlanError, match=message):
         symbols_of(compile_ir(source))
+
+
+CONSTANTS = """
+define float @f(float %x) {
+  %y = fmul float %x, 0x400CCCCCC0000000
+  %z = fadd float %y, 0x3FD3333340000000
+  ret float %z
+}
+"""
+
+
+def relocations(data: bytes) -> list[tuple[int, int]]:
+    """(where its row is, what it refers to) of each relocation of the code."""
+    _, rows = headers(data)
+    places = [at for row in rows if row[1] == 4 and rows[row[7]][2] & 4 for at in range(row[4], row[4] + row[5], 24)]
+    return [(at, struct.unpack_from("<Q", data, at + 8)[0] >> 32) for at in places]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="other processors have other relocations")
+def test_relocations_are_where_the_compiler_left_room() -> None:
+    data = compile_ir(CONSTANTS)
+    symbols_of(data)
+    first, second = relocations(data)[:2]
+    place = struct.unpack_from("<Q", data, second[0])[0]
+    for moved, message in [
+        (struct.unpack_from("<Q", data, first[0])[0] - 4, "written over something else"),
+        (place, "two relocations are written to one place"),
+    ]:
+        changed = bytearray(data)
+        struct.pack_into("<Q", changed, first[0], moved)
+        with pytest.raises(PlanError, match=message):
+            symbols_of(bytes(changed))
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="other processors have other relocations")
+def test_relocations_refer_to_what_is_in_memory() -> None:
+    data = compile_ir(CONSTANTS)
+    table, rows = headers(data)
+    (_, symbol), symbols = relocations(data)[0], next(row for row in rows if row[1] == 2)
+    row = symbols[4] + 24 * symbol
+    nameless, elsewhere = bytearray(data), bytearray(data)
+    struct.pack_into("<I", nameless, row, rows[symbols[6]][5] - 1)  # the zero at the end of the names
+    home = struct.unpack_from("<H", data, row + 6)[0]
+    struct.pack_into("<Q", elsewhere, table + 64 * home + 8, 0x10)
+    for changed in (nameless, elsewhere):
+        with pytest.raises(PlanError, match="a relocation refers to no symbol"):
+            symbols_of(bytes(changed))
