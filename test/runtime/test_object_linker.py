@@ -195,10 +195,10 @@ def test_relocations_are_where_the_compiler_left_room() -> None:
 def test_relocations_refer_to_what_is_in_memory() -> None:
     data = compile_ir(CONSTANTS)
     table, rows = headers(data)
-    (_, symbol), symbols = relocations(data)[0], next(row for row in rows if row[1] == 2)
+    (_, symbol), symbols = relocations(data)[1], next(row for row in rows if row[1] == 2)
     row = symbols[4] + 24 * symbol
     nameless, elsewhere = bytearray(data), bytearray(data)
-    struct.pack_into("<I", nameless, row, rows[symbols[6]][5] - 1)  # the zero at the end of the names
+    struct.pack_into("<IB", nameless, row, rows[symbols[6]][5] - 1, 0)  # the zero at the end of the names; no section
     home = struct.unpack_from("<H", data, row + 6)[0]
     struct.pack_into("<Q", elsewhere, table + 64 * home + 8, 0x10)
     for changed in (nameless, elsewhere):
