@@ -14,6 +14,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.nn.utils.parametrize import remove_parametrizations
 
 Tensor = Any
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -59,7 +60,14 @@ def settle(module: Any, inputs: list[Tensor]) -> None:
 
 
 def round_weights(module: Any) -> None:
-    """Round parameters and buffers to half precision, so that no precision changes the network."""
+    """Round parameters and buffers to half precision, so that no precision changes the network.
+
+    What is computed from parameters, such as a normalised weight, becomes a parameter: modules are kept in files.
+    """
+    for part in module.modules():
+        for name in list(getattr(part, "parametrizations", {})):
+            remove_parametrizations(part, name)
+            part._load_state_dict_pre_hooks.clear()  # of a parametrisation, which no file can hold
     with torch.no_grad():
         for tensor in [*module.parameters(), *module.buffers()]:
             if tensor.is_floating_point():

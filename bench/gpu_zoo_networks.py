@@ -105,7 +105,7 @@ _CLASSIFIERS: Mapping[str, tuple[int, int]] = {
     "vit_b_32": (9, 224),
 }
 _SEGMENTERS: Mapping[str, tuple[int, int]] = {
-    "deeplabv3_mobilenet_v3_large": (1, 129),
+    "deeplabv3_mobilenet_v3_large": (2, 129),
     "fcn_resnet50": (2, 73),
     "lraspp_mobilenet_v3_large": (3, 97),
 }

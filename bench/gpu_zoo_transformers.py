@@ -124,7 +124,7 @@ MODELS: dict[str, Model] = {
     "mixtral.b2": Model(
         "MixtralModel",
         "MixtralConfig",
-        _language(num_local_experts=4, num_experts_per_tok=2, experts_implementation="eager"),
+        _language(num_local_experts=4, num_experts_per_tok=2, experts_implementation="batched_mm"),
         _text(2, 24),
     ),
     "mamba.b2": Model(

@@ -22,6 +22,8 @@ from mlirt.dialects.tensor_types import Tensor, dims, element_of, tensor
 from mlirt.tensor_formats import LINEAR, layout_of
 
 FORMAT = "trt.format"
+AS_TYPED = "trt.results_as_typed"
+"""The attribute of a function whose results stay in the order of their types: nothing makes them dense for a caller."""
 DIRECT = "trt.direct"
 LOGICAL = "trt.logical"
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Protocol
 
+from mlirt.builder.tactics.agreement import Outcome, outcome_of
 from mlirt.errors import MlirtError
 from mlirt.runtime.cuda import CudaDevice
+from mlirt.runtime.cuda_memory import DeviceBlock
 from mlirt.runtime.cuda_program import CudaProgram
 from mlirt.runtime.driver_interface import DeviceError, Handle
 from mlirt.runtime.file_lock import locked
@@ -27,6 +29,7 @@ _HOPELESS = 3.0  # times the best of the first round
 _WARM_UP_MS = 30.0
 _MOST_WARM_UPS = 1000
 FAILED = float("inf")
+_REPETITIONS = 4  # of a plan whose results are compared
 
 
 class Timer(Protocol):
@@ -45,6 +48,12 @@ class Timer(Protocol):
         self, plans: Sequence[Plan], shapes: Sequence[Sequence[Shape]], feeds: Sequence[Sequence[Array]]
     ) -> list[float]:
         """The microseconds of one run of each plan at these shapes; infinity for one that does not run."""
+        ...
+
+    def outcomes(
+        self, plans: Sequence[Plan], shapes: Sequence[Sequence[Shape]], feeds: Sequence[Sequence[Array]]
+    ) -> list[Outcome | None]:
+        """What several runs of each plan give, with other contents of caches; None for one that does not run."""
         ...
 
 
@@ -69,6 +78,28 @@ class DeviceTimer:
         """
         with locked(_lock_file()):
             return self._times(plans, shapes, feeds)
+
+    def outcomes(
+        self, plans: Sequence[Plan], shapes: Sequence[Sequence[Shape]], feeds: Sequence[Sequence[Array]]
+    ) -> list[Outcome | None]:
+        """What the runs of each plan give: the first behind caches that hold what was uploaded, the next ones behind
+        caches that hold something else, the last directly behind another.
+        """
+        with locked(_lock_file()):
+            sweep = DeviceBlock(self._driver, 2 * self._driver.cache_bytes())
+            return [self._outcome(*one, sweep) for one in zip(plans, shapes, feeds, strict=True)]
+
+    def _outcome(
+        self, plan: Plan, shapes: Sequence[Shape], feeds: Sequence[Array], sweep: DeviceBlock
+    ) -> Outcome | None:
+        run = _Run.of(self._driver, plan, shapes, feeds)
+        if run is None:
+            return None
+        results: list[list[Array]] = []
+        for number in range(_REPETITIONS):
+            swept = sweep if 0 < number < _REPETITIONS - 1 else None
+            results.append(run.results(swept, number))
+        return outcome_of(results)
 
     def _times(
         self, plans: Sequence[Plan], shapes: Sequence[Sequence[Shape]], feeds: Sequence[Sequence[Array]]
@@ -126,6 +157,15 @@ class _Run:
         except MlirtError:
             return None
         return _Run(driver, program, session.stream)
+
+    def results(self, sweep: DeviceBlock | None, byte: int) -> list[Array]:
+        """The outputs of one run; before it the memory to sweep the caches with is filled with a byte."""
+        if sweep is not None:
+            self._driver.fill(sweep.address, sweep.size, byte, self._stream)
+        self._program.execute()
+        if sweep is None:
+            self._program.execute()
+        return self._program.download()
 
     def microseconds(self) -> float:
         """The time of one run."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlirt.builder.kernel_cache import sources_digest, versions
+from mlirt.builder.tactics.agreement import SAFE, Outcome, judged, tolerance_of
 from mlirt.builder.tactics.early_compiler import EarlyCompiler
 from mlirt.builder.tactics.sites import Site
-from mlirt.builder.tactics.timing_cache import Times, TimingCache
+from mlirt.builder.tactics.timing_cache import REFUSED, Times, TimingCache
 from mlirt.builder.tactics.trial import Trial, feeds, trials
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.locations import name_of
 from mlirt.dialects.target import Target
 from mlirt.passes.lowering.tactics import Candidate
 from mlirt.version import __version__
@@ -21,7 +25,10 @@ from mlirt.version import __version__
 if TYPE_CHECKING:
     from mlirt.builder.cubin import Cubin
     from mlirt.builder.tactics.device_timer import Timer
+    from mlirt.builder.tactics.trial import Shape
     from mlirt.codegen.numba_cuda.kernel_text import KernelSource
+    from mlirt.dialects.tensor_op import Array
+    from mlirt.runtime.plan_file import Plan
 
 Report = Callable[[str, int, int], None]
 
@@ -62,7 +69,8 @@ def times_of(
                 compiler.take(source for trial in made[-1] for source in trial.sources.values())
             report("compiling candidates", 0, 1)
             cubins = compiler.finish()
-        measured = _times(sites, made, cubins, target, timer, report, calls, cold=cold)
+        device = _Device(ctx, target, known, timer, report, calls, cold)
+        measured = device.times(sites, made, cubins)
         for text, names, times, new in zip(texts, missing, found, measured, strict=True):
             times.update(dict.fromkeys(names, _NEVER) | new)
             if names:
@@ -91,34 +99,82 @@ def _worth_measuring(candidates: Sequence[Candidate]) -> list[Candidate]:
     return [*estimated, *[one for one in candidates if one.cost is None]]
 
 
-def _times(
-    sites: Sequence[Site],
-    made: Sequence[Sequence[Trial]],
-    cubins: Mapping[KernelSource, Mapping[str, Cubin]],
-    target: Target,
-    timer: Timer,
-    report: Report,
-    calls: int,
-    *,
-    cold: bool,
-) -> list[Times]:
-    """Measure the trials of one site together; those whose kernels have no code take forever."""
-    record: dict[str, object] = {"kind": target.kind, "arch": target.arch}
-    results: list[Times] = []
-    for number, (site, group) in enumerate(zip(sites, made, strict=True)):
-        report("timing tactics", number, len(sites))
-        times = {trial.candidate: _NEVER for trial in group}
-        ready = [trial for trial in group if all(source in cubins for source in trial.sources.values())]
-        count = calls if (site.candidates[0].cost or 0.0) < _LONG else min(calls, _FEW_CALLS)
+Code = Mapping["KernelSource", Mapping[str, "Cubin"]]
+
+
+@dataclass(frozen=True)
+class _Device:
+    """What measures the trials of one network."""
+
+    ctx: RtContext
+    target: Target
+    known: Mapping[str, int]
+    timer: Timer
+    report: Report
+    calls: int
+    cold: bool
+
+    def times(self, sites: Sequence[Site], made: Sequence[Sequence[Trial]], cubins: Code) -> list[Times]:
+        """Measure the trials of one site together; those whose kernels have no code take forever."""
+        results: list[Times] = []
+        for number, (site, group) in enumerate(zip(sites, made, strict=True)):
+            self.report("timing tactics", number, len(sites))
+            times = {trial.candidate: _NEVER for trial in group}
+            ready = [trial for trial in group if all(source in cubins for source in trial.sources.values())]
+            refused = self._refused(site, ready, cubins) if ready else {}
+            times.update(dict.fromkeys(refused, REFUSED))
+            ready = [trial for trial in ready if trial.candidate not in refused]
+            count = self.calls if (site.candidates[0].cost or 0.0) < _LONG else min(self.calls, _FEW_CALLS)
+            measured = self.timer.times(*self._plans(ready, cubins, count)) if ready else []
+            times.update({trial.candidate: time / count for trial, time in zip(ready, measured, strict=True)})
+            results.append(times)
+        return results
+
+    def _plans(
+        self, ready: Sequence[Trial], cubins: Code, count: int
+    ) -> tuple[list[Plan], list[tuple[Shape, ...]], list[list[Array]]]:
+        """Plans of so many calls, their shapes and inputs."""
+        record: dict[str, object] = {"kind": self.target.kind, "arch": self.target.arch}
         plans = [
-            trial.plan(count, record, {name: cubins[one] for name, one in trial.sources.items()}, cold=cold)
+            trial.plan(count, record, {name: cubins[one] for name, one in trial.sources.items()}, cold=self.cold)
             for trial in ready
         ]
         inputs = [feeds(plan, trial.shapes) for plan, trial in zip(plans, ready, strict=True)]
-        measured = timer.times(plans, [trial.shapes for trial in ready], inputs) if ready else []
-        times.update({trial.candidate: time / count for trial, time in zip(ready, measured, strict=True)})
-        results.append(times)
-    return results
+        return plans, [trial.shapes for trial in ready], inputs
+
+    def _refused(self, site: Site, ready: Sequence[Trial], cubins: Code) -> dict[str, str]:
+        """The trials that compute something else than the others, or something else each time; it is warned of them."""
+        outcomes = self._outcomes(ready, cubins)
+        tolerance = tolerance_of(site.ops[0], self.target, self.known)
+        verdict = judged(outcomes, tolerance)
+        if verdict.divided:
+            verdict = judged({**outcomes, **self._safe_outcome(site)}, tolerance)
+        refused = dict(verdict.refused)
+        for name in outcomes if verdict.divided else ():
+            refused.setdefault(name, "differs from the others, of which no majority agrees")
+        for name, why in refused.items():
+            warnings.warn(f"layer {name_of(site.ops[0])}: tactic {name} {why}; it is not used", stacklevel=2)
+        return {trial.candidate: refused[trial.candidate] for trial in ready if trial.candidate in refused}
+
+    def _outcomes(self, ready: Sequence[Trial], cubins: Code) -> dict[str, Outcome]:
+        """What the trials give; those that lack numbers of the layer are held against themselves alone."""
+        found = zip(ready, self.timer.outcomes(*self._plans(ready, cubins, 1)), strict=True)
+        return {
+            trial.candidate: one if trial.computes_the_layer else replace(one, outputs=())
+            for trial, one in found
+            if one is not None
+        }
+
+    def _safe_outcome(self, site: Site) -> dict[str, Outcome]:
+        """What plain loops give, where they can compute the layer."""
+        if not any(one.name == SAFE for one in site.candidates):
+            return {}
+        group = trials(site.ops[0], [SAFE], self.ctx, self.target, self.known)
+        with EarlyCompiler(self.timer.architecture) as compiler:
+            compiler.take(source for trial in group for source in trial.sources.values())
+            cubins = compiler.finish()
+        ready = [trial for trial in group if all(source in cubins for source in trial.sources.values())]
+        return self._outcomes(ready, cubins)
 
 
 @cache

@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping
 from io import StringIO
 
-from xdsl.dialects.builtin import FunctionType, IntegerType, ModuleOp
+from xdsl.dialects.builtin import FunctionType, IntegerType, ModuleOp, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from mlirt.dialects.io_formats import AS_TYPED
 from mlirt.dialects.symbolic import evaluate, sym, symbols
 from mlirt.dialects.tensor_types import dims, tensor
 from mlirt.dialects.trt.constant import ConstantOp
@@ -21,7 +22,7 @@ Shape = tuple[int, ...]
 
 
 def network_of(op: Operation, known: Mapping[str, int]) -> ModuleOp:
-    """A function of the operands of `op` that are not constant. It returns nothing: the results stay where they are.
+    """A function of the operands of `op` that are not constant, and of its results, which stay as they lie.
 
     Symbols in the types, typically of the `known` sizes, are bound by further inputs: for each a vector of bytes.
     """
@@ -37,8 +38,9 @@ def network_of(op: Operation, known: Mapping[str, int]) -> ModuleOp:
             mapping[value] = constant.results[0]
     block.add_op(copy := op.clone(value_mapper=mapping))
     copy.attributes.pop(TACTIC, None)
-    block.add_op(ReturnOp())
-    function = FuncOp("main", FunctionType.from_lists(types, []), Region(block))
+    block.add_op(ReturnOp(*copy.results))
+    function = FuncOp("main", FunctionType.from_lists(types, [value.type for value in copy.results]), Region(block))
+    function.attributes[AS_TYPED] = UnitAttr()
     name_typical_values(function, {name: typical(sym(name), known) for name in names})
     return ModuleOp([function])
 

@@ -14,7 +14,7 @@ from mlirt.builder.tactics.footprint import touched_bytes
 from mlirt.builder.tactics.layer_description import context_of, tensors_of
 from mlirt.builder.tactics.measurement import Report, times_of
 from mlirt.builder.tactics.sites import Site, find_sites
-from mlirt.builder.tactics.timing_cache import Times, TimingCache
+from mlirt.builder.tactics.timing_cache import REFUSED, Times, TimingCache
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.interpreter import entry_function
@@ -104,11 +104,20 @@ def _replayed(module: ModuleOp, tactics: Sequence[str]) -> bool:
 
 
 def _offered(site: Site, times: Times) -> list[Algorithm]:
-    """The ways that ran, or all where none did or none was measured."""
+    """The ways that ran, or where none did or none was measured all but those that were refused.
+
+    Raises `CompileError` where all were refused.
+    """
     if site.free:
         return [Algorithm(site.candidates[0].name, 0.0, 0)]
-    fast = [one for one in site.candidates if times.get(one.name, _NEVER) < _NEVER]
-    return [Algorithm(one.name, _milliseconds(one, times), 0) for one in fast or site.candidates]
+    fast = [one for one in site.candidates if 0 <= times.get(one.name, _NEVER) < _NEVER]
+    others = [one for one in site.candidates if times.get(one.name) != REFUSED]
+    if not others:
+        raise CompileError(
+            f"layer {name_of(site.ops[0])}: each of {len(site.candidates)} tactics differs from the others, or gives "
+            "other results each time; the warnings say how"
+        )
+    return [Algorithm(one.name, _milliseconds(one, times), 0) for one in fast or others]
 
 
 def _described(
@@ -163,7 +172,7 @@ def _fastest(algorithms: Sequence[Algorithm]) -> Algorithm:
 
 
 def _milliseconds(one: Candidate, times: Times) -> float:
-    if one.name in times:
+    if times.get(one.name, REFUSED) != REFUSED:
         return times[one.name] / 1e3
     return -1.0 if one.cost in (None, _NEVER) else one.cost / 1e3
 

@@ -18,6 +18,9 @@ _FORMAT = 1
 _WHAT = "mlirt timing cache"
 
 Times = dict[str, float]
+"""Microseconds by tactic: infinity for one that did not run, REFUSED for one that computed something else."""
+
+REFUSED = -1.0
 
 
 class TimingCache:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -17,8 +19,7 @@ from mlirt.codegen.numba_cuda.kernel_source import sources_of
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.plan.manifest import manifest_of, weight_keys
 from mlirt.dialects.target import Target
-from mlirt.dialects.tensor_types import stored_bytes
-from mlirt.dialects.typical_sizes import typical, typical_values
+from mlirt.dialects.typical_sizes import typical_values
 from mlirt.errors import MlirtError
 from mlirt.passes.lowering.tactics import TACTIC
 from mlirt.passes.phases import find_phase, specs_of
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from mlirt.codegen.numba_cuda.kernel_text import KernelSource
     from mlirt.dialects.tensor_op import Array
 
-_SAMPLE = 1 << 20  # bytes of a constant that are kept; longer ones are measured with repetitions of these
+_SAMPLE = 1 << 26  # bytes of a constant that are kept; longer ones are measured with repetitions of these
 _NOISE = 1 << 16  # elements
 _BYTES = 16  # how far bytes are from zero, about
 _MOST_WEIGHT_BYTES = 1 << 28  # on the device, of one trial
@@ -48,8 +49,19 @@ class Sample:
     shape: Shape
 
     @staticmethod
-    def of(array: Array) -> Sample:
-        return Sample(array.reshape(-1)[: max(1, _SAMPLE // array.dtype.itemsize)].copy(), array.shape)
+    def of(array: Array, kept: dict[bytes, Sample]) -> Sample:
+        """The sample of an array; equal ones are kept once."""
+        values = array.reshape(-1)[: max(1, _SAMPLE // array.dtype.itemsize)]
+        about = f"{array.dtype} {array.shape} ".encode()
+        key = about + hashlib.blake2b(values.tobytes(), digest_size=16).digest()
+        if key not in kept:
+            kept[key] = Sample(values.copy(), array.shape)
+        return kept[key]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no number was left out."""
+        return self.values.size == math.prod(self.shape)
 
     def array(self) -> Array:
         """An array of that shape with values as in the sample."""
@@ -67,6 +79,11 @@ class Trial:
     shapes: tuple[Shape, ...]
     workspace: int
     """Bytes between the launches of a run that are neither an input, nor a result, nor a constant."""
+
+    @property
+    def computes_the_layer(self) -> bool:
+        """Whether it has all numbers of the layer's constants, so that its results can be held against others'."""
+        return all(sample.is_whole for sample in self.weights.values())
 
     def plan(
         self, calls: int, target: Mapping[str, object], cubins: Mapping[str, Mapping[str, Cubin]], *, cold: bool = False
@@ -92,7 +109,8 @@ def trials(
     for key, array in ctx.weights.items():
         if key in needed:
             own.weights.add(key, array)
-    made = [_trial(network.clone(), name, own, target) for name in names]
+    kept: dict[bytes, Sample] = {}
+    made = [_trial(network.clone(), name, own, target, kept) for name in names]
     return [trial for trial in made if trial is not None]
 
 
@@ -104,11 +122,10 @@ def _constant_keys(network: ModuleOp) -> list[str]:
     return [value.key.data for value in values if isinstance(value, WeightsAttr)]
 
 
-def _trial(network: ModuleOp, name: str, ctx: RtContext, target: Target) -> Trial | None:
+def _trial(network: ModuleOp, name: str, ctx: RtContext, target: Target, kept: dict[bytes, Sample]) -> Trial | None:
     op_of(network).attributes[TACTIC] = StringAttr(name)
     shapes, (function,) = tuple(input_shapes(network)), [op for op in network.ops if isinstance(op, FuncOp)]
     known = typical_values(function.body.block)
-    own = sum(typical(stored_bytes(value.type), known) for value in op_of(network).results)
     phases, features = [find_phase(name) for name in ("lowering", "memory")], sorted(target.features)
     specs = [spec for phase in phases for spec in specs_of(phase, target.kind, arch=target.arch, features=features)]
     try:
@@ -117,9 +134,9 @@ def _trial(network: ModuleOp, name: str, ctx: RtContext, target: Target) -> Tria
         manifest, keys = cast("dict[str, Any]", manifest_of(network)), set(weight_keys(network))
     except MlirtError:  # for example a size that only a whole run tells
         return None
-    samples = {key: Sample.of(array) for key, array in ctx.weights.items() if key in keys}
+    samples = {key: Sample.of(array, kept) for key, array in ctx.weights.items() if key in keys}
     arena = [parse(buffer["bytes"], known) for buffer in manifest["buffers"] if buffer["kind"] == "arena"]
-    workspace = max(0, sum(evaluate(size, known) for size in arena) - own)
+    workspace = sum(evaluate(size, known) for size in arena)
     return Trial(name, manifest, sources_of(network), samples, shapes, workspace)
 
 

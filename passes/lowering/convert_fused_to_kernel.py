@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.context import RtContext
-from mlirt.dialects.io_formats import output_formats
+from mlirt.dialects.io_formats import AS_TYPED, output_formats
 from mlirt.dialects.plan.ops import OutputOp, ViewOp
 from mlirt.dialects.target import Target, TargetKind
 from mlirt.dialects.tensor_types import byte_width, element_count, element_of, stored_bytes
@@ -87,7 +87,8 @@ def _return_buffers(op: ReturnOp, lowering: Lowering) -> None:
     function = op.parent_op()
     assert isinstance(function, FuncOp)
     for position, (value, format) in enumerate(zip(list(op.operands), output_formats(function), strict=True)):
-        buffer = _own_buffer(value, op, lowering, has_format=format.name != LINEAR)
+        as_typed = format.name != LINEAR or AS_TYPED in function.attributes
+        buffer = _own_buffer(value, op, lowering, has_format=as_typed)
         output = OutputOp(buffer, value.type)
         output.location = _location_of(value, op)
         _insert(output, op)

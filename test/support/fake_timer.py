@@ -10,6 +10,7 @@ import pytest
 from mlirt.builder.compile_side_by_side import RunningCompilers
 from mlirt.builder.cubin import Cubin
 from mlirt.builder.tactics import early_compiler
+from mlirt.builder.tactics.agreement import Outcome
 from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 from mlirt.runtime.plan_file import Plan
 
@@ -20,16 +21,27 @@ Shape = tuple[int, ...]
 
 
 class FakeTimer:
-    """A launch takes `time` of the place of its plan among those measured together, by default the first is best."""
+    """A launch takes `time` of the place of its plan among those measured together, by default the first is best.
+
+    `outcome` says by the place among those that are compared what it gives; by default all agree.
+    """
 
     device = "fake device"
     architecture = "sm_90a"
     cache_bytes = 1 << 25
 
-    def __init__(self, time: Callable[[int], float] = float) -> None:
+    def __init__(
+        self, time: Callable[[int], float] = float, outcome: Callable[[int], Outcome | None] = lambda place: Outcome(())
+    ) -> None:
         self.time = time
+        self.outcome = outcome
         self.plans: list[Plan] = []
         self.shapes: list[Sequence[Shape]] = []
+
+    def outcomes(
+        self, plans: Sequence[Plan], shapes: Sequence[Sequence[Shape]], feeds: Sequence[Sequence[Array]]
+    ) -> list[Outcome | None]:
+        return [self.outcome(place) for place in range(len(plans))]
 
     def times(
         self, plans: Sequence[Plan], shapes: Sequence[Sequence[Shape]], feeds: Sequence[Sequence[Array]]
