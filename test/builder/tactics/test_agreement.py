@@ -82,7 +82,8 @@ def chosen(timer: FakeTimer, cache: TimingCache | None = None) -> tuple[str, lis
     """The tactic of a product, and those that were offered, the fastest first."""
     module, context = parse_module(_TEXT)
     (site,) = find_sites(module, context, _TARGET)
-    select_tactics(module, context, _TARGET, Tuning(timer, TimingCache() if cache is None else cache), lambda text, done, total: None)
+    tuning = Tuning(timer, TimingCache() if cache is None else cache)
+    select_tactics(module, context, _TARGET, tuning, lambda text, done, total: None)
     name: Any = site.ops[0].attributes.get(TACTIC)
     return name.data if name is not None else site.candidates[0].name, [one.name for one in site.candidates]
 
