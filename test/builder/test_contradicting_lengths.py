@@ -126,6 +126,13 @@ CASES = [
     ),
     Case("MaxPool", {"x": X4}, [(1, 1, 4, 4)], [[(1, 1, 2, 4)]], attributes={"kernel_shape": [3, 3]}),
     Case("AveragePool", {"x": X4}, [(1, 1, 4, 4)], [[(1, 1, 4, 1)]], attributes={"kernel_shape": [3, 3]}),
+    Case(
+        "MaxPool",
+        {"x": X4},
+        [(1, 1, 4, 2)],
+        [[(1, 1, 4, 1)]],
+        attributes={"kernel_shape": [3, 3], "strides": [3, 2], "pads": [0, 1, 1, 0]},
+    ),
     Case("LpPool", {"x": X4}, [(1, 1, 4, 4)], [[(1, 1, 2, 4)]], attributes={"kernel_shape": [3, 3]}),
     Case("Reshape", {"x": given("n", 3)}, [(4, 3)], [[(3, 3)], [(5, 3)]], {"s": np.array([2, -1])}),
     Case("Reshape", {"x": given("n", "m")}, [(4, 3)], [[(4, 4)], [(2, 3)]], {"s": np.array([6, 2])}),
