@@ -1,7 +1,8 @@
-"""Kernels under NVIDIA's compute-sanitizer, where it is installed: no bad access, no race in shared memory."""
+"""Kernels under NVIDIA's compute-sanitizer, where it is installed: no bad access, race or missed barrier."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -15,9 +16,12 @@ from attending_network import attending_network
 from attentions import SMALL
 from contractions import Problem, channels_last_text, product_text
 from device_engine import engine_of
+from lowered_network import parse_module
 from small_network import network
 
 import mlirt
+from mlirt.builder.tactics.sites import find_sites
+from mlirt.dialects.target import Target
 
 pytestmark = pytest.mark.gpu
 
@@ -34,14 +38,28 @@ for path in sys.argv[1:]:
 """
 _FOUND = 9  # what the sanitizer exits with
 _RNG = np.random.default_rng(0)
-# One of each kind: warpgroups that stay, take turns, have one tile, share a sum; tiles of the other matrix units.
-_TACTICS = (
-    "cuda_wgmma:128x64s4",
-    "cuda_wgmma:64x64s3t",
-    "cuda_wgmma:64x64s4",
-    "cuda_wgmma:64x64s3c4",
-    "cuda_tiles:64x64",
-)
+
+
+# Of one tile and a part, of several, and of many: small products have kinds of tactics that large ones lack.
+_SIZES = ((300, 200, 136), (512, 256, 512), (1568, 768, 384), (4096, 1024, 1024))
+
+
+def one_of_each_kind() -> dict[str, tuple[int, int, int]]:
+    """Of the tactics that are offered for products, one of each kind, with a product of [rows, depth, columns] that it
+    is offered for. Names that differ in sizes alone are of one kind, such as `cuda_wgmma:64x64s12` and `..64x128s7`.
+    """
+    kinds: dict[str, tuple[str, tuple[int, int, int]]] = {}
+    for sizes in _SIZES:
+        module, context = parse_module(_product(*sizes))
+        (site,) = find_sites(module, context, Target("cuda", arch="sm_90a"), fewest=1)
+        for one in site.candidates:
+            kinds.setdefault(re.sub(r"\d+", "0", one.name), (one.name, sizes))
+    # A cluster that shares a sum is offered for sums much longer than a sanitizer has time for.
+    return {"cuda_wgmma:64x64s3c4": _SIZES[0], **dict(kinds.values())}
+
+
+def _product(rows: int, depth: int, columns: int) -> str:
+    return product_text((rows, depth), (columns, depth), (rows, columns), "f16", (False, True))
 
 
 def _half(*shape: int) -> Array:
@@ -50,10 +68,10 @@ def _half(*shape: int) -> Array:
 
 def _cases() -> Iterator[tuple[Any, dict[str, Array]]]:
     """Engines and their inputs."""
-    product = product_text((300, 200), (136, 200), (300, 136), "f16", (False, True))
-    for tactic in _TACTICS:
+    for tactic, (rows, depth, columns) in one_of_each_kind().items():
+        product = _product(rows, depth, columns)
         chosen = product.replace("{transpose_lhs", f'{{fused.tactic = "{tactic}", transpose_lhs')
-        yield engine_of(chosen), {"x": _half(300, 200), "w": _half(136, 200), "b": _half(136)}
+        yield engine_of(chosen), {"x": _half(rows, depth), "w": _half(columns, depth), "b": _half(columns)}
     problem = Problem((2, 64, 15, 17), (72, 64, 3, 3), pre=(1,), post=(1,), residual=True)
     yield engine_of(channels_last_text(problem, "f16")), {"x": _half(*problem.input), "r": _half(*problem.output)}
     for tactic in ("cuda_groups", "cuda_flash"):
@@ -83,7 +101,11 @@ def _sanitizer() -> str | None:
 
 @pytest.mark.parametrize(
     ("tool", "summary"),
-    [("memcheck", "ERROR SUMMARY: 0 errors"), ("racecheck", "RACECHECK SUMMARY: 0 hazards displayed")],
+    [
+        ("memcheck", "ERROR SUMMARY: 0 errors"),
+        ("synccheck", "ERROR SUMMARY: 0 errors"),
+        ("racecheck", "RACECHECK SUMMARY: 0 hazards displayed"),
+    ],
 )
 def test_kernels_are_clean(tool: str, summary: str, plans: list[str]) -> None:
     sanitizer = _sanitizer()
