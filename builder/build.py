@@ -21,6 +21,7 @@ from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.features import features_of
 from mlirt.dialects.plan.manifest import manifest_of, weight_keys
 from mlirt.dialects.target import Target
+from mlirt.errors import reports_shortage
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.engine import Engine
@@ -72,6 +73,7 @@ def build(
     return Engine(build_plan(module, ctx, target, options), spin_ms, waits=target == "cuda" and not gpu_is_here())
 
 
+@reports_shortage("the build")
 def build_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptions | None = None) -> Plan:
     """The plan of a network; needs no device of its target."""
     options = options or BuildOptions()

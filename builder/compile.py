@@ -21,7 +21,7 @@ from mlirt.dialects.locations import names
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import element_of, is_float
 from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.errors import InvalidInputError
+from mlirt.errors import InvalidInputError, reports_shortage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,6 +43,7 @@ PRECISIONS = ("fp32", "tf32", "fp16", "int8", "int8+fp16")
 Progress: TypeAlias = "Callable[[str, int, int], None]"
 
 
+@reports_shortage("the build")
 def compile(
     model: ModelSource,
     target: str = "auto",

@@ -24,7 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
-from mlirt.errors import CompileError
+from mlirt.errors import CompileError, out_of_memory
 
 _IDLE_SECONDS = 20.0
 _LOOKS_FOR_PARENT = 0.5  # seconds between them
@@ -65,15 +65,19 @@ class CompilerProcess:
             environment.pop(name, None)
         flags = ["-E"] * sys.flags.ignore_environment + ["-s"] * sys.flags.no_user_site
         arguments = [os.pathsep.join(_package_folders()), self._module, str(os.getpid())]
-        return subprocess.Popen(
-            [sys.executable, "-P", *flags, "-c", _START, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            cwd=Path(__file__).resolve().parent,  # numba reads settings from the current folder
-            creationflags=_OWN_GROUP if sys.platform == "win32" else 0,
-            process_group=None if sys.platform == "win32" else 0,
-        )
+        try:
+            return subprocess.Popen(
+                [sys.executable, "-P", *flags, "-c", _START, *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=environment,
+                cwd=Path(__file__).resolve().parent,  # numba reads settings from the current folder
+                creationflags=_OWN_GROUP if sys.platform == "win32" else 0,
+                process_group=None if sys.platform == "win32" else 0,
+            )
+        except OSError as error:
+            shortage = out_of_memory("the compiler", error)
+            raise shortage or CompileError(f"no compiler process can be started: {error.strerror}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -100,10 +104,21 @@ class CompilerProcess:
         if answer is None and self._restart():  # the idle process had just gone
             answer = self._try(line)
         if answer is None:
-            raise CompileError(f"the compiler process {self._module} ended without an answer")
+            raise CompileError(f"the compiler process {self._module} ended without an answer{self._last_word()}")
+        if answer[0].get("memory"):
+            raise out_of_memory("the compiler", MemoryError()) or MemoryError()
         if "error" in answer[0]:
             raise CompileError(str(answer[0]["error"]))
         return answer
+
+    def _last_word(self) -> str:
+        """How the process ended; a process that asks for more memory than there is ends by one of these signals."""
+        try:
+            code = self._process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            return ""
+        memory = "; perhaps there was too little memory, MLIRT_JOBS=1 takes less" if code in (-6, -9) else ""
+        return f" (signal {-code}{memory})" if code < 0 else f" (exit code {code})"
 
     def _restart(self) -> bool:
         with self._change:
@@ -190,5 +205,7 @@ def _end_with_parent(parent: int) -> None:
 def _handled(handle: Handler, request: dict[str, Any]) -> tuple[dict[str, Any], Sequence[bytes]]:
     try:
         return handle(request)
+    except MemoryError:
+        return {"memory": True}, []
     except Exception as error:
         return {"error": f"{error}"}, []

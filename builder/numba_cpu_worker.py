@@ -14,6 +14,8 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], Sequence[bytes]]:
 
     try:
         return {}, [compile_kernel(request["source"], request["name"])]
+    except MemoryError:
+        raise
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         return {"error": f"numba refuses the generated source: {reason[:500]}"}, []

@@ -21,7 +21,7 @@ from mlirt.dialects.tensor_names import name_of_hint
 from mlirt.dialects.tensor_types import dims, element_of, is_float, numpy_dtype
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.quantize import DequantizeOp
-from mlirt.errors import InvalidInputError, PlanError
+from mlirt.errors import InvalidInputError, PlanError, reports_shortage
 from mlirt.passes.quantization.tensor_ranges import add_range, ranges_in
 from mlirt.runtime import safetensors_section
 from mlirt.runtime.engine import Engine
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _BUILD = "build"
 
 
+@reports_shortage("the build")
 def refit(engine: Engine, weights: Mapping[str, Array], *, spin_ms: float | None = None) -> Engine:
     """An engine with other weights, given by their names in the ONNX model; the others stay as they are.
 

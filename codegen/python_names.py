@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute, SSAValue
 
+from mlirt.dialects.diagnostics import OperationError
+from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.tensor_types import is_bool
 
 # What indices are called, as long as there are letters.
@@ -22,6 +24,14 @@ def identifier(hint: str) -> str:
     """A Python identifier close to `hint`."""
     name = re.sub(r"\W+", "_", hint).strip("_") or "v"
     return f"v{name}" if name[0].isdigit() else name
+
+
+def kernel_name(func: FuncOp) -> str:
+    """What a kernel's function is called; raises `OperationError` for a name that would be something else in Python."""
+    name = func.sym_name.data
+    if not (name.isidentifier() and name.isascii()) or keyword.iskeyword(name):
+        raise OperationError(func, f"a kernel cannot be called {name[:80]!r}: expected letters, digits and underscores")
+    return name
 
 
 def default_hint(type_: Attribute) -> str:

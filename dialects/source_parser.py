@@ -70,7 +70,7 @@ class _SourceParser(Parser):
             check_property_names(op)
         except SourceError:
             raise
-        except (VerifyException, ValueError, TypeError, NotImplementedError) as error:
+        except (VerifyException, ValueError, TypeError, ArithmeticError, NotImplementedError) as error:
             # An attribute that breaks its own constraint fails while it is made, where xDSL knows no position.
             raise SourceError(self.source.at(start), first_lines(error)) from error
         self.source.starts[op] = start

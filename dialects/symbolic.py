@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+from mlirt.errors import UnsupportedError
+
 Dim: TypeAlias = "int | Expr"
 Monomial: TypeAlias = "tuple[Symbol | Call, ...]"
 
 # A tensor has at most this many elements (feature 1.47).
 LONGEST = 2**31 - 1
 
+_MOST_PRODUCTS = 1000
 _MOST_TERMS = 32  # of a quotient
 
 _CALLS: dict[str, Callable[[int, int], int]] = {
@@ -83,6 +86,8 @@ class Expr:
         return self * -1 + other
 
     def __mul__(self, other: Dim) -> Dim:
+        if len(self.terms) * len(_terms(other)) > _MOST_PRODUCTS:
+            raise UnsupportedError("a dimension is a sum of more than a thousand products of others")
         return _collect([(_sorted((*a, *b)), c * d) for a, c in _terms(self) for b, d in _terms(other)])
 
     __rmul__ = __mul__

@@ -34,7 +34,12 @@ _TOKEN = re.compile(r"\s*(\d+|//|[A-Za-z_?][\w.?:/@-]*?(?=$|[^\w.?:@-]|//)|`[^`]
 def parse(text: str) -> Dim:
     """The dimension written as `text`, for example `2*h + 1`, `(h - 1)//2` or `max(a, 4)`; raises `ValueError`."""
     parser = _Parser(text)
-    result = parser.sum()
+    try:
+        result = parser.sum()
+    except ZeroDivisionError as error:
+        raise ValueError(f"{text!r} is not a dimension: it divides by zero") from error
+    except RecursionError as error:
+        raise ValueError(f"{text[:80]!r} is not a dimension: it is nested too deeply") from error
     parser.end()
     return result
 
@@ -84,6 +89,8 @@ class _Parser:
         while self.peek() in ("*", "//", "%"):
             operator = self.take()
             right = self.atom()
+            if right == 0 and operator != "*":
+                raise ZeroDivisionError
             result = (
                 result * right
                 if operator == "*"

@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from mlirt.dialects.diagnostics import OperationError
 from mlirt.dialects.dominance import verify_dominance
 from mlirt.dialects.verification import first_lines, verify
-from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, UnsupportedError, too_little_memory
+from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, UnsupportedError, out_of_memory
 from mlirt.passes.phase_dumps import PhaseDumps
 from mlirt.passes.phases import pipeline_for
 from mlirt.passes.pipeline_text import parse_pipeline
@@ -98,7 +98,7 @@ def _run_on_checked(module: ModuleOp, ctx: Context, chosen: Sequence[ModulePass]
         except _ANSWERS:
             raise
         except MemoryError as error:
-            raise PassError(pass_.name, too_little_memory(error), None, None) from error
+            raise out_of_memory(f"pass {pass_.name}", error) or error from error
         except Exception as error:
             raise _failure(chosen[: index + 1], snapshot, ctx, options, error) from error
     if not options.verify_each:

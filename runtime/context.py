@@ -1,14 +1,18 @@
 """One user of an engine: checks the inputs, keeps the programs of the last few shapes, runs under its own lock."""
 
+from __future__ import annotations
+
+import os
 import threading
 import time
+import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import cast
 
 import numpy as np
 
-from mlirt.errors import InvalidInputError, MlirtError, PlanError
+from mlirt.errors import InvalidInputError, MlirtError, PlanError, out_of_memory, reports_shortage
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import DeviceTensor, Program, RunTimes, Session
 from mlirt.runtime.expressions import evaluate
@@ -38,6 +42,7 @@ class ExecutionContext:
         self._programs: OrderedDict[tuple[tuple[Shape, ...], tuple[int, ...]], Program] = OrderedDict()
         self._sizes = dict.fromkeys(manifest.sizes, GUESS)
         self._lock = threading.Lock()
+        _contexts.add(self)
         checks = [
             step for step in steps(manifest.program) if isinstance(step, SizeCheck | Requirement | LengthRequirement)
         ]
@@ -54,13 +59,17 @@ class ExecutionContext:
         They are in fresh arrays, but for those that `outputs` has an array of the same type and shape for.
         """
         arrays = self._checked(feeds)
-        with self._lock:
-            arrays += self._run_number()
-            program = self._run(arrays)
-            found = dict(zip(self._output_names, program.download(), strict=True))
-            self._runs += 1
+        try:
+            with self._lock:
+                arrays += self._run_number()
+                program = self._run(arrays)
+                found = dict(zip(self._output_names, program.download(), strict=True))
+                self._runs += 1
+        except MemoryError as error:
+            raise out_of_memory("the run", error) or error from error
         return put_into(outputs or {}, found)
 
+    @reports_shortage("the run")
     def run_in_place(self, feeds: Mapping[str, np.ndarray]) -> dict[str, DeviceTensor] | None:
         """The outputs where the device has them until the next run; None where that is the host's memory."""
         if self._manifest.target.kind != "cuda":
@@ -78,6 +87,7 @@ class ExecutionContext:
             raise InvalidInputError(f"expected {len(self._input_names)} inputs {self._input_names}, got {len(arrays)}")
         return list(self.run(dict(zip(self._input_names, arrays, strict=True))).values())
 
+    @reports_shortage("the run")
     def run_at(self, shapes: Sequence[Shape], inputs: Sequence[int], outputs: Sequence[int], stream: int) -> bool:
         """Queue a run on device memory, inputs and outputs in the order of the plan, and do not wait for it.
 
@@ -92,6 +102,7 @@ class ExecutionContext:
             self._runs += is_queued
             return is_queued
 
+    @reports_shortage("the run")
     def run_timed(self, feeds: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], RunTimes]:
         """Run once and say when each stage began and ended."""
         arrays = self._checked(feeds)
@@ -112,7 +123,8 @@ class ExecutionContext:
             return names, RunTimes(start, uploaded, start, uploaded, uploaded, executed, executed, end)
         return names, RunTimes(start, executed, *(start + moment for moment in device))
 
-    def run_resident(self, feeds: Mapping[str, np.ndarray]) -> "ResidentRun":
+    @reports_shortage("the run")
+    def run_resident(self, feeds: Mapping[str, np.ndarray]) -> ResidentRun:
         """Upload once; the returned object repeats the kernels alone (for measuring without data transfers).
 
         All its runs are one that is not counted: random numbers are those of the next run.
@@ -122,8 +134,9 @@ class ExecutionContext:
             arrays += self._run_number()
             program = self._settled(arrays)
             program.upload(arrays)
-        return ResidentRun(program, self._lock)
+        return ResidentRun(program, self)
 
+    @reports_shortage("the run")
     def profile(self, feeds: Mapping[str, np.ndarray]) -> list[tuple[str, float]]:
         """(layer, milliseconds) of every launch, each run alone; there are no outputs, and the run is not counted."""
         arrays = self._checked(feeds)
@@ -142,11 +155,23 @@ class ExecutionContext:
         with self._lock:
             return self._session.set_input_consumed_event(event)
 
+    @property
+    def lock(self) -> threading.Lock:
+        """Held by whoever runs the context."""
+        return self._lock
+
+    def free_after_fork(self) -> None:
+        """In the child: let it be used, as if the run that another thread was in had never begun."""
+        if self._lock.locked():
+            self._lock = threading.Lock()
+            self._programs.clear()
+            self._sizes = dict.fromkeys(self._sizes, GUESS)
+
     def _run(self, arrays: Sequence[np.ndarray]) -> Program:
         """Run with what the run's own sizes were last time, and again where they turn out to be others."""
         try:
             return self._run_until_settled(arrays)
-        except MlirtError:
+        except (MlirtError, MemoryError):
             self._sizes = dict.fromkeys(self._sizes, GUESS)  # those of a run that failed would be in the next one's way
             raise
 
@@ -245,16 +270,29 @@ class ExecutionContext:
         return program
 
 
+_contexts: weakref.WeakSet[ExecutionContext] = weakref.WeakSet()
+
+
+def _free_after_fork() -> None:
+    """A forked child has none of the threads that were in a run: nobody would give back what they hold."""
+    for context in list(_contexts):
+        context.free_after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_after_fork)
+
+
 class ResidentRun:
     """Inputs that stay on the device, and the kernels that can be run on them again and again."""
 
-    def __init__(self, program: Program, lock: threading.Lock) -> None:
+    def __init__(self, program: Program, context: ExecutionContext) -> None:
         self._program = program
-        self._lock = lock
+        self._context = context
 
     def execute(self) -> RunTimes:
         """Run the kernels once and wait; transfers count as nothing."""
-        with self._lock:
+        with self._context.lock:
             start = _now()
             self._program.execute()
             queued = _now()
@@ -266,7 +304,10 @@ class ResidentRun:
 
 
 def _checked_array(name: str, value: np.ndarray, dtype: np.dtype[np.generic]) -> np.ndarray:
-    array: np.ndarray = np.asarray(value)
+    try:
+        array: np.ndarray = np.asarray(value)
+    except ValueError as error:
+        raise InvalidInputError(f"input {name!r}: expected an array of {dtype}, got what is none: {error}") from error
     if array.dtype.kind in "OUS":
         raise InvalidInputError(f"input {name!r}: expected an array of {dtype}, got {type(value).__name__}")
     if array.dtype != dtype:

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from mlirt.atomic_file import Bytes
-from mlirt.errors import InvalidInputError
+from mlirt.errors import InvalidInputError, reports_shortage
 from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.decisions import Decision, decisions
 from mlirt.runtime.device import Device
@@ -59,6 +59,7 @@ class EngineLike(Protocol):
 class Engine:
     """A plan on its device. `run` uses a context of its own; make others for other threads."""
 
+    @reports_shortage("the engine")
     def __init__(self, plan: Plan, spin_ms: float | None = None, *, waits: bool = False) -> None:
         """`spin_ms`: as in `load`. An engine that `waits` opens its device for the first run, so that it can be saved
         where there is none."""
@@ -115,6 +116,7 @@ class Engine:
         """Each branch and loop of the network, and whether the device or the host decides about it."""
         return decisions(self.plan.manifest, on_device=self._device.decides)
 
+    @reports_shortage("the engine")
     def create_execution_context(self) -> ExecutionContext:
         """A context with memory of its own."""
         return ExecutionContext(self.plan.manifest, self._device.session())

@@ -38,13 +38,13 @@ def refuse_foreign_code(triple: str, features: Iterable[str]) -> None:
     architecture = {"arm64": "aarch64", "amd64": "x86_64"}.get(architecture, architecture)
     if architecture and architecture != host_architecture():
         raise PlanError(
-            f"the plan was built for {architecture} processors, this is {host_architecture()}; rebuild it here"
+            f"the plan was built for {architecture[:40]} processors, this is {host_architecture()}; rebuild it here"
         )
     needed = {name.removeprefix("+") for name in features if name and not name.startswith("-")}
     missing = sorted(needed - host_features())
     if missing:
         raise PlanError(
-            f"the plan needs processor features that this machine lacks: {', '.join(missing)}; rebuild it here"
+            f"the plan needs processor features that this machine lacks: {', '.join(missing)[:200]}; rebuild it here"
         )
 
 

@@ -38,9 +38,12 @@ class HostBlock:
 
 def _private_memory(size: int) -> mmap.mmap:
     """Python's default would be shared with forked children, and gets no huge pages."""
-    if hasattr(mmap, "MAP_PRIVATE"):
-        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    return mmap.mmap(-1, size)
+    try:
+        if hasattr(mmap, "MAP_PRIVATE"):
+            return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        return mmap.mmap(-1, size)
+    except (OSError, OverflowError, ValueError) as error:
+        raise MemoryError(f"a block of {size} bytes is not to be had") from error
 
 
 def address_of(array: np.ndarray) -> int:

@@ -2,10 +2,10 @@
 
 Layout (all integers little-endian):
     0   8 bytes   magic `\\x89mlirt\\r\\n`
-    8   u64       version of the container (2; 1 had all weights as they are in memory)
+    8   u64       version of the container (3; the digest of 2 did not cover the header, 1 had all weights as in memory)
     16  u64       length of the whole file
     24  u64       length of the index
-    32  32 bytes  SHA-256 of the index
+    32  32 bytes  SHA-256 of the 32 bytes before and the index
     64  index     JSON: [[section name, offset, bytes, SHA-256 in hex], ...] in the order of the file
     ... sections  each at a multiple of 64 bytes; the bytes between are zero
 Sections: `manifest` (JSON, below), `extents` (JSON: what the kernels touch, runtime/extents.py), `weights` (a
@@ -87,7 +87,6 @@ What the fields leave open is settled so:
 import hashlib
 import json
 import math
-import mmap
 import os
 import struct
 from collections.abc import Iterable, Mapping
@@ -97,17 +96,20 @@ from typing import IO, cast
 import numpy as np
 
 from mlirt.atomic_file import Bytes, write_file
-from mlirt.errors import InvalidInputError, PlanError
+from mlirt.errors import PlanError, reports_shortage
 from mlirt.runtime import safetensors_section
 from mlirt.runtime.contract_checks import check_contracts, sealed_contracts
 from mlirt.runtime.extents import SECTION as _EXTENTS
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.manifest_parser import parse_manifest
+from mlirt.runtime.plan_source import open_source
 
 MAGIC = b"\x89mlirt\r\n"
-CONTAINER_VERSION = 2
-_READABLE = (1, 2)
+CONTAINER_VERSION = 3
+_READABLE = (1, 2, 3)
+_HEADER_IS_SIGNED = 3
 ALIGNMENT = 64
+_START = struct.Struct("<8sQQQ")
 _HEADER = struct.Struct("<8sQQQ32s")
 _MAX_INDEX = 1 << 26
 _MAX_MANIFEST = 1 << 30
@@ -192,7 +194,8 @@ def _file_pieces(
     digests = {name: _digest(body) for name, body in bodies.items()}
     sizes = {name: sum(len(piece) for piece in body) for name, body in bodies.items()}
     index, offsets, end = _layout(sizes, digests)
-    yield _HEADER.pack(MAGIC, CONTAINER_VERSION, end, len(index), hashlib.sha256(index).digest())
+    start = _START.pack(MAGIC, CONTAINER_VERSION, end, len(index))
+    yield start + hashlib.sha256(start + index).digest()
     yield index
     position = _HEADER.size + len(index)
     for name, body in bodies.items():
@@ -237,11 +240,17 @@ def _json_form(value: object) -> object:
     return value
 
 
+@reports_shortage("the plan file")
 def read_plan(source: str | os.PathLike[str] | Bytes) -> Plan:
-    """Open a plan file (mapped, so weights are read when used) or its bytes; raise PlanError where it is damaged."""
-    data = _open(source)
-    index = _read_index(data)
-    bodies = _read_sections(data, index)
+    """Open a plan file or its bytes; raise PlanError where it is damaged.
+
+    A file of at most 32 MiB is read. A larger one is mapped, so that its weights are read when they are used and shared
+    by processes: while an engine has it, it may be replaced (as `save` and `mv` do) but not written to. Who cannot say
+    so passes the bytes.
+    """
+    opened = open_source(source)
+    index = _read_index(opened.data)
+    bodies = _read_sections(opened.data, index)
     if _MANIFEST not in bodies or _WEIGHTS not in bodies:
         raise PlanError("damaged plan file: it has no manifest or no weights section")
     weights = safetensors_section.parse(bodies.pop(_WEIGHTS))
@@ -249,23 +258,8 @@ def read_plan(source: str | os.PathLike[str] | Bytes) -> Plan:
     if _EXTENTS not in bodies:
         raise PlanError("the plan file does not say what its kernels touch (section 'extents'); please rebuild it")
     parsed = _parsed(manifest, bodies, {key: array.nbytes for key, array in weights.items()})
+    opened.check_unchanged()
     return Plan(parsed, cast("Mapping[str, object]", manifest), cast("Mapping[str, Bytes]", bodies), weights)
-
-
-def _open(source: str | os.PathLike[str] | Bytes) -> memoryview:
-    if not isinstance(source, str | os.PathLike):
-        try:
-            return memoryview(source).cast("B").toreadonly()
-        except TypeError as error:
-            kind = type(source).__name__
-            raise InvalidInputError(f"a plan is the path of a plan file or its bytes, but it is {kind}") from error
-    try:
-        with open(source, "rb") as file:
-            if os.fstat(file.fileno()).st_size == 0:
-                raise PlanError(f"{os.fspath(source)}: the file is empty, so it is no plan file")
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except OSError as error:
-        raise PlanError(f"cannot open the plan file {os.fspath(source)}: {error.strerror}") from error
 
 
 def _read_index(data: memoryview) -> list[tuple[str, int, int, str]]:
@@ -279,7 +273,8 @@ def _read_index(data: memoryview) -> list[tuple[str, int, int, str]]:
     end = _HEADER.size + index_bytes
     if index_bytes > _MAX_INDEX or end > len(data):
         raise PlanError("damaged plan file: the index is longer than the file")
-    if hashlib.sha256(data[_HEADER.size : end]).digest() != digest:
+    start = bytes(data[: _START.size]) if version >= _HEADER_IS_SIGNED else b""
+    if hashlib.sha256(start + data[_HEADER.size : end]).digest() != digest:
         raise PlanError("damaged plan file: the digest of the index does not match")
     rows = _read_json(data[_HEADER.size : end], "the index", _MAX_INDEX)
     if not isinstance(rows, list):

@@ -11,7 +11,7 @@ import ctypes
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mlirt.runtime.host_cpu import processor_count
 from mlirt.runtime.host_memory import HostBlock
@@ -48,8 +48,8 @@ class WorkerPool:
             threading.Thread(target=worker, args=(self._control, tid), name=f"mlirt-{tid}", daemon=True)
             for tid in range(1, threads)
         ]
-        for thread in self._workers:
-            thread.start()
+        self.threads = 1 + _started(self._workers)
+        del self._workers[self.threads - 1 :]
 
     def _word(self, index: int) -> ctypes.c_int64:
         return ctypes.c_int64.from_address(self._control + index * _WORD)
@@ -80,6 +80,16 @@ class WorkerPool:
             self._run(self._control, self._main, 0, 0, self._sync, self.threads)
         for thread in self._workers:
             thread.join(1.0)
+
+
+def _started(workers: Sequence[threading.Thread]) -> int:
+    """Start them, as far as there is memory for their stacks: fewer do the same work."""
+    for count, thread in enumerate(workers):
+        try:
+            thread.start()
+        except RuntimeError:
+            return count
+    return len(workers)
 
 
 def _pauses_per_second(spin: Callable[[int], None]) -> float:

@@ -17,7 +17,7 @@ from mlirt.builder.calibration.observed_network import cleaned, input_descriptio
 from mlirt.builder.calibration.pictures import PixelScaling
 from mlirt.builder.progress_bar import shown
 from mlirt.dialects.context import RtContext
-from mlirt.errors import InvalidInputError
+from mlirt.errors import InvalidInputError, reports_shortage
 
 if TYPE_CHECKING:
     from mlirt.builder.calibration.histogram import Array
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _KEPT_ELEMENTS = 1 << 22  # of the batches that a report runs again
 
 
+@reports_shortage("the calibration")
 def calibrate(
     model: ModelSource,
     data: Data,

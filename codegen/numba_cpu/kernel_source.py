@@ -16,6 +16,7 @@ from mlirt.codegen.numba_cpu.lane_reductions import LaneReductions
 from mlirt.codegen.numba_cpu.lane_source import LaneLoop
 from mlirt.codegen.numba_cpu.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import type_name
+from mlirt.codegen.python_names import kernel_name
 from mlirt.dialects.kernel.amx import AmxBeginOp, AmxClearOp, AmxDotAddOp, AmxEndOp, AmxStoreOp, WorkerMemoryOp
 from mlirt.dialects.kernel.buffers import Memory, memory
 from mlirt.dialects.kernel.core import FuncOp, ReduceKind, ReturnOp, StoreOp
@@ -65,7 +66,7 @@ class KernelSource(LaneReductions):
 
     def functions(self) -> list[str]:
         """The text of each function, the kernel last."""
-        name = self.func.sym_name.data
+        name = kernel_name(self.func)
         with self.block_of(f"def {name}({', '.join(_PARAMETERS)}):"):
             self._parameters()
             self.ops(self.func.body.block.ops)

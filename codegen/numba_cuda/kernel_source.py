@@ -14,6 +14,7 @@ from mlirt.codegen.numba_cuda.cuda_source import CudaSource
 from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import type_name
+from mlirt.codegen.python_names import kernel_name
 from mlirt.dialects.kernel.buffers import Memory
 from mlirt.dialects.kernel.core import FuncOp, ParallelOp, ReduceOp
 from mlirt.dialects.kernel.tensor_map import TensorMapType
@@ -40,7 +41,7 @@ def sources_of(module: ModuleOp) -> dict[str, KernelSource]:
 
 def emit_kernel(func: FuncOp) -> KernelSource:
     """The source of one mapped kernel; raises `CompileError` for one that is not mapped to threads."""
-    name = func.sym_name.data
+    name = kernel_name(func)
     if "block_size" not in func.attributes or any(isinstance(op, ParallelOp | ReduceOp) for op in func.walk()):
         raise CompileError(f"kernel @{name} is not mapped to blocks and threads: run map-parallel-to-threads first")
     if name in VOCABULARY:

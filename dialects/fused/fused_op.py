@@ -105,9 +105,10 @@ def identity_region(element: Attribute) -> Region:
 
 
 def yielded(region: Region) -> Sequence[SSAValue]:
-    """The values that a scalar region ends with."""
+    """The values that a scalar region ends with; raises `VerifyException` where it does not end with a yield."""
     terminator = region.block.last_op
-    assert isinstance(terminator, YieldOp)
+    if not isinstance(terminator, YieldOp):
+        raise VerifyException("a region of scalars does not end with fused.yield")
     return terminator.values
 
 

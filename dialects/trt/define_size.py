@@ -26,7 +26,7 @@ class DefineSizeOp(TensorOp):
     Tensors whose length only the run tells, such as the results of a loop that ends when its data say so, have a symbol
     in their types. The op stands before the first op that needs to know its value.
 
-    C1: there is either a count or a value. C2: the count is a 0-D int64 tensor.
+    C1: there is either a count or a value. C2: the count is a 0-D int64 tensor. C3: the value is a formula.
 
     Example: `trt.define_size %n {symbol = "n1"} : tensor<i64>`
     """
@@ -49,6 +49,7 @@ class DefineSizeOp(TensorOp):
         require(
             (self.count is None) == (self.value is not None), f"C1: {self.name} has both or none of count and value"
         )
+        self.dimension()
         if self.count is not None:
             of = self.count.type
             require(rank(of) == 0 and element_of(of) == IntegerType(64), f"C2: {self.name} cannot count by {of}")

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from onnx import AttributeProto, GraphProto, NodeProto
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.locations import named
 from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import element_type, numpy_dtype, tensor
-from mlirt.errors import InvalidModelError, MlirtError
+from mlirt.errors import InvalidModelError, MlirtError, out_of_memory
 from mlirt.frontend.onnx.function_bodies import FunctionTable, body_of
 from mlirt.frontend.onnx.function_lengths import require_lengths_of_function
 from mlirt.frontend.onnx.handlers import Handler, handler_for
@@ -44,7 +44,6 @@ _DAMAGE = (
     AttributeError,
     ArithmeticError,
     AssertionError,
-    MemoryError,
     RecursionError,
 )
 
@@ -102,7 +101,10 @@ class GraphReader:
             raise not_supported(
                 "sparse_initializer", graph.sparse_initializer[0].values.name, scope.opsets.get("", 0), ""
             )
+        known: dict[str, TensorProto] = {}
         for stored in graph.initializer:
+            if known.setdefault(stored.name, stored) != stored:  # readers disagree about which one counts
+                raise InvalidModelError(f"there are two initializers {stored.name!r}, which differ")
             what = f"initializer {stored.name!r}"
             type_ = tensor(element(stored.data_type, what), shape_of(stored, what))
             scope.values.setdefault(
@@ -164,6 +166,8 @@ class GraphReader:
             return with_narrow_types(node, results)
         except MlirtError:
             raise
+        except MemoryError as error:
+            raise out_of_memory(node.label, error) or error from error
         except _DAMAGE as error:
             raise InvalidModelError(f"{node.label}: {_first_line(error)}") from error
 

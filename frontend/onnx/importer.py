@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Region
 
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.registry import register_dialects
-from mlirt.errors import InvalidModelError
+from mlirt.errors import InvalidModelError, reports_shortage
 from mlirt.frontend.onnx.assumptions import Assumptions, Reading, best_reading
 from mlirt.frontend.onnx.function_bodies import function_table
 from mlirt.frontend.onnx.graph_inputs import Shapes, read_inputs
@@ -23,6 +23,7 @@ from mlirt.frontend.onnx.sequences import is_tensor_value, named_parts
 from mlirt.frontend.onnx.squeezed_outputs import squeezed_results
 
 
+@reports_shortage("the model")
 def import_model(
     model: ModelSource,
     ctx: RtContext,

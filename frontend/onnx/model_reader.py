@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from pathlib import Path
@@ -44,7 +45,7 @@ def _read_file(path: Path) -> onnx.ModelProto:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
                 return _parsed(content, str(path))
     except (OSError, ValueError) as error:
-        if isinstance(error, InvalidModelError):
+        if isinstance(error, InvalidModelError) or getattr(error, "errno", None) == errno.ENOMEM:
             raise
         reason = (error.strerror if isinstance(error, OSError) else None) or error
         raise InvalidModelError(f"{path}: expected a readable ONNX model: {reason}") from error
@@ -55,6 +56,8 @@ def _parsed(content: bytes | mmap.mmap, label: str) -> onnx.ModelProto:
         with memoryview(content) as view:
             model = onnx.ModelProto.FromString(view)  # pyright: ignore[reportArgumentType]  (any buffer, without a copy)
     except (DecodeError, RuntimeError, ValueError, TypeError) as error:
+        if "alloc failed" in str(error):
+            raise MemoryError(str(error)) from error
         raise InvalidModelError(
             f"{label}: expected an ONNX model, but it is not a readable protobuf: {error}"
         ) from error

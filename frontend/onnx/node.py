@@ -113,6 +113,13 @@ class Node:
     def integer(self, name: str, default: int | None = None) -> int:
         return self._attribute(name, AttributeProto.INT, default)
 
+    def flag(self, name: str, default: bool) -> bool:
+        """An attribute that is 0 or 1; raises `InvalidModelError` for another number."""
+        value = self.integer(name, int(default))
+        if value not in (0, 1):
+            raise InvalidModelError(f"{self.label}: the attribute {name} is {value}, expected 0 or 1")
+        return value == 1
+
     def integers(self, name: str, default: Sequence[int] | None = None) -> list[int]:
         return list(self._attribute(name, AttributeProto.INTS, default))
 

@@ -51,19 +51,19 @@ def log_sum_exp(net: Network, node: Node) -> Value:
         return given
     x = layers.in_float(net, given)
     if any(x.dims[axis] == 0 for axis in axes):
-        total = layers.reduce(net, "sum", layers.unary(net, "exp", x), axes, bool(node.integer("keepdims", 1)))
+        total = layers.reduce(net, "sum", layers.unary(net, "exp", x), axes, node.flag("keepdims", True))
         return layers.cast(net, layers.unary(net, "log", total), given.element)
     largest = layers.reduce(net, "max", x, axes)
     infinite = layers.unary(net, "isinf", largest)
     peak = layers.select(net, infinite, layers.scalar_like(net, 0.0, largest), largest)
     total = layers.reduce(net, "sum", layers.unary(net, "exp", layers.binary(net, "sub", x, peak)), axes)
     result = layers.binary(net, "sum", layers.unary(net, "log", total), peak)
-    result = result if node.integer("keepdims", 1) else layers.squeeze(net, result, axes)
+    result = result if node.flag("keepdims", True) else layers.squeeze(net, result, axes)
     return layers.cast(net, result, given.element)
 
 
 def _reduced(net: Network, node: Node, kind: str, x: Value, axes: Sequence[int]) -> Value:
-    return layers.reduce(net, kind, x, axes, bool(node.integer("keepdims", 1)))
+    return layers.reduce(net, kind, x, axes, node.flag("keepdims", True))
 
 
 def _axes(node: Node, x: Value) -> list[int] | None:
@@ -89,4 +89,4 @@ def arg_extreme(net: Network, node: Node) -> Value:
     if last:
         end = layers.binary(net, "sub", layers.length_of(net, x, axis), net.constant(np.array(1, np.int64)))
         found = layers.binary(net, "sub", end, found)
-    return found if node.integer("keepdims", 1) else layers.squeeze(net, found, [axis])
+    return found if node.flag("keepdims", True) else layers.squeeze(net, found, [axis])

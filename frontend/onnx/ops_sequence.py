@@ -103,7 +103,7 @@ def split(net: Network, node: Node) -> Value:
     for size in sizes:
         parts.append(layers.along(net, x, axis, start, size))
         start = start + size
-    if node.optional(1) is None and not node.integer("keepdims", 1):
+    if node.optional(1) is None and not node.flag("keepdims", True):
         parts = [layers.squeeze(net, part, [axis]) for part in parts]
     return SequenceValue(parts, x.element)
 

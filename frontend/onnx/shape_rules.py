@@ -177,7 +177,7 @@ def reduction(function: Callable[[Number, Number], Number], start: Number) -> Ru
         result = start if start is not None else data.flat[0]
         for element in data.flat if start is not None else data.flat[1:]:
             result = function(result, element)
-        keep = data.ndim == 1 and attributes.get("keepdims", 1)
+        keep = data.ndim == 1 and attributes.get("keepdims", 1) == 1
         return [numbers_from([result]) if keep else number_array(result)]
 
     return rule

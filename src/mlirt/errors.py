@@ -1,8 +1,26 @@
 """The errors that a user can meet; each message names the layer, what was expected, what came and what to do."""
 
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_NOT_MAPPED = re.compile(r"[Cc]annot allocate memory|failed to map segment|Arena alloc failed")
+
 
 class MlirtError(Exception):
     """Base of every error that mlirt raises on purpose; tools print it as one line and exit with 1."""
+
+    def __str__(self) -> str:
+        """One line: names in a model may hold line breaks and what terminals obey."""
+        text = super().__str__()
+        return text if text.isprintable() else _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 class UnsupportedError(MlirtError, NotImplementedError):
@@ -29,6 +47,10 @@ class CompileError(MlirtError):
     """A pass or a compiler back end failed on a network that should have been compiled."""
 
 
+class OutOfMemoryError(MlirtError, MemoryError):
+    """There is too little memory to read, build, open or run a network."""
+
+
 class PluginError(MlirtError):
     """A plugin has no creator here, or its own code failed; the cause is its exception."""
 
@@ -51,6 +73,38 @@ def missing_package(what: str, error: ModuleNotFoundError) -> MissingPackageErro
     )
 
 
-def too_little_memory(error: MemoryError) -> str:
+def too_little_memory(error: Exception) -> str:
     """What to say of it: how much was asked for is not always known."""
-    return "there is too little memory for this network" + (f": {error}" if str(error) else "")
+    detail = "" if isinstance(error, OSError) else " ".join(str(error).split())
+    return "there is too little memory for this network" + (f": {detail}" if detail else "")
+
+
+def out_of_memory(what: str, error: Exception) -> OutOfMemoryError | None:
+    """The error for one that a shortage of memory is the cause of; None where another thing is."""
+    if isinstance(error, OutOfMemoryError):
+        return error
+    # Libraries and threads need memory, too, and say so in words of their own.
+    is_loading = isinstance(error, ImportError | OSError) and _NOT_MAPPED.search(str(error)) is not None
+    is_thread = isinstance(error, RuntimeError) and "can't start new thread" in str(error)
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM or is_loading or is_thread:
+        return OutOfMemoryError(f"{what}: {too_little_memory(error)}")
+    return None
+
+
+def reports_shortage(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A function in which a shortage of memory is an `OutOfMemoryError` that begins with `what`."""
+
+    def wrap(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return function(*args, **kwargs)
+            except (MemoryError, OSError, ImportError, RuntimeError) as error:
+                shortage = out_of_memory(what, error)
+                if shortage is None or shortage is error:
+                    raise
+                raise shortage from error
+
+        return wrapped
+
+    return wrap
