@@ -123,7 +123,7 @@ def test_a_network_that_no_memory_holds_leaves_nothing_to_reproduce(
     module: ModuleOp, ctx: RtContext, tmp_path: Path
 ) -> None:
     expected = "pass fill-memory: there is too little memory for this network: Unable to allocate 4.00 TiB$"
-    with pytest.raises(OutOfMemoryError, match=expected) as caught:
+    with pytest.raises(OutOfMemoryError, match=expected):
         run_passes(module, ctx, [FillMemoryPass()], PipelineOptions(reproducer_folder=tmp_path))
     assert not list(tmp_path.iterdir())
 
