@@ -134,3 +134,29 @@ def test_channels_that_weights_do_not_have(target: str, kind: str) -> None:
     for count in (1, 2, 8):
         with pytest.raises(InvalidInputError, match="layer layer1"):
             engine.run({"x": numbers(1, count, 2, 2)})
+
+
+@pytest.mark.parametrize("kind", ["convolution", "deconvolution", "fully_connected"])
+def test_channels_of_a_network_are_those_of_its_weights(kind: str) -> None:
+    """Features 1.12 and 6.9: -1 input channels are what the weights have, whatever the profile says."""
+    builder = mlirt.Builder(mlirt.Logger(mlirt.Logger.INTERNAL_ERROR))
+    network = builder.create_network(1)
+    x = network.add_input("x", mlirt.float32, (1, -1, 2, 2))
+    if kind == "convolution":
+        layer = network.add_convolution_nd(x, 1, (1, 1), np.ones((1, 3, 1, 1), np.float32))
+    elif kind == "deconvolution":
+        layer = network.add_deconvolution_nd(x, 1, (1, 1), np.ones((3, 1, 1, 1), np.float32))
+    else:
+        layer = network.add_fully_connected(x, 2, np.ones((2, 12), np.float32))
+    network.mark_output(layer.get_output(0))
+    config = builder.create_builder_config()
+    config.target = "cpu"
+    profile = builder.create_optimization_profile()
+    profile.set_shape("x", (1, 1, 2, 2), (1, 3, 2, 2), (1, 8, 2, 2))
+    config.add_optimization_profile(profile)
+    plan = builder.build_serialized_network(network, config)
+    assert plan is not None
+    engine = mlirt.Runtime(mlirt.Logger(mlirt.Logger.INTERNAL_ERROR)).deserialize_cuda_engine(plan)
+    assert engine is not None
+    context = engine.create_execution_context()
+    assert [context.set_input_shape("x", (1, count, 2, 2)) for count in (3, 2, 8, 1)] == [True, False, False, False]
