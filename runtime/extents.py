@@ -110,30 +110,32 @@ Extents: TypeAlias = "Mapping[int, tuple[int, int]]"
 def _run(code: Sequence[Instruction], given: Sequence[int], grid: Sequence[int]) -> list[int]:
     """The value of each instruction; raises OverflowError where one needs more than 62 bits."""
     values: list[int] = []
-    for operation, a, b, c in code:
-        if operation == "const":
-            value = a
-        elif operation == "arg":
-            value = given[a]
+    for operation, a, b, c in code:  # the most frequent ones first: a plan has thousands of them
+        if operation == "*":
+            value = values[a] * values[b]
+            if not -_LARGEST < value < _LARGEST:
+                raise OverflowError
         elif operation == "+":
             value = values[a] + values[b]
-        elif operation == "*":
-            value = values[a] * values[b]
-        elif operation == "max":
-            value = max(values[a], values[b])
         elif operation == "min":
-            value = min(values[a], values[b])
-        elif operation == "//":
-            value = values[a] // (values[b] or 1)
-        elif operation == "%":
-            value = values[a] % (values[b] or 1)
+            value = values[a] if values[a] < values[b] else values[b]
+        elif operation == "max":
+            value = values[a] if values[a] > values[b] else values[b]
         elif operation == "if":
             value = values[b] if values[a] >= 0 else values[c]
+        elif operation == "const":
+            value = a
+        elif operation == "//":
+            value = values[a] // (values[b] or 1)
+        elif operation == "arg":
+            value = given[a]
+        elif operation == "%":
+            value = values[a] % (values[b] or 1)
         else:
             value = grid[a]
-        if not -_LARGEST < value < _LARGEST:
-            raise OverflowError
         values.append(value)
+    if values and not -_LARGEST < min(values) <= max(values) < _LARGEST:
+        raise OverflowError
     return values
 
 
