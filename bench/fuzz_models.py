@@ -35,7 +35,7 @@ import onnx
 from cpu_fuzz import difference
 from fuzz_cases import random_case
 from fuzz_graphs import Array
-from isolated_case import Case, Limits, parser, run_cases, said_by
+from isolated_case import Case, Limits, parser, run_cases, said_by, untold
 from model_mutations import mutated
 
 import mlirt
@@ -64,7 +64,7 @@ def model_cases(first: int, count: int, cpu_every: int) -> Iterator[Case]:
     """The cases with these numbers."""
     bases = base_models()
     for number in range(8):  # what is imported and made once need not be in each child
-        judge("layout", number, random_case(number, 5).model.SerializeToString(), lambda *_: None)
+        judge("layout", number, random_case(number, 5).model.SerializeToString(), untold)
     gc.freeze()
     for number in range(first, first + count):
         name, model = bases[number * 7919 % len(bases)]

@@ -25,7 +25,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from pathlib import Path
 
-from isolated_case import OWN_MISTAKE, Case, Limits, parser, run_cases
+from isolated_case import OWN_MISTAKE, Case, Limits, parser, run_cases, untold
 from text_mutations import mutated
 
 from mlirt.tools import rt_opt
@@ -64,7 +64,7 @@ def text_cases(first: int, count: int) -> Iterator[Case]:
     texts = base_texts()
     others = [text for _, text, _ in texts]
     for flags in _FLAGS:  # what is imported and made once need not be in each child
-        judge(flags, _SMALL, lambda *_: None)
+        judge(flags, _SMALL, untold)
     gc.freeze()
     for number in range(first, first + count):
         name, text, own = texts[number * 7919 % len(texts)]

@@ -21,7 +21,7 @@ _PIECES = (
     "array<i64:", "affine_map<(d0) -> (", "#trt.", "!trt.", "unit", "true", "none", "index", "i0",
     "i99999999", "f8E4M3FN", "vector<",
 )  # fmt: skip
-_LONG = (
+_LONG: tuple[Callable[[int], str], ...] = (
     lambda n: '"' + "a" * n,
     lambda n: '"' + "\\n" * n,
     lambda n: "[" * n,

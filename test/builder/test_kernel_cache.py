@@ -81,7 +81,7 @@ def test_a_folder_that_others_decide_about_is_not_used(tmp_path: Path, monkeypat
     if tmp_path.stat().st_uid == 0:
         assert KernelCache(tmp_path).get(key) == b"code"  # root is trusted
         os.chown(tmp_path, 12345, -1)
-    monkeypatch.setattr(kernel_cache, "_told", set())
+    monkeypatch.setattr(kernel_cache, "_told", set[Path]())
     with pytest.warns(UserWarning, match="belongs to another user"):
         assert KernelCache(tmp_path).get(key) is None
 

@@ -120,7 +120,7 @@ class _Steps(TiledLayer):
     def _first(self) -> None:
         products = self._product(0)
         with self._panels_of_groups(0) as (first, rows, panel):
-            step = self._step(self.counters[0])
+            step = self._number_of_step(self.counters[0])
             self._once(first, panel, lambda: self._put(self.counters[1], step))
             products.multiply(self.states[0], first, rows, panel)
             if self.work is not None:
@@ -139,7 +139,7 @@ class _Steps(TiledLayer):
         k, last = self.k, len(self.gates) - 1
         products = self._product(last) if self.work is not None else None
         with self._panels_of_groups(last) as (first, rows, panel):
-            step = self._step(self.counters[1])
+            step = self._number_of_step(self.counters[1])
 
             def advance() -> None:
                 following = k.add(step, 1)
@@ -215,7 +215,7 @@ class _Steps(TiledLayer):
         k = self.k
         k.when(k.value(AndIOp(k.compare("eq", first, 0), k.compare("eq", panel, 0))), write)
 
-    def _step(self, counter: SSAValue) -> SSAValue:
+    def _number_of_step(self, counter: SSAValue) -> SSAValue:
         """The number of the step, which no memory can make one that there is not."""
         return self.k.clamp(self._get(counter), self.size("steps", self.steps))
 
