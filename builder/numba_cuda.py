@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -23,6 +24,8 @@ from mlirt.errors import CompileError, UnsupportedError
 if TYPE_CHECKING:
     from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 
+SWITCH = "MLIRT_CHECK_MACHINE_CODE"
+"""The environment variable that has each kernel checked by machine_code/check.py; needs nvdisasm."""
 ARCHITECTURES = ("sm_80", "sm_90a")
 _HERE = Path(__file__).parent
 Cubins: TypeAlias = "dict[str, Cubin]"
@@ -57,7 +60,26 @@ def compile_kernels(
                 cache.put(_key(name, sources[name], arch), packed(cubin))
             done[name] |= cubins
     complete = {name: cubins for name, cubins in done.items() if len(cubins) == len(wanted[name])}
+    if os.environ.get(SWITCH, "0") not in ("", "0"):
+        _check_machine_code(complete, failures)
     return {name: {arch: cubins[arch] for arch in wanted[name]} for name, cubins in complete.items()}
+
+
+def _check_machine_code(made: dict[str, Cubins], failures: dict[str, CompileError] | None) -> None:
+    """Refuse kernels whose code uses what an asynchronous operation has not finished."""
+    from mlirt.builder.machine_code.check import faults_of
+
+    for name, cubins in list(made.items()):
+        for architecture, cubin in cubins.items():
+            if faults := faults_of(cubin.code):
+                error = CompileError(
+                    f"kernel {name} for {architecture}: the assembler made code that does not wait: {faults[0]}; "
+                    "use another version of nvidia-nvjitlink, or report this"
+                )
+                if failures is None:
+                    raise error
+                failures[name] = error
+                made.pop(name, None)
 
 
 def _kept(cache: KernelCache, key: str) -> Cubin | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +15,8 @@ from lit_in_process import Failure, requirements, run_test
 # How long an example takes says something about the machine and what else runs on it.
 settings.register_profile("mlirt", deadline=None)
 settings.load_profile("mlirt")
+# Whatever a test compiles for GPUs, its machine code waits for what it starts (builder/machine_code/check.py).
+os.environ.setdefault("MLIRT_CHECK_MACHINE_CODE", "1")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
