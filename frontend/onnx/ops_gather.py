@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.length_requirements import at_least, equal
+from mlirt.dialects.symbolic import Dim, minimum, product
+from mlirt.dialects.symbolic_bounds import at_most
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.run_time_sizes import coordinates, true_positions
+from mlirt.frontend.onnx.run_time_sizes import coordinates, require_lengths, true_positions
 
 _REDUCTIONS = ("none", "add", "mul", "max", "min")
 
@@ -138,6 +140,9 @@ def tensor_scatter(net: Network, node: Node) -> Value:
         )
     order = [0, axis, *(k for k in range(1, cache.rank) if k != axis)]
     batch, steps, capacity = update.dims[0], update.dims[axis], cache.dims[axis]
+    require_lengths(net, node, equal("", "", cache.dims[0], batch, "its update has {right} samples, its cache {left}"))
+    fault = "its update has {right} steps, its cache only {left}"
+    require_lengths(net, node, at_least("", fault, capacity, steps))
     position = layers.reshape(net, layers.counting(net, "int64", steps), [1, steps])
     if start is not None:
         position = layers.binary(
@@ -173,6 +178,10 @@ def compress(net: Network, node: Node) -> Value:
     flat = not node.has("axis")
     x = layers.reshape(net, x, [product(x.dims)]) if flat else x
     axis = 0 if flat else node.axis("axis", 0, x.rank)
+    given, length = condition.dims[0], x.dims[axis]
+    if not at_most(given, length):
+        # What the condition says of elements behind the end counts for nothing.
+        condition = layers.along(net, condition, 0, 0, minimum(given, length))
     if condition.array is not None:
         chosen = net.constant(np.flatnonzero(condition.array).astype(np.int64))
     else:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mlirt.dialects.length_requirements import equal
 from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_types import numpy_dtype
 from mlirt.frontend.onnx import layers
@@ -14,6 +15,7 @@ from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.number_arrays import Array
+from mlirt.frontend.onnx.run_time_sizes import require_lengths
 
 
 @onnx_op("BatchNormalization")
@@ -26,6 +28,7 @@ def batch_normalization(net: Network, node: Node) -> Value:
     x, scale, bias, mean, variance = (node.input(k) for k in range(5))
     if x.rank < 2:
         raise node.invalid(f"expected an input of at least 2 dimensions, but it has {x.rank}")
+    _require_one_per_channel(net, node, x, (scale, bias, mean, variance))
     epsilon = node.real("epsilon", 1e-5)
     stored = [value.array for value in (scale, bias, mean, variance)]
     if all(array is not None for array in stored) and net.keeps_weights:
@@ -70,8 +73,15 @@ def _normalized_at_run_time(net: Network, x: Value, statistics: Sequence[Value],
 @onnx_op("InstanceNormalization")
 def instance_normalization(net: Network, node: Node) -> Value:
     x, scale, bias = (node.input(k) for k in range(3))
+    _require_one_per_channel(net, node, x, (scale, bias))
     normalized = standardized(net, x, list(range(2, x.rank)), node.real("epsilon", 1e-5))
     return _per_channel(net, normalized, scale, bias)
+
+
+def _require_one_per_channel(net: Network, node: Node, x: Value, coefficients: Sequence[Value]) -> None:
+    for value in coefficients:
+        fault = "it needs {left} coefficients, one for each channel, but has {right}"
+        require_lengths(net, node, equal("", "", x.dims[1] if x.rank > 1 else 0, product(value.dims), fault))
 
 
 def _per_channel(net: Network, x: Value, scale: Value, bias: Value) -> Value:
@@ -102,8 +112,11 @@ def layer_normalization(net: Network, node: Node) -> Sequence[Value]:
     wide = layers.cast(net, x, "float32") if x.element_name in ("float16", "bfloat16") else x
     mean, centred, inverse = centred_and_inverse(net, wide, list(range(axis, x.rank)), node.real("epsilon", 1e-5))
     normalized = layers.cast(net, layers.binary(net, "prod", centred, inverse), x.element)
-    result = layers.binary(net, "prod", normalized, scale)
-    return [result if bias is None else layers.binary(net, "sum", result, bias), mean, inverse]
+    # Coefficients are repeated to the shape of x, and never x to theirs.
+    result = layers.binary(net, "prod", normalized, layers.broadcast_to(net, scale, x.dims))
+    if bias is not None:
+        result = layers.binary(net, "sum", result, layers.broadcast_to(net, bias, x.dims))
+    return [result, mean, inverse]
 
 
 @onnx_op("GroupNormalization", since=18)
@@ -122,6 +135,7 @@ def group_normalization(net: Network, node: Node) -> Value:
         )
         scaled = layers.binary(net, "sum", layers.binary(net, "prod", normalized, factor), shift)
         return layers.cast(net, layers.reshape(net, scaled, x.dims), x.element)
+    _require_one_per_channel(net, node, x, (scale, bias))
     plain = layers.cast(net, layers.reshape(net, normalized, x.dims), x.element)
     return _per_channel(net, plain, scale, bias)
 

@@ -63,3 +63,9 @@ def test_sizes_that_only_the_run_knows_get_names() -> None:
     assert_agrees(model, feeds)
     check_node("Compress", [numbers(3, 2), np.array([True, False, True])], opset=11, axis=0)
     check_node("Compress", [numbers(3, 2), np.array([True, False, True])], opset=11)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_conditions_of_other_lengths_choose_among_what_there_is(count: int) -> None:
+    check_node("Compress", [numbers(3, 2), np.ones(count, np.bool_)], opset=11, axis=0)
+    check_node("Compress", [numbers(3, 2), np.ones(count * 2, np.bool_)], opset=11)
