@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.traits import Pure
@@ -68,7 +68,8 @@ def _hoist(loop: Operation) -> None:
 
 
 def _has_lengths(op: Operation, lengths: Collection[Dim]) -> bool:
-    return bool(lengths) and any(dim in lengths for value in op.operands for dim in dims(value.type))
+    tensors = [value for value in op.operands if isinstance(value.type, TensorType)]
+    return bool(lengths) and any(dim in lengths for value in tensors for dim in dims(value.type))
 
 
 def _claims(op: Operation, claims: Collection[object]) -> bool:

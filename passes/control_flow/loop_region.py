@@ -10,7 +10,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.regions import condition_of, index_constant, index_of, tensor_of
 from mlirt.dialects.symbolic import Dim, sym
-from mlirt.dialects.tensor_types import dims, element_of, is_unknown, rank
+from mlirt.dialects.tensor_types import compatible, dims, element_of, is_unknown, rank
+from mlirt.dialects.trt.broadcast import BroadcastOp
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.define_size import DefineSizeOp
 from mlirt.dialects.trt.elementwise import ElementwiseKind as Kind
@@ -164,7 +165,7 @@ class LoopRegion:
     def _next_values(self, body: Block, counter: SSAValue) -> list[SSAValue]:
         """What the body carries on: second inputs of the recurrences, and the collected tensors with another row."""
         count = len(self.parts.recurrences)
-        values = [self.following[k].value for k in range(count)]
+        values = [self._as_carried(body, self.following[k].value, body.args[1 + k]) for k in range(count)]
         for output, total in zip(self.collected, body.args[1 + count :], strict=False):
             made = LayerBuilder(self.ctx, body, output)
             place = counter
@@ -174,6 +175,12 @@ class LoopRegion:
                 place = self._kept_outside(made, place)
             values.append(made.with_slice(total, place, output.input))
         return values
+
+    def _as_carried(self, body: Block, value: SSAValue, carried: SSAValue) -> SSAValue:
+        """A length that broadcasts with others in the body has to stay the one that is carried."""
+        if value.type == carried.type or not compatible(value.type, carried.type):
+            return value
+        return LayerBuilder(self.ctx, body, self.before.named).value(BroadcastOp.of(value, dims(carried.type)))
 
     def _kept_outside(self, made: LayerBuilder, place: SSAValue) -> SSAValue:
         """A place before the start is no place from the end."""

@@ -136,7 +136,7 @@ def test_a_file_without_contracts_is_refused(tiny: Maker) -> None:
 
     renamed = bytearray(data.replace(b'["extents"', b'["extentz"'))
     size = int.from_bytes(renamed[24:32], "little")
-    renamed[32:64] = hashlib.sha256(renamed[64 : 64 + size]).digest()
+    renamed[32:64] = hashlib.sha256(renamed[:32] + renamed[64 : 64 + size]).digest()
     with pytest.raises(PlanError, match="does not say what its kernels touch"):
         read_plan(bytes(renamed))
 

@@ -289,7 +289,7 @@ def test_a_build_that_fails(
     (tmp_path / "m.onnx").write_bytes(b"onnx")
     model, saved = f"--onnx={tmp_path / 'm.onnx'}", tmp_path / "b.plan"
     builder(broken)
-    assert "[E] layer 'conv1': it is broken\n" in failure(capsys, model, f"--saveEngine={saved}")
+    assert r"[E] layer 'conv1': it is\nbroken" + "\n" in failure(capsys, model, f"--saveEngine={saved}")
     builder(crash)
     assert "[E] internal error: RuntimeError: oh (--verbose shows where)\n" in failure(
         capsys, model, f"--saveEngine={saved}"
