@@ -16,7 +16,7 @@ from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.host_memory import aligned_empty
 
 MOST_READ = 32 << 20
-"""Bytes of a file that is read: it takes a tenth of the time that its digests take. Larger ones are mapped."""
+"""Bytes of a file that is read; larger ones are mapped."""
 
 
 @dataclass(frozen=True)
