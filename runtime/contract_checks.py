@@ -9,21 +9,28 @@ from mlirt.runtime.extents import Contract, read_contracts, seal_of
 from mlirt.runtime.manifest import Kernel, Manifest
 
 
-def check_contracts(manifest: Manifest, record: Mapping[str, object], section: bytes) -> Mapping[str, Contract]:
-    """The contracts by symbol; a `PlanError` names a kernel that has none, or a launch that is not the one sealed."""
+def check_contracts(
+    manifest: Manifest, record: Mapping[str, object], section: bytes
+) -> tuple[Mapping[str, Contract], frozenset[int]]:
+    """The contracts by symbol, and the launches that are as they were made.
+
+    A `PlanError` names a kernel without a contract, or another launch of a kernel of which nothing is proved.
+    """
     contracts = read_contracts(section)
     for kernel in manifest.kernels:
         if kernel.plugin is None and kernel.call is None:
             _check_kernel(kernel, contracts.kernels.get(kernel.symbol))
+    sealed: set[int] = set()
     for i, launch in enumerate(manifest.launches):
         kernel = manifest.kernels[launch.kernel]
         contract = contracts.kernels.get(kernel.symbol)
         is_proved = contract is not None and not contract.unproved
-        if kernel.plugin is None and (kernel.call is not None or not is_proved):
-            if seal_of(record, i) not in contracts.sealed:
-                where = f"launches[{i}] ({launch.layer[:80]})"
-                raise PlanError(f"plan manifest: {where}: its numbers are not those that it was made with")
-    return contracts.kernels
+        if seal_of(record, i) in contracts.sealed:
+            sealed.add(i)
+        elif kernel.plugin is None and (kernel.call is not None or not is_proved):
+            where = f"launches[{i}] ({launch.layer[:80]})"
+            raise PlanError(f"plan manifest: {where}: its numbers are not those that it was made with")
+    return contracts.kernels, frozenset(sealed)
 
 
 def _check_kernel(kernel: Kernel, contract: Contract | None) -> None:

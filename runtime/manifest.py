@@ -187,6 +187,8 @@ class Manifest:
     layers: tuple[Mapping[str, object], ...]
     info: Mapping[str, object]
     contracts: Mapping[str, Contract] = field(default_factory=dict[str, Contract], kw_only=True)
+    sealed: frozenset[int] = field(default=frozenset(), kw_only=True)
+    """The launches whose numbers are those that the compiler has written."""
     """What kernels touch, by symbol; none where a plan was made in memory without them."""
     roots: tuple[int, ...]
     """For each buffer the buffer that owns its bytes: itself, or what its views lead to."""

@@ -23,7 +23,7 @@ _LENGTHS = (0, 1, 2, 3, 5, 8, 16, 17, 33, 64, 100, 257)
 def extents_section(module: ModuleOp, manifest: Manifest, record: Mapping[str, object]) -> bytes:
     """The section for a manifest (and its JSON form) of a lowered module.
 
-    A kernel whose extents the plan's own launches do not keep, or of which they are not known, has its launches sealed.
+    The launches are sealed as they are: extents are upper bounds, which a right launch may exceed for some shapes.
     """
     kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
     records = cast("list[dict[str, object]]", record["kernels"])
@@ -42,8 +42,7 @@ def extents_section(module: ModuleOp, manifest: Manifest, record: Mapping[str, o
     sealed = [
         seal_of(record, i)
         for i, launch in enumerate(manifest.launches)
-        if (kernel := manifest.kernels[launch.kernel]).plugin is None
-        and (kernel.call is not None or contracts[kernel.symbol]["unproved"])
+        if manifest.kernels[launch.kernel].plugin is None
     ]
     return contracts_section(contracts, sealed)
 

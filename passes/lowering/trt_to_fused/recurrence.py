@@ -75,11 +75,8 @@ def _state(at: Conversion, state: SSAValue | None, like: SSAValue, shape: Sequen
     if state is not None:
         if dims(state.type) == tuple(shape):
             return state
-        if dims(state.type)[0] != 1:
-            raise at.unsupported(
-                f"its state has {dims(state.type)[0]} sequences and its input {shape[0]}; give both one name or number"
-            )
-        return at.moved(state, shape, [0, iteration(1)])
+        # Another name is the same length in every run: the layer requires it to be.
+        return at.moved(state, shape, [0 if dims(state.type)[0] == 1 else iteration(0), iteration(1)])
     element = element_of(like.type)
     if all(isinstance(size, int) for size in shape):
         import numpy as np
