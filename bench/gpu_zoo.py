@@ -21,6 +21,7 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -174,7 +175,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--shard", type=_shard, default=(0, 1), metavar="I/N", help="every N-th network, from the I-th")
     parser.add_argument("--random", type=int, default=40, help="random networks (default: %(default)s)")
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--work", type=Path, default=Path("/tmp/gpu_zoo"), help="models and plans, kept for later runs")
+    work = Path(tempfile.gettempdir(), "gpu_zoo")
+    parser.add_argument("--work", type=Path, default=work, help="models and plans, kept for later runs")
     parser.add_argument("--out", type=Path, default=Path("gpu_zoo_results"), help="where results.jsonl grows")
     parser.add_argument("--build-only", action="store_true")
     parser.add_argument("--list", action="store_true")

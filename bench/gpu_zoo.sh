@@ -6,8 +6,8 @@ out=$1 wheels=${2:--}
 shift $(($# > 1 ? 2 : 1))
 cd "$(dirname "$0")/.." || exit
 if [ "$wheels" != - ]; then
-  python3 -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade --target /tmp/site "$wheels"/*.whl || exit
-  export PYTHONPATH=/tmp/site
+  python3 -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade --target "${TMPDIR:-/tmp}"/site "$wheels"/*.whl || exit
+  export PYTHONPATH="${TMPDIR:-/tmp}"/site
 fi
 export PYTHONPATH=src${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1 TORCH_CPP_LOG_LEVEL=ERROR
 set -o pipefail
