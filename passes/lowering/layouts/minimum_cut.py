@@ -48,35 +48,53 @@ class MinimumCut:
             node = waiting.popleft()
             for edge in self._out[node]:
                 target = self._targets[edge]
-                if self._room[edge] > _TOLERANCE and target not in levels:
+                if self._has_room(edge) and target not in levels:
                     levels[target] = levels[node] + 1
                     waiting.append(target)
         return levels
 
     def _block_flow(self, levels: dict[int, int]) -> None:
-        """Send flow along shortest paths until each of them has a full edge."""
-        untried = [iter(edges) for edges in self._out]
+        """Send flow along shortest paths until each of them has a full edge.
+
+        An edge that led nowhere, or is full, is not looked at again: a call costs the edges once, and each path its length.
+        """
+        current = [0] * len(self._out)
         path: list[int] = []
         node = self._source
         while True:
             if node == self._sink:
-                self._send(path)
-                path, node = [], self._source
-                untried = [iter(edges) for edges in self._out]
-            step = next((edge for edge in untried[node] if self._leads_on(edge, node, levels)), None)
+                node = self._send(path)
+            step = self._next_step(node, current, levels)
             if step is not None:
                 path.append(step)
                 node = self._targets[step]
             elif path:
                 node = self._targets[path.pop() ^ 1]
+                current[node] += 1
             else:
                 return
 
-    def _leads_on(self, edge: int, node: int, levels: dict[int, int]) -> bool:
-        return self._room[edge] > _TOLERANCE and levels.get(self._targets[edge]) == levels[node] + 1
+    def _next_step(self, node: int, current: list[int], levels: dict[int, int]) -> int | None:
+        """The first edge of a node that leads one level on and has room; those before it are done with."""
+        edges, wanted = self._out[node], levels[node] + 1
+        for place in range(current[node], len(edges)):
+            edge = edges[place]
+            if self._has_room(edge) and levels.get(self._targets[edge]) == wanted:
+                current[node] = place
+                return edge
+        current[node] = len(edges)
+        return None
 
-    def _send(self, path: list[int]) -> None:
+    def _has_room(self, edge: int) -> bool:
+        return self._room[edge] > _TOLERANCE
+
+    def _send(self, path: list[int]) -> int:
+        """Fill a path from source to sink, cut it before its first full edge, and return where it ends then."""
         amount = min(self._room[edge] for edge in path)
         for edge in path:
             self._room[edge] -= amount
             self._room[edge ^ 1] += amount
+        first = next(place for place, edge in enumerate(path) if not self._has_room(edge))
+        node = self._targets[path[first] ^ 1]
+        del path[first:]
+        return node

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,3 +34,29 @@ def test_no_cut_is_cheaper(edges: Edges) -> None:
     best = min(cost(edges, side) for side in cuts)
     assert cost(edges, found) == best
     assert len(found) == min(len(side) for side in cuts if cost(edges, side) == best)
+
+
+def work_of_chain(monkeypatch: pytest.MonkeyPatch, length: int) -> int:
+    """How many edges are looked at for a chain whose nodes can go to either side, at the same price to all neighbours."""
+    looked_at = 0
+    has_room = MinimumCut._has_room
+
+    def counted(graph: MinimumCut, edge: int) -> bool:
+        nonlocal looked_at
+        looked_at += 1
+        return has_room(graph, edge)
+
+    graph = MinimumCut("source", "sink")
+    for node in range(length):
+        graph.edge("source", node, 3.0 + node % 5)
+        graph.edge(node, "sink", 3.0 + (node * 2) % 7)
+        for start, end in ((node, node + 1), (node + 1, node)):
+            graph.edge(start, end, 2.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(MinimumCut, "_has_room", counted)
+        graph.source_side()
+    return looked_at
+
+
+def test_work_grows_with_the_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert work_of_chain(monkeypatch, 2000) < 2.5 * work_of_chain(monkeypatch, 1000)
