@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -28,9 +28,8 @@ def compile_kernels(sources: Mapping[str, str], target: Target, report: Report |
     objects = {name: code for name, code in known.items() if code is not None}
     missing = {name: source for name, source in sources.items() if name not in objects}
     if missing:
-        for name, code in _compile(missing, target, Progress(report, len(objects), len(sources))).items():
-            cache.put(keys[name], code)
-            objects[name] = code
+        progress = Progress(report, len(objects), len(sources))
+        objects |= _compile(missing, target, progress, lambda name, code: cache.put(keys[name], code))
     return {name: objects[name] for name in sources}
 
 
@@ -51,7 +50,10 @@ def _processor(target: Target) -> str:
     return f"{name} {','.join([*(f'+{feature}' for feature in features), *wide])}"
 
 
-def _compile(sources: Mapping[str, str], target: Target, progress: Progress) -> dict[str, bytes]:
+def _compile(
+    sources: Mapping[str, str], target: Target, progress: Progress, keep: Callable[[str, bytes], None]
+) -> dict[str, bytes]:
+    """The object file of each source; `keep` has each once it is there: a build that ends early loses none."""
     name, features = _processor(target).split(" ", 1)
     variables = {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features or "+sse2"}
 
@@ -60,9 +62,11 @@ def _compile(sources: Mapping[str, str], target: Target, progress: Progress) -> 
 
     def compile_one(process: CompilerProcess, kernel: str) -> bytes:
         try:
-            return process.ask({"name": kernel, "source": sources[kernel]})[1][0]
+            code = process.ask({"name": kernel, "source": sources[kernel]})[1][0]
         except CompileError as error:
             raise CompileError(f"kernel {kernel}: {error}") from None
+        keep(kernel, code)
+        return code
 
     lengths = {kernel: len(source) for kernel, source in sources.items()}
     return compile_side_by_side(lengths, compilers_side_by_side(), start, compile_one, progress)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -55,9 +55,12 @@ def compile_kernels(
     if missing:
         progress = Progress(report, len(sources) - len(missing), len(sources))
         texts = {name: sources[name] for name in missing}
-        for name, cubins in _compile(texts, missing, progress, failures, running).items():
+
+        def keep(name: str, cubins: Cubins) -> None:
             for arch, cubin in cubins.items():
                 cache.put(_key(name, sources[name], arch), packed(cubin))
+
+        for name, cubins in _compile(texts, missing, progress, failures, running, keep).items():
             done[name] |= cubins
     complete = {name: cubins for name, cubins in done.items() if len(cubins) == len(wanted[name])}
     if os.environ.get(SWITCH, "0") not in ("", "0"):
@@ -105,7 +108,9 @@ def _compile(
     progress: Progress,
     failures: dict[str, CompileError] | None,
     running: RunningCompilers | None,
+    keep: Callable[[str, Cubins], None],
 ) -> dict[str, Cubins]:
+    """The machine code of each source; `keep` has each once it is there: a build that ends early loses none."""
     if find_spec("numba_cuda") is None:  # numba has an older compiler of its own, which cannot do this
         raise UnsupportedError(
             "kernels for GPUs are compiled by numba-cuda, which is not installed: pip install 'mlirt[cuda]'"
@@ -115,7 +120,9 @@ def _compile(
         return CompilerProcess("mlirt.builder.numba_cuda_worker")
 
     def compile_one(process: CompilerProcess, name: str) -> Cubins:
-        return _ask(process, sources[name], architectures[name])
+        cubins = _ask(process, sources[name], architectures[name])
+        keep(name, cubins)
+        return cubins
 
     lengths = {name: len(source.text) for name, source in sources.items()}
     return compile_side_by_side(lengths, compilers_side_by_side(), start, compile_one, progress, failures, running)

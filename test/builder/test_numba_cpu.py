@@ -51,6 +51,20 @@ def test_a_known_kernel_is_not_compiled_again(tmp_path: Path, monkeypatch: pytes
     assert compile_kernels({"fill": _SOURCE}, cpu_target()) == code
 
 
+def test_a_build_that_ends_early_keeps_what_it_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIRT_CACHE", str(tmp_path))
+    monkeypatch.setenv("MLIRT_JOBS", "1")
+    broken = "def broken(params, worker, workers):\n    params[0] = worker.nothing\n"  # shorter: it is compiled last
+    with pytest.raises(CompileError, match="kernel broken"):
+        compile_kernels({"fill": _SOURCE, "broken": broken}, cpu_target())
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(numba_cpu, "_compile", refuse)
+    assert compile_kernels({"fill": _SOURCE}, cpu_target())
+
+
 def test_two_kernels_of_one_source_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLIRT_CACHE", str(tmp_path))
     source = _SOURCE + "\n\ndef clear(params, worker, workers):\n    float32_pointer(params[0])[0] = float32(-1)\n"

@@ -56,7 +56,7 @@ class MinimumCut:
     def _block_flow(self, levels: dict[int, int]) -> None:
         """Send flow along shortest paths until each of them has a full edge.
 
-        An edge that led nowhere, or is full, is not looked at again: a call costs the edges once, and each path its length.
+        An edge that led nowhere, or is full, is not looked at again: a call looks at each edge once, and at each path.
         """
         current = [0] * len(self._out)
         path: list[int] = []
