@@ -4,11 +4,11 @@ from collections.abc import Collection
 
 from mlirt.runtime.json_record import JsonRecord
 from mlirt.runtime.manifest import MapArgument
-from mlirt.runtime.tensor_maps import ELEMENTS, SWIZZLES, MapLayout
+from mlirt.runtime.tensor_maps import ELEMENTS, ROUNDED, SWIZZLES, MapLayout
 
 _MAX_RANK = 5
 _MAX_CORNER = 1 << 15
-_FIELDS = ("buffer", "offset", "element", "sizes", "steps", "box", "swizzle", "lower", "upper", "stride")
+_FIELDS = ("buffer", "offset", "element", "sizes", "steps", "box", "swizzle", "lower", "upper", "stride", "tf32")
 
 
 def map_argument(raw: object, where: str, buffer_count: int, names: Collection[str]) -> MapArgument:
@@ -17,6 +17,9 @@ def map_argument(raw: object, where: str, buffer_count: int, names: Collection[s
     element = record.text("element")
     if element not in ELEMENTS:
         raise record.error("element", f"{element[:40]!r} is no element that a device can copy")
+    tf32 = record.flag("tf32")
+    if tf32 and element != ROUNDED:
+        raise record.error("tf32", f"only {ROUNDED} is rounded, not {element}")
     swizzle = record.integer("swizzle", 0, max(SWIZZLES), 0)
     if swizzle not in SWIZZLES:
         raise record.error("swizzle", f"expected one of {SWIZZLES}, got {swizzle}")
@@ -36,7 +39,7 @@ def map_argument(raw: object, where: str, buffer_count: int, names: Collection[s
         offset=record.formula("offset", names, 0),
         sizes=sizes,
         steps=steps,
-        fixed=MapLayout(element, (), (), box, swizzle, lower, upper, stride),
+        fixed=MapLayout(element, (), (), box, swizzle, lower, upper, stride, tf32),
     )
 
 

@@ -35,7 +35,8 @@ The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - 
                    "args": [{"buffer", "offset": Expr in bytes, "bytes": Expr, "part": [int]} | {"int": Expr} |
                             {"float": x} | {"map": {"buffer", "offset": Expr in bytes, "element": NumPy name,
                                                    "sizes": [Expr], "steps": [Expr in bytes], "box": [int],
-                                                   "swizzle": 0 | 32 | 64 | 128, "lower", "upper", "stride": [int]}}]}]
+                                                   "swizzle": 0 | 32 | 64 | 128, "lower", "upper", "stride": [int],
+                                                   "tf32": bool}}]}]
      "sizes": [symbol]                                    symbols whose value only the run tells
      "requirements": [Length]                             what layers need of lengths that follow from the shapes; a
                  Length is {"layer": str, "relation": "equal" | "equal_or_one" | "at_least" | "multiple",

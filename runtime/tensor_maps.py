@@ -24,6 +24,9 @@ _ELEMENTS = {
     "float64": 8,
     "bfloat16": 9,
 }
+ROUNDED = "float32"
+"""The elements that copies may round to TF32."""
+_TF32 = 11
 _SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 _L2_256_BYTES = 3
 ELEMENTS = tuple(_ELEMENTS)
@@ -41,6 +44,7 @@ class MapLayout:
     """A tensor in memory, dimensions outermost first, `steps` in bytes, and what a copy brings of it.
 
     With `stride` a window walks over it: from `lower` to the sizes plus `upper`, spatial dimensions outermost first.
+    With `tf32` copies round float32 to the nearest number with 10 bits of mantissa.
     """
 
     element: str
@@ -51,6 +55,7 @@ class MapLayout:
     lower: tuple[int, ...] = ()
     upper: tuple[int, ...] = ()
     stride: tuple[int, ...] = ()
+    tf32: bool = False
 
     def extent(self) -> int:
         """Bytes from the first element to the end of the last one."""
@@ -65,7 +70,8 @@ def encode(library: Any, layout: MapLayout, address: int) -> tuple[str, int, Enc
     rank = len(layout.sizes)
     sizes = _numbers(c_uint64, layout.sizes)
     steps = _numbers(c_uint64, layout.steps[:-1])
-    head = [ctypes.byref(encoded), _ELEMENTS[layout.element], rank, address, sizes, steps]
+    element = _TF32 if layout.tf32 else _ELEMENTS[layout.element]
+    head = [ctypes.byref(encoded), element, rank, address, sizes, steps]
     tail = [0, _SWIZZLES[layout.swizzle], _L2_256_BYTES, 0]
     if layout.stride:
         pixels, channels = layout.box

@@ -11,7 +11,6 @@ from mlirt.builder.numba_cuda_intrinsics.untyped import types
 _SHAPES = {
     "f16": "m16n8k16.row.col.f32.f16.f16.f32",
     "bf16": "m16n8k16.row.col.f32.bf16.bf16.f32",
-    "tf32": "m16n8k8.row.col.f32.tf32.tf32.f32",
     "s8": "m16n8k32.row.col.s32.s8.s8.s32",
     "u8": "m16n8k32.row.col.s32.u8.s8.s32",
 }

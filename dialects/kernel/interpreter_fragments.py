@@ -154,13 +154,10 @@ def _unpack(registers: Array, kind: MmaKind) -> Array:
     dtype = {
         MmaKind.F16: np.dtype(np.float16),
         MmaKind.BF16: np.dtype(ml_dtypes.bfloat16),
-        MmaKind.TF32: np.dtype(np.float32),
         MmaKind.S8: np.dtype(np.int8),
         MmaKind.U8: np.dtype(np.uint8),
     }[kind]
     registers = np.ascontiguousarray(registers)
-    if kind == MmaKind.TF32:
-        registers = registers & np.int32(~0x1FFF)  # the unit reads 10 bits of mantissa
     wide = np.int64 if kind.sums == i32 else np.float64
     return registers[..., None].view(dtype).astype(wide)
 

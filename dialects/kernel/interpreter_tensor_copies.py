@@ -60,6 +60,16 @@ def swizzle(offset: Array, line: int) -> Array:
     return offset ^ (((offset >> 7) & (line // 16 - 1)) << 4)
 
 
+def as_tf32(values: Array) -> Array:
+    """float32 rounded to the nearest number with 10 bits of mantissa, ties to even."""
+    import numpy as np
+
+    bits = np.ascontiguousarray(values).view(np.uint32)
+    odd = bits >> np.uint32(13) & np.uint32(1)
+    rounded = (bits + np.uint32(0xFFF) + odd & np.uint32(0xFFFFE000)).view(np.float32)
+    return np.where(np.isfinite(values), rounded, values)
+
+
 def _mapped(lanes: Lanes, name: SSAValue) -> MappedTensor:
     value = lanes.get(name)
     assert isinstance(value, MappedTensor)
@@ -148,7 +158,8 @@ def _copy(machine: Machine, lanes: Lanes, op: LoadBoxOp | LoadWindowOp, places: 
         index, inside = places(tensor, type_, coordinates, offsets)
         data = np.zeros(type_.count, memory.data.dtype)
         at = np.full(int(inside.sum()), lane)
-        data[inside] = tensor.buffer.read(lanes.access(index[inside], at, where))
+        read = tensor.buffer.read(lanes.access(index[inside], at, where))
+        data[inside] = as_tf32(read) if type_.rounds else read
         target = memory.locate(lanes.access(start + order, np.full(type_.count, lane), where))
         barrier = _barrier_of(machine, lanes, op, op.barriers, op.barrier, lane)
         machine.stages.start(barrier, memory, target, data, where)

@@ -40,6 +40,7 @@ class MmaKind(StrEnum):
     F16 = auto()
     BF16 = auto()
     TF32 = auto()
+    """float32 of which 13 bits are cut off; only warpgroups multiply them, as tensor copies round them."""
     S8 = auto()
     U8 = auto()
     """Unsigned bytes on the left, signed ones on the right."""
@@ -53,7 +54,7 @@ class MmaKind(StrEnum):
 
 
 # Elements of the multiplied matrices in one 32-bit register.
-PACKED = {MmaKind.F16: 2, MmaKind.BF16: 2, MmaKind.TF32: 1, MmaKind.S8: 4, MmaKind.U8: 4, MmaKind.E4M3: 4}
+PACKED = {MmaKind.F16: 2, MmaKind.BF16: 2, MmaKind.S8: 4, MmaKind.U8: 4, MmaKind.E4M3: 4}
 
 
 @irdl_attr_definition
@@ -114,7 +115,7 @@ class LoadMatrixOp(IRDLOperation):
 class MmaOp(IRDLOperation):
     """The warp's matrix unit: `rows` x `columns` tiles of 16 x 8 accumulators, each plus a 16 x k times a k x 8 matrix.
 
-    k is 16 for f16 and bf16, 8 for tf32, 32 for bytes; u8 has them unsigned on the left. Fragments are laid out as PTX documents `mma.sync`: tile (i, j) has the
+    k is 16 for f16 and bf16, 32 for bytes; u8 has them unsigned on the left. Fragments are laid out as PTX documents `mma.sync`: tile (i, j) has the
     accumulators `4 * (i * columns + j)` and following, left fragments `4 * i`.., right fragments `2 * j`...
 
     Example: `%d = kernel.mma f16 %c, %a, %b {rows = 2 : i64, columns = 4 : i64} : vector<32xf32>, vector<8xi32>, vector<8xi32> -> vector<32xf32>`
@@ -151,7 +152,8 @@ class MmaOp(IRDLOperation):
 
     def verify_(self) -> None:
         rows, columns = self.rows.value.data, self.columns.value.data
-        require(self.kind.data is not MmaKind.E4M3, f"{self.name}: only warpgroups multiply {self.kind.data}")
+        alone = (MmaKind.E4M3, MmaKind.TF32)
+        require(self.kind.data not in alone, f"{self.name}: only warpgroups multiply {self.kind.data}")
         element = self.kind.data.sums
         expected: list[Attribute] = [
             VectorType(element, [4 * rows * columns]),

@@ -34,7 +34,9 @@ def map_type(value: SSAValue) -> TensorMapType:
     return type_
 
 
-class _CopyOp(IRDLOperation):
+class CopyOp(IRDLOperation):
+    """A copy from a tensor map to shared memory."""
+
     map = operand_def(TensorMapType)
     coordinates = var_operand_def(IndexType())
     target = operand_def(MemRefType)
@@ -55,7 +57,7 @@ class _CopyOp(IRDLOperation):
 
 
 @irdl_op_definition
-class LoadBoxOp(_CopyOp):
+class LoadBoxOp(CopyOp):
     """Start to copy the box at some coordinates, outermost first; what lies outside of the tensor becomes zero.
 
     The barrier's current phase gets the bytes of the whole box. The target is 128-byte aligned (1024 with a swizzle).
@@ -88,7 +90,7 @@ class LoadBoxOp(_CopyOp):
 
 
 @irdl_op_definition
-class LoadWindowOp(_CopyOp):
+class LoadWindowOp(CopyOp):
     """Start to copy channels of consecutive pixels of a window's walk, each moved by `offsets`; zeros outside.
 
     The coordinates are image, the pixel's along each spatial dimension, and channel. The window walks along rows, from

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     i64,
 )
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -27,6 +27,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
 from mlirt.dialects.kernel.buffers import is_shared, length, memory
 from mlirt.dialects.kernel.matrix_unit import MmaKind, MmaKindAttr
+from mlirt.dialects.kernel.tensor_copy import CopyOp, map_type
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import byte_width
 
@@ -50,6 +51,9 @@ class WarpgroupMmaOp(IRDLOperation):
     elements only) the tile is in pieces of d lines along the depth, one after the other, each of d rows or columns.
     Rows 8 i, .., 8 i + 7 of the left tile are the lines from number `left_step` i on, so that they may be pixels of a
     larger image; then the left tile may start at any line.
+
+    Of tf32 the matrix unit cuts off the lower 13 bits, which makes each product smaller. So the tiles hold what tensor
+    copies have rounded, and nothing else writes to their memory.
 
     The product goes on until `kernel.warpgroup_wait` or `kernel.warpgroup_sums`; before, nobody may write to the tiles
     or use the result but in another `kernel.warpgroup_mma`. Thread `32 w + 4 g + t` has, at `4 j + 2 h + e`, the sum of
@@ -131,6 +135,16 @@ class WarpgroupMmaOp(IRDLOperation):
             GROUP_LINES <= step <= _MOST_LINES and (self.left_step is None or self.left_by_depth is None),
             f"{self.name}: no rows of lines along the depth can lie {step} lines apart",
         )
+        if self.kind.data is MmaKind.TF32:
+            writers = [use.operation for tile in (self.left, self.right) for use in tile.uses]
+            wrong = next((writer for writer in writers if not _leaves_tf32(writer)), None)
+            name = "" if wrong is None else wrong.name
+            require(wrong is None, f"{self.name}: {name} does not round to tf32, and the matrix unit cuts off bits")
+
+
+def _leaves_tf32(op: Operation) -> bool:
+    """Whether all floats in a tile are ones with 10 bits of mantissa after an op, where they were before."""
+    return isinstance(op, WarpgroupMmaOp) or (isinstance(op, CopyOp) and map_type(op.map).rounds)
 
 
 @irdl_op_definition

@@ -214,6 +214,8 @@ class _Writer:
             "box": [length.data for length in given.box],
             "swizzle": given.swizzle.data,
         }
+        if given.tf32.data:
+            record["tf32"] = True
         if (walk := given.walk()) is not None:
             record.update(lower=list(walk.lower), upper=list(walk.upper), stride=list(walk.stride))
         return record

@@ -34,7 +34,8 @@ class TensorMapAttr(ParametrizedAttribute):
 
     `sizes` and `steps` (strides in elements, the last one 1) may be expressions, `box` is what one copy brings: one
     length per dimension. Lines of `swizzle` bytes are swizzled in shared memory (0: none). With `lower`, `upper` and
-    `stride` the map is walked by a window; then `box` has the numbers of pixels and channels.
+    `stride` the map is walked by a window; then `box` has the numbers of pixels and channels. With `tf32` (1) copies
+    round float32 to the nearest number with 10 bits of mantissa.
 
     Example: `#plan.tensor_map<0, "0", f16, sizes = ["n", "64"], steps = ["64", "1"], box = [128, 64], swizzle = 128>`
     """
@@ -48,6 +49,7 @@ class TensorMapAttr(ParametrizedAttribute):
     steps: ArrayAttr[StringAttr] = param_def()
     box: ArrayAttr[IntAttr] = param_def()
     swizzle: IntAttr = param_def()
+    tf32: IntAttr = param_def()
     lower: ArrayAttr[IntAttr] = param_def()
     upper: ArrayAttr[IntAttr] = param_def()
     stride: ArrayAttr[IntAttr] = param_def()
@@ -62,6 +64,8 @@ class TensorMapAttr(ParametrizedAttribute):
         box: Sequence[int],
         swizzle: int,
         walk: Walk | None = None,
+        *,
+        tf32: bool = False,
     ) -> TensorMapAttr:
         walked = walk or Walk((), (), ())
         return TensorMapAttr(
@@ -72,6 +76,7 @@ class TensorMapAttr(ParametrizedAttribute):
             _texts(steps),
             _integers(box),
             IntAttr(swizzle),
+            IntAttr(int(tf32)),
             _integers(walked.lower),
             _integers(walked.upper),
             _integers(walked.stride),
@@ -113,6 +118,8 @@ class TensorMapAttr(ParametrizedAttribute):
                 printer.print_string(f", {key} = ")
                 printer.print_attribute(getattr(self, key))
             printer.print_string(f", box = {_list_text(self.box)}, swizzle = {self.swizzle.data}")
+            if self.tf32.data:
+                printer.print_string(f", tf32 = {self.tf32.data}")
             if self.stride.data:
                 for key in ("lower", "upper", "stride"):
                     printer.print_string(f", {key} = {_list_text(getattr(self, key))}")
@@ -129,11 +136,16 @@ class TensorMapAttr(ParametrizedAttribute):
             box = _integers(_list(parser, "box", parser.parse_integer))
             swizzle = _after(parser, "swizzle", parser.parse_integer)
             walk: list[ArrayAttr[IntAttr]] = [_integers([])] * 3
-            if parser.parse_optional_punctuation(",") is not None:
+            tf32, goes_on = 0, parser.parse_optional_punctuation(",") is not None
+            if goes_on and parser.parse_optional_keyword("tf32") is not None:
+                parser.parse_punctuation("=")
+                tf32, goes_on = parser.parse_integer(), parser.parse_optional_punctuation(",") is not None
+            if goes_on:
                 lower = _list(parser, "lower", parser.parse_integer, comma=False)
                 rest = [_list(parser, key, parser.parse_integer) for key in ("upper", "stride")]
                 walk = [_integers(one) for one in (lower, *rest)]
-            return [IntAttr(operand), StringAttr(offset), element, sizes, steps, box, IntAttr(swizzle), *walk]
+            flags = [IntAttr(swizzle), IntAttr(tf32)]
+            return [IntAttr(operand), StringAttr(offset), element, sizes, steps, box, *flags, *walk]
 
 
 def _texts(values: Sequence[Dim | str]) -> ArrayAttr[StringAttr]:

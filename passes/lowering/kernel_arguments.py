@@ -80,13 +80,19 @@ class KernelArguments(BlockWriter):
         box: Sequence[int],
         swizzle: int,
         walk: Walk | None = None,
+        *,
+        tf32: bool = False,
     ) -> SSAValue:
-        """A description of the tensor that starts `offset` bytes into a `plan` buffer, for copies of a `box`."""
+        """A description of the tensor that starts `offset` bytes into a `plan` buffer, for copies of a `box`.
+
+        With `tf32` the copies round float32 to 10 bits of mantissa.
+        """
         if buffer not in self._buffers:
             self._buffers.append(buffer)
         position = self._buffers.index(buffer)
-        bound = TensorMapAttr.of(position, offset, element, sizes, steps, box, swizzle, walk)
-        made = self._argument(TensorMapType.of(element, box, swizzle, len(walk.stride) if walk else 0), bound)
+        bound = TensorMapAttr.of(position, offset, element, sizes, steps, box, swizzle, walk, tf32=tf32)
+        type_ = TensorMapType.of(element, box, swizzle, len(walk.stride) if walk else 0, tf32=tf32)
+        made = self._argument(type_, bound)
         self._places[made] = buffer, str(offset)
         return made
 

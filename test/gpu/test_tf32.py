@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import onnx
 import pytest
 from convolution_chain import chain
-from one_tactic import Onlooker
+from one_tactic import Onlooker, Only
+from onnx import TensorProto, helper, numpy_helper
 
 import mlirt
 
@@ -27,3 +31,73 @@ def test_a_chain_of_convolutions(image: tuple[int, ...]) -> None:
     for _ in range(20):
         (again,) = engine.run({"x": x}).values()
         assert again.tobytes() == found.tobytes()
+
+
+def positive(shape: tuple[int, ...], seed: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Numbers with all bits of the mantissa, whose sums keep the errors of their products."""
+    return np.random.default_rng(seed).random(shape, np.float32) + np.float32(0.5)
+
+
+def one_layer(op: str, x: tuple[int, ...], w: tuple[int, ...], known: bool, **settings: Any) -> onnx.ModelProto:
+    """A product or a convolution of positive numbers, with weights or of two inputs."""
+    values = [helper.make_tensor_value_info("x", TensorProto.FLOAT, x)]
+    values += [] if known else [helper.make_tensor_value_info("w", TensorProto.FLOAT, w)]
+    weights = [numpy_helper.from_array(positive(w, 2), "w")] if known else []
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    node = helper.make_node(op, ["x", "w"], ["y"], name="layer", **settings)
+    graph = helper.make_graph([node], "layer", values, [y], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+
+LAYERS: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], bool, dict[str, Any]]] = {
+    "product": ("MatMul", (256, 1000), (1000, 192), True, {}),
+    "product of two inputs": ("MatMul", (2, 256, 1000), (2, 1000, 192), False, {}),
+    "3 x 3": ("Conv", (2, 64, 28, 26), (96, 64, 3, 3), True, {"pads": [1, 1, 1, 1]}),
+    "1 x 1": ("Conv", (2, 128, 28, 26), (96, 128, 1, 1), True, {}),
+    "stride": ("Conv", (2, 72, 29, 27), (96, 72, 3, 3), True, {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    "few channels": ("Conv", (2, 3, 64, 60), (64, 3, 7, 7), True, {"strides": [2, 2], "pads": [3, 3, 3, 3]}),
+    "three dimensions": ("Conv", (1, 16, 8, 14, 14), (48, 16, 3, 3, 3), True, {"pads": [1] * 6}),
+}
+CHOICES = ("64x64s6", "128x64s8", "128x128s6", "64x64s6c2", "64x64s6c4", "64x128s9t", "128x64s4d")
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("layer", LAYERS)
+def test_errors_go_in_both_directions(layer: str, choice: str) -> None:
+    """Operands whose lower bits are cut off make sums of positive numbers 7e-4 smaller."""
+    op, x, w, known, settings = LAYERS[layer]
+    file = "cuda_wgmma_rows" if layer == "few channels" else "cuda_wgmma"
+    selector = Only(f"{file}:{choice}")
+    model = one_layer(op, x, w, known, **settings)
+    engine = mlirt.compile(model, "cuda", "tf32", algorithm_selector=selector, heuristic=True)
+    inputs = {"x": positive(x, 1)} if known else {"x": positive(x, 1), "w": positive(w, 2)}
+    (found,) = engine.run(inputs).values()
+    (want,) = mlirt.compile(model, "reference").run(inputs).values()
+    assert not np.array_equal(found, want)
+    if any(name.startswith("cuda_wgmma") for name in selector.taken):
+        assert abs(float((found / want.astype(np.float64)).mean()) - 1) < 5e-5
+
+
+def test_every_way_that_is_measured_errs_in_both_directions() -> None:
+    """The libraries' too, as far as they are here."""
+    for layer in LAYERS:
+        op, x, w, known, settings = LAYERS[layer]
+        model = one_layer(op, x, w, known, **settings)
+        engine = mlirt.compile(model, "cuda", "tf32", min_timing_iterations=3)
+        inputs = {"x": positive(x, 1)} if known else {"x": positive(x, 1), "w": positive(w, 2)}
+        (found,) = engine.run(inputs).values()
+        (want,) = mlirt.compile(model, "reference").run(inputs).values()
+        assert abs(float((found / want.astype(np.float64)).mean()) - 1) < 5e-5, layer
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_stays(special: float) -> None:
+    x = positive((64, 128), 1)
+    x[3, 5] = special
+    selector = Only("cuda_wgmma:64x64s6")
+    model = one_layer("MatMul", (64, 128), (128, 64), True)
+    engine = mlirt.compile(model, "cuda", "tf32", algorithm_selector=selector, heuristic=True)
+    assert selector.taken == [selector.name]
+    (found,) = engine.run({"x": x}).values()
+    np.testing.assert_array_equal(found[3], np.full(64, special, np.float32))
+    assert np.isfinite(np.delete(found, 3, 0)).all()

@@ -101,7 +101,7 @@ def test_kernels_are_passed_maps_of_tensors(tiny: Maker) -> None:
         launch["args"][0] = {
             "map": {
                 **{"buffer": launch["args"][0]["buffer"], "element": "float32", "sizes": ["n", 4], "steps": [16, 4]},
-                **{"box": [8, 4], "swizzle": 0},
+                **{"box": [8, 4], "swizzle": 0, "tf32": True},
             }
         }
 
@@ -110,7 +110,7 @@ def test_kernels_are_passed_maps_of_tensors(tiny: Maker) -> None:
     x = np.ones((5, 4), np.float32)
     assert context.run({"x": x})["y"].shape == (5, 4)
     ((layout, address),) = driver.maps
-    assert layout == MapLayout("float32", (5, 4), (16, 4), (8, 4), 0)
+    assert layout == MapLayout("float32", (5, 4), (16, 4), (8, 4), 0, tf32=True)
     assert address % 16 == 0
     assert driver.dependent.count(True) == 1
 

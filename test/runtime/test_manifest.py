@@ -199,6 +199,8 @@ def test_a_view_beyond_its_buffer_is_refused(tiny: Maker) -> None:
 BROKEN_MAPS: list[tuple[dict[str, object], str]] = [
     ({"element": "complex"}, "element: 'complex' is no element"),
     ({"swizzle": 48}, "swizzle: expected one of"),
+    ({"element": "float16", "tf32": True}, "tf32: only float32 is rounded, not float16"),
+    ({"tf32": 1}, "tf32: expected true or false"),
     ({"steps": [4]}, "steps: 1 steps for 2 sizes"),
     ({"box": [8]}, "box: 1 lengths do not fit 2 dimensions"),
     ({"box": [8, 5000]}, "box: expected whole numbers in [1, 1024]"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from typing import Any
 
 from mlirt.runtime.tensor_maps import MapLayout, declare, encode
@@ -49,6 +50,15 @@ def test_a_window() -> None:
     assert (numbers(dims, 4), numbers(strides, 3)) == ([64, 11, 9, 2], [128, 11 * 128, 9 * 11 * 128])
     assert (numbers(lower, 2), numbers(upper, 2), numbers(steps_, 4)) == ([-2, -1], [0, 1], [1, 1, 2, 1])
     assert tail == [0, 3, 3, 0]
+
+
+def test_copies_that_round_to_tf32() -> None:
+    library = FakeLibrary()
+    plain = MapLayout("float32", (100, 72), (288, 4), (64, 32), 128)
+    for layout in (plain, replace(plain, tf32=True)):
+        encode(library, layout, 4096)
+    assert [call[1] for call in library.calls] == [7, 11]  # FLOAT32, TFLOAT32
+    assert replace(plain, tf32=True).extent() == plain.extent()
 
 
 def test_an_old_driver_has_no_maps() -> None:

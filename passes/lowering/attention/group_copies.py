@@ -54,8 +54,7 @@ class Boxes:
     @staticmethod
     def of(k: KernelBuilder, rows: Rows, memory: MappedMemory, height: int, tall: int) -> Boxes:
         box = [1] * (len(memory.sizes) - 2) + [height, _ELEMENTS]
-        place = (memory.buffer, memory.element, memory.offset, memory.sizes, memory.steps)
-        map_ = rows.walk.named(k, k.tensor_map(*place, box, LINE))
+        map_ = rows.walk.named(k, memory.operand_map(k, box, LINE))
         return Boxes(rows, map_, height, tall, lines(rows.width) // _ELEMENTS)
 
     @property

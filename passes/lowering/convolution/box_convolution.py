@@ -169,8 +169,9 @@ class BoxConvolution:
             offset = offset + step * (remainder * byte_width(images.element))
             lengths.append(ceil_div(size - remainder, stride))
             steps.append(step * stride)
-        place = (buffer, images.element, offset, (batch, *lengths, channels), (images.steps[0], *steps, 1))
-        made = k.tensor_map(*place, [1, box.rows, boxes.pitch, self.kind.depth], self.kind.line)
+        sizes, steps = (batch, *lengths, channels), [images.steps[0], *steps, 1]
+        pixels = MappedMemory(buffer, images.element, offset, sizes, tuple(steps))
+        made = pixels.operand_map(k, [1, box.rows, boxes.pitch, self.kind.depth], self.kind.line)
         made.name_hint = "pixels"
         return made
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.kernel.tensor_copy import LoadBoxOp, LoadWindowOp
@@ -67,6 +69,15 @@ class MappedMemory:
         moves = all(step != 0 for step in self.steps[:-1])
         return aligned and moves and self.steps[-1] == 1 and len(self.sizes) <= _MOST_DIMENSIONS
 
+    def operand_map(self, k: KernelBuilder, box: Sequence[int], line: int, walk: Walk | None = None) -> SSAValue:
+        """A map for copies of a `box` in lines of so many bytes, which matrix units read.
+
+        They multiply float32 as TF32 and cut off the lower 13 bits of the mantissa, so that every product would be too
+        small. The copies round to the nearest instead, at no cost.
+        """
+        place = (self.buffer, self.element, self.offset, self.sizes, self.steps)
+        return k.tensor_map(*place, box, line, walk, tf32=self.element == Float32Type())
+
 
 class MatrixSource(Source):
     """A batch of matrices. `by_depth`: neighbours along its own dimension are neighbours in memory.
@@ -91,7 +102,7 @@ class MatrixSource(Source):
         self.depth = line // byte_width(memory.element)
         box = [1] * len(batch) + ([self.depth, self.depth] if by_depth else [own, self.depth])
         self.piece = self.depth * self.depth
-        self.map = k.tensor_map(memory.buffer, memory.element, memory.offset, memory.sizes, memory.steps, box, line)
+        self.map = memory.operand_map(k, box, line)
         self.map.name_hint = "weights" if known else "matrix"
 
     def start_tile(self, k: KernelBuilder, first: SSAValue, batch: list[SSAValue]) -> None:
@@ -140,8 +151,7 @@ class WindowSource(Source):
         self.own, self.shape = own, shape
         self.depth = line // byte_width(memory.element)
         self.blocks = -(-shape.channels // self.depth)
-        place = (memory.buffer, memory.element, memory.offset, memory.sizes, memory.steps)
-        self.map = k.tensor_map(*place, [own, self.depth], line, shape.walk())
+        self.map = memory.operand_map(k, [own, self.depth], line, shape.walk())
         self.map.name_hint = "images"
 
     def start_tile(self, k: KernelBuilder, first: SSAValue, batch: list[SSAValue]) -> None:

@@ -104,3 +104,17 @@ kernel.func @clusters(%x: memref<?xf32>) attributes {block_size = 32 : i64, clus
   kernel.launch_dependents
   kernel.return
 }
+
+// CHECK:      kernel.func @rounded(%m: !kernel.tensor_map<f32, [64, 32], swizzle = 128, tf32 = 1>, %w: !kernel.tensor_map<f32, [64, 32], swizzle = 128, spatial = 2, tf32 = 1>)
+// CHECK:        %d = kernel.warpgroup_mma tf32 %c, %tiles[%i], %tiles[%i]
+kernel.func @rounded(%m: !kernel.tensor_map<f32, [64, 32], swizzle = 128, tf32 = 1>, %w: !kernel.tensor_map<f32, [64, 32], swizzle = 128, spatial = 2, tf32 = 1>) attributes {block_size = 128 : i64} {
+  %i = arith.constant 0 : index
+  %z = arith.constant 0.0 : f32
+  %tiles = kernel.shared {alignment = 1024 : i64} : memref<4096xf32, "shared">
+  %full = kernel.shared : memref<1xi64, "shared">
+  kernel.load_box %m[%i, %i], %tiles[%i], %full[%i] : !kernel.tensor_map<f32, [64, 32], swizzle = 128, tf32 = 1>, memref<4096xf32, "shared">, memref<1xi64, "shared">
+  kernel.load_window %w[%i, %i, %i, %i] offsets [%i, %i], %tiles[%i], %full[%i] : !kernel.tensor_map<f32, [64, 32], swizzle = 128, spatial = 2, tf32 = 1>, memref<4096xf32, "shared">, memref<1xi64, "shared">
+  %c = kernel.fill_fragment %z : f32 -> vector<16xf32>
+  %d = kernel.warpgroup_mma tf32 %c, %tiles[%i], %tiles[%i] {columns = 32 : i64} : vector<16xf32>, memref<4096xf32, "shared">, memref<4096xf32, "shared"> -> vector<16xf32>
+  kernel.return
+}

@@ -140,3 +140,37 @@ kernel.func @rows_over_each_other() attributes {block_size = 128 : i64} {
   %d = kernel.warpgroup_mma f16 %c, %tiles[%i], %tiles[%i] {columns = 32 : i64, left_step = 4 : i64} : vector<16xf32>, memref<12288xf16, "shared">, memref<12288xf16, "shared"> -> vector<16xf32>
   kernel.return
 }
+
+// -----
+
+// expected-error@+1 {{only f32 is rounded to tf32 (0 or 1), not f16}}
+kernel.func @halves_rounded(%m: !kernel.tensor_map<f16, [64, 64], swizzle = 128, tf32 = 1>) attributes {block_size = 32 : i64} {
+  kernel.return
+}
+
+// -----
+
+kernel.func @bits_cut_off(%m: !kernel.tensor_map<f32, [64, 32], swizzle = 128>) attributes {block_size = 128 : i64} {
+  %i = arith.constant 0 : index
+  %z = arith.constant 0.0 : f32
+  %tiles = kernel.shared {alignment = 1024 : i64} : memref<4096xf32, "shared">
+  %full = kernel.shared : memref<1xi64, "shared">
+  kernel.load_box %m[%i, %i], %tiles[%i], %full[%i] : !kernel.tensor_map<f32, [64, 32], swizzle = 128>, memref<4096xf32, "shared">, memref<1xi64, "shared">
+  %c = kernel.fill_fragment %z : f32 -> vector<16xf32>
+  // expected-error@+1 {{kernel.load_box does not round to tf32}}
+  %d = kernel.warpgroup_mma tf32 %c, %tiles[%i], %tiles[%i] {columns = 32 : i64} : vector<16xf32>, memref<4096xf32, "shared">, memref<4096xf32, "shared"> -> vector<16xf32>
+  kernel.return
+}
+
+// -----
+
+kernel.func @written_by_threads(%x: memref<?xf32>) attributes {block_size = 128 : i64} {
+  %i = arith.constant 0 : index
+  %z = arith.constant 0.0 : f32
+  %tiles = kernel.shared {alignment = 1024 : i64} : memref<4096xf32, "shared">
+  kernel.copy_async %x[%i], %tiles[%i] {count = 4 : i64} : memref<?xf32>, memref<4096xf32, "shared">
+  %c = kernel.fill_fragment %z : f32 -> vector<16xf32>
+  // expected-error@+1 {{kernel.copy_async does not round to tf32}}
+  %d = kernel.warpgroup_mma tf32 %c, %tiles[%i], %tiles[%i] {columns = 32 : i64} : vector<16xf32>, memref<4096xf32, "shared">, memref<4096xf32, "shared"> -> vector<16xf32>
+  kernel.return
+}

@@ -234,7 +234,7 @@ _B_BY_ROW = """
 
 
 def mma_text(kind: str, by_row: bool) -> str:
-    t, size = {"f16": ("f16", 2), "bf16": ("bf16", 2), "tf32": ("f32", 4), "s8": ("i8", 1)}[kind]
+    t, size = {"f16": ("f16", 2), "bf16": ("bf16", 2), "s8": ("i8", 1)}[kind]
     acc, k = "i32" if kind == "s8" else "f32", 32 // size
     columns, bn = (k, 16) if by_row else (16, k)
 
@@ -251,11 +251,11 @@ def mma_text(kind: str, by_row: bool) -> str:
 
 
 @pytest.mark.parametrize(
-    ("kind", "by_row"), [("f16", False), ("f16", True), ("bf16", False), ("bf16", True), ("tf32", False), ("s8", False)]
+    ("kind", "by_row"), [("f16", False), ("f16", True), ("bf16", False), ("bf16", True), ("s8", False)]
 )
 def test_matrix_units_multiply(kind: str, by_row: bool) -> None:
     rng = np.random.default_rng(0)
-    dtype = np.dtype({"f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "s8": np.int8}[kind])
+    dtype = np.dtype({"f16": np.float16, "bf16": ml_dtypes.bfloat16, "s8": np.int8}[kind])
     k = 32 // dtype.itemsize
     x = rng.integers(-8, 9, (32, k)).astype(dtype)
     w = rng.integers(-8, 9, (k, 16)).astype(dtype)

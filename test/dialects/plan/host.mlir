@@ -26,11 +26,16 @@ func.func @main(%x: tensor<?x3xf32, #trt.dims<["n", "3"]>>) -> (tensor<?x3xf32, 
 
 // CHECK-LABEL: func.func @maps
 // CHECK: plan.launch %b {kernel = @copy, args = [#plan.tensor_map<0, "0", f16, sizes = ["n", "64"], steps = ["64", "1"], box = [128, 64], swizzle = 128>,
-// CHECK-SAME: #plan.tensor_map<0, "16", f16, sizes = ["n", "9", "9", "64"], steps = ["5184", "576", "64", "1"], box = [64, 64], swizzle = 128, lower = [-1, 0], upper = [-1, 1], stride = [2, 1]>]
+// CHECK-SAME: #plan.tensor_map<0, "16", f16, sizes = ["n", "9", "9", "64"], steps = ["5184", "576", "64", "1"], box = [64, 64], swizzle = 128, lower = [-1, 0], upper = [-1, 1], stride = [2, 1]>,
+// CHECK-SAME: #plan.tensor_map<0, "0", f32, sizes = ["n", "64"], steps = ["64", "1"], box = [128, 32], swizzle = 128, tf32 = 1>,
+// CHECK-SAME: #plan.tensor_map<0, "0", f32, sizes = ["n", "9", "9", "64"], steps = ["5184", "576", "64", "1"], box = [64, 32], swizzle = 128, tf32 = 1, lower = [-1, 0], upper = [-1, 1], stride = [2, 1]>]
 func.func @maps(%b: !plan.memory) {
   plan.launch %b {kernel = @copy, args = [
     #plan.tensor_map<0, "0", f16, sizes = ["n", "64"], steps = ["64", "1"], box = [128, 64], swizzle = 128>,
     #plan.tensor_map<0, "16", f16, sizes = ["n", "9", "9", "64"], steps = ["5184", "576", "64", "1"], box = [64, 64],
-      swizzle = 128, lower = [-1, 0], upper = [-1, 1], stride = [2, 1]>]} : !plan.memory
+      swizzle = 128, lower = [-1, 0], upper = [-1, 1], stride = [2, 1]>,
+    #plan.tensor_map<0, "0", f32, sizes = ["n", "64"], steps = ["64", "1"], box = [128, 32], swizzle = 128, tf32 = 1>,
+    #plan.tensor_map<0, "0", f32, sizes = ["n", "9", "9", "64"], steps = ["5184", "576", "64", "1"], box = [64, 32],
+      swizzle = 128, tf32 = 1, lower = [-1, 0], upper = [-1, 1], stride = [2, 1]>]} : !plan.memory
   func.return
 }
