@@ -38,8 +38,11 @@ class ConvertPrecisionPass(ModulePass):
     The inputs and outputs of the network keep their type. Inputs are converted where they are first read, outputs at
     the end, constants here. What half precision holds badly stays float32:
 
-    - results of powers, exponentials, logarithms, reciprocals and of sums along an axis, until a layer joins them with
-      other numbers: so the statistics of a normalization stay float32;
+    - results of powers, exponentials, logarithms, reciprocals and of sums along an axis, and what is computed from such
+      results alone: so the statistics of a normalization stay float32. A pointwise layer that joins them with other
+      numbers reads them in float32 and rounds its own result: 1 / sqrt(variance + epsilon) of a row of equal numbers
+      overflows in half precision, its product with the row does not;
+    - sums and maxima with a constant below the normal numbers of half precision, which keep a divisor from zero;
     - the signal of which a logarithm is taken, back to the first activation, as in a spectrogram;
     - products with weights that overflow in half precision, or that are so small that it holds them only coarsely;
     - biases, the constants of pointwise layers, positions in images, and scales of quantization;
@@ -109,7 +112,7 @@ class _Conversion:
                 continue
             elif op in kept or isinstance(op, SuppressOp):
                 op.operands = [self._in_float32(value, op) for value in op.operands]
-            elif self.to_half and isinstance(op, POINTWISE) and self._has_fine_constants(op):
+            elif self.to_half and self._computes_in_float32(op, kept):
                 op.operands = [self._in_float32(value, op) for value in op.operands]
                 self.rounded.add(op)
             elif not (self.to_half and isinstance(op, DequantizeOp)):
@@ -132,10 +135,14 @@ class _Conversion:
     def _weight(self, constant: ConstantOp) -> Array:
         return constant.array(weights_of(self.ctx))
 
+    def _computes_in_float32(self, op: Operation, kept: set[Operation]) -> bool:
+        """Whether a pointwise layer whose result is stored in half precision has operands that would lose by it."""
+        if not isinstance(op, POINTWISE) or self.asked.of(op) in HALVES:
+            return False
+        return any(value.owner in kept for value in op.operands) or self._has_fine_constants(op)
+
     def _has_fine_constants(self, op: Operation) -> bool:
         """Whether half precision would round a constant operand, none of them being out of its range."""
-        if self.asked.of(op) in HALVES:
-            return False
         owners = [value.owner for value in op.operands if element_of(value.type) in self.sources]
         arrays = [self._weight(owner) for owner in owners if isinstance(owner, ConstantOp)]
         exact = all(is_exact(array, self.element) for array in arrays)

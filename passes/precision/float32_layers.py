@@ -33,7 +33,7 @@ from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.dialects.trt.softmax import SoftmaxOp
 from mlirt.dialects.trt.unary import UnaryKind, UnaryOp
-from mlirt.passes.precision.half_constants import loses_weight
+from mlirt.passes.precision.half_constants import is_tiny, loses_weight
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -49,6 +49,7 @@ _MOVES = (ShuffleOp, SliceOp, ConcatenationOp, PaddingOp, ReduceOp)
 # Their results span many more powers of two than their operands, or become divisors.
 _WIDE_UNARY = (UnaryKind.EXP, UnaryKind.LOG, UnaryKind.RECIP)
 _WIDE_REDUCE = (ReduceKind.SUM, ReduceKind.AVG, ReduceKind.PROD)
+_GUARDS = (ElementwiseKind.SUM, ElementwiseKind.MAX)
 _RATIOS = (ElementwiseKind.PROD, ElementwiseKind.DIV)
 
 
@@ -56,13 +57,15 @@ def float32_layers(block: Block, weight_of: WeightOf, element: Attribute) -> set
     """The layers of a block that must keep their float32 results where the others store numbers as `element`.
 
     These are the signal under a logarithm, weights that the format does not hold, powers, exponentials, reciprocals,
-    sums over an axis and of products of bytes, and what is computed from their results alone.
+    sums over an axis and of products of bytes, what keeps a divisor from zero, and what is computed from their results
+    alone.
     """
     kept = _signals_under_logarithms(block)
     for op in block.ops:
         if isinstance(op, TensorOp) and not isinstance(op, ConstantOp) and op not in kept and _is_float32(op):
             coarse = isinstance(op, CONTRACTIONS) and _has_coarse_weights(op, weight_of, element)
-            if coarse or _is_wide_integer(op) or _widens_the_range(op) or _reads_only(op, kept):
+            wide = _is_wide_integer(op) or _widens_the_range(op) or _keeps_from_zero(op, weight_of, element)
+            if coarse or wide or _reads_only(op, kept):
                 kept.add(op)
     return kept
 
@@ -81,6 +84,18 @@ def _widens_the_range(op: Operation) -> bool:
     if isinstance(op, RnnOp):
         return op.scale is not None
     return isinstance(op, CumulativeOp | MultiplyAddOp) or (isinstance(op, ReduceOp) and op.kind.data in _WIDE_REDUCE)
+
+
+def _keeps_from_zero(op: Operation, weight_of: WeightOf, element: Attribute) -> bool:
+    """Whether a sum, a maximum or a lower bound has a constant below the normal numbers of the format: the epsilon of
+    a divisor, which must not become zero where the rest of it is zero.
+    """
+    if isinstance(op, ActivationOp):
+        return op.kind.data is ActivationKind.CLIP and is_tiny(op.alpha.value.data, element)
+    if not isinstance(op, ElementwiseOp) or op.kind.data not in _GUARDS:
+        return False
+    owners = [value.owner for value in op.operands]
+    return any(isinstance(owner, ConstantOp) and is_tiny(weight_of(owner), element) for owner in owners)
 
 
 def _is_wide_integer(op: Operation) -> bool:

@@ -75,7 +75,8 @@ func.func @fine_constants(%x: tensor<1x1x2x2xf32>) -> tensor<1x2x1x1xf32> {
 
 // -----
 
-// The statistics of a normalization are float32; what they are applied to is stored in half precision.
+// The statistics of a normalization are float32, and are applied in float32: a product with the reciprocal of a small
+// deviation is in range where the reciprocal is not. The result is stored in half precision.
 // CHECK-LABEL: @statistics
 // CHECK: [[C:%.*]] = trt.elementwise sub {{.*}} -> tensor<2x8xf16>
 // CHECK: [[W:%.*]] = trt.identity [[C]] : (tensor<2x8xf16>) -> tensor<2x8xf32>
@@ -83,14 +84,37 @@ func.func @fine_constants(%x: tensor<1x1x2x2xf32>) -> tensor<1x2x1x1xf32> {
 // CHECK: [[V:%.*]] = trt.reduce avg [[Q]] {{.*}} -> tensor<2x1xf32>
 // CHECK: [[D:%.*]] = trt.unary sqrt [[V]] : {{.*}} -> tensor<2x1xf32>
 // CHECK: [[R:%.*]] = trt.unary recip [[D]] : {{.*}} -> tensor<2x1xf32>
-// CHECK: trt.elementwise prod [[C]], {{.*}} -> tensor<2x8xf16>
+// CHECK: [[Y:%.*]] = trt.elementwise prod [[W]], [[R]] : {{.*}} -> tensor<2x8xf32>
+// CHECK: [[H:%.*]] = trt.identity [[Y]] : {{.*}} -> tensor<2x8xf16>
+// CHECK: trt.activation relu [[H]] : (tensor<2x8xf16>) -> tensor<2x8xf16>
 func.func @statistics(%x: tensor<2x8xf32>, %m: tensor<2x1xf32>) -> tensor<2x8xf32> {
   %c = trt.elementwise sub %x, %m : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
   %q = trt.elementwise prod %c, %c : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
   %v = trt.reduce avg %q {axes = array<i64: 1>} : (tensor<2x8xf32>) -> tensor<2x1xf32>
   %d = trt.unary sqrt %v : (tensor<2x1xf32>) -> tensor<2x1xf32>
   %r = trt.unary recip %d : (tensor<2x1xf32>) -> tensor<2x1xf32>
-  %y = trt.elementwise prod %c, %r : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
+  %p = trt.elementwise prod %c, %r : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
+  %y = trt.activation relu %p : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  func.return %y : tensor<2x8xf32>
+}
+
+// -----
+
+// What keeps a divisor from zero must not become zero itself.
+// CHECK-LABEL: @epsilon_of_a_divisor
+// CHECK: [[M:%.*]] = trt.reduce max {{.*}} -> tensor<2x1xf16>
+// CHECK: [[W:%.*]] = trt.identity [[M]] : {{.*}} -> tensor<2x1xf32>
+// CHECK: [[S:%.*]] = trt.elementwise sum [[W]], {{.*}} -> tensor<2x1xf32>
+// CHECK: trt.elementwise div {{%.*}}, [[S]] : {{.*}} -> tensor<2x8xf32>
+// CHECK: [[B:%.*]] = trt.activation clip {{.*}} -> tensor<2x1xf32>
+// CHECK: trt.elementwise div {{%.*}}, [[B]] : {{.*}} -> tensor<2x8xf32>
+func.func @epsilon_of_a_divisor(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  %e = trt.constant {value = dense<1.0e-12> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %m = trt.reduce max %x {axes = array<i64: 1>} : (tensor<2x8xf32>) -> tensor<2x1xf32>
+  %s = trt.elementwise sum %m, %e : (tensor<2x1xf32>, tensor<1x1xf32>) -> tensor<2x1xf32>
+  %q = trt.elementwise div %x, %s : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
+  %b = trt.activation clip %m {alpha = 1.0e-12 : f64, beta = 1.0 : f64} : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  %y = trt.elementwise div %q, %b : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
   func.return %y : tensor<2x8xf32>
 }
 
