@@ -132,6 +132,11 @@ def in_float(net: Network, x: Value) -> Value:
     return x if is_float(x.element) else cast(net, x, "float32")
 
 
+def widened(net: Network, x: Value) -> Value:
+    """Half precision as float32: its squares, and reciprocals of small numbers, are beyond the range of float16."""
+    return cast(net, x, "float32") if x.element_name in ("float16", "bfloat16") else x
+
+
 def expand(net: Network, x: Value, dims: Sequence[Dim]) -> Value:
     """Dimensions of length 1 repeated to `dims`; the rank stays."""
     if tuple(dims) == x.dims:

@@ -11,7 +11,7 @@ from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.ops_activation import clipped
 from mlirt.frontend.onnx.ops_convolution import convolve
 from mlirt.frontend.onnx.ops_matmul import gemm, product
-from mlirt.frontend.onnx.ops_normalization import centred_and_inverse
+from mlirt.frontend.onnx.ops_normalization import mean_inverse_and_standardized
 
 _DOMAIN = "com.microsoft"
 
@@ -73,7 +73,8 @@ def skip_layer_normalization(net: Network, node: Node) -> Sequence[Value]:
     total = layers.binary(net, "sum", node.input(0), node.input(1))
     bias = node.optional(4)
     total = total if bias is None else layers.binary(net, "sum", total, bias)
-    mean, centred, inverse = centred_and_inverse(net, total, [total.rank - 1], node.real("epsilon", 1e-5))
-    result = layers.binary(net, "prod", layers.binary(net, "prod", centred, inverse), node.input(2))
+    epsilon = node.real("epsilon", 1e-5)
+    mean, inverse, normalized = mean_inverse_and_standardized(net, total, [total.rank - 1], epsilon)
+    result = layers.binary(net, "prod", normalized, node.input(2))
     beta = node.optional(3)
     return [result if beta is None else layers.binary(net, "sum", result, beta), mean, inverse, total]

@@ -12,7 +12,7 @@ from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.ops_matmul import product
-from mlirt.frontend.onnx.ops_normalization import centred_and_inverse
+from mlirt.frontend.onnx.ops_normalization import standardized
 
 _DOMAIN = "com.microsoft"
 _HIDDEN = -10000.0
@@ -37,7 +37,7 @@ def skip_simplified_layer_normalization(net: Network, node: Node) -> Sequence[Va
 
 def _by_root_mean_square(net: Network, x: Value, scale: Value, axis: int, epsilon: float) -> list[Value]:
     """`x / sqrt(mean of squares + epsilon) * scale`, with the mean in float32, and the factor."""
-    wide = layers.cast(net, x, "float32") if x.element_name in ("float16", "bfloat16") else x
+    wide = layers.widened(net, x)
     squares = layers.reduce(net, "avg", layers.binary(net, "prod", wide, wide), list(range(axis, x.rank)))
     shifted = layers.binary(net, "sum", squares, layers.scalar_like(net, epsilon, squares))
     inverse = layers.unary(net, "recip", layers.unary(net, "sqrt", shifted))
@@ -58,8 +58,7 @@ def embed_layer_normalization(net: Network, node: Node) -> Sequence[Value]:
     segments = node.optional(1)
     if segments is not None:
         total = layers.binary(net, "sum", total, net.emit("gather", [node.input(4), segments], mode="default", axis=0))
-    _, centred, inverse = centred_and_inverse(net, total, [2], node.real("epsilon", 1e-12))
-    scaled = layers.binary(net, "prod", layers.binary(net, "prod", centred, inverse), node.input(5))
+    scaled = layers.binary(net, "prod", standardized(net, total, [2], node.real("epsilon", 1e-12)), node.input(5))
     result = layers.binary(net, "sum", scaled, node.input(6))
     if mask is None:
         shown = layers.expand(net, net.constant(np.zeros(1, np.int32)), [words.dims[0]])

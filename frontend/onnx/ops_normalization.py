@@ -90,18 +90,21 @@ def _per_channel(net: Network, x: Value, scale: Value, bias: Value) -> Value:
 
 
 def standardized(net: Network, x: Value, axes: Sequence[int], epsilon: float) -> Value:
-    """(x - mean) / sqrt(variance + epsilon) over some axes."""
-    centred, inverse = centred_and_inverse(net, x, axes, epsilon)[1:]
-    return layers.binary(net, "prod", centred, inverse)
+    """(x - mean) / sqrt(variance + epsilon) over some axes, in the type of x."""
+    return mean_inverse_and_standardized(net, x, axes, epsilon)[2]
 
 
-def centred_and_inverse(net: Network, x: Value, axes: Sequence[int], epsilon: float) -> tuple[Value, Value, Value]:
-    """The mean, x - mean, and 1 / sqrt(variance + epsilon)."""
-    mean = layers.reduce(net, "avg", x, axes)
-    centred = layers.binary(net, "sub", x, mean)
+def mean_inverse_and_standardized(
+    net: Network, x: Value, axes: Sequence[int], epsilon: float
+) -> tuple[Value, Value, Value]:
+    """The mean and 1 / sqrt(variance + epsilon), in float32 where x is in half precision; and (x - mean) times it."""
+    wide = layers.widened(net, x)
+    mean = layers.reduce(net, "avg", wide, axes)
+    centred = layers.binary(net, "sub", wide, mean)
     variance = layers.reduce(net, "avg", layers.binary(net, "prod", centred, centred), axes)
     shifted = layers.binary(net, "sum", variance, layers.scalar_like(net, epsilon, variance))
-    return mean, centred, layers.unary(net, "recip", layers.unary(net, "sqrt", shifted))
+    inverse = layers.unary(net, "recip", layers.unary(net, "sqrt", shifted))
+    return mean, inverse, layers.cast(net, layers.binary(net, "prod", centred, inverse), x.element)
 
 
 @onnx_op("LayerNormalization")
@@ -109,9 +112,8 @@ def layer_normalization(net: Network, node: Node) -> Sequence[Value]:
     """Statistics in float32, as `stash_type` asks for; optimizers write it into models of older opsets, too."""
     x, scale, bias = node.input(0), node.input(1), node.optional(2)
     axis = node.axis("axis", -1, x.rank)
-    wide = layers.cast(net, x, "float32") if x.element_name in ("float16", "bfloat16") else x
-    mean, centred, inverse = centred_and_inverse(net, wide, list(range(axis, x.rank)), node.real("epsilon", 1e-5))
-    normalized = layers.cast(net, layers.binary(net, "prod", centred, inverse), x.element)
+    axes = list(range(axis, x.rank))
+    mean, inverse, normalized = mean_inverse_and_standardized(net, x, axes, node.real("epsilon", 1e-5))
     # Coefficients are repeated to the shape of x, and never x to theirs.
     result = layers.binary(net, "prod", normalized, layers.broadcast_to(net, scale, x.dims))
     if bias is not None:
@@ -126,7 +128,7 @@ def group_normalization(net: Network, node: Node) -> Value:
     channels = x.dims[1] if x.rank > 1 else 0
     if not isinstance(channels, int) or groups < 1 or channels % groups:
         raise node.invalid(f"{groups} groups do not divide {channels} channels")
-    wide = layers.cast(net, x, "float32") if x.element_name in ("float16", "bfloat16") else x
+    wide = layers.widened(net, x)
     grouped = layers.reshape(net, wide, [x.dims[0], groups, channels // groups, *x.dims[2:]])
     normalized = standardized(net, grouped, list(range(2, grouped.rank)), node.real("epsilon", 1e-5))
     if scale.dims == (groups,) and node.opset < 21:
@@ -142,7 +144,8 @@ def group_normalization(net: Network, node: Node) -> Value:
 
 @onnx_op("MeanVarianceNormalization")
 def mean_variance_normalization(net: Network, node: Node) -> Value:
-    x = node.input(0)
+    given = node.input(0)
+    x = layers.widened(net, given)
     # The axes that are meant where none are given are those of images; fewer dimensions have fewer of them.
     usual = [axis for axis in (0, 2, 3) if axis < x.rank]
     axes = [node.from_front(axis, x.rank) for axis in node.integers("axes", usual)]
@@ -150,14 +153,15 @@ def mean_variance_normalization(net: Network, node: Node) -> Value:
     square = layers.reduce(net, "avg", layers.binary(net, "prod", x, x), axes)
     variance = layers.binary(net, "sub", square, layers.binary(net, "prod", mean, mean))
     deviation = layers.binary(net, "sum", layers.unary(net, "sqrt", variance), layers.scalar_like(net, 1e-9, x))
-    return layers.binary(net, "div", layers.binary(net, "sub", x, mean), deviation)
+    normalized = layers.binary(net, "div", layers.binary(net, "sub", x, mean), deviation)
+    return layers.cast(net, normalized, given.element)
 
 
 @onnx_op("LpNormalization")
 def lp_normalization(net: Network, node: Node) -> Value:
     """x over its norm along one axis; 0 where the norm is 0."""
-    x, p = node.input(0), node.integer("p", 2)
-    axis = node.axis("axis", -1, x.rank)
+    given, p = node.input(0), node.integer("p", 2)
+    axis, x = node.axis("axis", -1, given.rank), layers.widened(net, given)
     if p not in (1, 2):
         raise node.invalid(f"expected p as 1 or 2, got {p}")
     if p == 1:
@@ -167,7 +171,7 @@ def lp_normalization(net: Network, node: Node) -> Value:
     zero = layers.scalar_like(net, 0.0, x)
     empty = layers.binary(net, "equal", norm, zero)
     safe = layers.select(net, empty, layers.scalar_like(net, 1.0, x), norm)
-    return layers.binary(net, "div", layers.select(net, empty, zero, x), safe)
+    return layers.cast(net, layers.binary(net, "div", layers.select(net, empty, zero, x), safe), given.element)
 
 
 @onnx_op("LRN")

@@ -27,19 +27,19 @@ def reduction(net: Network, node: Node) -> Value:
 @onnx_op("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum")
 def expanded_reduction(net: Network, node: Node) -> Value:
     """Sums of absolute values or squares, then a root or a logarithm; without axes only the pointwise part remains."""
-    x = node.input(0)
-    axes = _axes(node, x)
-    before = x
+    given = node.input(0)
+    axes = _axes(node, given)
+    before = x = layers.widened(net, given)
     if node.op_type == "ReduceL1":
         before = layers.unary(net, "abs", x)
     elif node.op_type in ("ReduceL2", "ReduceSumSquare"):
         before = layers.binary(net, "prod", x, x)
     total = before if axes is None else _reduced(net, node, "sum", before, axes)
     if node.op_type == "ReduceL2":
-        return layers.cast(net, layers.unary(net, "sqrt", layers.in_float(net, total)), x.element)
-    if node.op_type == "ReduceLogSum":
-        return layers.cast(net, layers.unary(net, "log", layers.in_float(net, total)), x.element)
-    return total
+        total = layers.unary(net, "sqrt", layers.in_float(net, total))
+    elif node.op_type == "ReduceLogSum":
+        total = layers.unary(net, "log", layers.in_float(net, total))
+    return layers.cast(net, total, given.element)
 
 
 @onnx_op("ReduceLogSumExp")
