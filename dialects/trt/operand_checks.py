@@ -25,12 +25,15 @@ def same_elements(op: TensorOp, constraint: str, operands: Sequence[SSAValue] | 
     )
 
 
-def same_elements_but_bias(op: TensorOp, constraint: str, bias: SSAValue | None) -> None:
+def same_elements_but_bias(
+    op: TensorOp, constraint: str, bias: SSAValue | None, operands: Sequence[SSAValue] | None = None
+) -> None:
     """As `same_elements`; a bias of half-precision operands may be float32, as it is added to a float32 sum."""
-    others = [operand for operand in op.operands if operand is not bias]
+    every = list(op.operands if operands is None else operands)
+    others = [operand for operand in every if operand is not bias]
     wide = bias is not None and element_of(bias.type) == f32
     halves = all(element_of(operand.type) in (f16, bf16) for operand in others)
-    same_elements(op, constraint, others if wide and halves else None)
+    same_elements(op, constraint, others if wide and halves else every)
 
 
 def numbers(op: TensorOp, constraint: str, of: Attribute) -> None:

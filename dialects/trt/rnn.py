@@ -40,7 +40,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_float, rank, tensor
 from mlirt.dialects.trt.activation import ActivationKind, ActivationKindAttr
-from mlirt.dialects.trt.operand_checks import constant_dims, same_elements, shape_text
+from mlirt.dialects.trt.operand_checks import constant_dims, same_elements_but_bias, shape_text
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -88,7 +88,8 @@ class RnnOp(TensorOp):
     256 steps that span its numbers and zero, as `dynamic_steps` has it, and R h is the exact product of integers times
     (the size of a step times the scale). It is added to w, and d to both, each sum and product rounded for itself.
 
-    C1: all operands but `lengths` have one floating-point element type; recurrent weights with a scale are i8 or i16.
+    C1: all operands but `lengths` have one floating-point element type, but for a float32 `bias` of half-precision
+    operands; recurrent weights with a scale are i8 or i16.
     C2: weights are [G H, E], recurrent weights [G H, H], biases [G H], states [N, H], peepholes [3 H] in the order
     i, o, f. C3: `lengths` is a vector of int32. C4: one activation with an alpha and a beta for each of the cell's. C5:
     only an LSTM has a cell state, peepholes and `input_forget`. C6: only an LSTM has a scale.
@@ -151,7 +152,7 @@ class RnnOp(TensorOp):
     def check(self) -> None:
         integers = () if self.scale is None else (self.recurrent,)
         others = [operand for operand in self.operands if operand not in (self.lengths, *integers)]
-        same_elements(self, "C1", others)
+        same_elements_but_bias(self, "C1", self.bias, others)
         for weights in integers:
             found = element_of(weights.type)
             require(found in (i8, i16), f"C1: recurrent weights with a scale are i8 or i16, not {found}")

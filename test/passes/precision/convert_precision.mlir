@@ -244,3 +244,15 @@ func.func @boxes(%x: tensor<1x2x4xf32>, %a: tensor<1x2xi1>, %limit: tensor<i64>,
       : (tensor<1x2x4xf32>, tensor<1x2xi1>, tensor<i64>, tensor<f32>) -> tensor<1x2xi1>
   func.return %k : tensor<1x2xi1>
 }
+
+// -----
+
+// The bias of a recurrent layer is added to a float32 sum, as that of a product is.
+// CHECK-LABEL: @recurrent
+// CHECK: trt.rnn gru {{.*}} weights {{.*}} : tensor<6x3xf16> bias %b : tensor<6xf32> : tensor<5x1x3xf16>, tensor<6x2xf16>
+// BF16-LABEL: @recurrent
+// BF16: trt.rnn gru {{.*}} weights {{.*}} : tensor<6x3xbf16> bias %b : tensor<6xf32> : tensor<5x1x3xbf16>
+func.func @recurrent(%x: tensor<5x1x3xf32>, %w: tensor<6x3xf32>, %r: tensor<6x2xf32>, %b: tensor<6xf32>) -> tensor<5x1x2xf32> {
+  %y, %h = trt.rnn gru %x, %r weights %w : tensor<6x3xf32> bias %b : tensor<6xf32> : tensor<5x1x3xf32>, tensor<6x2xf32> -> tensor<5x1x2xf32>, tensor<1x2xf32>
+  func.return %y : tensor<5x1x2xf32>
+}
