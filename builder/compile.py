@@ -93,7 +93,8 @@ def compile(
     spin_ms: on a CPU, for how many milliseconds after a run idle workers wait for the next one before they sleep; 0 is
         not at all, None what the environment variable MLIRT_SPIN_MS says, else 50.
     calibration: for "int8" what `mlirt.calibrate` gives, a calibration cache (a path or its bytes), or a calibrator
-        with TensorRT's interface. A network that quantises itself needs none.
+        with TensorRT's interface. A network that quantises itself needs none. For "int8+fp16" on a GPU a batch of its
+        samples shows whether half precision holds the results of all layers (`AccuracyWarning`, see `check_range`).
     dynamic_ranges: for "int8" the range (min, max) of tensors by name, in place of the calibration's.
     layer_precisions: what layers, by name, compute in: "fp32", "fp16" or "int8", as far as `precision` permits it. A
         name that no layer has is warned of; `*` stands for all layers that are not named.
@@ -117,14 +118,15 @@ def compile(
     allowed = read_profiles(profiles)
     covered = widest(allowed)
     module = imported(model, ctx, covered, input_shapes or {}, constants, keeps_weights=refittable)
-    set_layer_precisions(module, _precisions(module, layer_precisions or {}))
+    set_layer_precisions(module, asked_precisions(module, layer_precisions or {}))
     if obey_layer_precisions:
         module.attributes[OBEYED] = UnitAttr()
     if "int8" in precision:
         from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
 
         choice = Int8Choice(calibration, dynamic_ranges or {})
-        prepare_int8(module, ctx, chosen, choice, covered, progress)
+        half = chosen == "cuda" and "fp16" in precision
+        prepare_int8(module, ctx, chosen, choice, covered, progress, half=half)
     elif calibration is not None or dynamic_ranges:
         raise InvalidInputError(f"calibration and ranges are for precision int8, but the precision is {precision}")
     name_usual_sizes(module, covered)
@@ -161,7 +163,7 @@ def compile(
         return build(module, ctx, chosen, replace(options, tuning=choice))
 
 
-def _precisions(module: ModuleOp, asked: Mapping[str, str]) -> dict[str, str]:
+def asked_precisions(module: ModuleOp, asked: Mapping[str, str]) -> dict[str, str]:
     """The format of each layer: `*` stands for those that compute with floating-point numbers and are not named."""
     found = {name: text for name, text in asked.items() if name != "*"}
     _warn_of_unknown_layers(module, found)

@@ -16,6 +16,7 @@ from mlirt.builder.progress_bar import ProgressBar
 from mlirt.errors import InvalidInputError, MlirtError, missing_package
 from mlirt.tools.build_settings import measured_libraries, settings_without_effect
 from mlirt.tools.int8_build import int8_options, precision_of
+from mlirt.tools.number_range import report_range
 from mlirt.tools.output_files import check_output, write_json
 from mlirt.tools.phase_times import PhaseTimes
 from mlirt.tools.plugin_files import run_plugin_files
@@ -172,6 +173,7 @@ def _build(arguments: Namespace) -> EngineLike:
     log("I", f"Engine built in {time.perf_counter() - start:g} sec.")
     if arguments.verbose:
         log("V", f"Phases of the build: {progress.line()}")
+    report_range(engine, arguments, options.get("layer_precisions", {}))
     return engine
 
 

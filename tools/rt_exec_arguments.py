@@ -14,7 +14,7 @@ from mlirt.tools.trtexec_flags import take_trtexec_flags
 _FOR_BUILDING = (
     "saveEngine", "timingCacheFile", "heuristic", "tacticSources", "minShapes", "optShapes", "maxShapes",
     "layerPrecisions", "layerOutputTypes", "refit", "fp16", "int8", "best", "calib", "calibData",
-    "inputIOFormats", "outputIOFormats", "directIO",
+    "inputIOFormats", "outputIOFormats", "directIO", "checkRange",
 )  # fmt: skip
 
 

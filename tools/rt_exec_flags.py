@@ -51,6 +51,11 @@ def _add_formats(add: Add) -> None:
     add("--tf32", action="store_true", help="let matrix units read float32 with 10 bits of mantissa")
     add("--int8", action="store_true", help="compute products on bytes")
     add("--best", action="store_true", help="--int8 and --fp16")
+    add(
+        "--checkRange",
+        action="store_true",
+        help="run the network in float32 and name the layers whose results half precision cannot hold",
+    )
 
 
 def _add_calibration(add: Add) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mlirt.atomic_file import write_file
 from mlirt.errors import InvalidInputError
 from mlirt.tools.flag_values import Shape
+from mlirt.tools.number_range import report_outputs
 from mlirt.tools.output_files import write_json
 from mlirt.tools.rt_exec_arguments import profiles_of
 from mlirt.tools.rt_exec_streams import OneRun, repeat_side_by_side
@@ -28,9 +29,9 @@ _PROFILED_RUNS = 10
 
 def infer(engine: EngineLike, arguments: Namespace) -> None:
     """Run an engine on the inputs that the flags give, measure it, and report what they ask for."""
-    from mlirt.tools.tensor_files import output_lines, outputs_file, read_inputs
+    from mlirt.tools.tensor_files import output_lines, outputs_file
 
-    feeds = read_inputs(engine.inputs, _run_shapes(engine, arguments), arguments.loadInputs)
+    feeds = feeds_of(engine, arguments)
     outputs = engine.run(feeds)
     _measure(engine, feeds, arguments)
     if arguments.dumpOutput:
@@ -39,6 +40,14 @@ def infer(engine: EngineLike, arguments: Namespace) -> None:
         write_file(arguments.exportOutput, [outputs_file(outputs, arguments.exportOutput)])
     if arguments.dumpProfile or arguments.exportProfile:
         _profile(engine, feeds, arguments)
+    report_outputs(engine, arguments, feeds, outputs)
+
+
+def feeds_of(engine: EngineLike, arguments: Namespace) -> dict[str, Array]:
+    """The inputs of a run: from files, else random."""
+    from mlirt.tools.tensor_files import read_inputs
+
+    return read_inputs(engine.inputs, _run_shapes(engine, arguments), arguments.loadInputs)
 
 
 def _run_shapes(engine: EngineLike, arguments: Namespace) -> dict[str, Shape]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.errors import InvalidInputError
 from mlirt.runtime.data_types import numpy_dtype
+from mlirt.runtime.random_inputs import random_input
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +34,7 @@ def read_inputs(
     return {
         tensor.name: _read(tensor, shapes.get(tensor.name), paths[tensor.name])
         if tensor.name in paths
-        else _random(tensor, shapes[tensor.name], seed)
+        else random_input(tensor.dtype, shapes[tensor.name], seed)
         for seed, tensor in enumerate(inputs)
     }
 
@@ -75,16 +76,6 @@ def _read(tensor: TensorDescription, shape: Shape | None, path: str) -> Array:
             f"but {tensor.dtype} of shape {shape} has {expected}"
         )
     return np.frombuffer(data, np.uint8).view(dtype).reshape(shape).copy()
-
-
-def _random(tensor: TensorDescription, shape: Shape, seed: int) -> Array:
-    import numpy as np
-
-    dtype = numpy_dtype(tensor.dtype)
-    generator = np.random.default_rng(seed)
-    if dtype.kind in "iub":
-        return generator.integers(0, 2, shape).astype(dtype)
-    return generator.uniform(-1, 1, shape).astype(dtype)
 
 
 def outputs_file(outputs: Mapping[str, Array], path: str) -> bytes:

@@ -95,7 +95,9 @@ def _quantize(
     ranges: dict[str, Range] = {one.name: one.range for one in tensors if one.range is not None}
     profile = config.get_calibration_profile() or next(iter(config.optimization_profiles), None)
     shapes = {} if profile is None else profile.shapes
-    prepare_int8(module, ctx, target, Int8Choice(config.int8_calibrator, ranges), shapes, _progress(reporter))
+    choice = Int8Choice(config.int8_calibrator, ranges)
+    half = target == "cuda" and config.get_flag(BuilderFlag.FP16)
+    prepare_int8(module, ctx, target, choice, shapes, _progress(reporter), half=half)
 
 
 def _plan(module: ModuleOp, ctx: RtContext, target: str, name: str, config: IBuilderConfig, reporter: Reporter) -> Plan:

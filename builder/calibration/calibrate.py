@@ -82,6 +82,7 @@ def calibrate(
         collection.of_channels = ChannelCollection(collection.module, ctx, place) if channels else None
         kept = collect(collection, batches, limit)
         found = calibration_of(used, collection, Samples(model, kept, input_shapes or {}, place))
+        found.first_batch = kept[0]
         if measure:
             found = chosen(collection, found, kept) if is_open else checked(collection, found, method, kept)
             warn_of_error(collection, found, kept)

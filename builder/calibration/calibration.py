@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,6 +62,8 @@ class Calibration:
     """What the methods that were measured lose, those of all offered ones where the choice was left to them."""
     error: MethodError | None = None
     """What this calibration loses on samples; None where nothing was measured, as for one read from a cache."""
+    first_batch: Mapping[str, Array] | None = field(default=None, repr=False)
+    """What the range of half precision is checked with; None for one read from a cache."""
 
     @property
     def loss(self) -> str:

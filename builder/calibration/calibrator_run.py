@@ -47,6 +47,7 @@ def run_calibrator(
     collection = Collection(cleaned(module.clone(), ctx, target), ctx, target, method.before_fusion, progress)
     kept = collect(collection, Batches(_batches(calibrator, inputs, target)))
     calibration = checked(collection, calibration_of(method, collection), type(calibrator).__name__, kept)
+    calibration.first_batch = kept[0]
     warn_of_error(collection, calibration, kept)
     calibrator.write_calibration_cache(calibration.to_bytes())
     return calibration

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mlirt.builder.calibration.calibration import Calibration
     from mlirt.builder.calibration.sensitivity import sensitivity
     from mlirt.builder.compile import compile
+    from mlirt.builder.number_range.check_range import check_range
     from mlirt.builder.refit import refit, refittable_weights
     from mlirt.builder.tactics.timing_cache import TimingCache
     from mlirt.errors import (
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "compile": "mlirt.builder.compile",
+    "check_range": "mlirt.builder.number_range.check_range",
     "calibrate": "mlirt.builder.calibration.calibrate",
     "Calibration": "mlirt.builder.calibration.calibration",
     "sensitivity": "mlirt.builder.calibration.sensitivity",
@@ -74,6 +76,7 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "calibrate",
+    "check_range",
     "compile",
     "load",
     "refit",

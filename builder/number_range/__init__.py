@@ -1,0 +1,1 @@
+"""Which layers of a network leave the range of half precision."""
