@@ -70,19 +70,19 @@ def compile_kernels(
 
 def _check_machine_code(made: dict[str, Cubins], failures: dict[str, CompileError] | None) -> None:
     """Refuse kernels whose code uses what an asynchronous operation has not finished."""
-    from mlirt.builder.machine_code.check import faults_of
+    from mlirt.builder.machine_code.check import faults_of_all
 
-    for name, cubins in list(made.items()):
-        for architecture, cubin in cubins.items():
-            if faults := faults_of(cubin.code):
-                error = CompileError(
-                    f"kernel {name} for {architecture}: the assembler made code that does not wait: {faults[0]}; "
-                    "use another version of nvidia-nvjitlink, or report this"
-                )
-                if failures is None:
-                    raise error
-                failures[name] = error
-                made.pop(name, None)
+    codes = {(name, arch): cubin.code for name, cubins in made.items() for arch, cubin in cubins.items()}
+    for (name, architecture), faults in zip(codes, faults_of_all(list(codes.values())), strict=True):
+        if faults:
+            error = CompileError(
+                f"kernel {name} for {architecture}: the assembler made code that does not wait: {faults[0]}; "
+                "use another version of nvidia-nvjitlink, or report this"
+            )
+            if failures is None:
+                raise error
+            failures[name] = error
+            made.pop(name, None)
 
 
 def _kept(cache: KernelCache, key: str) -> Cubin | None:

@@ -37,26 +37,24 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 def _check(arguments: argparse.Namespace) -> int:
     """Print violations and how many cubins there were; 1 where there is one."""
-    from mlirt.builder.machine_code.check import faults_of
+    from mlirt.builder.machine_code.check import faults_of_all
     from mlirt.builder.machine_code.cubins_in_files import cubins_in, is_asynchronous
 
-    seen, asynchronous, wrong = set[bytes](), 0, 0
+    found, wrong = dict[bytes, Path](), 0
     for path in _files(arguments.files):
         try:
             data = path.read_bytes()
         except OSError as error:
             raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from error
         for cubin in cubins_in(data):
-            if cubin in seen:
-                continue
-            seen.add(cubin)
-            asynchronous += is_asynchronous(cubin)
-            faults = faults_of(cubin)
-            wrong += bool(faults)
-            for fault in faults if arguments.all else faults[:_MOST]:
-                print(f"{path}: {fault}")
-    print(f"{len(seen)} cubins, {asynchronous} with asynchronous operations, {wrong} with violations")
-    if not seen:
+            found.setdefault(cubin, path)
+    for path, faults in zip(found.values(), faults_of_all(list(found)), strict=True):
+        wrong += bool(faults)
+        for fault in faults if arguments.all else faults[:_MOST]:
+            print(f"{path}: {fault}")
+    asynchronous = sum(map(is_asynchronous, found))
+    print(f"{len(found)} cubins, {asynchronous} with asynchronous operations, {wrong} with violations")
+    if not found:
         raise InvalidInputError("no code for NVIDIA GPUs was found; a plan for a CPU has none")
     return 1 if wrong else 0
 

@@ -56,6 +56,7 @@ class AccumulatorRule:
         waits = [_left_over(one) for one in listing.instructions if _is_wait(one)]
         # Every wait completes what is older than this, so that older groups need not be told apart.
         self.newest = max(waits, default=0)
+        self.matters = has_products(listing)
 
     def start(self) -> UnderWay:
         return UnderWay()
@@ -108,6 +109,7 @@ class FenceRule:
     def __init__(self, listing: Listing) -> None:
         products = [one for one in listing.instructions if one.name in PRODUCTS]
         self.relevant = frozenset(number for one in products for number in (*accumulators(one), *left_registers(one)))
+        self.matters = bool(products)
 
     def start(self) -> frozenset[int]:
         return frozenset()
@@ -123,7 +125,13 @@ class FenceRule:
             if hit := used & state:
                 report(instruction, f"R{min(hit)} was changed and no WARPGROUP.ARRIVE followed")
             return state
-        return state | (written(instruction) & self.relevant)
+        changed = written(instruction) & self.relevant
+        return state if changed <= state else state | changed
+
+
+def has_products(listing: Listing) -> bool:
+    """Whether there is any wgmma."""
+    return any(one.name in PRODUCTS for one in listing.instructions)
 
 
 def _is_wait(instruction: Instruction) -> bool:

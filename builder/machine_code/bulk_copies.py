@@ -44,6 +44,7 @@ class ArrivalRule:
     def __init__(self, listing: Listing) -> None:
         self.makes = any(one.opcode.startswith("SYNCS.EXCH") for one in listing.instructions)
         self.loads = any(map(is_load, listing.instructions))
+        self.matters = self.makes or self.loads
 
     def start(self) -> Arrivals:
         return Arrivals()
@@ -85,6 +86,7 @@ class StoreRule:
     def __init__(self, listing: Listing) -> None:
         waits = [_left_over(one) for one in listing.instructions if _is_wait(one)]
         self.most = max(waits, default=0) + 1
+        self.matters = any(one.name in PRODUCTS or is_store(one) for one in listing.instructions)
 
     def start(self) -> Stores:
         return Stores()

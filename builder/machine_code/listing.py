@@ -55,6 +55,11 @@ class Listing:
     """The first instruction of each function that may be launched."""
 
     @cached_property
+    def targets(self) -> frozenset[int]:
+        """The numbers of instructions behind labels."""
+        return frozenset(self.labels.values())
+
+    @cached_property
     def joins(self) -> dict[tuple[str, str], tuple[str, ...]]:
         """Where the threads that part at BSSY meet again, by the function and the barrier's register."""
         found = dict[tuple[str, str], tuple[str, ...]]()

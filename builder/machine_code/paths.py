@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from mlirt.builder.machine_code.listing import Instruction, Listing
 
@@ -21,7 +21,12 @@ Report = Callable[[Instruction, str], None]
 
 
 class Rule(Protocol[State]):
-    """What must hold on every path."""
+    """What must hold on every path of a kernel."""
+
+    @property
+    def matters(self) -> bool:
+        """Whether the code has any instruction that can break it."""
+        ...
 
     def start(self) -> State:
         """The state at the beginning of a kernel."""
@@ -49,11 +54,9 @@ class Violation:
         return f"{self.kernel}: instruction {self.number}, {self.instruction}: {self.reason}"
 
 
-@dataclass(frozen=True)
-class _Next:
+class _Next(NamedTuple):
     at: int
     returns: tuple[int, ...]
-    taken: bool
 
 
 def follow(listing: Listing, kernel: str, rule: Rule[State]) -> list[Violation]:
@@ -63,18 +66,21 @@ def follow(listing: Listing, kernel: str, rule: Rule[State]) -> list[Violation]:
     def report(instruction: Instruction, reason: str) -> None:
         found.setdefault(instruction.number, Violation(kernel, instruction.number, str(instruction), reason))
 
-    work: list[tuple[int, tuple[int, ...], State]] = [(listing.kernels[kernel], (), rule.start())]
+    work: list[tuple[_Next, State]] = [(_Next(listing.kernels[kernel], ()), rule.start())]
     seen = set(work)
     while work:
-        at, returns, state = work.pop()
-        if at >= len(listing.instructions):
-            continue
-        instruction = listing.instructions[at]
-        for next_, changed in _step(listing, instruction, returns, rule, state, report):
-            entry = (next_.at, next_.returns, changed)
-            if entry not in seen:
-                seen.add(entry)
-                work.append(entry)
+        place, state = work.pop()
+        while place.at < len(listing.instructions):
+            ways = _step(listing, listing.instructions[place.at], place.returns, rule, state, report)
+            if len(ways) == 1 and ways[0][0].at not in listing.targets:
+                place, state = ways[0]
+                continue
+            # Where paths part or meet; in between nothing needs to be compared with other paths.
+            for entry in ways:
+                if entry not in seen:
+                    seen.add(entry)
+                    work.append(entry)
+            break
     return [found[number] for number in sorted(found)]
 
 
@@ -87,14 +93,15 @@ def _step(
     report: Report,
 ) -> list[tuple[_Next, State]]:
     """What may come next, and the state there."""
-    behind = _Next(instruction.number + 1, returns, False)
+    behind = _Next(instruction.number + 1, returns)
     if instruction.predicate in _NEVER:
         return [(behind, state)]
     conditional = bool(instruction.predicate) or _has_condition(instruction)
     places = _places(listing, instruction, returns, report)
     executed = rule.after(instruction, state, report)
     if places is None:
-        return [(behind, executed), *([(behind, state)] if instruction.predicate else [])]
+        same = not instruction.predicate or executed is state or executed == state
+        return [(behind, executed)] if same else [(behind, executed), (behind, state)]
     ways = [(place, rule.along(instruction, executed, True) if conditional else executed) for place in places]
     if conditional:
         ways.append((behind, rule.along(instruction, state, False)))
@@ -117,20 +124,20 @@ def _places(listing: Listing, instruction: Instruction, returns: tuple[int, ...]
     if name in _ENDS or instruction.opcode == "BPT.TRAP":
         return []
     if name == "RET":
-        return [_Next(returns[-1], returns[:-1], True)] if returns else []
+        return [_Next(returns[-1], returns[:-1])] if returns else []
     if name == "CALL" and not all(place.startswith(".L_") for place in instruction.places):
         return _into(listing, instruction, returns, report)
     if name in ("CALL", "BRA", "BRX", "JMP", "JMX", "BRXU", "JMXU"):
         targets = [listing.labels[place] for place in instruction.places if place in listing.labels]
         if not targets or len(targets) < len(instruction.places):
             report(instruction, "it is not known where it goes to")
-        return [_Next(target, returns, True) for target in targets]
+        return [_Next(target, returns) for target in targets]
     if name == "BSYNC":
         joins = [listing.labels[place] for place in listing.joins.get((instruction.function, instruction.operands), ())]
-        return None if not joins or instruction.number + 1 in joins else [_Next(at, returns, True) for at in joins]
+        return None if not joins or instruction.number + 1 in joins else [_Next(at, returns) for at in joins]
     if name == "WARPSYNC" and instruction.places:
         own = [listing.labels[place] for place in instruction.places if place in listing.labels]
-        return [_Next(number, returns, True) for number in (instruction.number + 1, *own)]
+        return [_Next(number, returns) for number in (instruction.number + 1, *own)]
     return None
 
 
@@ -139,5 +146,5 @@ def _into(listing: Listing, call: Instruction, returns: tuple[int, ...], report:
     targets = [listing.labels[place] for place in call.places if place in listing.labels]
     if not targets or len(returns) >= _DEEPEST:
         report(call, "the function that it calls is not known")
-        return [_Next(behind, returns, True)]
-    return [_Next(target, (*returns, behind), True) for target in targets]
+        return [_Next(behind, returns)]
+    return [_Next(target, (*returns, behind)) for target in targets]

@@ -29,7 +29,7 @@ class ThreadCopyRule:
     """Reads of shared memory come after a wait and a barrier."""
 
     def __init__(self, listing: Listing) -> None:
-        """Nothing of the listing is needed."""
+        self.matters = any(one.name == "LDGSTS" for one in listing.instructions)
 
     def start(self) -> Copies:
         return Copies()
