@@ -21,3 +21,11 @@ VOCABULARY = frozenset(
     cluster_rank cluster_barrier remote_shared wait_dependency launch_dependents
     """.split()
 )
+ASYNCHRONOUS = frozenset(
+    """
+    copy_async commit_async wait_async load_box load_window
+    mbarrier_init mbarrier_fence mbarrier_expect mbarrier_arrive mbarrier_wait
+    warpgroup_mma warpgroup_mma_registers warpgroup_wait warpgroup_sums
+    """.split()
+)
+"""The words that start what goes on behind them, or wait for it."""
