@@ -1,8 +1,7 @@
-"""Kernels under NVIDIA's compute-sanitizer, where it is installed: no bad access, race or missed barrier."""
+"""Each tactic under NVIDIA's compute-sanitizer, where it is installed: no bad access, race or missed barrier."""
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
@@ -13,17 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from attending_network import attending_network
-from attentions import SMALL
-from contractions import Problem, channels_last_text, product_text
-from device_engine import engine_of
-from lowered_network import parse_module
 from small_network import network
+from tactic_layers import PLAIN, WITHOUT_LAYER, one_of_each, registered
 
 import mlirt
-from mlirt.builder.tactics.sites import find_sites
-from mlirt.dialects.target import Target
-
-pytestmark = pytest.mark.gpu
+from mlirt.builder.tactics.early_compiler import EarlyCompiler
+from mlirt.builder.tactics.trial import feeds
+from mlirt.runtime.engine import Engine, EngineLike
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -31,53 +26,50 @@ _RUN = """
 import sys
 import numpy as np
 import mlirt
+from mlirt.runtime.data_types import numpy_dtype
 for path in sys.argv[1:]:
-    with np.load(path + ".npz") as inputs:
-        mlirt.load(path).run(dict(inputs))
-    print("ran", path)
+    engine = mlirt.load(path)
+    with np.load(path + ".npz") as stored:  # in which types that are not NumPy's are bytes
+        engine.run({one.name: stored[one.name].view(numpy_dtype(one.dtype)) for one in engine.inputs})
+    print("ran", path, flush=True)
 """
 _FOUND = 9  # what the sanitizer exits with
+_PATIENCE = 900  # seconds
 _RNG = np.random.default_rng(0)
 
 
-# Of one tile and a part, of several, and of many: small products have kinds of tactics that large ones lack.
-_SIZES = ((300, 200, 136), (512, 256, 512), (1568, 768, 384), (4096, 1024, 1024))
+def test_every_tactic_has_a_layer() -> None:
+    covered = {kind.tactic for kind in one_of_each(every_choice=False)}
+    assert covered | WITHOUT_LAYER.keys() == registered()
+    assert not covered & WITHOUT_LAYER.keys()
 
 
-def one_of_each_kind() -> dict[str, tuple[int, int, int]]:
-    """Of the tactics that are offered for products, one of each kind, with a product of [rows, depth, columns] that it
-    is offered for. Names that differ in sizes alone are of one kind, such as `cuda_wgmma:64x64s12` and `..64x128s7`.
-    """
-    kinds: dict[str, tuple[str, tuple[int, int, int]]] = {}
-    for sizes in _SIZES:
-        module, context = parse_module(_product(*sizes))
-        (site,) = find_sites(module, context, Target("cuda", arch="sm_90a"), fewest=1)
-        for one in site.candidates:
-            kinds.setdefault(re.sub(r"\d+", "0", one.name), (one.name, sizes))
-    # A cluster that shares a sum is offered for sums much longer than a sanitizer has time for.
-    return {"cuda_wgmma:64x64s3c4": _SIZES[0], **dict(kinds.values())}
+def test_all_that_the_sanitizer_runs_has_a_name() -> None:
+    """Kinds that differ are run by plans that differ."""
+    kinds = one_of_each(every_choice=False)
+    assert all(trial.sources for trial in kinds.values())
+    assert len({tuple(trial.sources.values()) for trial in kinds.values()}) == len(kinds)
 
 
-def _product(rows: int, depth: int, columns: int) -> str:
-    return product_text((rows, depth), (columns, depth), (rows, columns), "f16", (False, True))
+def engines_of_tactics() -> Iterator[tuple[Engine, dict[str, Array]]]:
+    """An engine of one layer for each kind of tactic, and its inputs; needs no device."""
+    kinds = one_of_each()
+    with EarlyCompiler(PLAIN.arch) as compiler:
+        compiler.take(source for trial in kinds.values() for source in trial.sources.values())
+        cubins = compiler.finish()
+    for kind, trial in kinds.items():
+        missing = [source.name for source in trial.sources.values() if source not in cubins]
+        assert not missing, f"{kind} does not compile: {missing}"
+        code = {name: cubins[source] for name, source in trial.sources.items()}
+        plan = trial.plan(1, {"kind": "cuda", "arch": PLAIN.arch}, code)
+        names = [one.name for one in plan.manifest.inputs]
+        yield Engine(plan, waits=True), dict(zip(names, feeds(plan, trial.shapes), strict=True))
 
 
-def _half(*shape: int) -> Array:
-    return _RNG.standard_normal(shape).astype(np.float16)
-
-
-def _cases() -> Iterator[tuple[Any, dict[str, Array]]]:
-    """Engines and their inputs."""
-    for tactic, (rows, depth, columns) in one_of_each_kind().items():
-        product = _product(rows, depth, columns)
-        chosen = product.replace("{transpose_lhs", f'{{fused.tactic = "{tactic}", transpose_lhs')
-        yield engine_of(chosen), {"x": _half(rows, depth), "w": _half(columns, depth), "b": _half(columns)}
-    problem = Problem((2, 64, 15, 17), (72, 64, 3, 3), pre=(1,), post=(1,), residual=True)
-    yield engine_of(channels_last_text(problem, "f16")), {"x": _half(*problem.input), "r": _half(*problem.output)}
-    for tactic in ("cuda_groups", "cuda_flash"):
-        attention = SMALL["tails"]
-        yield engine_of(attention.text(), tactic), attention.inputs()
-    yield mlirt.compile(network(), "cuda", "fp16", heuristic=True), {"x": _half(1, 3, 64, 64).astype(np.float32)}
+def _engines_of_networks() -> Iterator[tuple[EngineLike, dict[str, Array]]]:
+    """Networks whose kernels start before those in front of them have ended."""
+    image = _RNG.standard_normal((1, 3, 64, 64)).astype(np.float32)
+    yield mlirt.compile(network(), "cuda", "fp16", heuristic=True), {"x": image}
     model, inputs = attending_network()
     for precision in ("fp32", "fp16"):
         yield mlirt.compile(model, "cuda", precision, heuristic=True), inputs
@@ -87,10 +79,11 @@ def _cases() -> Iterator[tuple[Any, dict[str, Array]]]:
 def plans(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Plans in files with their inputs beside them: building is not what is checked."""
     folder, paths = tmp_path_factory.mktemp("plans"), list[str]()
-    for number, (engine, inputs) in enumerate(_cases()):
+    for number, (engine, inputs) in enumerate((*engines_of_tactics(), *_engines_of_networks())):
         paths.append(str(folder / f"{number}.plan"))
         engine.save(paths[-1])
-        np.savez(paths[-1] + ".npz", allow_pickle=False, **inputs)
+        stored = {name: array.view(f"V{array.dtype.itemsize}") for name, array in inputs.items()}
+        np.savez(paths[-1] + ".npz", allow_pickle=False, **stored)
     return paths
 
 
@@ -99,6 +92,7 @@ def _sanitizer() -> str | None:
     return shutil.which("compute-sanitizer") or (toolkits[-1] if toolkits else None)
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize(
     ("tool", "summary"),
     [
@@ -112,7 +106,7 @@ def test_kernels_are_clean(tool: str, summary: str, plans: list[str]) -> None:
     if sanitizer is None:
         pytest.skip("compute-sanitizer is not installed")
     command = [sanitizer, "--tool", tool, "--error-exitcode", str(_FOUND), sys.executable, "-c", _RUN, *plans]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     assert done.stdout.count("ran ") == len(plans)
     assert summary in done.stdout
