@@ -164,7 +164,25 @@ def maximum(left: Dim, right: Dim) -> Dim:
     """The larger of two dimensions."""
     if isinstance(left, int) and isinstance(right, int):
         return max(left, right)
+    number, other = (left, right) if isinstance(left, int) else (right, left)
+    bounded = _bounded_below(other) if isinstance(number, int) else None
+    if bounded is not None and isinstance(number, int):
+        left, right = bounded[0], max(bounded[1], number)
     return left if left == right else _call("max", left, right)
+
+
+def _bounded_below(dimension: Dim) -> tuple[Dim, int] | None:
+    """`x` and `a` of `max(x, a)`, also where a number is added to it."""
+    terms = _terms(dimension)
+    constant = dict(terms).get((), 0)
+    atoms = [(monomial, c) for monomial, c in terms if monomial]
+    if len(atoms) != 1 or atoms[0][1] != 1 or len(atoms[0][0]) != 1:
+        return None
+    (atom,) = atoms[0][0]
+    if not isinstance(atom, Call) or atom.function != "max":
+        return None
+    pair = (atom.left, atom.right) if isinstance(atom.right, int) else (atom.right, atom.left)
+    return (pair[0] + constant, pair[1] + constant) if isinstance(pair[1], int) else None
 
 
 def minimum(left: Dim, right: Dim) -> Dim:
@@ -266,13 +284,16 @@ def _terms(dimension: Dim) -> tuple[tuple[Monomial, int], ...]:
 
 
 def _floor_of_rest(rest: Expr, divisor: int) -> Dim:
-    """`rest // divisor`, where `(x // a + k) // divisor` is `(x + k*a) // (a*divisor)`."""
+    """`rest // divisor`, where `(x // a + k) // divisor` is `(x + k*a) // (a*divisor)`; bounds are divided, too."""
     constant = dict(rest.terms).get((), 0)
     others = [(monomial, c) for monomial, c in rest.terms if monomial]
     if len(others) == 1 and len(others[0][0]) == 1 and others[0][1] == 1:
         inner = others[0][0][0]
         if isinstance(inner, Call) and inner.function == "//" and isinstance(inner.right, int) and inner.right > 0:
             return floor_div(inner.left + constant * inner.right, inner.right * divisor)
+    bounded = _bounded_below(rest)
+    if bounded is not None:
+        return maximum(floor_div(bounded[0], divisor), bounded[1] // divisor)
     return _call("//", rest, divisor)
 
 

@@ -10,7 +10,10 @@ length is
 | same_upper, same_lower | ceil(I / S) | P = max((O - 1) S + E - I, 0), the odd cell at the end or at the start |
 | caffe_round_down, caffe_round_up | as explicit, with A = B | B, B |
 
-and for a transposed window (deconvolution) (I - 1) S + E - B - A, where `same` takes P = max(E - S, 0).
+A padded input that is shorter than the window has no result. Pooling layers can ask for one window where less than a
+stride is missing (`ShortInput`), as ONNX's runtimes have it, which divide toward zero.
+
+For a transposed window (deconvolution) the length is (I - 1) S + E - B - A, where `same` takes P = max(E - S, 0).
 Source: NvInfer.h 8.5, PaddingMode.
 """
 
@@ -20,7 +23,7 @@ from dataclasses import dataclass
 
 from xdsl.utils.str_enum import StrEnum
 
-from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, maximum
+from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, maximum, minimum
 
 
 class PaddingMode(StrEnum):
@@ -30,6 +33,17 @@ class PaddingMode(StrEnum):
     SAME_LOWER = "same_lower"
     CAFFE_ROUND_DOWN = "caffe_round_down"
     CAFFE_ROUND_UP = "caffe_round_up"
+
+
+class ShortInput(StrEnum):
+    """What rounding down makes of a padded input that is shorter than the window by less than a stride."""
+
+    REFUSED = "refused"
+    """Nothing: the lengths do not fit."""
+    OVERHANGING = "overhanging"
+    """One window; the cells behind the pads do not count."""
+    PADDED = "padded"
+    """One window; the cells behind the pads are padding, too."""
 
 
 _SAME = frozenset({PaddingMode.SAME_UPPER, PaddingMode.SAME_LOWER})
@@ -47,6 +61,7 @@ class Window:
     pre: int = 0
     post: int = 0
     mode: PaddingMode = PaddingMode.EXPLICIT_ROUND_DOWN
+    short_input: ShortInput = ShortInput.REFUSED
 
     @property
     def extent(self) -> int:
@@ -57,15 +72,25 @@ class Window:
         """Number of windows over an input of this length."""
         if self.mode in _SAME:
             return ceil_div(length, self.stride)
-        pre, post = self.padding(length)
+        pre, post = self._explicit_padding()
         divide = ceil_div if self.mode in _ROUND_UP else floor_div
-        return divide(length + pre + post - self.extent, self.stride) + 1
+        count = divide(length + pre + post - self.extent, self.stride) + 1
+        return maximum(count, 1) if self.takes_short_input else count
+
+    @property
+    def takes_short_input(self) -> bool:
+        """Whether an input of a length above 0 may be too short for the window and have a result all the same."""
+        is_asked = self.short_input is not ShortInput.REFUSED and self.mode is PaddingMode.EXPLICIT_ROUND_DOWN
+        return is_asked and self.stride > 1 and self.extent > 1 + self.pre + self.post
 
     def spare_cells(self, length: Dim) -> Dim:
         """How many cells of the padded input the first window leaves; negative where there is no window."""
         if self.mode in _SAME:
             return length - 1
-        rest = length + sum(self.padding(length)) - self.extent
+        rest = length + sum(self._explicit_padding()) - self.extent
+        if self.takes_short_input:
+            # An axis without cells has no window.
+            return minimum(rest + self.stride - 1, length - 1)
         return rest + self.stride - 1 if self.mode in _ROUND_UP else rest
 
     def padding(self, length: Dim) -> tuple[Dim, Dim]:
@@ -73,11 +98,17 @@ class Window:
         if self.mode in _SAME:
             total = (ceil_div(length, self.stride) - 1) * self.stride + self.extent - length
             return _split(maximum(total, 0), self.mode)
+        pre, post = self._explicit_padding()
+        if self.takes_short_input and self.short_input is ShortInput.PADDED:
+            return pre, post + maximum(self.extent - pre - post - length, 0)
+        return pre, post
+
+    def _explicit_padding(self) -> tuple[int, int]:
         return self.pre, self.pre if self.mode in _CAFFE else self.post
 
     def overhang(self, length: Dim) -> Dim:
-        """Cells past the padded input that the last window reaches: made by rounding up, not counted by averages."""
-        if self.mode not in _ROUND_UP:
+        """Cells past the padded input that the last window reaches: not counted by averages."""
+        if self.mode not in _ROUND_UP and not self.takes_short_input:
             return 0
         pre, post = self.padding(length)
         reach = (self.output_length(length) - 1) * self.stride + self.extent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import auto
 from typing import TYPE_CHECKING
 
@@ -28,9 +29,15 @@ from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import Tensor, dims, rank, with_dims
 from mlirt.dialects.trt.operand_checks import numbers
 from mlirt.dialects.trt.windowed_op import WindowedOp
+from mlirt.dialects.window_arithmetic import PaddingMode, ShortInput, Window
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
+
+
+@irdl_attr_definition
+class ShortInputAttr(EnumAttribute[ShortInput], SpacedOpaqueSyntaxAttribute):
+    name = "trt.short_input"
 
 
 class PoolingKind(StrEnum):
@@ -53,9 +60,14 @@ class PoolingOp(WindowedOp):
     `average_count_excludes_padding`, in the padded input; cells past the padding never count; a window without cells
     gives 0. `max_average_blend` is (1 - blend_factor) max + blend_factor average.
 
+    With `explicit_round_down`, `short_input` says what happens where the padded input is shorter than the window by
+    less than a stride: it is `refused`, or there is one window, of which the cells behind the pads do not count
+    (`overhanging`) or count as padding (`padded`).
+
     C1: the element type is not boolean. C2: the window has 1, 2 or 3 axes. C3: the input has at least one axis more
     than the window. C4: stride, dilation and pads have one entry per window axis; window, stride and dilation are
-    positive. C5: the window fits into the padded input. C6: blend_factor is in [0, 1].
+    positive. C5: the window fits into the padded input, as far as short inputs are refused. C6: blend_factor is in
+    [0, 1]. C7: short inputs are refused in all other padding modes.
 
     Example: `%y = trt.pooling max %x {window = array<i64: 3, 3>, stride = array<i64: 2, 2>} :
     (tensor<1x8x7x7xf32>) -> tensor<1x8x3x3xf32>`
@@ -68,6 +80,7 @@ class PoolingOp(WindowedOp):
     window = prop_def(DenseArrayBase.constr(i64))
     average_count_excludes_padding = prop_def(BoolAttr, default_value=BoolAttr.from_bool(True))
     blend_factor = prop_def(FloatAttr, default_value=FloatAttr(0.0, f64))
+    short_input = prop_def(ShortInputAttr, default_value=ShortInputAttr(ShortInput.REFUSED))
     output = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -76,6 +89,9 @@ class PoolingOp(WindowedOp):
 
     def sizes(self) -> tuple[int, ...]:
         return integers(self.window)
+
+    def windows(self) -> tuple[Window, ...]:
+        return tuple(replace(window, short_input=self.short_input.data) for window in super().windows())
 
     @property
     def excludes_padding(self) -> bool:
@@ -92,6 +108,10 @@ class PoolingOp(WindowedOp):
         self.check_window("C4")
         blend = self.blend_factor.value.data
         require(0 <= blend <= 1, f"C6: blend_factor {blend} of {self.name} is not in [0, 1]")
+        require(
+            self.short_input.data is ShortInput.REFUSED or self.padding_mode.data is PaddingMode.EXPLICIT_ROUND_DOWN,
+            f"C7: short_input of {self.name} needs padding_mode explicit_round_down",
+        )
 
     def length_requirements(self) -> Iterator[LengthRequirement]:
         yield from self.windows_fit("C5")

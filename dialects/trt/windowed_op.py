@@ -93,11 +93,12 @@ class WindowedOp(TensorOp, ABC):
         require(positive, f"{constraint}: window, stride and dilation of {self.name} are positive")
 
     def windows_fit(self, constraint: str) -> Iterator[LengthRequirement]:
-        """There is a window along each axis, unless the axis has no cells at all."""
+        """There is a window along each axis, unless the axis has no cells at all and none is needed."""
         for axis, (window, length) in enumerate(zip(self.windows(), self.spatial_dims(), strict=True)):
             has = length + sum(self.written_padding()[axis])
             fault = (
                 f"the window of {self.name} reaches {window.extent} cells, but spatial axis {axis} with its pads has "
                 f"only {has}"
             )
-            yield at_least(constraint, fault, window.spare_cells(length), 0, where=length)
+            where = 1 if window.takes_short_input else length
+            yield at_least(constraint, fault, window.spare_cells(length), 0, where)

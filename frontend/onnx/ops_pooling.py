@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import Dim, ceil_div, minimum
+from mlirt.dialects.symbolic_bounds import at_most
 from mlirt.dialects.tensor_types import is_float
-from mlirt.dialects.window_arithmetic import PaddingMode, Window
+from mlirt.dialects.window_arithmetic import PaddingMode, ShortInput, Window
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
@@ -52,9 +54,8 @@ def _mean_of_whole_windows(net: Network, node: Node, x: Value) -> Value:
     sizes = _window(node, x)
     lengths = x.dims[2:]
     geometry = _ceiled(node, geometry_of(node, sizes, lengths), sizes, lengths)
-    _keep_one_window(geometry, sizes, lengths)
     if geometry.mode != "explicit_round_up":
-        return _pooled(net, x, "average", sizes, geometry, excludes_padding=False)
+        return _pooled(net, x, "average", sizes, geometry, excludes_padding=False, counts_overhang=True)
     post: list[Dim] = []
     for axis, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
         pads = geometry.pre[axis], geometry.post[axis]
@@ -62,7 +63,9 @@ def _mean_of_whole_windows(net: Network, node: Node, x: Value) -> Value:
         post.append(pads[1] + window.overhang(length))
     padded = layers.pad(net, x, [0, 0, *geometry.pre], [0, 0, *post], "constant", layers.scalar_like(net, 0, x, 0))
     none = [0] * len(sizes)
-    return _pooled(net, padded, "average", sizes, Geometry(geometry.strides, geometry.dilations, none, none), False)
+    whole = Geometry(geometry.strides, geometry.dilations, none, none)
+    result = _pooled(net, padded, "average", sizes, whole, excludes_padding=False)
+    return _without_windows_behind(net, result, geometry, sizes, lengths)
 
 
 @onnx_op("GlobalAveragePool")
@@ -84,14 +87,26 @@ def global_lp_pool(net: Network, node: Node) -> Value:
 def pool(net: Network, node: Node, x: Value, kind: str, excludes_padding: bool = True) -> Value:
     """A pooling with the attributes of `node`."""
     sizes = _window(node, x)
-    geometry = geometry_of(node, sizes, x.dims[2:])
-    geometry = _ceiled(node, geometry, sizes, x.dims[2:])
-    if excludes_padding or node.opset < 19:
-        _keep_one_window(geometry, sizes, x.dims[2:])
-    return _pooled(net, x, kind, sizes, geometry, excludes_padding)
+    geometry = _ceiled(node, geometry_of(node, sizes, x.dims[2:]), sizes, x.dims[2:])
+    result = _pooled(net, x, kind, sizes, geometry, excludes_padding, counts_overhang=node.opset < 19)
+    return _without_windows_behind(net, result, geometry, sizes, x.dims[2:])
 
 
-def _pooled(net: Network, x: Value, kind: str, sizes: list[int], geometry: Geometry, excludes_padding: bool) -> Value:
+def _pooled(
+    net: Network,
+    x: Value,
+    kind: str,
+    sizes: list[int],
+    geometry: Geometry,
+    excludes_padding: bool,
+    counts_overhang: bool = False,
+) -> Value:
+    """A pooling.
+
+    Where the padded input is shorter than the window by less than a stride, ONNX's formula rounds down and would leave
+    no window; onnxruntime divides toward zero and has one. Its cells behind the pads count as padding before opset 19.
+    """
+    short = _short_input(geometry, sizes, x.dims[2:], counts_overhang and not excludes_padding)
     wide = len(sizes) == 1
     if wide:
         x, sizes, geometry = layers.unsqueeze(net, x, [2]), [1, *sizes], geometry.widened()
@@ -106,15 +121,30 @@ def _pooled(net: Network, x: Value, kind: str, sizes: list[int], geometry: Geome
         post_padding=geometry.post,
         padding_mode=geometry.mode,
         average_count_excludes_padding=excludes_padding,
+        **short,
     )
     return layers.squeeze(net, result, [2]) if wide else result
+
+
+def _short_input(
+    geometry: Geometry, sizes: Sequence[int], lengths: Sequence[Dim], counts_overhang: bool
+) -> dict[str, str]:
+    """The property of a pooling some of whose inputs may be too short; nothing where none can be."""
+    how = ShortInput.PADDED if counts_overhang else ShortInput.OVERHANGING
+    for axis, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
+        steps = size, geometry.strides[axis], geometry.dilations[axis]
+        window = Window(*steps, geometry.pre[axis], geometry.post[axis], PaddingMode(geometry.mode), how)
+        plain = replace(window, short_input=ShortInput.REFUSED)
+        if window.takes_short_input and not at_most(-plain.spare_cells(length), 0):
+            return {"short_input": str(how)}
+    return {}
 
 
 def _ceiled(node: Node, geometry: Geometry, sizes: Sequence[int], lengths: Sequence[Dim]) -> Geometry:
     """`ceil_mode`: a partial window at the end counts, unless it would start in the padding behind the input.
 
     The round-up mode of TensorRT keeps such a window; where lengths are numbers, pads that end with the last window
-    that counts ask for the smaller output.
+    that counts ask for the smaller output. Others are cut off by `_without_windows_behind`.
     """
     if (
         not node.integer("ceil_mode", 0)
@@ -122,32 +152,29 @@ def _ceiled(node: Node, geometry: Geometry, sizes: Sequence[int], lengths: Seque
         or node.text("auto_pad", "NOTSET") == "VALID"
     ):
         return geometry
-    mode = "explicit_round_up"
     for axis, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
         stride, pre, post = geometry.strides[axis], geometry.pre[axis], geometry.post[axis]
         extent = 1 + geometry.dilations[axis] * (size - 1)
-        if post + stride <= extent:
+        if post + stride <= extent or not isinstance(length, int):
             continue
-        if not isinstance(length, int):
-            raise node.unsupported("this ceil_mode needs spatial sizes that are known when the engine is built")
         count = -(-(length + pre + post - extent) // stride) + 1
         if (count - 1) * stride >= length + pre:
             geometry.post[axis] = post - ((length + pre + post - extent) - (count - 2) * stride)
-    return Geometry(geometry.strides, geometry.dilations, geometry.pre, geometry.post, mode)
+    return Geometry(geometry.strides, geometry.dilations, geometry.pre, geometry.post, "explicit_round_up")
 
 
-def _keep_one_window(geometry: Geometry, sizes: Sequence[int], lengths: Sequence[Dim]) -> None:
-    """Pads for one window that overhangs, where the padded input is shorter than the window by less than a stride.
-
-    ONNX's formula rounds down and would leave no window; onnxruntime divides toward zero and has this one. Means that
-    count padding count these cells, as onnxruntime has it before opset 19.
-    """
-    if geometry.mode != "explicit_round_down":
-        return
+def _without_windows_behind(
+    net: Network, result: Value, geometry: Geometry, sizes: Sequence[int], lengths: Sequence[Dim]
+) -> Value:
+    """The result of rounding up without windows that start behind the input, where only a run knows whether some do."""
+    if geometry.mode != "explicit_round_up":
+        return result
+    counts = list(result.dims)
     for axis, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
-        missing = 1 + geometry.dilations[axis] * (size - 1) - geometry.pre[axis] - geometry.post[axis] - length
-        if isinstance(missing, int) and length != 0 and 0 < missing < geometry.strides[axis]:
-            geometry.post[axis] += missing
+        stride, extent = geometry.strides[axis], 1 + geometry.dilations[axis] * (size - 1)
+        if geometry.post[axis] + stride > extent and not isinstance(length, int):
+            counts[2 + axis] = minimum(counts[2 + axis], ceil_div(length + geometry.pre[axis], stride))
+    return layers.slice_of(net, result, [0] * result.rank, counts)
 
 
 def _window(node: Node, x: Value) -> list[int]:

@@ -129,9 +129,9 @@ CASES = [
     Case(
         "MaxPool",
         {"x": X4},
-        [(1, 1, 4, 2)],
-        [[(1, 1, 4, 1)]],
-        attributes={"kernel_shape": [3, 3], "strides": [3, 2], "pads": [0, 1, 1, 0]},
+        [(1, 1, 4, 3)],
+        [[(1, 1, 4, 2)], [(1, 1, 4, 0)]],
+        attributes={"kernel_shape": [3, 5], "strides": [3, 2], "pads": [0, 1, 1, 0]},
     ),
     Case("LpPool", {"x": X4}, [(1, 1, 4, 4)], [[(1, 1, 2, 4)]], attributes={"kernel_shape": [3, 3]}),
     Case("Reshape", {"x": given("n", 3)}, [(4, 3)], [[(3, 3)], [(5, 3)]], {"s": np.array([2, -1])}),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlirt.dialects.symbolic import evaluate, sym
-from mlirt.dialects.window_arithmetic import PaddingMode, TransposedWindow, Window
+from mlirt.dialects.window_arithmetic import PaddingMode, ShortInput, TransposedWindow, Window
 
 MODES = list(PaddingMode)
 
@@ -21,6 +21,7 @@ windows = st.builds(
     pre=st.integers(0, 4),
     post=st.integers(0, 4),
     mode=st.sampled_from(MODES),
+    short_input=st.sampled_from(ShortInput),
 )
 
 
@@ -49,6 +50,8 @@ def test_formulas_1_6g(window: Window, length: int) -> None:
     else:
         rounding = math.ceil if window.mode.endswith("up") else math.floor
         expected = rounding((length + window.pre + post - extent) / window.stride) + 1
+        if window.takes_short_input:
+            expected = max(expected, 1)
     assert window.output_length(length) == expected
 
 
@@ -84,6 +87,29 @@ def test_symbolic_lengths_evaluate_to_the_same(window: Window, length: int) -> N
     assert evaluate(window.output_length(symbolic), values) == window.output_length(length)
     assert evaluate(window.overhang(symbolic), values) == window.overhang(length)
     assert [evaluate(pad, values) for pad in window.padding(symbolic)] == list(window.padding(length))
+
+
+@given(windows, st.integers(0, 40))
+def test_short_inputs_have_a_window_where_less_than_a_stride_is_missing(window: Window, length: int) -> None:
+    if not window.takes_short_input:
+        return
+    missing = window.extent - length - window.pre - window.post
+    fits = window.spare_cells(length)
+    assert isinstance(fits, int)
+    assert (fits >= 0) == (length > 0 and missing < window.stride)
+    if fits >= 0:
+        count = window.output_length(length)
+        assert isinstance(count, int)
+        assert count == max(math.floor(-missing / window.stride) + 1, 1)
+        padded = sum(window.padding(length)) - window.pre - window.post  # pyright: ignore[reportOperatorIssue]
+        assert padded == (max(missing, 0) if window.short_input is ShortInput.PADDED else 0)
+
+
+def test_windows_that_overhang_are_named_only_where_there_can_be_some() -> None:
+    overhanging = ShortInput.OVERHANGING
+    assert str(Window(2, 2, short_input=overhanging).output_length(sym("n"))) == "max((n // 2), 1)"
+    assert str(Window(3, 2, 1, 1, 1, short_input=overhanging).output_length(sym("n"))) == "((n + 1) // 2)"
+    assert str(Window(3, 1, short_input=overhanging).output_length(sym("n"))) == "n - 2"
 
 
 def test_stride_1_keeps_the_symbol() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from xdsl.dialects import math
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -12,6 +13,7 @@ from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.tensor_types import dims, element_of, is_float, rank, tensor
 from mlirt.dialects.trt.lrn import LrnOp
 from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
+from mlirt.dialects.window_arithmetic import ShortInput
 from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Conversions
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import (
     Scalars,
@@ -45,12 +47,16 @@ def convert_pooling(at: Conversion) -> None:
 def _window(at: Conversion, op: PoolingOp, kind: WindowKind) -> SSAValue:
     element = element_of(op.input.type)
     accumulator = extreme_type(element) if kind is WindowKind.MAX else accumulator_type(element)
+    epilogue = conversion_region(accumulator, element)
     pads = op.padding()
+    if kind is WindowKind.AVERAGE and not op.excludes_padding and op.short_input.data is ShortInput.PADDED:
+        # All cells of all windows count.
+        kind, pads, epilogue = WindowKind.ADD, op.written_padding(), _mean(accumulator, element, prod(op.sizes()))
     made = WindowOp(
         kind,
         op.input,
         op.output.type,
-        conversion_region(accumulator, element),
+        epilogue,
         window=op.sizes(),
         stride=op.strides(),
         dilation=op.dilations(),
@@ -60,6 +66,15 @@ def _window(at: Conversion, op: PoolingOp, kind: WindowKind) -> SSAValue:
         count_include_padding=not op.excludes_padding,
     )
     return at.emit(made)
+
+
+def _mean(accumulator: Attribute, element: Attribute, count: int) -> Region:
+    """An epilogue that divides a sum."""
+    block = Block()
+    s = Scalars(block, accumulator)
+    (total,) = arguments_of(block, [accumulator])
+    yield_as(s, s.div(total, s.constant(count)), element)
+    return Region(block)
 
 
 def convert_lrn(at: Conversion) -> None:

@@ -28,3 +28,10 @@ func.func @rounds_up(%x: tensor<1x1x6xi8>) {
   %y = trt.pooling max %x {window = array<i64: 3>, stride = array<i64: 2>, padding_mode = #trt<padding_mode explicit_round_up>} : (tensor<1x1x6xi8>) -> tensor<1x1x3xi8>
   func.return
 }
+
+// CHECK-LABEL: func.func @short_input
+func.func @short_input(%x: tensor<1x1x?xf32, #trt.dims<["1", "1", "n"]>>) {
+  // CHECK: %y = trt.pooling max %x {window = array<i64: 2>, stride = array<i64: 2>, short_input = #trt<short_input overhanging>} : (tensor<1x1x?xf32, #trt.dims<["1", "1", "n"]>>) -> tensor<1x1x?xf32, #trt.dims<["1", "1", "max((n // 2), 1)"]>>
+  %y = trt.pooling max %x {window = array<i64: 2>, stride = array<i64: 2>, short_input = #trt<short_input overhanging>} : (tensor<1x1x?xf32, #trt.dims<["1", "1", "n"]>>) -> tensor<1x1x?xf32, #trt.dims<["1", "1", "max((n // 2), 1)"]>>
+  func.return
+}

@@ -45,3 +45,11 @@ func.func @pooling_c6(%x: tensor<1x4xf32>) {
   %y = trt.pooling max_average_blend %x {window = array<i64: 2>, blend_factor = 1.5 : f64} : (tensor<1x4xf32>) -> tensor<1x3xf32>
   func.return
 }
+
+// -----
+
+func.func @pooling_c7(%x: tensor<1x4xf32>) {
+  // expected-error@+1 {{C7: short_input of trt.pooling needs padding_mode explicit_round_down}}
+  %y = trt.pooling max %x {window = array<i64: 2>, padding_mode = #trt<padding_mode explicit_round_up>, short_input = #trt<short_input padded>} : (tensor<1x4xf32>) -> tensor<1x3xf32>
+  func.return
+}
