@@ -187,17 +187,14 @@ def _split_sizes(net: Network, node: Node, axis: int) -> list[Dim]:
     count = node.integer("num_outputs", len(node.outputs)) if node.opset >= 18 else len(node.outputs)
     if count != len(node.outputs) or count < 1:
         raise node.invalid(f"expected one output for each of {count} parts, but there are {len(node.outputs)}")
-    part = ceil_div(length, count)
-    if isinstance(length, int) and isinstance(part, int):
-        if node.opset < 18:
-            _require_equal_parts(net, node, axis, count)
-        return [max(min(part, length - k * part), 0) for k in range(count)]
     whole = length // count
-    if whole * count != length and node.opset >= 18:
-        return [_dim(dim_numbers.smallest(part, dim_numbers.largest(length - k * part, 0))) for k in range(count)]
-    if whole * count != length:
+    if whole * count == length:
+        return [whole] * count
+    if node.opset < 18:
         _require_equal_parts(net, node, axis, count)
-    return [whole] * count
+        return [whole] * count
+    part = ceil_div(length, count)
+    return [*[part] * (count - 1), length - (count - 1) * part]
 
 
 def _require_equal_parts(net: Network, node: Node, axis: int, count: int) -> None:
