@@ -1,12 +1,14 @@
 """Random graphs and ONNX's node tests with dynamic lengths: our CPU kernels against onnxruntime without optimisations.
 
-`python bench/cpu_fuzz.py [--graphs N] [--nodes N] [--node-tests] [--contradict] [--first N] [--jobs N] [--seconds S]
-                          [--guard end|start]`
+`python bench/cpu_fuzz.py [--graphs N] [--nodes N] [--node-tests] [--contradict] [--static] [--first N] [--jobs N]
+                          [--seconds S] [--guard end|start]`
 
 Each case is built for the CPU, or for the NumPy reference with `--target reference`, and run with several lengths. With
 `--contradict` the lengths of the inputs are changed at random: where onnxruntime refuses them, ours has to refuse them,
-too. Cases run in worker processes, so that a crash is a result like another. With `--guard` each buffer lies beside a
-page that nobody may touch, at its end or at its start, so that an access outside of it is a crash. Outcomes:
+too. With `--static` the peer is our own engine, built for the lengths of each run: the static and the dynamic form of
+a network give the same, or both refuse the run; what only one of them refuses is wrong. Cases run in worker processes,
+so that a crash is a result like another. With `--guard` each buffer lies beside a page that nobody may touch, at its
+end or at its start, so that an access outside of it is a crash. Outcomes:
 
 right        the same types, shapes and numbers, or both refuse the run
 rounding     other numbers, but onnxruntime's own move as much when its inputs change by 1e-7 of themselves
@@ -44,6 +46,7 @@ from typing import Any
 import numpy as np
 from fuzz_cases import Case, node_cases, random_case
 from fuzz_graphs import Array
+from static_forms import static_results
 
 _TOLERANCE = {"float16": 2e-3, "float32": 2e-4, "float64": 2e-4}
 # Indices and labels out of range are data, not lengths: kernels stay inside their buffers whatever the data says.
@@ -120,14 +123,16 @@ def moves_as_much(case: Case, number: int, found: dict[str, Array], wanted: dict
     )
 
 
-def judge(case: Case, target: str) -> tuple[str, str]:
+def judge(case: Case, target: str, *, by_static_form: bool = False) -> tuple[str, str]:
     """The outcome of a case, and why."""
     import mlirt
 
     try:
-        wanted = peer_results(case, "ORT_DISABLE_ALL")
+        wanted = static_results(case, target) if by_static_form else peer_results(case, "ORT_DISABLE_ALL")
+    except mlirt.UnsupportedError as error:
+        return "unsupported", str(error)[:200]
     except Exception as error:
-        return "peer", str(error)[:160]
+        return "error" if by_static_form else "peer", f"{type(error).__name__}: {error}"[:200]
     try:
         engine = mlirt.compile(case.model, target=target)
     except mlirt.UnsupportedError as error:
@@ -139,12 +144,16 @@ def judge(case: Case, target: str) -> tuple[str, str]:
         return "error", f"{type(error).__name__}: {error}"[:300]
     except Exception as error:
         return "error", f"{type(error).__name__}: {error}"[:300]
-    outcomes = [one_run(engine, case, number, want) for number, want in enumerate(wanted)]
+    outcomes = [one_run(engine, case, number, want, by_static_form) for number, want in enumerate(wanted)]
+    if by_static_form:
+        outcomes = [("wrong" if kind in ("refused", "data") else kind, why) for kind, why in outcomes]
     ranked = [one for kind in ("error", "wrong", "refused", "data", "rounding") for one in outcomes if one[0] == kind]
     return ranked[0] if ranked else ("right", "")
 
 
-def one_run(engine: Any, case: Case, number: int, wanted: dict[str, Array] | str) -> tuple[str, str]:
+def one_run(
+    engine: Any, case: Case, number: int, wanted: dict[str, Array] | str, by_static_form: bool
+) -> tuple[str, str]:
     """The outcome of one run, and why."""
     import mlirt
 
@@ -162,7 +171,7 @@ def one_run(engine: Any, case: Case, number: int, wanted: dict[str, Array] | str
         return outcome, f"a result where the peer refuses: {wanted[-160:]} [{shapes}]"
     for name, theirs in wanted.items():
         if text := difference(np.asarray(found[name]), theirs):
-            is_rounding = "error" in text and moves_as_much(case, number, found, wanted)
+            is_rounding = "error" in text and not by_static_form and moves_as_much(case, number, found, wanted)
             return "rounding" if is_rounding else "wrong", f"{name}: {text} [{shapes}]"
     return "right", ""
 
@@ -191,7 +200,7 @@ def serve(options: argparse.Namespace) -> None:
             else random_case(number - len(tests) + options.first, options.nodes, contradicts=options.contradict)
         )
         begun = time.perf_counter()
-        outcome, why = judge(case, options.target)
+        outcome, why = judge(case, options.target, by_static_form=options.static)
         answer = {"case": case.name, "outcome": outcome, "why": why, "seconds": time.perf_counter() - begun}
         print("RESULT " + json.dumps(answer), flush=True)
 
@@ -292,6 +301,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--node-tests", action="store_true", help="ONNX's node tests with dynamic lengths")
     parser.add_argument("--only", default="", help="only node tests with this text in their names")
     parser.add_argument("--contradict", action="store_true", help="change lengths at random")
+    parser.add_argument("--static", action="store_true", help="compare with engines of static lengths")
     parser.add_argument("--guard", default="", choices=("", "end", "start"), help="guard pages at buffers")
     parser.add_argument("--target", default="cpu", choices=("cpu", "reference"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes")

@@ -33,7 +33,8 @@ def random_case(number: int, nodes: int, *, contradicts: bool = False) -> Case:
     """A graph of about so many nodes, which holds operator `number` of the table where it fits.
 
     With `contradicts` each dynamic dimension of each input is a symbol of its own, so that a run may give any of them
-    any length, whatever the graph needs.
+    any length, whatever the graph needs. Nodes whose outputs have no uses are left out, as a compiler asks nothing of
+    them.
     """
     kinds = list(OPERATORS)
     random = np.random.default_rng([number, nodes])
@@ -54,6 +55,7 @@ def random_case(number: int, nodes: int, *, contradicts: bool = False) -> Case:
     runs = [graph.feeds(one) for one in lengths]
     if contradicts:
         make_dynamic(model)
+        remove_dead_nodes(model)
         runs = [changed_lengths(graph.feeds(one), model, random) for one in lengths]
     return Case(f"graph {number} ({wanted[0]})", model, tuple(runs))
 
@@ -83,6 +85,24 @@ def make_dynamic(model: onnx.ModelProto) -> None:
     for value in model.graph.output:
         if value.type.HasField("tensor_type"):
             value.type.tensor_type.ClearField("shape")
+
+
+def remove_dead_nodes(model: onnx.ModelProto) -> None:
+    """Remove the nodes that no output of the graph depends on."""
+    needed = {value.name for value in model.graph.output}
+    kept: list[onnx.NodeProto] = []
+    for node in reversed(model.graph.node):
+        if needed & set(node.output):
+            needed |= _names_read(node)
+            kept.append(node)
+    del model.graph.node[:]
+    model.graph.node.extend(reversed(kept))
+
+
+def _names_read(node: onnx.NodeProto) -> set[str]:
+    """The inputs of a node, and whatever the nodes of its bodies read."""
+    inner = (one for attribute in node.attribute for one in attribute.g.node)
+    return set(node.input).union(*map(_names_read, inner))
 
 
 def changed_lengths(
