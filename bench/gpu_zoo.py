@@ -5,11 +5,13 @@
     python bench/gpu_zoo.py --target cpu --precision fp32 --only random      # the same on a processor
     python bench/gpu_zoo.py --build-only --only random                       # needs no device
 
-Networks are torchvision's, transformers', written ones (gpu_zoo_networks.py) and random ones (random_networks.py), with
-seeded random weights. The right answer is PyTorch's in float64. A case is right if our error is no more than 3 times
-PyTorch's in the same precision (for int8: that of the reference interpreter on the same quantised network), and if all
-runs give the same bits, the second-level cache swept before each, other work on the device beside every second one.
-Where runs differ, each launch is repeated alone and those that differ are named.
+Networks are torchvision's, transformers', written ones (gpu_zoo_networks.py) and random ones (random_networks.py),
+with seeded random weights. The right answer is PyTorch's in float64. A case is right if our error is no more than 3
+times PyTorch's in the same precision, and if all runs give the same bits, the second-level cache swept before each,
+other work on the device beside every second one. The peer of int8 is the reference interpreter on the same quantised
+network; that of tf32 the worse of PyTorch with `allow_tf32` and PyTorch in float32 on operands that are rounded to
+TF32, as libraries choose float32 for some layers. Where runs differ, each launch is repeated alone and those that
+differ are named.
 
 Processes prepare and build networks while others run. Every result is a line of DIR/results.jsonl at once; the table
 comes last, the worst first. Exit code 1 where anything is wrong, 3 where the time limit left something out.
@@ -120,7 +122,10 @@ class _Check:
         if case.precision == "int8":
             with np.load(folder / "int8.expected.npz") as data:
                 return want, error_of([data[name] for name in data.files], want), exact
-        return want, error_of(peer.outputs("fp32" if device == "cpu" else case.precision), want), exact
+        error = error_of(peer.outputs("fp32" if device == "cpu" else case.precision), want)
+        if case.precision == "tf32":
+            error = max(error, error_of(peer.outputs_of_rounded_operands(), want))
+        return want, error, exact
 
 
 def _row(case: Case, network: Network) -> Row:

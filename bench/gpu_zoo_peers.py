@@ -3,15 +3,18 @@
 # PyTorch is not among the packages that are checked here: what comes from it has no type.
 # pyright: reportMissingImports=false, reportMissingTypeStubs=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportAttributeAccessIssue=false
+# pyright: reportUntypedBaseClass=false
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -38,11 +41,18 @@ class Peer:
         """The outputs in a precision, with the rounding that it allows."""
         return self._run(_TYPES[precision], tf32=precision == "tf32")
 
-    def _run(self, dtype: Any, *, tf32: bool) -> list[Array]:
+    def outputs_of_rounded_operands(self) -> list[Array]:
+        """The outputs in float32 with the operands of all products and convolutions rounded to TF32.
+
+        That is what TF32 means. In spite of `allow_tf32` libraries compute some layers, of few channels, in float32.
+        """
+        return self._run(torch.float32, tf32=False, mode=_RoundedOperands())
+
+    def _run(self, dtype: Any, *, tf32: bool, mode: Any = None) -> list[Array]:
         torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
         module = self._module(dtype)
         inputs = [self._input(array, dtype) for array in self._feeds.values()]
-        with torch.inference_mode():
+        with torch.inference_mode(), mode or nullcontext():
             found = module(*inputs)
         outputs = list(found) if isinstance(found, list | tuple) else [found]
         return [one.double().cpu().numpy() if one.is_floating_point() else one.cpu().numpy() for one in outputs]
@@ -58,3 +68,29 @@ class Peer:
     def _input(self, array: Array, dtype: Any) -> Any:
         tensor = torch.from_numpy(array).to(self._device)
         return tensor.to(dtype) if tensor.is_floating_point() else tensor
+
+
+# The operands of products, by the position among the arguments; the others are biases and numbers.
+_aten = torch.ops.aten
+_OPERANDS = {
+    **dict.fromkeys((_aten.convolution, _aten.conv1d, _aten.conv2d, _aten.conv3d), (0, 1)),
+    **dict.fromkeys((_aten.linear, _aten.matmul, _aten.mm, _aten.bmm), (0, 1)),
+    **dict.fromkeys((_aten.addmm, _aten.baddbmm), (1, 2)),
+}
+
+
+class _RoundedOperands(TorchDispatchMode):
+    """Rounds what is multiplied to the nearest float32 with 10 bits of mantissa, ties to even."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        rounded = list(args)
+        for place in _OPERANDS.get(func.overloadpacket, ()):
+            if rounded[place].dtype == torch.float32:
+                rounded[place] = _as_tf32(rounded[place])
+        return func(*rounded, **(kwargs or {}))
+
+
+def _as_tf32(values: Any) -> Any:
+    bits = values.contiguous().view(torch.int32)
+    rounded = (bits + 0xFFF + (bits >> 13 & 1) & ~0x1FFF).view(torch.float32)
+    return torch.where(torch.isfinite(values), rounded, values)
