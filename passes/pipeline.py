@@ -10,6 +10,7 @@ from typing import Protocol
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
@@ -100,9 +101,23 @@ def _run_on_checked(module: ModuleOp, ctx: Context, chosen: Sequence[ModulePass]
         except MemoryError as error:
             raise out_of_memory(f"pass {pass_.name}", error) or error from error
         except Exception as error:
+            if not isinstance(error, CompileError):
+                _refuse_unstructured(pass_, module)
             raise _failure(chosen[: index + 1], snapshot, ctx, options, error) from error
     if not options.verify_each:
         _check_result(module, ctx, chosen, snapshot, options)
+
+
+def _refuse_unstructured(pass_: ModulePass, module: ModuleOp) -> None:
+    """Raise `OperationError` where the body of a function is not one block, as most passes have it."""
+    for op in module.ops:
+        if isinstance(op, FuncOp) and len(op.body.blocks) != 1:
+            found = (
+                f"has {len(op.body.blocks)} blocks: write branches and loops with scf"
+                if op.body.blocks
+                else "has no body"
+            )
+            raise OperationError(op, f"{found}; pass {pass_.name} needs functions of one block")
 
 
 def _run_one(pass_: ModulePass, module: ModuleOp, ctx: Context, options: PipelineOptions) -> None:

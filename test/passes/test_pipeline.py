@@ -134,6 +134,24 @@ def test_broken_input_is_not_blamed_on_a_pass(module: ModuleOp, ctx: RtContext) 
         run_passes(module, ctx, [NothingPass()])
 
 
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ("{\n  cf.br ^bb1\n^bb1:\n  func.return %x : f32\n}", "has 2 blocks: write branches and loops with scf"),
+        ("", "has no body"),
+    ],
+)
+def test_functions_that_are_not_one_block_are_no_failure_of_the_pass(
+    body: str, fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "in.mlir"
+    parameter, visibility = ("%x: f32", "") if body else ("f32", "private ")
+    path.write_text(f"func.func {visibility}@main({parameter}) -> f32 {body}\n", encoding="utf-8")
+    assert main([str(path), "-p", "name-dimensions"]) == 1
+    error = f"{path}:1:1: error: 'func.func' op {fault}; pass name-dimensions needs functions of one block\n"
+    assert capsys.readouterr().err == error
+
+
 def test_a_reproducer_reproduces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "network.mlir"
     source.write_text(TEXT, encoding="utf-8")
