@@ -30,6 +30,7 @@ def _loss(net: Network, node: Node) -> None:
 
 def _attention(net: Network, node: Node) -> None:
     """Batches, heads, sequences and sizes of heads of queries, keys, values, their past and the mask."""
+    node.flag("is_causal", default=False)
     query = _by_heads(net, node, node.input(0), "q_num_heads")
     key, value = (_by_heads(net, node, node.input(k), "kv_num_heads") for k in (1, 2))
     for label, other in (("keys", key), ("values", value)):
@@ -81,6 +82,7 @@ def _rms_normalization(net: Network, node: Node) -> None:
 
 def _rotary_embedding(net: Network, node: Node) -> None:
     """A row of cosines and sines for each token, or for each position that tokens name."""
+    node.flag("interleaved", default=False)
     x, cosines, sines, positions = node.input(0), node.input(1), node.input(2), node.optional(3)
     batch, _, sequence, size = _by_heads(net, node, x, "num_heads")
     for axis, (expected, found) in enumerate(zip(cosines.dims, sines.dims, strict=True)):

@@ -42,13 +42,16 @@ def input_dims(proto: ModelProto, shapes: Shapes) -> dict[str, list[int | str]]:
 def read_inputs(graph: GraphProto, net: Network, scope: Scope, shapes: Shapes, constants: Mapping[str, Array]) -> None:
     """Put the inputs into the scope. A sequence becomes one argument for each item, called `name[0]`, `name[1]`, ..
 
-    Raises `InvalidInputError` for shapes and constants of inputs that do not exist.
+    Raises `InvalidInputError` for shapes and constants of inputs that do not exist, and `InvalidModelError` for inputs
+    without a name or with that of another one.
     """
     inputs = _inputs(graph)
     known = {value.name for value in inputs}
     unknown = [name for name in shapes if name not in known]
     names = DimensionNames()
-    for value in inputs:
+    for number, value in enumerate(inputs):
+        if not value.name:
+            raise InvalidModelError(f"graph input {number} has no name")
         if value.name in scope.values:
             raise InvalidModelError(f"the graph input {value.name!r} is defined twice")
         if _kind(value) in ("sequence_type", "optional_type"):

@@ -26,6 +26,21 @@ def test_a_flag_is_0_or_1(op: str, keepdims: int) -> None:
         mlirt.compile(model, target="reference")
 
 
+def test_a_flag_of_a_function_is_0_or_1() -> None:
+    rows = np.ones((1, 4, 2), np.float32)
+    model, _ = one_node("RotaryEmbedding", [np.ones((1, 2, 4, 4), np.float32), rows, rows], 23, interleaved=-(2**63))
+    with pytest.raises(mlirt.InvalidModelError, match=r"the attribute interleaved is .*, expected 0 or 1"):
+        mlirt.compile(model, target="reference")
+
+
+@pytest.mark.parametrize("names", [[""], ["x", ""]])
+def test_an_input_has_a_name(names: list[str]) -> None:
+    node = helper.make_node("Relu", [names[0] or "x"], ["y"])
+    model = model_of([node], dict.fromkeys(names, ("float32", [3])), ["y"])
+    with pytest.raises(mlirt.InvalidModelError, match="graph input [01] has no name"):
+        mlirt.compile(model, target="reference")
+
+
 def test_initializers_of_one_name_differ() -> None:
     model = model_of([helper.make_node("Add", ["x", "w"], ["y"])], {"x": ("float32", [3])}, ["y"], {"w": X[0]})
     model.graph.initializer.append(model.graph.initializer[0])
