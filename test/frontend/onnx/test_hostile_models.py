@@ -37,7 +37,7 @@ def test_a_flag_of_a_function_is_0_or_1() -> None:
 def test_an_input_has_a_name(names: list[str]) -> None:
     node = helper.make_node("Relu", [names[0] or "x"], ["y"])
     model = model_of([node], dict.fromkeys(names, ("float32", [3])), ["y"])
-    with pytest.raises(mlirt.InvalidModelError, match="graph input [01] has no name"):
+    with pytest.raises(mlirt.InvalidModelError, match=r"graph input [01] has no name"):
         mlirt.compile(model, target="reference")
 
 
