@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from mlirt.builder.numba_cpu_intrinsics.lane_types import Vector
@@ -10,8 +12,20 @@ from mlirt.builder.numba_cpu_intrinsics.lanewise import conversion, joint_type
 from mlirt.builder.numba_cpu_intrinsics.untyped import intrinsic, ir, types
 
 
+@cache
+def _converts_halves() -> bool:
+    """Whether the processor that code is made for has instructions for it; LLVM calls missing functions without."""
+    registry = import_module("numba.core.registry")
+    features = registry.cpu_target.target_context.codegen()._get_host_cpu_features()
+    return "+f16c" in features.split(",") or not import_module("llvmlite.binding").get_process_triple().startswith(
+        "x86"
+    )
+
+
 def half_bits(x: Value) -> Value:
     """The 16 bits of a float32 rounded to a float16."""
+    if not _converts_halves():
+        return _rounded_to_half(x)
     kind = ir.VectorType(ir.HalfType(), x.lanes) if x.lanes else ir.HalfType()
     target = x.like(None, types.uint16)
     return target.like(x.builder.bitcast(x.builder.fptrunc(x.llvm, kind), target.llvm_type))
@@ -19,9 +33,39 @@ def half_bits(x: Value) -> Value:
 
 def from_half_bits(bits: Value) -> Value:
     """The float32 of a float16's 16 bits."""
+    if not _converts_halves():
+        return _widened_half(bits)
     kind = ir.VectorType(ir.HalfType(), bits.lanes) if bits.lanes else ir.HalfType()
     target = bits.like(None, types.float32)
     return target.like(bits.builder.fpext(bits.builder.bitcast(bits.llvm, kind), target.llvm_type))
+
+
+_LEAST_NORMAL = 0x38800000  # the float32 2**-14
+_BEYOND = 0x47800000  # 65536, which no float16 is
+_INFINITE = 0x7F800000
+_REBIASED = 0xC8000FFF  # (15 - 127) << 23, and what rounds 13 bits away but for a tie
+
+
+def _rounded_to_half(x: Value) -> Value:
+    """To the nearest, ties to even, by arithmetic of integers; NaN stays NaN, with the upper bits of its payload."""
+    bits = x.reinterpret(types.uint32)
+    size = bits & 0x7FFFFFFF
+    normal = (size + ((size >> 13) & 1) + _REBIASED) >> 13
+    # Half of the float32 0.5's last place is half of the least float16's: the addition rounds to it.
+    subnormal = (size.reinterpret(types.float32) + 0.5).reinterpret(types.uint32) - 0x3F000000
+    huge = (size > _INFINITE).choose(((size >> 13) & 0x3FF) | 0x7E00, size.number(0x7C00))
+    finite = (size < _LEAST_NORMAL).choose(subnormal, normal)
+    rounded = (size > _BEYOND - 1).choose(huge, finite)
+    return (rounded | ((bits >> 16) & 0x8000)).to(types.uint16)
+
+
+def _widened_half(bits: Value) -> Value:
+    """Exactly: a product with a power of two moves the exponent, of numbers below the least normal one too."""
+    wide = bits.to(types.uint32)
+    size = (wide & 0x7FFF) << 13
+    finite = (size.reinterpret(types.float32) * 2.0**112).reinterpret(types.uint32)
+    widened = ((wide & 0x7C00).compare("==", 0x7C00)).choose(size | _INFINITE, finite)
+    return (widened | ((wide & 0x8000) << 16)).reinterpret(types.float32)
 
 
 def bfloat_bits(x: Value) -> Value:
