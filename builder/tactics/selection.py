@@ -123,12 +123,16 @@ def _offered(site: Site, times: Times) -> list[Algorithm]:
 def _described(
     site: Site, offered: Sequence[Algorithm], ctx: RtContext, target: Target, known: Mapping[str, int]
 ) -> list[Algorithm]:
-    """The same ways with the memory that they take, and how the tensors of the layer lie in memory."""
+    """The same ways with the memory that they take, and how the tensors of the layer lie in memory.
+
+    Those that decline the layer are left out: a caller who took one would get no engine.
+    """
     sizes, tensors = (
         _workspaces(site, [one.name for one in offered], ctx, target, known),
         tensors_of(site.ops[0], known),
     )
-    return [replace(one, workspace_size=sizes.get(one.name, 0), tensors=tensors) for one in offered]
+    lowered = [one for one in offered if one.name in sizes]
+    return [replace(one, workspace_size=sizes.get(one.name, 0), tensors=tensors) for one in lowered or offered]
 
 
 def _small_enough(site: Site, limit: int, ctx: RtContext, target: Target, known: Mapping[str, int]) -> Site:

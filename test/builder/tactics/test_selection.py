@@ -8,6 +8,8 @@ import pytest
 from contractions import product_text
 from fake_timer import FakeTimer, without_compiler
 from lowered_network import parse_module
+from onnx import helper
+from onnx_models import Shape, model_of
 from recurrent_models import fused_recurrent, recurrent_model
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
@@ -15,10 +17,14 @@ from mlirt.builder.tactics.algorithm_selector import Algorithm, AlgorithmContext
 from mlirt.builder.tactics.selection import Tuning, select_tactics
 from mlirt.builder.tactics.sites import find_sites
 from mlirt.builder.tactics.timing_cache import TimingCache
+from mlirt.dialects.context import RtContext
 from mlirt.dialects.fused.contraction import MatmulOp
+from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.target import Target
 from mlirt.errors import InvalidInputError
+from mlirt.frontend.onnx.importer import import_model
+from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.runtime.manifest import BufferArgument
 
 _SIZES = ((512, 256), (256, 512), (512, 512))
@@ -226,6 +232,26 @@ def test_an_empty_selection_allows_all_and_a_wrong_one_is_an_error() -> None:
     assert choose(Tuning(FakeTimer(), selector=Selector([]))) == choose(Tuning(FakeTimer()))
     with pytest.raises(InvalidInputError, match=r"the algorithm selector chose number 99 of \d+ algorithms"):
         choose(Tuning(FakeTimer(), selector=Selector([99])))
+
+
+def test_a_selector_is_shown_no_tactic_that_declines_the_layer() -> None:
+    """A pointwise layer without repeated operands has a tactic for repeated ones among its files."""
+    node = helper.make_node("Add", ["x", "y"], ["z"], name="add")
+    shapes: dict[str, tuple[str, Shape]] = {"x": ("float32", (8, 100)), "y": ("float32", (8, 100))}
+    context = RtContext()
+    module = import_model(model_of([node], shapes, ["z"]), context)
+    run_phases(module, context, last="layout", options=PipelineOptions("cuda"))
+    (site,) = find_sites(module, context, Target("cuda"))
+    selector = Selector([])
+    select_tactics(module, context, Target("cuda"), Tuning(selector=selector), _silent)
+    shown = [one.name for one in selector.offered]
+    assert set(shown) < {one.name for one in site.candidates}
+    for name in shown:
+        copy = module.clone()
+        for op in copy.walk():
+            if isinstance(op, FusedOp):
+                op.attributes["fused.tactic"] = StringAttr(name)
+        run_phases(copy, context, first="lowering", options=PipelineOptions("cuda"))
 
 
 def test_an_op_with_a_region_that_is_empty() -> None:
