@@ -34,7 +34,7 @@ from mlirt.builder.host import cuda_target  # noqa: E402
 from mlirt.builder.tactics.measurement import times_of  # noqa: E402
 from mlirt.builder.tactics.selection import CALLS  # noqa: E402
 from mlirt.builder.tactics.sites import Site, find_sites  # noqa: E402
-from mlirt.builder.tactics.timing_cache import TimingCache  # noqa: E402
+from mlirt.builder.tactics.timing_cache import TimingCache, times_of_those_right  # noqa: E402
 from mlirt.builder.tactics.tuning import device_timer  # noqa: E402
 from mlirt.dialects.context import RtContext  # noqa: E402
 from mlirt.dialects.fused.pointwise import PointwiseOp  # noqa: E402
@@ -122,7 +122,7 @@ def measured(cases: Sequence[Case], show: Callable[[str], None]) -> list[dict[st
     rows: list[dict[str, Any]] = []
     show("| layer | launches | us | GB/s | of a copy |\n|---|---|---|---|---|")
     for case, work in zip(cases, works, strict=True):
-        own = [next(times) for _ in work.sites]
+        own = [times_of_those_right(next(times)) for _ in work.sites]
         best = [min(one.values()) * len(site.ops) for one, site in zip(own, work.sites, strict=True)]
         ratio, launches = copy_time(work.bytes) / sum(best), sum(len(site.ops) for site in work.sites)
         rate = work.bytes / sum(best) / 1e3

@@ -36,7 +36,7 @@ from mlirt.builder.tactics.measurement import times_of  # noqa: E402
 from mlirt.builder.tactics.selection import CALLS  # noqa: E402
 from mlirt.builder.tactics.sites import Site, find_sites  # noqa: E402
 from mlirt.builder.tactics.tactic_sources import features_of_sources  # noqa: E402
-from mlirt.builder.tactics.timing_cache import TimingCache  # noqa: E402
+from mlirt.builder.tactics.timing_cache import TimingCache, times_of_those_right  # noqa: E402
 from mlirt.builder.tactics.tuning import device_timer  # noqa: E402
 from mlirt.dialects.context import RtContext  # noqa: E402
 from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp  # noqa: E402
@@ -84,8 +84,9 @@ def measured(layers: Sequence[Layer], timer: Timer, libraries: frozenset[str]) -
         while rest:
             now, rest = rest[:_TOGETHER], rest[_TOGETHER:]
             for layer, times in zip(now, our_times(now, timer, libraries), strict=True):
-                theirs = {name: time for name, time in times.items() if any(one in name for one in libraries)}
-                own = {name: time for name, time in times.items() if name not in theirs}
+                right = times_of_those_right(times)
+                theirs = {name: time for name, time in right.items() if any(one in name for one in libraries)}
+                own = {name: time for name, time in right.items() if name not in theirs}
                 yield {"layer": layer, "times": own, "libraries": theirs, "peer": peer_time(layer)}
 
 

@@ -28,7 +28,7 @@ from mlirt.builder.tactics.measurement import times_of  # noqa: E402
 from mlirt.builder.tactics.network_of_one_op import network_of  # noqa: E402
 from mlirt.builder.tactics.selection import CALLS  # noqa: E402
 from mlirt.builder.tactics.sites import find_sites  # noqa: E402
-from mlirt.builder.tactics.timing_cache import TimingCache  # noqa: E402
+from mlirt.builder.tactics.timing_cache import TimingCache, times_of_those_right  # noqa: E402
 from mlirt.builder.tactics.tuning import device_timer  # noqa: E402
 from mlirt.dialects.context import RtContext  # noqa: E402
 from mlirt.dialects.interpreter import entry_function  # noqa: E402
@@ -73,7 +73,7 @@ def measured(network: str, batch: int, precision: str) -> list[Row]:
     times = times_of(sites, context, target, known, timer, TimingCache(), _silent, CALLS, cold=cold)
     rows: list[Row] = []
     for site, microseconds in zip(sites, times, strict=True):
-        finite = {name: round(one, 2) for name, one in microseconds.items() if one != float("inf")}
+        finite = {name: round(one, 2) for name, one in times_of_those_right(microseconds).items()}
         if len(finite) > 1:
             rows.append({"network": _text(site.ops[0], known), "microseconds": finite})
     return rows

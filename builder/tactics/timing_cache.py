@@ -23,6 +23,11 @@ Times = dict[str, float]
 REFUSED = -1.0
 
 
+def times_of_those_right(times: Mapping[str, float]) -> Times:
+    """The times of the tactics that ran and were not refused: those that the fastest is found among."""
+    return {name: time for name, time in times.items() if time != REFUSED and isfinite(time)}
+
+
 class TimingCache:
     """For a place (device, driver, compiler) and an op, the microseconds of each tactic; TensorRT's ITimingCache."""
 
@@ -41,6 +46,10 @@ class TimingCache:
     def places(self) -> tuple[str, ...]:
         """Where the times were measured."""
         return tuple(sorted(self._times))
+
+    def __bool__(self) -> bool:
+        """True, also while it is empty: `cache or TimingCache()` has to keep a cache that is to be filled."""
+        return True
 
     def __len__(self) -> int:
         return sum(len(ops) for ops in self._times.values())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mlirt.builder.tactics.timing_cache import TimingCache
+from mlirt.builder.tactics.timing_cache import REFUSED, TimingCache, times_of_those_right
 from mlirt.errors import InvalidInputError
 
 
@@ -97,3 +97,15 @@ def test_other_files_are_refused(old: bytes, new: bytes, message: str, tmp_path:
 def test_a_folder_is_no_cache(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="cannot be read: Is a directory"):
         TimingCache.load(tmp_path)
+
+
+def test_an_empty_cache_is_a_cache() -> None:
+    """It may be given to be filled: what asks whether there is one must not take another in its place."""
+    cache = TimingCache()
+    assert len(cache) == 0
+    assert (cache or TimingCache()) is cache
+
+
+def test_refused_tactics_are_not_the_fastest() -> None:
+    times = {"refused": REFUSED, "slow": 7.0, "fast": 3.0, "never ran": float("inf")}
+    assert times_of_those_right(times) == {"slow": 7.0, "fast": 3.0}
