@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -86,3 +91,43 @@ def test_flags_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--import-onnx", "--print-pipeline"]) == 1
     assert main([]) == 1
     assert capsys.readouterr().err.count("(rt-translate --help lists the flags)\n") == 2
+
+
+def test_an_interrupt_ends_it_and_leaves_nothing(tmp_path: Path) -> None:
+    """It waits for its input, a pipe that nobody writes to."""
+    source = tmp_path / "endless.mlir"
+    os.mkfifo(source)
+    command = [
+        str(Path(sys.executable).with_name("rt-translate")),
+        "--emit-python=numba-cpu",
+        str(source),
+        "-o",
+        "kernels.py",
+    ]
+    tool = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    pipe = _opened_for_writing(source)
+    os.write(pipe, b"func.func @main() {")
+    start = time.monotonic()
+    tool.send_signal(signal.SIGINT)
+    text, _ = tool.communicate(timeout=20)
+    os.close(pipe)
+    assert time.monotonic() - start < 4.0  # other tests run beside this one
+    assert (tool.returncode, text) == (130, "rt-translate: interrupted\n")
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def _opened_for_writing(fifo: Path) -> int:
+    """The writing end, once somebody reads."""
+    for _ in range(1200):
+        try:
+            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            time.sleep(0.05)
+    raise AssertionError("nobody reads")
