@@ -13,6 +13,7 @@ from contractions import DTYPES, PROBLEMS, TOLERANCE, Problem, channels_last_tex
 from device_engine import engine_of
 from lowered_network import parse_module
 from quantized_contractions import quantized_convolution_text, quantized_product_text, random_bytes
+from repeated_runs import differing_runs
 
 from mlirt.dialects.interpreter import interpret
 
@@ -31,8 +32,7 @@ def check(text: str, inputs: Mapping[str, Array], tolerance: float, tactic: str 
         wide = want.astype(np.float64)
         bound = tolerance * max(1.0, float(np.abs(wide).max(initial=0)))
         np.testing.assert_allclose(found[name].astype(np.float64), wide, rtol=0, atol=bound)
-        for _ in range(5):
-            assert engine.run(inputs)[name].tobytes() == found[name].tobytes()
+    assert differing_runs(engine, inputs, 6) == []
 
 
 def random(shapes: Mapping[str, tuple[int, ...]], element: str) -> dict[str, Array]:
@@ -62,7 +62,7 @@ def test_products_give_the_same_bits_a_hundred_times(choice: str) -> None:
     found = engine.run(inputs)["y"]
     want = inputs["x"].astype(np.float32) @ inputs["w"].astype(np.float32).T + inputs["b"].astype(np.float32)
     np.testing.assert_allclose(found, np.maximum(want, 0), rtol=0, atol=TOLERANCE["f16"] * np.abs(want).max())
-    assert all(engine.run(inputs)["y"].tobytes() == found.tobytes() for _ in range(100))
+    assert differing_runs(engine, inputs) == []
 
 
 @pytest.mark.parametrize("element", ["f32", "f16"])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from onnx_models import Array, run_onnxruntime, run_reference
 from recurrent_models import quantized_recurrent_model, recurrent_model, with_any_batch
+from repeated_runs import differing_runs
 
 from mlirt.builder.compile import compile
 
@@ -51,5 +52,4 @@ def check(expected: Sequence[Array], feeds: dict[str, Array], engine: Any, preci
     found = list(engine.run(feeds).values())
     for got, want in zip(found, expected, strict=True):
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 if precision == "fp32" else 1e-2)
-    for _ in range(_RUNS):
-        assert [array.tobytes() for array in engine.run(feeds).values()] == [array.tobytes() for array in found]
+    assert differing_runs(engine, feeds, _RUNS) == []
