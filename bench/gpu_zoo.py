@@ -4,6 +4,7 @@
                             [--jobs N] [--time-limit SECONDS] [--shard i/n] [--out DIR] [--runs 10]
     python bench/gpu_zoo.py --target cpu --precision fp32 --only random      # the same on a processor
     python bench/gpu_zoo.py --build-only --only random                       # needs no device
+    python bench/gpu_zoo.py --every-tactic --only random,layer               # each offered tactic of each layer
 
 Networks are torchvision's, transformers', written ones (gpu_zoo_networks.py) and random ones (random_networks.py),
 with seeded random weights. The right answer is PyTorch's in float64. A case is right if our error is no more than 3
@@ -12,6 +13,10 @@ other work on the device beside every second one. The peer of int8 is the refere
 network; that of tf32 the worse of PyTorch with `allow_tf32` and PyTorch in float32 on operands that are rounded to
 TF32, as libraries choose float32 for some layers. Where runs differ, each launch is repeated alone and those that
 differ are named.
+
+With --every-tactic a network is built as often as its layer with the most tactics has some: build N takes the N-th
+tactic of each layer, counted round, so that each tactic that is offered for a layer is in one of the builds. Each build
+is judged as any other, and the last lines count the tactics by kernel family.
 
 Processes prepare and build networks while others run. Every result is a line of DIR/results.jsonl at once; the table
 comes last, the worst first. Exit code 1 where anything is wrong, 3 where the time limit left something out.
@@ -26,6 +31,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +39,9 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 
 from gpu_zoo_networks import Network, networks  # noqa: E402
-from gpu_zoo_prepare import OFFERED, Case, feeds_of, job  # noqa: E402
+from gpu_zoo_prepare import EVERY, OFFERED, Case, feeds_of, job  # noqa: E402
 from gpu_zoo_verdict import Row, error_of, is_bad, judge, lines  # noqa: E402
+from tactic_rotation import coverage  # noqa: E402
 from worker_processes import Done, Workers  # noqa: E402
 
 _REPETITIONS = 6  # of a launch alone
@@ -57,9 +64,11 @@ def main() -> int:
         for case, network in _cases(found, options, rows):
             workers.submit((case, network), job, case, options.work)
         for done in workers.results(lambda: time.monotonic() > end):
+            for case in _further(done, options):
+                workers.submit((case, done.key[1]), job, case, options.work)
             _keep(check.row(done), rows, options.out)
         left = [case.name for case, _ in workers.left()]
-    print("\n".join(lines(rows)))
+    print("\n".join([*lines(rows), *(coverage(rows) if options.every_tactic else [])]))
     if left:
         print(f"the time limit left out {len(left)} cases: {', '.join(left)}"[:3000])
     return 1 if any(map(is_bad, rows)) else 3 if left else 0
@@ -128,6 +137,15 @@ class _Check:
         return want, error, exact
 
 
+def _further(done: Done, options: argparse.Namespace) -> list[Case]:
+    """The other builds of a network whose first one has told how many tactics its layers have at most."""
+    case: Case = done.key[0]
+    if case.variant != 0 or not done.result:
+        return []
+    count = min(done.result["builds"], options.most_tactics or done.result["builds"])
+    return [replace(case, tactics=f"{EVERY}.{number}") for number in range(1, count)]
+
+
 def _row(case: Case, network: Network) -> Row:
     what = {"name": case.name, "network": case.network, "family": network.family}
     return {**what, "precision": case.precision, "tactics": case.tactics}
@@ -146,7 +164,7 @@ def _cases(found: Sequence[Network], options: argparse.Namespace, rows: list[Row
 
     made: list[tuple[Case, Network]] = []
     for precision in options.precision:
-        for tactics in options.tactics:
+        for tactics in [f"{EVERY}.0"] if options.every_tactic else options.tactics:
             cases = [(Case(network.name, precision, tactics, options.target), network) for network in found]
             if precision in PRECISIONS:
                 made += cases
@@ -171,6 +189,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", type=_listed, default=[], help="parts of names, or families")
     parser.add_argument("--precision", type=_precisions, default=["fp16"], help=f"of {','.join(OFFERED)}, or all")
     parser.add_argument("--tactics", type=_listed, default=["estimates"], help="estimates, measured, or both")
+    parser.add_argument("--every-tactic", action="store_true", help="each tactic of each layer, in several builds")
+    parser.add_argument("--most-tactics", type=int, default=0, metavar="N", help="at most the first N; 0 is all")
     parser.add_argument("--target", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--jobs", type=int, default=max(1, os.cpu_count() or 1), help="networks built at a time")
     parser.add_argument("--time-limit", type=float, default=1e9, metavar="S", help="nothing new is begun after so long")
@@ -185,7 +205,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("gpu_zoo_results"), help="where results.jsonl grows")
     parser.add_argument("--build-only", action="store_true")
     parser.add_argument("--list", action="store_true")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.every_tactic and options.target != "cuda":
+        parser.error("--every-tactic: layers have several tactics on --target cuda alone")
+    return options
 
 
 def _listed(text: str) -> list[str]:

@@ -17,16 +17,19 @@ from typing import Any
 
 import numpy as np
 from gpu_zoo_networks import Network, find_network
+from tactic_rotation import Rotation
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 OFFERED = ("fp16", "bf16", "tf32", "fp32", "int8")
 """Precisions that may be asked for; those that the compiler lacks are said to be missing."""
 
+EVERY = "every"
+
 
 @dataclass(frozen=True)
 class Case:
-    """A network at a precision, with tactics by their `estimates` or `measured`, for a target."""
+    """A network at a precision for a target; tactics by `estimates`, `measured`, or each layer's N-th: `every.N`."""
 
     network: str
     precision: str
@@ -37,8 +40,18 @@ class Case:
     def name(self) -> str:
         return f"{self.network} {self.precision} {self.tactics}"
 
+    @property
+    def variant(self) -> int | None:
+        """Which of the offered tactics each layer takes; None where that is left to the compiler."""
+        kind, _, number = self.tactics.partition(".")
+        return int(number) if kind == EVERY else None
+
     def plan(self, folder: Path) -> Path:
         return folder / self.network / f"{self.precision}.{self.tactics}.{self.target}.plan"
+
+    def rotation(self, folder: Path) -> Path:
+        """Where the tactics stand that are offered for the layers."""
+        return folder / self.network / f"{self.precision}.offered.json"
 
 
 def prepare(network: Network, folder: Path) -> None:
@@ -83,13 +96,13 @@ def build(case: Case, folder: Path) -> str:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if case.precision == "int8":
-            _build_int8(case, model, feeds, path)
+            _build_int8(case, model, feeds, path, folder)
         else:
-            _save(model, case, path)
+            _save(model, case, path, folder)
     return "; ".join(str(one.message) for one in caught if "mlirt" in str(one.filename))
 
 
-def _save(model: Path, case: Case, path: Path, calibration: Any = None) -> None:
+def _save(model: Path, case: Case, path: Path, folder: Path, calibration: Any = None) -> None:
     """Build as `mlirt.compile` does, for one architecture alone, and write the plan; needs no device."""
     from mlirt.builder.build import BuildOptions, build_plan
     from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
@@ -104,14 +117,26 @@ def _save(model: Path, case: Case, path: Path, calibration: Any = None) -> None:
     if case.precision == "int8":
         prepare_int8(module, context, case.target, Int8Choice(calibration, {}), {}, None)
     name_usual_sizes(module, {})
-    with tuning(heuristic=case.tactics == "estimates") as choice:
+    with tuning(heuristic=case.tactics != "measured") as choice:
+        if case.variant is not None:
+            choice.replay = _rotation(module, context, case, folder).tactics(case.variant)
         options = BuildOptions(case.precision, name=case.network, tuning=choice, architectures=[cuda_target().arch])
         plan = build_plan(module, context, case.target, options)
     plan.save(path.with_suffix(".new"))
     path.with_suffix(".new").rename(path)
 
 
-def _build_int8(case: Case, model: Path, feeds: dict[str, Array], path: Path) -> None:
+def _rotation(module: Any, context: Any, case: Case, folder: Path) -> Rotation:
+    """The tactics of a network's layers: build 0 looks for them, the others read what it found."""
+    from mlirt.builder.host import cuda_target
+
+    path = case.rotation(folder)
+    if case.variant == 0:
+        Rotation.of(module, context, cuda_target(case.precision), case.precision).save(path)
+    return Rotation.load(path)
+
+
+def _build_int8(case: Case, model: Path, feeds: dict[str, Array], path: Path, folder: Path) -> None:
     """An int8 plan from a calibration on the inputs; what the reference makes of the same network beside it."""
     import mlirt
 
@@ -120,7 +145,7 @@ def _build_int8(case: Case, model: Path, feeds: dict[str, Array], path: Path) ->
     if not expected.exists():
         outputs = mlirt.compile(model, "reference", "int8", calibration=calibration).run(feeds)
         np.savez(expected, allow_pickle=False, **dict(outputs))
-    _save(model, case, path, calibration)
+    _save(model, case, path, folder, calibration)
 
 
 def job(case: Case, folder: Path) -> dict[str, Any]:
@@ -136,4 +161,6 @@ def job(case: Case, folder: Path) -> dict[str, Any]:
     between = time.perf_counter()
     warned = build(case, folder)
     sys.stdout.flush()
-    return {"export s": round(between - start, 1), "build s": round(time.perf_counter() - between, 1), "warned": warned}
+    seconds = {"export s": round(between - start, 1), "build s": round(time.perf_counter() - between, 1)}
+    tactics = {} if case.variant is None else Rotation.load(case.rotation(folder)).record(case.variant)
+    return seconds | tactics | {"warned": warned}
