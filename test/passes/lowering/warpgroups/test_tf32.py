@@ -20,7 +20,7 @@ from mlirt.builder.tactics.sites import find_sites
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.interpreter_tensor_copies import as_tf32
 from mlirt.dialects.kernel.matrix_unit import MmaKind, MmaOp
-from mlirt.dialects.kernel.tensor_copy import LoadBoxOp, LoadWindowOp, map_type
+from mlirt.dialects.kernel.tensor_copy import CopyOp, map_type
 from mlirt.dialects.kernel.warpgroup import WarpgroupMmaOp
 from mlirt.dialects.plan.interpreter import run_plan
 from mlirt.dialects.target import Target
@@ -134,8 +134,7 @@ def test_every_tactic_that_is_offered_rounds_what_matrix_units_read(text: str) -
                     users = [use.operation for tile in (op.left, op.right) for use in tile.uses]
                     written = [user for user in users if not isinstance(user, WarpgroupMmaOp)]
                     assert written
-                    assert all(isinstance(one, LoadBoxOp | LoadWindowOp) for one in written)
-                    assert all(map_type(one.map).rounds for one in written)
+                    assert all(isinstance(one, CopyOp) and map_type(one.map).rounds for one in written)
 
 
 def test_rounding_to_the_nearest_ties_to_even() -> None:
