@@ -131,31 +131,34 @@ def _described(
         _workspaces(site, [one.name for one in offered], ctx, target, known),
         tensors_of(site.ops[0], known),
     )
-    lowered = [one for one in offered if one.name in sizes]
-    return [replace(one, workspace_size=sizes.get(one.name, 0), tensors=tensors) for one in lowered or offered]
+    lower = [one for one in offered if one.name in sizes]
+    return [replace(one, workspace_size=sizes[one.name], tensors=tensors) for one in lower]
 
 
 def _small_enough(site: Site, limit: int, ctx: RtContext, target: Target, known: Mapping[str, int]) -> Site:
     """The site with the ways that take no more memory beside the tensors; raises `CompileError` where there is none."""
     names = [one.name for one in site.candidates]
-    sizes = {name: 0 for name in names} | _workspaces(site, names, ctx, target, known)
+    sizes = _workspaces(site, names, ctx, target, known)
     if min(sizes.values()) > limit:
         raise CompileError(
             f"could not find any implementation for node {name_of(site.ops[0])}: the smallest workspace of "
-            f"{len(names)} ways is {min(sizes.values())} bytes, the limit is {limit}; raise it by "
+            f"{len(sizes)} ways is {min(sizes.values())} bytes, the limit is {limit}; raise it by "
             "IBuilderConfig.set_memory_pool_limit(MemoryPoolType.WORKSPACE, ..)"
         )
-    return replace(site, candidates=tuple(one for one in site.candidates if sizes[one.name] <= limit))
+    fit = tuple(one for one in site.candidates if sizes.get(one.name, limit + 1) <= limit)
+    return replace(site, candidates=fit)
 
 
 def _workspaces(
     site: Site, names: Sequence[str], ctx: RtContext, target: Target, known: Mapping[str, int]
 ) -> dict[str, int]:
-    """The bytes beside the tensors by the names of those candidates that the op can be lowered by alone."""
+    """The bytes beside the tensors by the names of those candidates that lower the op; tactics without estimates say
+    only by trying whether they do. Zero for all where the op is free, or is not lowered alone.
+    """
     from mlirt.builder.tactics.trial import trials
 
     made = trials(site.ops[0], [] if site.free else names, ctx, target, known)
-    return {trial.candidate: trial.workspace for trial in made}
+    return {trial.candidate: trial.workspace for trial in made} or dict.fromkeys(names, 0)
 
 
 def _selected(tuning: Tuning, context: AlgorithmContext, offered: Sequence[Algorithm]) -> Algorithm:
@@ -172,7 +175,8 @@ def _selected(tuning: Tuning, context: AlgorithmContext, offered: Sequence[Algor
 
 
 def _fastest(algorithms: Sequence[Algorithm]) -> Algorithm:
-    return min(algorithms, key=lambda one: (one.timing_msec < 0, one.timing_msec, one.name))
+    """The one with the least time; of equal ones, and of those without a time, the one that lowering tries first."""
+    return min(algorithms, key=lambda one: (one.timing_msec < 0, one.timing_msec))
 
 
 def _milliseconds(one: Candidate, times: Times) -> float:
@@ -189,4 +193,4 @@ def _allowed(selector: AlgorithmSelector, context: AlgorithmContext, offered: Se
             f"layer {context.name}: the algorithm selector chose number {wrong[0]} of {len(offered)} algorithms; "
             f"expected numbers from 0 to {len(offered) - 1}"
         )
-    return [offered[index] for index in indices]
+    return [offered[index] for index in sorted(indices)]

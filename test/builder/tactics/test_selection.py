@@ -24,7 +24,7 @@ from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.target import Target
 from mlirt.errors import InvalidInputError
 from mlirt.frontend.onnx.importer import import_model
-from mlirt.passes.pipeline import PipelineOptions, run_phases
+from mlirt.passes.pipeline import PipelineOptions, run_passes, run_phases
 from mlirt.runtime.manifest import BufferArgument
 
 _SIZES = ((512, 256), (256, 512), (512, 512))
@@ -252,6 +252,36 @@ def test_a_selector_is_shown_no_tactic_that_declines_the_layer() -> None:
             if isinstance(op, FusedOp):
                 op.attributes["fused.tactic"] = StringAttr(name)
         run_phases(copy, context, first="lowering", options=PipelineOptions("cuda"))
+
+
+_CONVERSION = """
+func.func @main(%x: tensor<96x128xf32> {trt.name = "x"}) -> (tensor<96x128xf16> {trt.name = "y"}) {
+  %y = fused.pointwise %x {access = [#fused.access<["d0", "d1"]>]} : (tensor<96x128xf32>) -> tensor<96x128xf16> {
+  ^bb0(%0: f32):
+    %1 = arith.truncf %0 : f32 to f16
+    fused.yield %1 : f16
+  }
+  func.return %y : tensor<96x128xf16>
+}
+"""
+
+
+@pytest.mark.parametrize(("wanted", "workspace"), [([], None), ([0], None), ([], 1 << 20)])
+def test_a_tactic_that_does_not_lower_a_layer_is_not_offered(wanted: list[int], workspace: int | None) -> None:
+    """Tactics without estimates are candidates whether they apply or not."""
+    module, context = parse_module(_CONVERSION)
+    (site,) = find_sites(module, context, Target("cuda"))
+    assert [one.name for one in site.candidates] == ["repeated", "cuda_woven", "cuda_turned", "generic"]
+    selector = Selector(wanted)
+    select_tactics(module, context, Target("cuda"), Tuning(selector=selector, workspace=workspace), _silent)
+    assert [one.name for one in selector.offered] == ["generic"]
+    run_passes(module, context, "convert-fused-to-kernel{target=cuda}")
+
+
+def test_of_those_without_a_time_the_first_that_lowering_tries_is_taken() -> None:
+    few_rows = product_text((2, 256), (512, 256), (2, 512), "f32", (False, True))
+    assert allowing_the_library(Tuning(selector=Selector([2, 0, 1])), few_rows) == [""]
+    assert allowing_the_library(Tuning(selector=Selector([2, 1])), few_rows) == ["cuda_cublas_lt:first"]
 
 
 def test_an_op_with_a_region_that_is_empty() -> None:
