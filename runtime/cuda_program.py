@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _WORD = 8
 TIMES = 5
 """The first events of a session keep times, the last two order its stream and a caller's."""
+PartsOf = Callable[[int], Sequence[tuple[int, int]]]
+"""The parts of so many bytes: where each starts, and its size."""
 _CTYPES: dict[str, Callable[[Any], Any]] = {
     "ptr": ctypes.c_uint64,
     "i64": ctypes.c_int64,
@@ -287,21 +289,34 @@ class CudaProgram:
 
     def download(self) -> list[np.ndarray]:
         """Queue the way back, wait, and return the outputs."""
+        flat = self.download_parts(lambda size: [(0, size)])
+        return [array.reshape(shape) for array, shape in zip(flat, self._binding.output_shapes, strict=True)]
+
+    def download_parts(self, parts: PartsOf) -> list[np.ndarray]:
+        """As `download`, but only some bytes of each output, one after the other in an array of one dimension.
+
+        `parts` gives, for an output of so many bytes, the start and the size of each part, in multiples of the size of
+        an element; together they are no longer than the output.
+        """
         driver, stream = self._driver, self._session.stream
         driver.activate()
         start = sum(map(aligned, self._input_sizes))
+        wanted = [list(parts(size)) if size else [] for size in self._output_sizes]
         at = start
-        for place, size in zip(self._binding.outputs, self._output_sizes, strict=True):
-            if size:
-                driver.copy_to_host(self._staging.address + at, self._address(place), size, stream)
-            at += aligned(size)
+        for place, of_output in zip(self._binding.outputs, wanted, strict=True):
+            end = at
+            for first, size in of_output:
+                driver.copy_to_host(self._staging.address + end, self._address(place) + first, size, stream)
+                end += size
+            at += aligned(end - at)
         self._mark(4)
         driver.synchronize(stream)
         self._is_busy = False
         outputs: list[np.ndarray] = []
         at = start
-        for shape, dtype, size in zip(self._binding.output_shapes, self._dtypes, self._output_sizes, strict=True):
-            outputs.append(self._staging.bytes[at : at + size].copy().view(dtype).reshape(shape))
+        for of_output, dtype in zip(wanted, self._dtypes, strict=True):
+            size = sum(size for _, size in of_output)
+            outputs.append(self._staging.bytes[at : at + size].copy().view(dtype))
             at += aligned(size)
         return outputs
 

@@ -76,10 +76,12 @@ def judged(outcomes: Mapping[str, Outcome], tolerance: float) -> Verdict:
     steady = {name: one for name, one in outcomes.items() if name not in refused and one.outputs}
     if len(steady) < 2:
         return Verdict(refused)
-    friends = {
-        name: [other for other in steady if _agree(one, steady[other], tolerance)] for name, one in steady.items()
-    }
-    best = max(steady, key=lambda name: (len(friends[name]), name == SAFE))
+    friends: dict[str, list[str]] = {}
+    for name, one in steady.items():
+        friends[name] = [other for other in steady if other == name or _agree(one, steady[other], tolerance)]
+        if len(friends[name]) == len(steady):
+            break
+    best = max(friends, key=lambda name: (len(friends[name]), name == SAFE))
     if 2 * len(friends[best]) <= len(steady):
         if SAFE not in steady:
             return Verdict(refused, divided=True)
@@ -107,17 +109,28 @@ def distance_of(one: Array, other: Array) -> float:
     largest difference. Other integers: the part that differs.
     """
     if one.dtype.kind in "fV":
+        if one.dtype.itemsize <= np.dtype(np.float32).itemsize:
+            difference, largest = _extremes(one.astype(np.float32), other.astype(np.float32))
+            if np.isfinite(difference) and np.isfinite(largest):
+                return float(difference / largest) if difference else 0.0
         a, b = one.astype(np.float64), other.astype(np.float64)
         finite = np.isfinite(a) & np.isfinite(b)
         # Where one leaves the range of its type, the other may be just inside; more than some says that one is wrong.
         if np.count_nonzero(np.isfinite(a) != np.isfinite(b)) > _TIES * a.size:
             return float("inf")
-        largest = max(np.abs(a[finite]).max(initial=0.0), np.abs(b[finite]).max(initial=0.0))
-        difference = np.abs(a[finite] - b[finite]).max(initial=0.0)
+        difference, largest = _extremes(a[finite], b[finite])
         return float(difference / largest) if difference else 0.0
     if one.dtype.itemsize == 1 and one.dtype.kind in "iu":
         return float(np.abs(one.astype(np.int16) - other.astype(np.int16)).max(initial=0))
     return float(np.count_nonzero(one != other) / max(1, one.size))
+
+
+def _extremes(one: Array, other: Array) -> tuple[float, float]:
+    """The largest difference and the largest value; not finite where a number is not, or where they leave the range."""
+    with np.errstate(all="ignore"):
+        difference = np.abs(one - other).max(initial=0.0)
+        largest = max(np.abs(one).max(initial=0.0), np.abs(other).max(initial=0.0))
+    return float(difference), float(largest)
 
 
 def outcome_of(runs: Sequence[Sequence[Array]]) -> Outcome:

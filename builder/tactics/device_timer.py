@@ -11,6 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Protocol
 
 from mlirt.builder.tactics.agreement import Outcome, outcome_of
+from mlirt.builder.tactics.sampled_parts import sampled_parts
 from mlirt.errors import MlirtError
 from mlirt.runtime.cuda import CudaDevice
 from mlirt.runtime.cuda_memory import DeviceBlock
@@ -159,13 +160,15 @@ class _Run:
         return _Run(driver, program, session.stream)
 
     def results(self, sweep: DeviceBlock | None, byte: int) -> list[Array]:
-        """The outputs of one run; before it the memory to sweep the caches with is filled with a byte."""
+        """The outputs of one run, of large ones samples; before it the memory to sweep the caches with is filled with a
+        byte.
+        """
         if sweep is not None:
             self._driver.fill(sweep.address, sweep.size, byte, self._stream)
         self._program.execute()
         if sweep is None:
             self._program.execute()
-        return self._program.download()
+        return self._program.download_parts(sampled_parts)
 
     def microseconds(self) -> float:
         """The time of one run."""

@@ -139,7 +139,8 @@ class _Device:
             trial.plan(count, record, {name: cubins[one] for name, one in trial.sources.items()}, cold=self.cold)
             for trial in ready
         ]
-        inputs = [feeds(plan, trial.shapes) for plan, trial in zip(plans, ready, strict=True)]
+        kept: dict[tuple[str, Shape], Array] = {}
+        inputs = [feeds(plan, trial.shapes, kept) for plan, trial in zip(plans, ready, strict=True)]
         return plans, [trial.shapes for trial in ready], inputs
 
     def _refused(self, site: Site, ready: Sequence[Trial], cubins: Code) -> dict[str, str]:

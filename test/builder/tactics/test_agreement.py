@@ -13,7 +13,7 @@ from fake_timer import FakeTimer, without_compiler
 from lowered_network import parse_module
 from tiny_plan import tiny_parts
 
-from mlirt.builder.tactics import measurement
+from mlirt.builder.tactics import agreement, measurement
 from mlirt.builder.tactics.agreement import SAFE, Outcome, distance_of, judged, outcome_of, tolerance_of
 from mlirt.builder.tactics.device_timer import DeviceTimer
 from mlirt.builder.tactics.selection import Tuning, select_tactics
@@ -48,6 +48,25 @@ def test_plain_loops_decide_where_there_is_no_majority() -> None:
     three = judged({"a": outcome(), "b": outcome(2), SAFE: outcome(3)}, 1e-3)
     assert sorted(three.refused) == ["a", "b"]
     assert list(judged({"a": outcome(), "b": outcome(2), SAFE: outcome(2)}, 1e-3).refused) == ["a"]
+
+
+def test_each_is_compared_once_where_all_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+
+    def counted(one: Any, other: Any) -> float:
+        nonlocal compared
+        compared += 1
+        return distance_of(one, other)
+
+    monkeypatch.setattr(agreement, "distance_of", counted)
+    assert not judged({str(number): outcome() for number in range(12)}, 1e-3).refused
+    assert compared == 11
+
+
+def test_numbers_out_of_the_range_of_float32_are_compared_in_float64() -> None:
+    large = np.array([3e38, -3e38], np.float32)
+    assert distance_of(large, -large) == 2.0
+    assert distance_of(np.array([np.nan, 1.0], np.float16), np.array([np.nan, 0.5], np.float16)) == 0.5
 
 
 def test_what_cannot_be_compared_has_no_voice() -> None:
@@ -157,6 +176,18 @@ def test_a_plan_that_gives_other_bits_behind_other_caches_is_found(monkeypatch: 
     (found,) = timer.outcomes(plans[:1], shapes[:1], feeds[:1])
     assert found is not None
     assert found.differing > 0
+
+
+def test_of_large_outputs_parts_are_brought_to_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = 1 << 19  # of 4 numbers of 4 bytes: 8 MiB
+    x = np.arange(4 * rows, dtype=np.float32).reshape(rows, 4)
+    driver = FakeDriver()
+    (found,) = DeviceTimer(driver, "sm_90a", 7).outcomes([cuda_plan(tiny_parts)], [[x.shape]], [[x]])
+    assert found is not None
+    sampled = found.outputs[0]
+    assert sampled.nbytes == 1 << 22
+    assert found.differing == 0
+    assert len(np.unique(np.diff(sampled))) > 2, "there are gaps between the parts"
 
 
 def test_a_plan_that_does_not_run_has_no_outcome() -> None:

@@ -45,6 +45,6 @@ def test_bytes_are_noise_and_other_integers_zero() -> None:
     trial = trials_of(text, Target("cuda"), "cuda_wgmma")[0]
     cubins = {name: {"sm_90a": Cubin(b"\x7fELF", 32, 0)} for name in trial.sources}
     plan = trial.plan(1, {"kind": "cuda", "arch": "sm_90a"}, cubins)
-    arrays = feeds(plan, trial.shapes)
+    arrays = feeds(plan, trial.shapes, {})
     assert [array.dtype for array in arrays] == [np.int8, np.int8]
     assert all(array.min() < -16 and array.max() > 16 for array in arrays)
