@@ -201,18 +201,18 @@ def _combined_by(matrix: Sequence[Sequence[int]], vectors: Sequence[Value]) -> l
     return results
 
 
-def _added(total: Value | None, factor: int, vector: Value) -> Value:
+def _added(total: Value | None, factor: float, vector: Value) -> Value:
     if total is None:
-        return {1: vector, -1: -vector}.get(factor) or vector * float(factor)
+        return {1: vector, -1: -vector}.get(factor) or vector * factor
     if abs(factor) == 1:
         return total + vector if factor > 0 else total - vector
-    return vector.multiply_add(vector.number(float(factor)), total)
+    return vector.multiply_add(vector.number(factor), total)
 
 
 @intrinsic(prefer_literal=True)
 def tile_transform(context: Any, tile: Any, matrix: Any) -> Any:
     """`M * tile * transpose(M)` in each lane; `matrix` has the rows of M, such as "1 1, 0 1"."""
-    rows = [[int(number) for number in row.split()] for row in matrix.literal_value.split(",")]
+    rows = [[float(number) for number in row.split()] for row in matrix.literal_value.split(",")]
     size = len(rows)
     result = Tile(size, size, tile.lanes)
 

@@ -140,7 +140,7 @@ class KernelSource(LaneReductions):
         self._tile_step(op.result, word, op.operands, None, *map(str, tile_shape(op.result.type)))
 
     def kernel_tile_transform(self, op: TileTransformOp) -> None:
-        matrix = ", ".join(" ".join(map(str, row)) for row in op.matrix_rows())
+        matrix = ", ".join(" ".join(f"{number:.17g}" for number in row) for row in op.matrix_rows())
         self._tile_step(op.result, "tile_transform", [op.tile], None, f'"{matrix}"')
 
     def kernel_tile_multiply_add(self, op: TileMultiplyAddOp) -> None:

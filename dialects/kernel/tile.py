@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, VectorType, i64
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, VectorType, f64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -68,35 +68,35 @@ class TileFillOp(IRDLOperation):
 
 @irdl_op_definition
 class TileTransformOp(IRDLOperation):
-    """`M * tile * transpose(M)` in each lane, for a matrix `M` of whole numbers, given row by row.
+    """`M * tile * transpose(M)` in each lane, for a matrix `M`, given row by row.
 
     The transforms around the products of a fast convolution.
 
-    Example: `%d = kernel.tile_transform %t {matrix = array<i64: 1, 1, 0, 1>}
+    Example: `%d = kernel.tile_transform %t {matrix = array<f64: 1, 1, 0, 1>}
     : vector<2x2x16xf32> -> vector<2x2x16xf32>`
     """
 
     name = "kernel.tile_transform"
 
     tile = operand_def(VectorType)
-    matrix = prop_def(DenseArrayBase.constr(i64))
+    matrix = prop_def(DenseArrayBase.constr(f64))
     result = result_def(VectorType)
 
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$tile attr-dict `:` type($tile) `->` type($result)"
 
-    def __init__(self, tile: SSAValue, matrix: Sequence[Sequence[int]]) -> None:
+    def __init__(self, tile: SSAValue, matrix: Sequence[Sequence[float]]) -> None:
         lanes = tile_shape(tile.type)[2]
         result = tile_type(fragment(tile).element_type, len(matrix), len(matrix), lanes)
         flat = [number for row in matrix for number in row]
         super().__init__(
-            operands=[tile], properties={"matrix": DenseArrayBase.from_list(i64, flat)}, result_types=[result]
+            operands=[tile], properties={"matrix": DenseArrayBase.from_list(f64, flat)}, result_types=[result]
         )
 
-    def matrix_rows(self) -> list[list[int]]:
+    def matrix_rows(self) -> list[list[float]]:
         """The rows of the matrix."""
-        flat, width = [int(number) for number in self.matrix.iter_values()], tile_shape(self.tile.type)[0]
+        flat, width = [float(number) for number in self.matrix.iter_values()], tile_shape(self.tile.type)[0]
         return [flat[start : start + width] for start in range(0, len(flat), width)]
 
     def verify_(self) -> None:

@@ -80,7 +80,7 @@ kernel.func @patches(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %rows: ind
   %c16 = arith.constant 16 : index
   %t = kernel.tile_load_patch %x[%c3] rows %n columns %c16 only %rows by %columns : memref<?xf32> -> vector<4x4x16xf32>
   %u = kernel.tile_load_patch %x[%c3] rows %n columns %c16 : memref<?xf32> -> vector<4x4x16xf32>
-  %v = kernel.tile_transform %t {matrix = array<i64: 1, 0, -1, 0, 0, 1, 1, 0>} : vector<4x4x16xf32> -> vector<2x2x16xf32>
+  %v = kernel.tile_transform %t {matrix = array<f64: 1.0, 0.0, -1.0, 0.0, 0.0, 1.0, 1.0, 0.0>} : vector<4x4x16xf32> -> vector<2x2x16xf32>
   kernel.tile_for_each %v : vector<2x2x16xf32> {
   ^bb0(%e: f32, %i: index, %j: index, %lane: index):
     kernel.store %e, %y [%i, %j, %lane] strides [32, 16, 1] : f32, memref<?xf32>
