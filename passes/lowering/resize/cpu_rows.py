@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import UnitAttr, f32
+from xdsl.dialects.builtin import UnitAttr, f32, i32
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.resize import ResizeOp
@@ -117,6 +117,7 @@ class _Rows:
         self.row_weights = k.weights(np.ascontiguousarray(self.along.weights.T, np.float32), "resize.row_weights")
         self.steps = [k.strides(op.input)[one.axis] for one in self.across]
         self.length, self.width = (k.size(dims(one.type)[self.along.axis]) for one in (op.input, op.output))
+        self.last = k.to_integer(k.sub(self.length, 1), i32)
         if op.kind.data is not ResizeKind.NEAREST:
             self.kept = k.value(WorkerMemoryOp(f32, _KEPT))
 
@@ -142,7 +143,10 @@ class _Rows:
             position = outer[self.nest.groups.index((table.axis,))]
             taps = [
                 (
-                    k.from_integer(k.value(LoadOp(places, [position, k.constant(tap)], [k.size(table.taps), 1]))),
+                    k.clamp(
+                        k.from_integer(k.value(LoadOp(places, [position, k.constant(tap)], [k.size(table.taps), 1]))),
+                        k.size(dims(self.op.input.type)[table.axis]),
+                    ),
                     k.value(LoadOp(weights, [position, k.constant(tap)], [k.size(table.taps), 1])),
                 )
                 for tap in range(table.taps)
@@ -159,7 +163,9 @@ class _Rows:
     def _place(self, tap: int, lane: SSAValue) -> SSAValue:
         """Where a sample has a tap along the row."""
         k = self.k
-        return k.from_integer(k.value(LoadOp(self.row_places, [k.mul(self.width, tap), lane], [1, 1])))
+        place = k.value(LoadOp(self.row_places, [k.mul(self.width, tap), lane], [1, 1]))
+        below = k.value(arith.MinSIOp(place, self.last))
+        return k.from_integer(k.value(arith.MaxSIOp(below, k.constant(0, i32))))
 
     def _keep(self, outer: Sequence[SSAValue], rows: list[tuple[list[SSAValue], SSAValue]], lane: SSAValue) -> None:
         k, total = self.k, None

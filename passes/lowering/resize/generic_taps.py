@@ -47,6 +47,7 @@ class TableTaps(Taps):
 
         index, weights = how.taps(before, after, scale)
         self.k, self.wide, self.taps = k, wide, index.shape[1]
+        self.length = k.size(before)
         self.count, self.step = k.size(self.taps), k.stride(self.taps)
         self.index = k.weights(np.ascontiguousarray(index, np.int64), "resize.index")
         self.weights = k.weights(np.ascontiguousarray(weights, numpy_dtype(wide)), "resize.weights")
@@ -65,7 +66,7 @@ class _TableSample(Sample):
     def tap(self, t: SSAValue) -> tuple[SSAValue, SSAValue]:
         of, places = self.of, [self.position, t]
         index = of.k.value(LoadOp(of.index, places, [of.step, 1]))
-        return of.k.from_integer(index), of.k.value(LoadOp(of.weights, places, [of.step, 1]))
+        return of.k.clamp(of.k.from_integer(index), of.length), of.k.value(LoadOp(of.weights, places, [of.step, 1]))
 
 
 class ComputedTaps(Taps):

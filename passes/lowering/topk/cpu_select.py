@@ -87,13 +87,15 @@ class _Row:
         return self._key(self._code.load(0, [*self._here, place]))
 
     def found(self, rank: SSAValue) -> _Entry:
-        """What the result holds at a rank."""
+        """What the result holds at a rank, which is clamped: it follows from data."""
+        rank = self.k.clamp(rank, self.count)
         value = self._code.load(1, self._here, [(rank, self._steps[0])])
         place = self._code.load(2, self._here, [(rank, self._steps[1])])
         whole_place = self.k.scalars(i64).cast(self.k.ready(place), self._place_type)
         return value, self._key(value), self.k.from_integer(whole_place)
 
     def put(self, value: SSAValue, place: SSAValue, rank: SSAValue) -> None:
+        rank = self.k.clamp(rank, self.count)
         self._code.store(value, 1, self._here, [(rank, self._steps[0])])
         position = self.k.to_integer(place, self._place_type)
         self._code.store(position, 2, self._here, [(rank, self._steps[1])])

@@ -112,7 +112,8 @@ def _pick(k: KernelBuilder, op: TopkOp, code: NestCode, border: int, steps: list
                 found = k.value(arith.AndIOp(is_left(own, at[0]), k.compare("eq", own, best)))
                 return k.select(found, at[0], extent)
 
-            source = k.reduce(ReduceKind.MIN, [extent], extent, place)
+            # A row has at least `count` elements, so that there is one; the clamp proves that it is read inside.
+            source = k.clamp(k.reduce(ReduceKind.MIN, [extent], extent, place), extent)
             row.put(source, rank)
             return [best, source]
 
