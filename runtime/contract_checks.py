@@ -1,45 +1,46 @@
-"""Holds a plan's kernels to the contracts in its file: the same code and signature, sealed launches as they were."""
+"""Holds a plan's kernels to the contracts in its file: the same code and signature; what is not proved, as it was."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from mlirt.errors import PlanError
 from mlirt.runtime.extents import Contract, read_contracts, seal_of
 from mlirt.runtime.manifest import Kernel, Manifest
 
+NOTHING_PROVED: Mapping[str, object] = {"signed": [], "constants": [], "numbers": [], "conditions": [], "extents": []}
+
 
 def check_contracts(
     manifest: Manifest, record: Mapping[str, object], section: bytes
-) -> tuple[Mapping[str, Contract], frozenset[int]]:
-    """The contracts by symbol, and the launches that are as they were made.
+) -> Mapping[str, tuple[Contract, ...]]:
+    """The contracts by symbol.
 
-    A `PlanError` names a kernel without a contract, or another launch of a kernel of which nothing is proved.
+    A `PlanError` names a kernel without a contract, or a launch that is not as it was made although it has to be: of a
+    library, or of a kernel that a part of its arguments has no extents of.
     """
     contracts = read_contracts(section)
     for kernel in manifest.kernels:
         if kernel.plugin is None and kernel.call is None:
-            _check_kernel(kernel, contracts.kernels.get(kernel.symbol))
-    sealed: set[int] = set()
+            _check_kernel(kernel, contracts.kernels.get(kernel.symbol, ()))
     for i, launch in enumerate(manifest.launches):
         kernel = manifest.kernels[launch.kernel]
-        contract = contracts.kernels.get(kernel.symbol)
-        is_proved = contract is not None and not contract.unproved
-        if seal_of(record, i) in contracts.sealed:
-            sealed.add(i)
-        elif kernel.plugin is None and (kernel.call is not None or not is_proved):
-            where = f"launches[{i}] ({launch.layer[:80]})"
-            raise PlanError(f"plan manifest: {where}: its numbers are not those that it was made with")
-    return contracts.kernels, frozenset(sealed)
+        found = contracts.kernels.get(kernel.symbol, ())
+        is_proved = bool(found) and not any(one.unproved for one in found)
+        if kernel.plugin is None and (kernel.call is not None or not is_proved):
+            if seal_of(record, i) not in contracts.sealed:
+                where = f"launches[{i}] ({launch.layer[:80]})"
+                raise PlanError(f"plan manifest: {where}: its numbers are not those that it was made with")
+    return contracts.kernels
 
 
-def _check_kernel(kernel: Kernel, contract: Contract | None) -> None:
-    if contract is None:
+def _check_kernel(kernel: Kernel, contracts: Sequence[Contract]) -> None:
+    if not contracts:
         raise PlanError(f"plan manifest: kernel {kernel.name[:80]!r}: nothing says what it touches")
     signature = (kernel.args, kernel.block, kernel.shared_bytes, kernel.cluster)
-    if signature != (contract.args, contract.block, contract.shared_bytes, contract.cluster):
+    if any(signature != (one.args, one.block, one.shared_bytes, one.cluster) for one in contracts):
         raise PlanError(f"plan manifest: kernel {kernel.name[:80]!r}: its code has another signature")
-    if not contract.objects.issuperset(kernel.objects.values()):
+    if not all(one.objects.issuperset(kernel.objects.values()) for one in contracts):
         raise PlanError(f"plan manifest: kernel {kernel.name[:80]!r}: its code is in another section")
 
 
@@ -53,10 +54,8 @@ def contract_record(kernel: Mapping[str, object]) -> dict[str, object]:
         "block": list(cast("list[int]", kernel.get("block", [1, 1, 1]))),
         "shared_bytes": kernel.get("shared_bytes", 0),
         "cluster": kernel.get("cluster", 1),
+        **NOTHING_PROVED,
         "signed": [i for i, kind in enumerate(args) if kind in ("i64", "i32")],
-        "numbers": [],
-        "conditions": [],
-        "extents": [],
         "unproved": [i for i, kind in enumerate(args) if kind == "ptr"],
     }
 
@@ -67,11 +66,11 @@ def sealed_contracts(manifest: Mapping[str, object]) -> bytes:
     own = [kernel for kernel in kernels if kernel.get("plugin") is None and kernel.get("library") is None]
     launches = range(len(cast("list[object]", manifest["launches"])))
     return contracts_section(
-        {str(kernel["symbol"]): contract_record(kernel) for kernel in own}, [seal_of(manifest, i) for i in launches]
+        {str(kernel["symbol"]): [contract_record(kernel)] for kernel in own}, [seal_of(manifest, i) for i in launches]
     )
 
 
-def contracts_section(kernels: Mapping[str, object], sealed: list[str]) -> bytes:
+def contracts_section(kernels: Mapping[str, Sequence[object]], sealed: list[str]) -> bytes:
     """The bytes of the section."""
     whole = {"kernels": kernels, "sealed": sorted(set(sealed))}
     return json.dumps(whole, sort_keys=True, separators=(",", ":")).encode()

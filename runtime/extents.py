@@ -3,16 +3,17 @@
 A contract belongs to machine code and was read off the kernel's IR by the compiler. It computes from the numbers that a
 launch passes which elements each pointer can be used for, so that a launch whose numbers do not fit its buffers is
 refused, whatever its manifest says. The section `extents` of a plan is JSON:
-    {"kernels": {symbol: Contract}, "sealed": [SHA-256 in hex]}
+    {"kernels": {symbol: [Contract]}, "sealed": [SHA-256 in hex]}
     Contract: {"objects": [section], "args": [type], "block": [x, y, z], "shared_bytes", "cluster", "signed": [place],
                "numbers": [[operation, operand, ...]], "conditions": [[number, guard, ...]],
                "extents": [[place | null, bytes | null, bytes of an element, low, high, guard, ...]],
                "unproved": [place]}
 `numbers` is a straight-line program: an operand is the place of an earlier instruction, of an integer argument or an
-axis of the grid, or a constant; 0 divides as 1 does, as it does in kernels. Arguments that are not `signed` are at
-least 0. A condition must be at least 0, and an extent within its buffer (or the kernel's own memory of so many bytes),
-unless one of its guards is less than 0: then nothing is executed there. No instruction gives a number of more than 62
-bits, so that the machine's sums do not wrap.
+axis of the grid, or a constant; 0 divides as 1 does, as it does in kernels. Arguments among the `constants` have that
+value, and others that are not `signed` are at least 0. A condition must be at least 0, and an extent within its buffer
+(or the kernel's own memory of so many bytes), unless one of its guards is less than 0: then nothing is executed there.
+No instruction gives a number of more than 62 bits, so that the machine's sums do not wrap.
+Each contract of a kernel is true; a launch must keep one of them, which are for other `constants`.
 Launches of kernels with `unproved` arguments, and calls of libraries, have all their numbers in the digests `sealed`.
 """
 
@@ -27,7 +28,19 @@ from mlirt.runtime.json_record import JsonRecord
 
 SECTION = "extents"
 _FIELDS = (
-    *("objects", "args", "block", "shared_bytes", "cluster", "signed", "numbers", "conditions", "extents", "unproved"),
+    *(
+        "objects",
+        "args",
+        "block",
+        "shared_bytes",
+        "cluster",
+        "signed",
+        "constants",
+        "numbers",
+        "conditions",
+        "extents",
+        "unproved",
+    ),
 )
 _LARGEST = 1 << 62
 _MANY = 1 << 20
@@ -59,6 +72,7 @@ class Contract:
     shared_bytes: int
     cluster: int
     signed: frozenset[int]
+    constants: Mapping[int, int]
     numbers: tuple[Instruction, ...]
     conditions: tuple[tuple[int, ...], ...]
     extents: tuple[Extent, ...]
@@ -80,7 +94,9 @@ class Contract:
 
     def _evaluated(self, given: Sequence[int], grid: Sequence[int]) -> "Extents | str":
         for place, (value, kind) in enumerate(zip(given, self.args, strict=True)):
-            if value < 0 and kind in ("i64", "i32") and place not in self.signed:
+            if self.constants.get(place, value) != value:
+                return f"argument {place} is {value}, its code is for {self.constants[place]}"
+            if value < 0 and place not in self.constants and kind in ("i64", "i32") and place not in self.signed:
                 return f"argument {place} is {value}, which must not be negative"
         try:
             values = _run(self.numbers, given, grid)
@@ -143,7 +159,7 @@ def _run(code: Sequence[Instruction], given: Sequence[int], grid: Sequence[int])
 class Contracts:
     """The contracts of a plan's kernels, by symbol, and the digests of launches that have none."""
 
-    kernels: Mapping[str, Contract]
+    kernels: Mapping[str, tuple[Contract, ...]]
     sealed: frozenset[str]
 
 
@@ -154,8 +170,10 @@ def read_contracts(section: bytes) -> Contracts:
     except (ValueError, RecursionError) as error:
         raise PlanError("plan section 'extents' is no JSON") from error
     top = JsonRecord(value, "extents", ("kernels", "sealed"))
-    kernels = {symbol: _contract(raw, symbol) for symbol, raw in top.table("kernels").items()}
-    return Contracts(kernels, frozenset(top.texts("sealed", _MANY)))
+    table = top.table("kernels")
+    kernels = JsonRecord(table, "extents.kernels", table)
+    found = {symbol: tuple(_contract(one, symbol) for one in kernels.items(symbol, _MANY)) for symbol in table}
+    return Contracts(found, frozenset(top.texts("sealed", _MANY)))
 
 
 def _contract(raw: object, symbol: str) -> Contract:
@@ -173,6 +191,7 @@ def _contract(raw: object, symbol: str) -> Contract:
         shared_bytes=record.integer("shared_bytes", 0, 1 << 31),
         cluster=record.integer("cluster", 1, 1 << 10),
         signed=frozenset(_integers(record, "signed", record.items("signed", 1024), len(args))),
+        constants=dict(_constant(record, one, args) for one in record.items("constants", 1024)),
         numbers=numbers,
         conditions=conditions,
         extents=tuple(_extent(record, one, args, count) for one in record.items("extents", _MANY)),
@@ -186,6 +205,15 @@ def _integers(record: JsonRecord, key: str, raw: object, end: int) -> tuple[int,
     if len(found) != len(items):
         raise record.error(key, f"expected whole numbers from 0 to {end - 1}")
     return found
+
+
+def _constant(record: JsonRecord, raw: object, args: Sequence[str]) -> tuple[int, int]:
+    items = cast("list[object]", raw) if isinstance(raw, list) else []
+    match items:
+        case [int(place), int(value)] if 0 <= place < len(args) and args[place] in ("i64", "i32"):
+            return place, value
+        case _:
+            raise record.error("constants", "expected the place of an integer argument and its value")
 
 
 def _instruction(record: JsonRecord, place: int, raw: object, args: Sequence[str]) -> Instruction:

@@ -3,7 +3,7 @@
 `manifest_parser.parse_manifest` is the only way in, so whoever holds a Manifest may rely on its indices and types.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -186,9 +186,8 @@ class Manifest:
     profiles: tuple[Mapping[str, ShapeRange], ...]
     layers: tuple[Mapping[str, object], ...]
     info: Mapping[str, object]
-    contracts: Mapping[str, Contract] = field(default_factory=dict[str, Contract], kw_only=True)
-    sealed: frozenset[int] = field(default=frozenset(), kw_only=True)
-    """The launches whose numbers are those that the compiler has written."""
+    contracts: Mapping[str, Sequence[Contract]] = field(default_factory=dict[str, Sequence[Contract]], kw_only=True)
+    """By symbol what the kernels touch, for launches with some numbers or others."""
     """What kernels touch, by symbol; none where a plan was made in memory without them."""
     roots: tuple[int, ...]
     """For each buffer the buffer that owns its bytes: itself, or what its views lead to."""

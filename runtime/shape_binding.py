@@ -17,6 +17,7 @@ from mlirt.runtime.manifest import (
     Argument,
     BufferArgument,
     IntArgument,
+    Kernel,
     Launch,
     Manifest,
     MapArgument,
@@ -319,31 +320,41 @@ class _Binder:
             else self._argument(argument, kind, f"launch {step} ({launch.layer[:80]}), argument {i}")
             for i, (argument, kind) in enumerate(zip(launch.args, kernel.args, strict=True))
         )
-        if kernel.plugin is not None or step not in self.manifest.sealed:
-            self._prove(launch, args, grid)
+        self._prove(launch, args, grid)
         return BoundLaunch(step, args, grid)
 
     def _prove(self, launch: Launch, args: Sequence[BoundArgument], grid: Sequence[int]) -> None:
         """Raise where the numbers of a launch would let it leave its buffers."""
         kernel = self.manifest.kernels[launch.kernel]
-        contract = self.manifest.contracts.get(kernel.symbol)
+        found = self.manifest.contracts.get(kernel.symbol, ())
+        contracts = () if any(one.unproved for one in found) else found  # others are as they were made
         if kernel.plugin is not None:
-            extents: Extents | str = dense_extents(kernel.plugin, args)
-        elif contract is None or (0 in grid and self.manifest.target.kind == "cuda"):
+            faults = [self._fault(kernel, args, dense_extents(kernel.plugin, args))]
+        elif 0 in grid and self.manifest.target.kind == "cuda":
             return
         else:
-            extents = contract.extents_of(args, grid)
+            faults: list[str | None] = []
+            for contract in contracts:
+                faults.append(self._fault(kernel, args, contract.extents_of(args, grid)))
+                if faults[-1] is None:
+                    break
+        if faults and faults[-1] is not None:
+            raise ExpressionError(f"layer {launch.layer[:200]}: {faults[0]}")
+
+    def _fault(self, kernel: Kernel, args: Sequence[BoundArgument], extents: "Extents | str") -> str | None:
+        """Why a launch may not touch such extents of its buffers, or not pass such numbers."""
         if isinstance(extents, str):
-            raise ExpressionError(f"layer {launch.layer[:200]}: {extents}")
+            return extents
         for place, (start, end) in extents.items():
             pointer = args[place]
             assert isinstance(pointer, Address)
             held = self.sizes[pointer.root]
             if start < end and not 0 <= pointer.offset + start < pointer.offset + end <= held:
-                raise ExpressionError(
-                    f"layer {launch.layer[:200]}: its kernel would touch bytes {pointer.offset + start} to "
-                    f"{pointer.offset + end} of a buffer of {held} bytes (argument {place} of {kernel.name[:80]})"
+                return (
+                    f"its kernel would touch bytes {pointer.offset + start} to {pointer.offset + end} of a buffer of "
+                    f"{held} bytes (argument {place} of {kernel.name[:80]})"
                 )
+        return None
 
     def _writes_nothing(self, launch: Launch) -> bool:
         """Whether all that a launch writes has no bytes."""

@@ -6,9 +6,10 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from mlirt.builder.extents.index_values import IndexValues, is_integer
-from mlirt.builder.extents.ranges import Facts
+from mlirt.builder.extents.unknowns import Facts
 
-_UNSIGNED = {6: 2, 7: 3}  # "ult" and "ule" as "slt" and "sle"
+_SIGNED = {6: 2, 7: 3}  # "ult" and "ule" as "slt" and "sle"
+_OPPOSITES = {8: 7, 9: 6}  # where "ugt" and "uge" do not hold, "ule" and "ult" do
 
 
 def known_where(values: IndexValues, condition: SSAValue) -> tuple[Facts, Facts]:
@@ -35,9 +36,10 @@ def _compared(values: IndexValues, op: arith.CmpiOp) -> tuple[Facts, Facts]:
         5: ((at_least,), (at_most.plus(-1),)),  # sge
     }
     predicate = op.predicate.value.data
-    if predicate not in _UNSIGNED:
-        return rules.get(predicate, ((), ()))
+    if predicate in rules:
+        return rules[predicate]
     # What is less than something natural, without a sign, is natural too.
     if not (values.ranges.is_given(right) and values.ranges.is_natural(right)):
         return (), ()
-    return (*rules[_UNSIGNED[predicate]][0], left), ()
+    below = (*rules[_SIGNED[_OPPOSITES.get(predicate, predicate)]][0], left)
+    return ((), below) if predicate in _OPPOSITES else (below, ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from xdsl.dialects.builtin import IntegerAttr, MemRefType
 from xdsl.ir import Operation, SSAValue
@@ -12,41 +12,53 @@ from mlirt.builder.extents.numbers import OPERANDS, Numbers
 from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.tensor_types import byte_width
+from mlirt.runtime.contract_checks import NOTHING_PROVED
 
 Record = dict[str, object]
+NO_CONSTANTS: Mapping[int, int] = {}
 
 
-def contract_of(kernel: FuncOp, signed: Collection[int] = ()) -> Record:
+def contract_of(kernel: FuncOp, signed: Collection[int] = (), constants: Mapping[int, int] = NO_CONSTANTS) -> Record:
     """What `runtime/extents.py` evaluates; `signed` are the places of integer arguments that may be negative.
 
+    `constants` are the integers that every launch passes, by place: then the contract is for these alone, and shorter.
     Arguments of which something is unknown are listed as `unproved`.
     """
-    reader = KernelReader(kernel, frozenset(signed))
+    reader = KernelReader(kernel, frozenset(signed), constants)
     places: dict[SSAValue, int] = {argument: place for place, argument in enumerate(kernel.body.block.args)}
     pointers = {place for value, place in places.items() if isinstance(value.type, MemRefType)}
     unproved = {places[one.buffer] for one in reader.accesses if one.buffer in places and _ends(one) is None}
     own_are_known = all(_ends(one) is not None for one in reader.accesses if one.buffer not in places)
     if not own_are_known or any(one.number is None for one in reader.conditions):
-        unproved = pointers
+        return {**NOTHING_PROVED, "unproved": sorted(pointers)}
     code = _Reached(reader.ranges.numbers)
     found: dict[tuple[object, ...], None] = {}
     for access in reader.accesses:
         place = places.get(access.buffer)
-        ends = _ends(access)
-        if ends is not None and (place is None or place not in unproved):
-            found[_owner(access.buffer, place) + tuple(map(code.number, (*ends, *sorted(access.guards))))] = None
-    conditions = {
-        tuple(map(code.number, (one.number, *sorted(one.guards)))): None
-        for one in reader.conditions
-        if one.number is not None
-    }
+        ends, guards = _ends(access), _open_guards(reader, access.guards)
+        if ends is not None and guards is not None and (place is None or place not in unproved):
+            found[_owner(access.buffer, place) + tuple(map(code.number, (*ends, *guards)))] = None
+    conditions: dict[tuple[int, ...], None] = {}
+    for one in reader.conditions:
+        guards = _open_guards(reader, one.guards)
+        if guards is not None and one.number is not None and _open_guards(reader, [one.number]) != []:
+            conditions[tuple(map(code.number, (one.number, *guards)))] = None
     return {
-        "signed": sorted(signed),
+        "signed": sorted(set(signed).difference(constants)),
+        "constants": sorted(constants.items()),
         "numbers": code.instructions,
         "conditions": [list(one) for one in conditions],
         "extents": [list(one) for one in found],
         "unproved": sorted(unproved),
     }
+
+
+def _open_guards(reader: KernelReader, guards: Iterable[int]) -> list[int] | None:
+    """The guards that are not sure to be at least 0; None where one is sure not to be."""
+    values = {one: reader.ranges.numbers.value(one) for one in sorted(guards)}
+    if any(value is not None and value < 0 for value in values.values()):
+        return None
+    return [one for one, value in values.items() if value is None]
 
 
 def _ends(access: Access) -> tuple[int, int] | None:

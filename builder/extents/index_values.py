@@ -11,8 +11,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, Signedness
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from mlirt.builder.extents.numbers import LARGEST
 from mlirt.builder.extents.polynomials import Polynomial
-from mlirt.builder.extents.ranges import Ranges
+from mlirt.builder.extents.quotients import Quotients
 from mlirt.dialects.kernel.simt import BlockIdOp, GridSizeOp, ThreadIdOp
 from mlirt.dialects.kernel.worker import WorkerShareOp
 
@@ -29,7 +30,7 @@ class IndexValues(ABC):
     """The expressions of a kernel's integers; `block` is the shape of its blocks of threads."""
 
     def __init__(self, block: Sequence[int]) -> None:
-        self.ranges = Ranges()
+        self.ranges = Quotients()
         self.values: dict[SSAValue, Polynomial] = {}
         self.threads = prod(block)
 
@@ -123,13 +124,25 @@ def _select(values: IndexValues, op: Operation) -> None:
 
 def _constant(values: IndexValues, op: Operation) -> None:
     assert isinstance(op, arith.ConstantOp)
-    if isinstance(op.value, IntegerAttr):
+    if isinstance(op.value, IntegerAttr) and abs(op.value.value.data) < LARGEST:
         values.values[op.result] = Polynomial.constant(op.value.value.data)
 
 
-def _widened(values: IndexValues, op: Operation) -> None:
+def _converted(values: IndexValues, op: Operation) -> None:
     (given,), (result,) = op.operands, op.results
-    if _bits(result.type) >= _bits(given.type):
+    value, most = values.value(given), largest(result.type)
+    if _bits(result.type) < _bits(given.type) and values.ranges.is_given(value):
+        for fits in (value.scaled(-1).plus(most), value.plus(most + 1)):
+            values.require(fits)
+        values.values[result] = value
+    elif _bits(result.type) >= _bits(given.type) > 1:
+        values.values[result] = value
+
+
+def _zero_extended(values: IndexValues, op: Operation) -> None:
+    (given,), (result,) = op.operands, op.results
+    least = values.ranges.least(values.value(given), values.ranges.facts)
+    if least is not None and values.ranges.numbers.value(least) == 0:
         values.values[result] = values.value(given)
 
 
@@ -172,13 +185,19 @@ _RULES: dict[str, _Rule] = {
     "arith.remui": _remainder,
     "arith.remsi": _remainder,
     "arith.select": _select,
-    "arith.index_cast": _widened,
-    "arith.extsi": _widened,
+    "arith.index_cast": _converted,
+    "arith.extsi": _converted,
+    "arith.extui": _zero_extended,
     WorkerShareOp.name: _shared_work,
     ThreadIdOp.name: _thread,
     GridSizeOp.name: _grid_size,
     BlockIdOp.name: _block,
 }
+
+
+def largest(type_: Attribute) -> int:
+    """The largest number of a signed type."""
+    return 2 ** (_bits(type_) - 1) - 1
 
 
 def _bits(type_: Attribute) -> int:

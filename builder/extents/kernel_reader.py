@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -10,11 +10,12 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.builder.extents.comparisons import known_where
-from mlirt.builder.extents.index_values import ONE, ZERO, IndexValues, is_integer
+from mlirt.builder.extents.index_values import ONE, ZERO, IndexValues, is_integer, largest
+from mlirt.builder.extents.numbers import LARGEST
 from mlirt.builder.extents.polynomials import Polynomial
-from mlirt.builder.extents.ranges import Facts, Side
 from mlirt.builder.extents.touched import Touched, touched_by
-from mlirt.dialects.kernel.core import FuncOp, ParallelOp, ReduceOp
+from mlirt.builder.extents.unknowns import Facts, Side
+from mlirt.dialects.kernel.core import FuncOp, ParallelOp, ReduceKind, ReduceOp
 from mlirt.dialects.kernel.tile import TileForEachOp, tile_shape
 from mlirt.dialects.kernel.tile_pooling import TileMapOp
 from mlirt.dialects.plan.manifest import block_shape
@@ -39,9 +40,12 @@ class Condition:
 
 
 class KernelReader(IndexValues):
-    """One walk over a kernel; `signed` are the places of integer arguments that may be negative."""
+    """One walk over a kernel; `signed` are the places of integer arguments that may be negative.
 
-    def __init__(self, kernel: FuncOp, signed: frozenset[int]) -> None:
+    `constants` are those of which the value is known.
+    """
+
+    def __init__(self, kernel: FuncOp, signed: frozenset[int], constants: Mapping[int, int]) -> None:
         super().__init__(block_shape(kernel))
         self.accesses: list[Access] = []
         self.conditions: list[Condition] = []
@@ -49,7 +53,9 @@ class KernelReader(IndexValues):
         self._guards: frozenset[int] = frozenset()
         self._is_rehearsal = 0
         for place, argument in enumerate(kernel.body.block.args):
-            if is_integer(argument.type):
+            if place in constants:
+                self.values[argument] = Polynomial.constant(constants[place])
+            elif is_integer(argument.type):
                 number = self.ranges.numbers.argument(place)
                 self.values[argument] = self.ranges.given(number, is_natural=place not in signed)
         self._walk(kernel.body.block)
@@ -97,8 +103,35 @@ class KernelReader(IndexValues):
         lasts = [self.value(extent).plus(-1) for extent in op.extents]
         for index, last in zip(op.body.block.args, lasts, strict=True):
             self.values[index] = self.ranges.varying(ZERO, last)
-        with self._where(guards=[self.ranges.most(last, self._facts) for last in lasts]):
+        facts = tuple(last for last in lasts if not self.ranges.is_given(last))
+        with self._where(facts=facts, guards=[self.ranges.most(last, self._facts) for last in lasts]):
             self._walk(op.body.block)
+            if isinstance(op, ReduceOp):
+                self._reduced(op, lasts)
+
+    def _reduced(self, op: ReduceOp, lasts: Sequence[Polynomial]) -> None:
+        """The result of a reduction of integers, from what each element gives."""
+        yielded = op.body.block.last_op
+        assert yielded is not None
+        if not is_integer(op.result.type):
+            return
+        init, each = self.value(op.init), self.value(yielded.operands[0])
+        if op.kind.data in (ReduceKind.MAX, ReduceKind.MIN):
+            self.values[op.result] = self.ranges.one_of([(init, ()), (each, ())])
+        elif op.kind.data is ReduceKind.ADD and all(map(self.ranges.is_given, (init, *lasts))):
+            self._summed(op, init, each, lasts)
+
+    def _summed(self, op: ReduceOp, init: Polynomial, each: Polynomial, lasts: Sequence[Polynomial]) -> None:
+        least, most = self.ranges.least(each, self._facts), self.ranges.most(each, self._facts)
+        if least is None or most is None or self.ranges.numbers.value(least) not in (0, 1):
+            return
+        count = ONE
+        for last in lasts:
+            count = count * self.ranges.extreme(True, [last.plus(1), ZERO])
+        high = init + count * self.ranges.given(most)
+        if largest(op.result.type) < LARGEST:
+            self.require(high.scaled(-1).plus(largest(op.result.type)))  # it does not wrap
+        self.values[op.result] = self.ranges.varying(init, high)
 
     def _for(self, op: scf.ForOp) -> None:
         start, end, step = (self.value(one) for one in (op.lb, op.ub, op.step))
@@ -284,5 +317,8 @@ class KernelReader(IndexValues):
             step = self.value(run.step) if isinstance(run.step, SSAValue) else Polynomial.constant(run.step)
             total = total + i * step
         where = (*self._facts, *facts)
-        low, high = self.ranges.least(total, where), self.ranges.most(total, where)
+        # How far from the first element it begins matters to nobody.
+        is_natural = self.ranges.is_natural(total)
+        low = self.ranges.numbers.constant(0) if is_natural else self.ranges.least(total, where)
+        high = self.ranges.most(total, where)
         self.accesses.append(Access(touched.buffer, low, high, self._guards))

@@ -8,6 +8,8 @@ Instruction = tuple[str, int, int, int]
 """An operation and its operands: numbers of instructions, or what the operation says."""
 
 
+LARGEST = 1 << 62
+"""What no instruction's value reaches."""
 OPERANDS = {"const": 1, "arg": 1, "grid": 1, "+": 2, "*": 2, "//": 2, "%": 2, "max": 2, "min": 2, "if": 3}
 
 
@@ -19,7 +21,9 @@ class Numbers:
         self._known: dict[Instruction, int] = {}
 
     def constant(self, value: int) -> int:
-        return self._add("const", value)
+        if abs(value) < LARGEST:
+            return self._add("const", value)
+        return self._add("*", self.constant(LARGEST - 1), self.constant(2))  # no launch that needs it is let through
 
     def argument(self, place: int) -> int:
         """The integer argument of the kernel at this place."""
@@ -40,7 +44,7 @@ class Numbers:
             return right
         if b == 0:
             return left
-        return self.constant(a + b) if a is not None and b is not None else self._add("+", *sorted((left, right)))
+        return self._commutative("+", left, right, None if a is None or b is None else a + b)
 
     def multiply(self, left: int, right: int) -> int:
         a, b = self.value(left), self.value(right)
@@ -50,7 +54,12 @@ class Numbers:
             return left
         if a == 0 or b == 0:
             return self.constant(0)
-        return self.constant(a * b) if a is not None and b is not None else self._add("*", *sorted((left, right)))
+        return self._commutative("*", left, right, None if a is None or b is None else a * b)
+
+    def _commutative(self, operation: str, left: int, right: int, value: int | None) -> int:
+        if value is not None and abs(value) < LARGEST:
+            return self.constant(value)
+        return self._add(operation, *sorted((left, right)))
 
     def floor_divide(self, left: int, right: int) -> int:
         a, b = self.value(left), self.value(right)

@@ -80,6 +80,19 @@ class Polynomial:
                 rest[monomial] = own
         return Polynomial(factor), Polynomial(rest), is_linear
 
+    def replaced(self, unknown: int, by: Polynomial) -> Polynomial:
+        """This with an expression in the place of an unknown."""
+        if unknown not in self.unknowns:
+            return self
+        factor, rest, _ = self.split(unknown)
+        return factor.replaced(unknown, by) * by + rest
+
+    def split_multiples(self, of: int) -> tuple[Polynomial, Polynomial]:
+        """(quotient, rest) with quotient * of + rest equal to this; the rest's constant lies between 0 and `of`."""
+        whole = {monomial: factor // of for monomial, factor in self.terms.items() if not monomial or factor % of == 0}
+        rest = {monomial: factor - whole.get(monomial, 0) * of for monomial, factor in self.terms.items()}
+        return Polynomial(whole), Polynomial(rest)
+
     def divided(self, by: Polynomial) -> Polynomial | None:
         """The quotient, where it is known to be exact; `by` is a product or a multiple of this."""
         if len(by.terms) != 1:

@@ -7,170 +7,68 @@ loop's iteration, a lane, a share of the work. What varies has bounds that are e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from math import gcd
 
-from mlirt.builder.extents.numbers import Numbers
 from mlirt.builder.extents.polynomials import Polynomial
-
-Facts = tuple[Polynomial, ...]
-"""Expressions that are at least 0 where an access is."""
+from mlirt.builder.extents.unknowns import Facts, Unknowns
 
 _MOST_FACTS = 24
 _MOST_STEPS = 4000
 """How many replacements one bound may take before it counts as unknown."""
 
 
-@dataclass(frozen=True)
-class Side:
-    """The bounds of an unknown on one side: each of `every` holds; of `some` (with facts) at least one does."""
-
-    every: tuple[Polynomial, ...] = ()
-    some: tuple[tuple[Polynomial, Facts], ...] = ()
-
-
-@dataclass
-class Unknown:
-    """A number of the launch (`number`), or something that varies between `low` and `high`.
-
-    A `quotient` (a, k) says that it is a divided by k > 0, rounded down.
-    """
-
-    number: int | None = None
-    is_natural: bool = False
-    low: Side = field(default_factory=Side)
-    high: Side = field(default_factory=Side)
-    quotient: tuple[Polynomial, Polynomial] | None = None
-    guards: frozenset[int] = frozenset()
-    """Numbers that are at least 0 where it exists."""
-
-
-class Ranges:
-    """The unknowns of one kernel."""
+class Ranges(Unknowns):
+    """The unknowns of one kernel, with the bounds of what is made of them."""
 
     def __init__(self) -> None:
-        self.numbers = Numbers()
-        self.unknowns: list[Unknown] = []
-        self._of_number: dict[int, int] = {}
+        super().__init__()
         self._found: dict[object, int | None] = {}
         self._steps = 0
         self.facts: Facts = ()
         """What holds where the arithmetic is that is being read."""
-        self.guards: frozenset[int] = frozenset()
-        """Numbers that are at least 0 there."""
         self.divisors: dict[int, tuple[Polynomial, frozenset[int]]] = {}
         """By unknown the divisors that bounds take for more than 0, and the guards of the division."""
 
-    # Making unknowns.
-
-    def given(self, number: int, *, is_natural: bool = False) -> Polynomial:
-        """What the launch's numbers say, as an expression."""
-        value = self.numbers.value(number)
-        if value is not None:
-            return Polynomial.constant(value)
-        if number not in self._of_number:
-            self._of_number[number] = len(self.unknowns)
-            self.unknowns.append(Unknown(number=number, is_natural=is_natural))
-        return Polynomial.unknown(self._of_number[number])
-
-    def varying(
-        self,
-        low: Side | Polynomial | None,
-        high: Side | Polynomial | None,
-        quotient: tuple[Polynomial, Polynomial] | None = None,
-    ) -> Polynomial:
-        """Something that varies between bounds, both included; None where there is none."""
-        self.unknowns.append(Unknown(None, False, _side(low), _side(high), quotient, self.guards))
-        return Polynomial.unknown(len(self.unknowns) - 1)
-
-    def is_given(self, expression: Polynomial) -> bool:
-        """Whether nothing in an expression varies."""
-        return all(self.unknowns[one].number is not None for one in expression.unknowns)
-
-    def number_of(self, expression: Polynomial) -> int:
-        """The number of an expression in which nothing varies."""
-        total = self.numbers.constant(0)
-        for monomial, factor in sorted(expression.terms.items()):
-            product = self.numbers.constant(factor)
-            for one in monomial:
-                number = self.unknowns[one].number
-                assert number is not None
-                product = self.numbers.multiply(product, number)
-            total = self.numbers.add(total, product)
-        return total
-
-    # Arithmetic that is not a sum of products.
-
-    def floor_quotient(self, left: Polynomial, right: Polynomial) -> Polynomial:
-        """`left // right`, where the divisor is at least 0, and 0 divides as 1 does."""
-        if right.value == 1:
-            return left
-        if (exact := left.divided(right) if right.value else None) is not None:
-            return exact
-        if self.is_given(left) and self.is_given(right):
-            number = self.numbers.floor_divide(self.number_of(left), self.number_of(right))
-            return self.given(number, is_natural=self.is_natural(left) and self.is_natural(right))
-        if not self.is_given(right):
-            return self._between_quotients(left, right)
-        by = self.number_of(right)
-        low, high = self.least(left, self.facts), self.most(left, self.facts)
-        ends = [None if one is None else self.given(self.numbers.floor_divide(one, by)) for one in (low, high)]
-        return self.varying(*ends, quotient=(left, right))
-
-    def _between_quotients(self, left: Polynomial, right: Polynomial) -> Polynomial:
-        low, high = self.least(left, self.facts), self.most(left, self.facts)
-        if low is None or high is None or (self.least(right)) is None:
-            return self.varying(None, None)
-        zero = self.numbers.constant(0)
-        return self.varying(
-            self.given(self.numbers.extreme(False, [low, zero])), self.given(self.numbers.extreme(True, [high, zero]))
-        )
-
-    def remainder(self, left: Polynomial, right: Polynomial) -> Polynomial:
-        """`left % right`, where both are at least 0, and 0 divides as 1 does."""
-        if self.is_given(left) and self.is_given(right):
-            return self.given(self.numbers.remainder(self.number_of(left), self.number_of(right)), is_natural=True)
-        zero = Polynomial.constant(0)
-        most = right.plus(-1) if right.value else self.extreme(True, [right.plus(-1), zero])
-        return self.varying(zero, Side((most, left)))
-
-    def extreme(self, is_most: bool, given: Sequence[Polynomial]) -> Polynomial:
-        """The largest or smallest of expressions."""
-        if all(map(self.is_given, given)):
-            number = self.numbers.extreme(is_most, [self.number_of(one) for one in given])
-            natural = (any if is_most else all)(self.is_natural(one) for one in given)
-            return self.given(number, is_natural=natural)
-        every, some = Side(every=tuple(given)), Side(some=tuple((one, ()) for one in given))
-        return self.varying(every, some) if is_most else self.varying(some, every)
-
-    def one_of(self, given: Sequence[tuple[Polynomial, Facts]]) -> Polynomial:
-        """One of several expressions, each with what holds where it is the one."""
-        if len({one.key for one, _ in given}) == 1:
-            return given[0][0]
-        side = Side(some=tuple(given))
-        return self.varying(side, side)
-
-    def is_natural(self, expression: Polynomial) -> bool:
-        """Whether an expression of given numbers is at least 0 for sure."""
-        return all(
-            factor > 0 and all(self.unknowns[one].is_natural for one in monomial)
-            for monomial, factor in expression.terms.items()
-        )
-
-    # Bounds.
-
     def followed(self, facts: Facts) -> Facts:
-        """Facts, and what follows: where the smallest of expressions is at least something, each of them is."""
-        found = list(facts)
-        for fact in found:
-            if len(found) > _MOST_FACTS:
-                break
-            for one in fact.unknowns:
-                factor, rest, is_linear = fact.split(one)
-                if is_linear and factor.value and self.unknowns[one].number is None:
-                    side = self.unknowns[one].high if factor.value > 0 else self.unknowns[one].low
-                    found += [factor * bound + rest for bound in side.every]
-        return tuple({fact.key: fact for fact in found}.values())
+        """Facts, and what follows: of the smallest of expressions each, of alternatives the only possible one."""
+        found = {fact.key: fact for fact in map(self._tightened, facts)}
+        todo = list(found.values())
+        while todo and len(found) <= _MOST_FACTS:
+            fact = todo.pop(0)
+            for following in self._following(fact):
+                if following.value is None and following.key not in found:
+                    found[following.key] = following
+                    todo.append(following)
+        return tuple(found.values())
+
+    def _following(self, fact: Polynomial) -> Iterator[Polynomial]:
+        for one in fact.unknowns:
+            factor, rest, is_linear = fact.split(one)
+            if not is_linear or not factor.value or self.unknowns[one].number is not None:
+                continue
+            unknown = self.unknowns[one]
+            side = unknown.high if factor.value > 0 else unknown.low
+            for bound in side.every:
+                yield self._tightened(factor * bound + rest)
+            if unknown.high.some and unknown.high.some == unknown.low.some:
+                possible = [(each, more) for each, more in side.some if not self._is_negative(factor * each + rest)]
+                if len(possible) == 1:
+                    ((each, more),) = possible
+                    yield self._tightened(factor * each + rest)
+                    yield from map(self._tightened, more)
+
+    def _is_negative(self, expression: Polynomial) -> bool:
+        return expression.value is not None and expression.value < 0
+
+    def _tightened(self, fact: Polynomial) -> Polynomial:
+        """The same statement about whole numbers, divided by what divides all of it that varies."""
+        varies = {m: n for m, n in fact.terms.items() if any(self.unknowns[one].number is None for one in m)}
+        common = gcd(*varies.values())
+        if common <= 1:
+            return fact
+        rest = self.given_quotient(fact - Polynomial(varies), Polynomial.constant(common))
+        return Polynomial({monomial: factor // common for monomial, factor in varies.items()}) + rest
 
     def most(self, expression: Polynomial, facts: Facts = ()) -> int | None:
         """The number that an expression is at most; None where nothing bounds it."""
@@ -183,6 +81,7 @@ class Ranges:
         return self._bound(expression, False, facts)
 
     def _bound(self, expression: Polynomial, is_most: bool, facts: Facts) -> int | None:
+        expression = self.expanded(expression)
         if self.is_given(expression):
             return self.number_of(expression)
         key = (expression.key, is_most, tuple(fact.key for fact in facts))
@@ -212,17 +111,35 @@ class Ranges:
         to_high = is_most == grows
         unknown = self.unknowns[newest]
         side = unknown.high if to_high else unknown.low
-        found = [self._bound(factor * one + rest, is_most, facts) for one in side.every]
+        direct = [factor * one + rest for one in side.every]
+        direct += [one + rest for one in self._known_multiples(newest, factor, to_high, facts)]
+        found = [self._bound(one, is_most, facts) for one in self._undominated(direct, is_most)]
         if side.some:
-            each = [self._bound(factor * one + rest, is_most, (*facts, *more)) for one, more in side.some]
+            each = [
+                self._bound(factor * one + rest, is_most, (*known, *map(self._tightened, more)))
+                for one, more in side.some
+                if (known := self._facts_where(newest, one, facts)) is not None
+            ]
             known = [one for one in each if one is not None]
-            found.append(self.numbers.extreme(is_most, known) if len(known) == len(each) else None)
-        found += [
-            self._bound(one + rest, is_most, facts) for one in self._known_multiples(newest, factor, to_high, facts)
-        ]
+            found.append(self.numbers.extreme(is_most, known) if len(known) == len(each) > 0 else None)
         known = [one for one in found if one is not None]
         best = self.numbers.extreme(not is_most, known) if known else None
         return self._with_quotient(newest, factor, rest, is_most, to_high, facts, best)
+
+    def _undominated(self, given: Sequence[Polynomial], is_most: bool) -> list[Polynomial]:
+        """Upper (or lower) bounds without those that another one is never above (or below)."""
+        kept: list[Polynomial] = []
+        for one in map(self.expanded, given):
+            if any(self.is_natural(one - other if is_most else other - one) for other in kept):
+                continue
+            kept = [other for other in kept if not self.is_natural(other - one if is_most else one - other)]
+            kept.append(one)
+        return kept
+
+    def _facts_where(self, unknown: int, one: Polynomial, facts: Facts) -> Facts | None:
+        """The facts where an unknown is one of its alternatives; None where they contradict each other."""
+        found = tuple(fact.replaced(unknown, one) for fact in facts)
+        return None if any(map(self._is_negative, found)) else found
 
     def _with_quotient(
         self,
@@ -263,11 +180,11 @@ class Ranges:
             if not value or not is_linear or (value < 0) != to_high or self._varies_with_newer(others, newest):
                 continue
             # value * unknown + others >= 0
-            if (times := factor.divided(Polynomial.constant(abs(value)))) is not None:
-                found.append(times * (others if value < 0 else -others))
-            elif self.is_given(others):
-                end = self.floor_quotient(others, Polynomial.constant(abs(value)))
+            if self.is_given(others) and abs(value) > 1:
+                end = self.given_quotient(others, Polynomial.constant(abs(value)))
                 found.append(factor * (end if value < 0 else -end))
+            elif (times := factor.divided(Polynomial.constant(abs(value)))) is not None:
+                found.append(times * (others if value < 0 else -others))
         return found
 
     def _varies_with_newer(self, expression: Polynomial, than: int) -> bool:
@@ -283,7 +200,3 @@ class Ranges:
             return None
         products = [self.numbers.multiply(a, b) for a in known[:2] for b in known[2:]]
         return self.numbers.add(others, self.numbers.extreme(is_most, products))
-
-
-def _side(given: Side | Polynomial | None) -> Side:
-    return given if isinstance(given, Side) else Side() if given is None else Side(every=(given,))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.builder.extents.contract import contract_of
+from mlirt.builder.extents.numbers import LARGEST
 from mlirt.dialects.kernel.core import FuncOp
-from mlirt.errors import MlirtError
+from mlirt.errors import CompileError, MlirtError
 from mlirt.runtime.contract_checks import contract_record, contracts_section
-from mlirt.runtime.extents import Contract, read_contracts, seal_of
-from mlirt.runtime.manifest import Manifest
+from mlirt.runtime.extents import Contract, Extents, read_contracts, seal_of
+from mlirt.runtime.manifest import IntArgument, Launch, Manifest
 from mlirt.runtime.program import never_run
 from mlirt.runtime.shape_binding import Address, BoundLaunch, Shape, ShapeBinding, bind_shapes
 
@@ -23,65 +25,141 @@ _LENGTHS = (0, 1, 2, 3, 5, 8, 16, 17, 33, 64, 100, 257)
 def extents_section(module: ModuleOp, manifest: Manifest, record: Mapping[str, object]) -> bytes:
     """The section for a manifest (and its JSON form) of a lowered module.
 
-    The launches are sealed as they are: extents are upper bounds, which a right launch may exceed for some shapes.
+    Raises `CompileError` where nothing bounds what a kernel for a CPU touches through one of its arguments. Launches of
+    other kernels that are not proved, and of libraries, are sealed as they are.
     """
     kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
     records = cast("list[dict[str, object]]", record["kernels"])
     own = {str(one["symbol"]): one for one in records if one.get("plugin") is None and one.get("library") is None}
     bindings = list(_bindings(manifest))
-    contracts: dict[str, dict[str, object]] = {}
+    contracts: dict[str, list[dict[str, object]]] = {}
     for number, kernel in enumerate(manifest.kernels):
         if kernel.symbol in own:
-            launches = [
-                (binding, binding.launches[i])
-                for binding in bindings
-                for i in _launches_of(manifest, number)
-                if i not in never_run(manifest.program, binding.values)[0]
-            ]
-            contracts[kernel.symbol] = _tried(kernels[kernel.name], own[kernel.symbol], launches, manifest)
+            numbers = _Numbers.of(manifest, number, bindings)
+            head = contract_record(own[kernel.symbol])
+            found = head | contract_of(kernels[kernel.name], numbers.signed, numbers.constants)
+            if manifest.target.kind == "cpu":
+                _check_complete(kernel.name, found, _layer_of(manifest, number))
+                others = _for_launches(kernels[kernel.name], head, found, numbers, manifest)
+                contracts[kernel.symbol] = [found, *others]
+            else:
+                contracts[kernel.symbol] = [_tried(head, found, numbers.launches)]
     sealed = [
         seal_of(record, i)
         for i, launch in enumerate(manifest.launches)
-        if manifest.kernels[launch.kernel].plugin is None
+        if (kernel := manifest.kernels[launch.kernel]).plugin is None
+        and any(one["unproved"] for one in contracts.get(kernel.symbol, [{"unproved": True}]))
     ]
     return contracts_section(contracts, sealed)
+
+
+def _check_complete(name: str, contract: Mapping[str, object], layer: str) -> None:
+    if contract["unproved"]:
+        raise CompileError(
+            f"layer {layer}: nothing bounds what kernel {name} touches through its arguments {contract['unproved']}; "
+            "this is a defect of the compiler"
+        )
+
+
+def _for_launches(
+    kernel: FuncOp, head: dict[str, object], common: dict[str, object], numbers: _Numbers, manifest: Manifest
+) -> Iterator[dict[str, object]]:
+    """Contracts for the constants of single launches that do not keep the common one for some lengths.
+
+    It may not know how numbers that are no constants of the kernel follow from each other.
+    """
+    first = _read(common)
+    tried = [(binding, launch) for binding, launch in numbers.launches if not _keeps(first, binding, launch)]
+    for index in dict.fromkeys(launch.index for _, launch in tried):
+        found = head | contract_of(kernel, numbers.signed, _constants([manifest.launches[index]]))
+        contract = _read(found)
+        refused = any(launch.index == index and not _keeps(contract, binding, launch) for binding, launch in tried)
+        if refused and not manifest.symbols and not manifest.sizes:
+            raise CompileError(
+                f"layer {manifest.launches[index].layer}: nothing proves that kernel {kernel.sym_name.data} does not "
+                "leave its buffers; this is a defect of the compiler"
+            )
+        yield found
+
+
+def _keeps(contract: Contract, binding: ShapeBinding, launch: BoundLaunch) -> bool:
+    extents = contract.extents_of(launch.args, launch.grid)
+    return not isinstance(extents, str) and not _outside(extents, binding, launch)
+
+
+def _outside(extents: Extents, binding: ShapeBinding, launch: BoundLaunch) -> set[int]:
+    """The places of the pointers with which a launch would leave its buffers."""
+    found: set[int] = set()
+    for place, (start, end) in extents.items():
+        pointer = launch.args[place]
+        assert isinstance(pointer, Address)
+        if start < end and not 0 <= pointer.offset + start < pointer.offset + end <= binding.sizes[pointer.root]:
+            found.add(place)
+    return found
+
+
+def _constants(launches: Sequence[Launch]) -> dict[int, int]:
+    """By place the integers that launches of a kernel pass for all lengths alike."""
+    found: dict[int, int] = {}
+    for place in range(len(launches[0].args)) if launches else ():
+        values = {one.value if isinstance(one := launch.args[place], IntArgument) else None for launch in launches}
+        if len(values) == 1 and isinstance(value := values.pop(), int) and abs(value) < LARGEST:
+            found[place] = value
+    return found
+
+
+def _layer_of(manifest: Manifest, kernel: int) -> str:
+    return next((manifest.launches[i].layer for i in _launches_of(manifest, kernel)), "")
 
 
 def _launches_of(manifest: Manifest, kernel: int) -> Iterator[int]:
     return (i for i, launch in enumerate(manifest.launches) if launch.kernel == kernel)
 
 
+@dataclass(frozen=True)
+class _Numbers:
+    """What the launches of a kernel pass."""
+
+    signed: frozenset[int]
+    """The places of integers that are negative for some lengths."""
+    constants: Mapping[int, int]
+    """By place the integers that are the same for every launch and all lengths."""
+    launches: Sequence[tuple[ShapeBinding, BoundLaunch]]
+    """Its launches for some lengths."""
+
+    @staticmethod
+    def of(manifest: Manifest, kernel: int, bindings: Sequence[ShapeBinding]) -> _Numbers:
+        launches = [
+            (binding, binding.launches[i])
+            for binding in bindings
+            for i in _launches_of(manifest, kernel)
+            if i not in never_run(manifest.program, binding.values)[0]
+        ]
+        integers = [place for place, kind in enumerate(manifest.kernels[kernel].args) if kind in ("i64", "i32")]
+        signed = [place for place in integers if any(_is_negative(launch.args[place]) for _, launch in launches)]
+        constants = _constants([manifest.launches[i] for i in _launches_of(manifest, kernel)])
+        return _Numbers(frozenset(signed), constants, launches)
+
+
 def _tried(
-    kernel: FuncOp,
-    record: Mapping[str, object],
-    launches: Sequence[tuple[ShapeBinding, BoundLaunch]],
-    manifest: Manifest,
+    head: dict[str, object], found: dict[str, object], launches: Sequence[tuple[ShapeBinding, BoundLaunch]]
 ) -> dict[str, object]:
-    """The contract of a kernel, without what its own launches do not keep."""
-    head = contract_record(record)
-    integers = [place for place, kind in enumerate(cast("list[str]", head["args"])) if kind in ("i64", "i32")]
-    signed = [place for place in integers if any(_is_negative(launch.args[place]) for _, launch in launches)]
-    found = head | contract_of(kernel, signed)
+    """The contract of a kernel for a GPU, without what its own launches do not keep."""
     unproved = set(cast("list[int]", found["unproved"]))
     contract = _read(found)
     for binding, launch in launches:
-        if manifest.target.kind == "cuda" and 0 in launch.grid:
+        if 0 in launch.grid:
             continue
         extents = contract.extents_of(launch.args, launch.grid)
         if isinstance(extents, str):
-            unproved |= {place for place, arg in enumerate(launch.args) if isinstance(arg, Address)}
-            break
-        for place, (start, end) in extents.items():
-            pointer = launch.args[place]
-            assert isinstance(pointer, Address)
-            if start < end and not 0 <= pointer.offset + start < pointer.offset + end <= binding.sizes[pointer.root]:
-                unproved.add(place)
+            return head
+        unproved |= _outside(extents, binding, launch)
     kept = [one for one in cast("list[list[object]]", found["extents"]) if one[0] not in unproved]
     return found | {"unproved": sorted(unproved), "extents": kept}
 
 
 def _read(record: dict[str, object]) -> Contract:
-    return read_contracts(contracts_section({"": record}, [])).kernels[""]
+    return read_contracts(contracts_section({"": [record]}, [])).kernels[""][0]
 
 
 def _is_negative(value: object) -> bool:
@@ -108,8 +186,9 @@ def _shapes(manifest: Manifest) -> Iterator[tuple[list[Shape], dict[str, int]]]:
             if len(shapes) == len(given):
                 yield shapes, dict.fromkeys(manifest.sizes, 1)
     for i, length in enumerate(_LENGTHS):
-        # Equal lengths, and in every other turn lengths that differ.
-        values = {one.name: length + (k * i % 3 if i % 2 else 0) for k, one in enumerate(manifest.symbols)}
+        # Equal lengths, and in every other turn lengths that differ, one way or the other.
+        symbols = manifest.symbols if i % 4 == 1 else manifest.symbols[::-1]
+        values = {one.name: length + (k * i % 3 if i % 2 else 0) for k, one in enumerate(symbols)}
         sizes = dict.fromkeys(manifest.sizes, length)
         found = _evaluated(manifest, {**values, **sizes})
         if found is not None:

@@ -27,9 +27,11 @@ _EXTENTS = [[0, None, 4, 3, 2, 2], [1, None, 4, 3, 2, 2]]
 
 def with_contracts(parts: Any) -> Any:
     """The tiny plan with what its kernels touch."""
-    kernels: dict[str, object] = {
-        kernel["symbol"]: contract_record(kernel)
-        | {"signed": [], "numbers": [*_NUMBERS, ["const", 0]], "extents": _EXTENTS, "unproved": []}
+    kernels = {
+        kernel["symbol"]: [
+            contract_record(kernel)
+            | {"signed": [], "numbers": [*_NUMBERS, ["const", 0]], "extents": _EXTENTS, "unproved": []}
+        ]
         for kernel in parts.manifest["kernels"]
     }
     parts.sections["extents"] = contracts_section(kernels, [])
@@ -93,8 +95,8 @@ def test_a_pointer_may_not_move_a_launch_out(tiny: Maker) -> None:
 
 def test_conditions_guards_and_memory_of_its_own(tiny: Maker) -> None:
     parts = with_contracts(tiny())
-    record = json.loads(parts.sections["extents"])["kernels"]["scale"]
-    contract = read_contracts(contracts_section({"scale": record}, [])).kernels["scale"]
+    record = json.loads(parts.sections["extents"])["kernels"]["scale"][0]
+    contract = read_contracts(contracts_section({"scale": [record]}, [])).kernels["scale"][0]
     args = [None, None, 5, 1.0, 1.0]
     assert contract.extents_of(args, (1, 1, 1)) == {0: (0, 20), 1: (0, 20)}
     for changed, found in [
@@ -104,7 +106,7 @@ def test_conditions_guards_and_memory_of_its_own(tiny: Maker) -> None:
         ({"extents": [[0, None, 4, 3, 2, 1]]}, {}),
         ({"numbers": [["grid", 1], ["const", 0], ["//", 0, 1], ["const", 0]]}, {0: (0, 8), 1: (0, 8)}),
     ]:
-        other = read_contracts(contracts_section({"": {**record, **changed}}, [])).kernels[""]
+        other = read_contracts(contracts_section({"": [{**record, **changed}]}, [])).kernels[""][0]
         assert other.extents_of(args, (1, 1, 1)) == found
     empty = replace(contract, _known={}).extents_of([None, None, 0, 1.0, 1.0], (1, 1, 1))
     assert empty == {}
@@ -179,6 +181,6 @@ NONSENSE: list[tuple[str, object]] = [
 def test_a_contract_that_makes_no_sense_is_refused(tiny: Maker, key: str, value: object) -> None:
     record = {**contract_record(tiny().manifest["kernels"][0]), "numbers": [["arg", 2]], key: value}
     with pytest.raises(PlanError, match=r"extents\['scale'\]"):
-        read_contracts(contracts_section({"scale": record}, []))
+        read_contracts(contracts_section({"scale": [record]}, []))
     with pytest.raises(PlanError, match="is no JSON"):
         read_contracts(b"{")

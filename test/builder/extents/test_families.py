@@ -1,0 +1,155 @@
+"""Launches of each family: right ones are inside of their extents whatever the lengths, others are refused."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from onnx_models import model_of
+
+from mlirt.builder.build import build_plan
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.kernel.core import FuncOp
+from mlirt.errors import PlanError
+from mlirt.frontend.onnx.importer import import_model
+from mlirt.runtime.expressions import evaluate
+from mlirt.runtime.manifest import BufferArgument, Manifest
+from mlirt.runtime.plan_file import Plan
+from mlirt.runtime.shape_binding import bind_shapes
+
+Inputs = Mapping[str, tuple[str, list[int | str]]]
+_LENGTHS = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 48, 65)
+
+
+def weight(*shape: int, dtype: str = "float32") -> Any:
+    return np.ones(shape, dtype)
+
+
+def node(kind: str, names: str, outputs: str = "y", **attributes: Any) -> onnx.NodeProto:
+    return helper.make_node(kind, names.split(" "), outputs.split(), name="layer1", **attributes)
+
+
+F, L = "float32", "int64"
+IMAGE: Inputs = {"x": (F, ["n", 16, "h", "w"])}
+ROWS: Inputs = {"x": (F, ["n", "m"])}
+SCALES = np.array([1, 1, 2.5, 2], np.float32)
+PADS = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+CASES: list[tuple[str, onnx.NodeProto, Inputs, dict[str, Any]]] = [
+    ("convolution", node("Conv", "x w", **PADS), IMAGE, {"w": weight(24, 16, 3, 3)}),
+    ("convolution", node("Conv", "x w", strides=[2, 2], **PADS), IMAGE, {"w": weight(20, 16, 3, 3)}),
+    ("convolution", node("Conv", "x w"), IMAGE, {"w": weight(40, 16, 1, 1)}),
+    ("winograd", node("Conv", "x w", **PADS), {"x": (F, ["n", 64, 13, 29])}, {"w": weight(64, 64, 3, 3)}),
+    ("winograd", node("Conv", "x w", **PADS), {"x": (F, ["n", 64, "h", 40])}, {"w": weight(72, 64, 3, 3)}),
+    ("depthwise", node("Conv", "x w", group=16, **PADS), IMAGE, {"w": weight(16, 1, 3, 3)}),
+    ("", node("ConvTranspose", "x w", strides=[2, 2]), IMAGE, {"w": weight(16, 8, 3, 3)}),
+    ("window", node("MaxPool", "x", strides=[2, 2], **PADS), IMAGE, {}),
+    ("matmul", node("MatMul", "x w"), {"x": (F, ["n", "m", 40])}, {"w": weight(40, 50)}),
+    ("matmul", node("MatMul", "x z"), {"x": (F, ["n", "m"]), "z": (F, ["m", "k"])}, {}),
+    ("softmax", node("Softmax", "x"), ROWS, {}),
+    ("", node("LayerNormalization", "x w"), {"x": (F, ["n", "m", 40])}, {"w": weight(40)}),
+    ("reduction", node("ReduceSum", "x a", keepdims=0), ROWS, {"a": np.array([0])}),
+    ("reduction", node("ReduceMax", "x", keepdims=0, axes=[1]), ROWS, {}),
+    ("cumulative", node("CumSum", "x a"), ROWS, {"a": np.array(1)}),
+    ("topk", node("TopK", "x k", "y z"), {"x": (F, ["n", 70])}, {"k": np.array([4])}),
+    ("topk", node("TopK", "x k", "y z"), {"x": (F, ["n", 70])}, {"k": np.array([50])}),
+    ("resize", node("Resize", "x  s", mode="linear"), {"x": (F, ["n", 16, 7, 17])}, {"s": SCALES}),
+    ("resize", node("Resize", "x  s", mode="cubic"), IMAGE, {"s": SCALES}),
+    ("resize", node("Resize", "x  s", mode="nearest"), {"x": (F, ["n", 3, 9, 5])}, {"s": SCALES}),
+    ("", node("Pad", "x p"), ROWS, {"p": np.array([1, 2, 3, 4])}),
+    ("", node("Pad", "x p", mode="reflect"), {"x": (F, ["n", 19])}, {"p": np.array([0, 2, 0, 4])}),
+    ("", node("Tile", "x r"), ROWS, {"r": np.array([2, 3])}),
+    ("", node("Concat", "x z", axis=0), {"x": (F, ["n", "m"]), "z": (F, ["k", "m"])}, {}),
+    ("", node("Slice", "x s e a t"), ROWS, {"s": [-1], "e": [-(2**63)], "a": [1], "t": [-1]}),
+    ("", node("Transpose", "x", perm=[0, 3, 1, 2]), IMAGE, {}),
+    ("", node("Add", "x z"), {"x": (F, ["n", "m"]), "z": (F, ["m"])}, {}),
+    ("gather", node("Gather", "x i", axis=1), {"x": (F, ["n", "m"]), "i": (L, ["k"])}, {}),
+    (
+        "scatter",
+        node("ScatterElements", "x i z"),
+        {"x": (F, ["n", "m"]), "i": (L, ["k", "m"]), "z": (F, ["k", "m"])},
+        {},
+    ),
+    (
+        "rnn",
+        node("LSTM", "x w r", hidden_size=24),
+        {"x": (F, ["n", "m", 9])},
+        {"w": weight(1, 96, 9), "r": weight(1, 96, 24)},
+    ),
+    (
+        "rnn",
+        node("GRU", "x w r  l", hidden_size=8),
+        {"x": (F, ["n", "m", 9]), "l": ("int32", ["m"])},
+        {"w": weight(1, 24, 9), "r": weight(1, 24, 8)},
+    ),
+]
+
+
+def without_code(module: Any, machine: Any, report: Any) -> tuple[dict[str, bytes], dict[str, dict[str, object]]]:
+    """What stands for machine code in plans that nobody runs."""
+    names = [op.sym_name.data for op in module.body.block.ops if isinstance(op, FuncOp)]
+    return {f"{name}.o": b"" for name in [*names, "main"]}, {
+        name: {"symbol": name, "object": f"{name}.o"} for name in names
+    }
+
+
+def plan_of(model: onnx.ModelProto, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """The plan of a model for this CPU, with no code in it."""
+    monkeypatch.setattr("mlirt.builder.build._cpu_code", without_code)
+    context = RtContext()
+    return build_plan(import_model(model, context), context, "cpu")
+
+
+def shapes_of(manifest: Manifest, seed: str) -> Iterator[list[tuple[int, ...]]]:
+    """Random shapes of the inputs."""
+    choose = random.Random(seed)
+    for _ in range(12):
+        lengths = {symbol.name: choose.choice(_LENGTHS) for symbol in manifest.symbols}
+        yield [tuple(evaluate(dim, lengths) for dim in one.shape) for one in manifest.given_inputs]
+
+
+def moved(manifest: Manifest, launch: int, place: int, elements: int) -> Manifest:
+    """The manifest with one pointer so many elements farther on."""
+    record = manifest.launches[launch]
+    pointer = record.args[place]
+    assert isinstance(pointer, BufferArgument)
+    symbol = manifest.kernels[record.kernel].symbol
+    width = next((one.width for one in manifest.contracts[symbol][0].extents if one.place == place), 1)
+    other = replace(pointer, offset=("+", pointer.offset, elements * width))
+    args = (*record.args[:place], other, *record.args[place + 1 :])
+    return replace(
+        manifest,
+        launches=(*manifest.launches[:launch], replace(record, args=args), *manifest.launches[launch + 1 :]),
+    )
+
+
+def refused(manifest: Manifest, launch: int, shapes: Sequence[tuple[int, ...]], elements: int) -> list[int]:
+    """The pointers of a launch that must not be so many elements farther on."""
+    found: list[int] = []
+    for place, one in enumerate(manifest.launches[launch].args):
+        if isinstance(one, BufferArgument):
+            try:
+                bind_shapes(moved(manifest, launch, place, elements), shapes)
+            except PlanError as error:
+                if "layer layer1: its kernel would touch bytes" in str(error):
+                    found.append(place)
+    return found
+
+
+@pytest.mark.parametrize("case", range(len(CASES)), ids=lambda i: f"{CASES[i][1].op_type}-{i}")
+def test_right_launches_fit_and_one_element_beyond_does_not(case: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    family, layer, inputs, weights = CASES[case]
+    weights = {name: np.asarray(one) for name, one in weights.items()}
+    manifest = plan_of(model_of([layer], inputs, list(layer.output), weights), monkeypatch).manifest
+    kernels = [kernel.name for kernel in manifest.kernels]
+    launches = [i for i, one in enumerate(manifest.launches) if kernels[one.kernel].startswith(family)]
+    assert launches, kernels
+    for number, shapes in enumerate(shapes_of(manifest, layer.op_type)):
+        bind_shapes(manifest, shapes)
+        for launch in launches if number < 3 else []:
+            assert refused(manifest, launch, shapes, 1), (kernels[manifest.launches[launch].kernel], shapes)
