@@ -148,6 +148,7 @@ class Checked:
             self.waiting[source.name] = source
         if len(self.waiting) >= _AT_ONCE:
             self.work_off()
+            print(f"{self.kernels.total()} kernels, {self.wrong.total()} cubins with violations", flush=True)
 
     def work_off(self) -> None:
         """Compile and check what was taken."""

@@ -44,8 +44,8 @@ def test_every_tactic_has_a_layer() -> None:
     assert not covered & WITHOUT_LAYER.keys()
 
 
-def test_all_that_the_sanitizer_runs_has_a_name() -> None:
-    """Kinds that differ are run by plans that differ."""
+def test_tactics_have_kernels_of_their_own() -> None:
+    """A layer is computed by the tactic that it stands for, not by another one."""
     kinds = one_of_each(every_choice=False)
     assert all(trial.sources for trial in kinds.values())
     assert len({tuple(trial.sources.values()) for trial in kinds.values()}) == len(kinds)
