@@ -188,8 +188,8 @@ def tile_load_patch_first(
     return tile(x, number, number, number, number, number, rows, columns, lanes), codegen
 
 
-def _combined_by(matrix: Sequence[Sequence[int]], vectors: Sequence[Value]) -> list[Value]:
-    """The product of a matrix of whole numbers with a column of vectors."""
+def _combined_by(matrix: Sequence[Sequence[float]], vectors: Sequence[Value]) -> list[Value]:
+    """The product of a matrix with a column of vectors."""
     results: list[Value] = []
     for row in matrix:
         total: Value | None = None
@@ -203,7 +203,7 @@ def _combined_by(matrix: Sequence[Sequence[int]], vectors: Sequence[Value]) -> l
 
 def _added(total: Value | None, factor: float, vector: Value) -> Value:
     if total is None:
-        return {1: vector, -1: -vector}.get(factor) or vector * factor
+        return {1.0: vector, -1.0: -vector}.get(factor) or vector * factor
     if abs(factor) == 1:
         return total + vector if factor > 0 else total - vector
     return vector.multiply_add(vector.number(factor), total)

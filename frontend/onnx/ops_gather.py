@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlirt.dialects.length_requirements import at_least, equal
+from mlirt.dialects.length_requirements import at_least, equal, multiple
 from mlirt.dialects.symbolic import Dim, minimum, product
 from mlirt.dialects.symbolic_bounds import at_most
 from mlirt.frontend.onnx import layers
@@ -93,8 +93,10 @@ def reverse_sequence(net: Network, node: Node) -> Value:
 def depth_to_space(net: Network, node: Node) -> Value:
     x, block = node.input(0), node.integer("blocksize")
     batch, channels, height, width = _image_dims(node, x)
-    if not isinstance(channels, int) or block < 1 or channels % (block * block):
-        raise node.invalid(f"{channels} channels do not make blocks of {block} x {block}")
+    if block < 1:
+        raise node.invalid(f"expected a positive blocksize, got {block}")
+    fault = f"{{left}} channels do not make blocks of {block} x {block}"
+    require_lengths(net, node, multiple("", fault, channels, block * block))
     depth = channels // (block * block)
     mode = _block_mode(node)
     blocks: list[Dim] = [block, block, depth] if mode == "DCR" else [depth, block, block]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirt.dialects.length_requirements import equal
+from mlirt.dialects.length_requirements import equal, multiple
 from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_types import numpy_dtype
 from mlirt.frontend.onnx import layers
@@ -126,8 +126,9 @@ def group_normalization(net: Network, node: Node) -> Value:
     """Statistics of groups of channels; scale and bias have one value per channel, before opset 21 one per group."""
     x, scale, bias, groups = node.input(0), node.input(1), node.input(2), node.integer("num_groups")
     channels = x.dims[1] if x.rank > 1 else 0
-    if not isinstance(channels, int) or groups < 1 or channels % groups:
-        raise node.invalid(f"{groups} groups do not divide {channels} channels")
+    if groups < 1:
+        raise node.invalid(f"expected a positive num_groups, got {groups}")
+    require_lengths(net, node, multiple("", f"{groups} groups do not divide {{left}} channels", channels, groups))
     wide = layers.widened(net, x)
     grouped = layers.reshape(net, wide, [x.dims[0], groups, channels // groups, *x.dims[2:]])
     normalized = standardized(net, grouped, list(range(2, grouped.rank)), node.real("epsilon", 1e-5))

@@ -285,6 +285,15 @@ CASES = [
         [[(2, 3), (2,)]],
         attributes={"axis": 1},
     ),
+    Case("DepthToSpace", {"x": X4}, [(1, 8, 2, 3)], [[(1, 6, 2, 3)], [(1, 1, 4, 4)]], attributes={"blocksize": 2}),
+    Case(
+        "GroupNormalization",
+        {"x": given("n", "c", 4), "s": given("d"), "b": given("e")},
+        [(1, 4, 4), (4,), (4,)],
+        [[(1, 3, 4), (3,), (3,)], [(1, 2, 4), (4,), (4,)]],
+        attributes={"num_groups": 2},
+        opset=21,
+    ),
     Case("SpaceToDepth", {"x": X4}, [(1, 2, 4, 4)], [[(1, 2, 3, 4)], [(1, 2, 4, 5)]], attributes={"blocksize": 2}),
     Case(
         "GridSample",
