@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Attribute
 
 from mlirt.codegen.numba_cpu.lane_source import VECTORS_AT_ONCE, LaneSource, is_short, lanes_of
-from mlirt.codegen.python_expressions import PRODUCT, SUM, Expression, constant_text, type_name
+from mlirt.codegen.python_expressions import PRODUCT, Expression, constant_text, type_name
 from mlirt.dialects.kernel.core import ReduceKind, ReduceOp
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_types import is_bool, is_float, is_unsigned
@@ -73,8 +73,9 @@ class LaneReductions(LaneSource):
             value = self.ops_but_last(op.body.block)
             assert value is not None
             assert self.loop is not None
-            text, count, partial = self.vector_text(value), self.loop.count, partials[self.loop.lanes]
-            kept = Expression(text if count is None else f"keep_first({text}, {count}, {neutral})")
+            count, partial = self.loop.count, partials[self.loop.lanes]
+            found = self.expression(value) if self.varies(value) else Expression(self.vector_text(value))
+            kept = found if count is None else Expression(f"keep_first({found.text}, {count}, {neutral})")
             self.line(f"{partial} = {self.combined(op, partial, kept)}")
 
         extents, indices = list(op.extents), list(op.body.block.args)
@@ -85,7 +86,7 @@ class LaneReductions(LaneSource):
             if width > lanes:
                 whole = self.combined(op, whole, Expression(f"{_FOLD[op.kind.data]}({partial}, {lanes})"))
         total = Expression(f"{_ACROSS[op.kind.data]}({whole})")
-        self.define(op.result, self.combined(op, self.text(op.init, SUM), total))
+        self.define(op.result, self.combined(op, self.text(op.init, PRODUCT), total))
 
     def combined(self, op: ReduceOp, total: str, value: Expression) -> str:
         """The text of a total and a value combined."""

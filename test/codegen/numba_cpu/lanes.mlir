@@ -202,3 +202,22 @@ kernel.func @scattered(%x: memref<?xf32>, %t: memref<?xi32>, %y: memref<?xf32>, 
   }
   kernel.return
 }
+
+// What is combined has parentheses where Python would read it otherwise: `|` binds more tightly than `>=`.
+// CHECK-LABEL: def any_of_many(
+// CHECK: partial = partial | (v >= 1)
+// CHECK: partial_1 = partial_1 | (v >= 1)
+// CHECK: partial_1 = partial_1 | keep_first(v >= 1, rest, False)
+kernel.func @any_of_many(%x: memref<?xi64>, %y: memref<?xi1>, %n: index) attributes {target = "cpu"} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : i64
+  %none = arith.constant false
+  %r = kernel.reduce or(%n) init %none attributes {lanes = 8 : i64} : i1 -> i1 {
+  ^bb0(%i: index):
+    %v = kernel.load %x[%i] strides [1] : memref<?xi64> -> i64
+    %0 = arith.cmpi sge, %v, %one : i64
+    kernel.yield %0 : i1
+  }
+  kernel.store %r, %y[%zero] strides [1] : i1, memref<?xi1>
+  kernel.return
+}

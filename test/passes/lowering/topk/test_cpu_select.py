@@ -39,10 +39,10 @@ def network(
     return network_of([t(element, *sizes)], build)
 
 
-def compiled(module: ModuleOp) -> tuple[CompiledPlan, set[str]]:
+def compiled(module: ModuleOp, vector_bits: int = 512) -> tuple[CompiledPlan, set[str]]:
     """The kernels, and the families that they are of."""
     ctx = context()
-    run_passes(module, ctx, "convert-fused-to-kernel,map-parallel-to-workers")
+    run_passes(module, ctx, f"convert-fused-to-kernel,map-parallel-to-workers{{vector_bits={vector_bits}}}")
     check_ir(module)
     families = {op.sym_name.data.rsplit("_", 1)[0] for op in module.walk() if isinstance(op, FuncOp)}
     return CompiledPlan(module, ctx), families
@@ -102,3 +102,16 @@ def test_what_is_not_sorted_has_the_same_elements() -> None:
 @pytest.mark.parametrize(("length", "count"), [(200, 5), (100, 50)])
 def test_few_elements_and_short_rows_are_left_to_other_tactics(length: int, count: int) -> None:
     assert compiled(network("float32", (2, length), count))[1] == {"topk"}
+
+
+@pytest.mark.parametrize("vector_bits", [128, 256, 512])
+def test_any_width_of_vectors(vector_bits: int) -> None:
+    """A group of elements that is skipped together has several vectors where these are narrow."""
+    plan, families = compiled(network("float32", ("m", "n"), 20), vector_bits)
+    assert families == {"select"}
+    for length in (20, 64, 130, 300):
+        x = np.random.default_rng(length).permutation(6 * length).reshape(6, length).astype(np.float32)
+        want = -np.sort(-x, 1)[:, :20]
+        values, places = plan.run({"input0": x}).values()
+        np.testing.assert_array_equal(values, want)
+        np.testing.assert_array_equal(np.take_along_axis(x, places, 1), want)
