@@ -28,7 +28,7 @@ class INMSLayer(ILayer):
     """(batch, class, box) of the boxes that are kept, and their number (feature 1.44).
 
     Inputs: boxes N x B x 4, scores N x B x C, the most boxes of a class; 3 and 4 may be the thresholds of overlap and
-    score.
+    score. Of each class the `topk_box_limit` boxes with the best scores are looked at, of equal ones the first.
     """
 
     KIND, TYPE, INPUTS, INT32_OUTPUTS = "NMS", LayerType.NMS, 5, (0, 1)
@@ -39,15 +39,15 @@ class INMSLayer(ILayer):
         boxes, scores = self._boxes(ir), ir.input(1)
         if rank(scores.type) != 3:
             raise InvalidModelError(f"{self.name}: scores are batch x boxes x classes, got {scores.type}")
-        count = dims(scores.type)[1]
-        if not isinstance(count, int) or count > self.topk_box_limit:
-            raise UnsupportedError(
-                f"{self.name}: {count} boxes; topk_box_limit {self.topk_box_limit} must cover them all"
-            )
+        if self.topk_box_limit < 1:
+            raise InvalidModelError(f"{self.name}: topk_box_limit is {self.topk_box_limit}, expected at least 1")
         by_class = ir.value(ShuffleOp, scores, None, first_transpose=[0, 2, 1])
         given = [boxes, by_class, *(ir.maybe_input(k) for k in (2, 3, 4))]
         centred = self.bounding_box_format is BoundingBoxFormat.CENTER_SIZES
-        found = ir.onnx("NonMaxSuppression", given, {"center_point_box": int(centred)})
+        count = dims(scores.type)[1]
+        is_open = not isinstance(count, int) or count > self.topk_box_limit
+        limit = {"topk_box_limit": self.topk_box_limit} if is_open else {}
+        found = ir.onnx("NonMaxSuppression", given, {"center_point_box": int(centred), **limit})
         shape = ir.value(ShapeOp, found)
         first = ir.op(SliceOp, [shape, None, None, None, None], {"start": [0], "size": [1], "stride": [1]})[0]
         return [found, ir.value(ShuffleOp, first, None, reshape_dims=[])]

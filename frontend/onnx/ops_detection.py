@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mlirt.dialects.length_requirements import equal
+from mlirt.dialects.symbolic import minimum
 from mlirt.frontend.onnx import layers
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.network import Network, Value
@@ -14,7 +15,11 @@ from mlirt.frontend.onnx.run_time_sizes import coordinates, require_lengths, tru
 
 @onnx_op("NonMaxSuppression", since=10)
 def non_max_suppression(net: Network, node: Node) -> Value:
-    """(batch, class, box) of the boxes that stay, for each batch and class by descending score."""
+    """(batch, class, box) of the boxes that stay, for each batch and class by descending score.
+
+    The attribute `topk_box_limit` is that of TensorRT's layer: so many boxes of each class, those with the best scores,
+    are looked at.
+    """
     boxes, scores = node.input(0), layers.cast(net, node.input(1), "float32")
     if boxes.rank != 3 or scores.rank != 3 or boxes.dims[2] != 4:
         raise node.invalid(f"expected boxes B x N x 4 and scores B x C x N, got {boxes.type} and {scores.type}")
@@ -22,20 +27,21 @@ def non_max_suppression(net: Network, node: Node) -> Value:
     for what, expected, found in (("batch", boxes.dims[0], batch), ("number of boxes", boxes.dims[1], count)):
         fault = f"boxes have a {what} of {{left}}, scores one of {{right}}"
         require_lengths(net, node, equal("", "", expected, found, fault))
-    groups = batch * classes
-    all_of_them = {"k": count} if isinstance(count, int) else {"size": [count]}
-    ranked, order = net.emit_many("topk", [scores], 2, kind="max", axis=2, sorted=True, **all_of_them)
+    groups, limit = batch * classes, node.integer("topk_box_limit", 0)
+    most = minimum(count, limit) if limit else count
+    so_many = {"k": most} if isinstance(most, int) else {"size": [most]}
+    ranked, order = net.emit_many("topk", [scores], 2, kind="max", axis=2, sorted=True, **so_many)
     order = layers.cast(net, order, "int64")
     corners = layers.unsqueeze(net, _corners(net, node, layers.cast(net, boxes, "float32")), [1])
     everywhere = layers.reshape(net, layers.expand(net, corners, [batch, classes, count, 4]), [groups, count, 4])
-    chosen = layers.reshape(net, order, [groups, count, 1])
+    chosen = layers.reshape(net, order, [groups, most, 1])
     sorted_boxes = net.emit("gather", [everywhere, chosen], mode="nd", num_elementwise_dims=1)
-    allowed = _above(net, node, layers.reshape(net, ranked, [groups, count]))
-    limit = _setting(net, node, 2, "int64", 0)
-    stays = net.emit("suppress", [sorted_boxes, allowed, limit, _setting(net, node, 3, "float32", 0)])
+    allowed = _above(net, node, layers.reshape(net, ranked, [groups, most]))
+    settings = _setting(net, node, 2, "int64", 0), _setting(net, node, 3, "float32", 0)
+    stays = net.emit("suppress", [sorted_boxes, allowed, *settings])
     positions = true_positions(net, stays, "boxes")
-    rows = coordinates(net, [batch, classes, count], positions)
-    flat = layers.reshape(net, order, [groups * count])
+    rows = coordinates(net, [batch, classes, most], positions)
+    flat = layers.reshape(net, order, [groups * most])
     box = net.emit("gather", [flat, positions], mode="default", axis=0)
     found = layers.concatenate(net, [layers.along(net, rows, 0, 0, 2), layers.unsqueeze(net, box, [0])], 0)
     return layers.transpose(net, found, [1, 0])
