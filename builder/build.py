@@ -56,6 +56,10 @@ class BuildOptions:
     """Whether the plan keeps its network, for builder/refit.py."""
     profiles: Sequence[Mapping[str, Profile]] = ()
     """The shapes that runs may have: each run's are within one of them, where there are any."""
+    temporary: bool = False
+    """Whether the engine is for this process alone, which trusts its numbers: for this machine's architecture, and with
+    launches that are sealed, but without what their kernels touch.
+    """
 
     def report(self, text: str) -> None:
         """Say what begins."""
@@ -83,7 +87,7 @@ def build_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOpti
         tactics, (code, kernels) = [], _cpu_code(module, machine, options.progress or _silent)
     else:
         machine, tactics = _lowered_for_cuda(module, ctx, options)
-        code, kernels = _cuda_code(module, options.architectures, options.progress or _silent)
+        code, kernels = _cuda_code(module, _architectures(options), options.progress or _silent)
     manifest = manifest_of(module, options.name)
     manifest.update(mlirt=__version__, target=_target_record(machine))
     if options.profiles:
@@ -93,7 +97,7 @@ def build_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOpti
         manifest["main"] = _CPU_MAIN
         _take_inputs_where_they_lie(manifest)
     elif "program" in manifest:
-        setters = setter_cubins(options.architectures)
+        setters = setter_cubins(_architectures(options))
         manifest["conditions"] = {arch: f"set_condition.{arch}.cubin" for arch in setters}
         code |= {f"set_condition.{arch}.cubin": cubin for arch, cubin in setters.items()}
     for record in cast("list[dict[str, object]]", manifest["kernels"]):
@@ -103,8 +107,14 @@ def build_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOpti
         manifest["info"] = {**cast("Mapping[str, object]", manifest.get("info", {})), "build": how}
     needed = set(weight_keys(module))
     plan = make_plan(manifest, code | kept, {key: array for key, array in ctx.weights.items() if key in needed})
+    if options.temporary:
+        return plan
     extents = extents_section(module, plan.manifest, as_json(manifest))
     return make_plan(manifest, {**plan.sections, EXTENTS: extents}, plan.weights)
+
+
+def _architectures(options: BuildOptions) -> Sequence[str]:
+    return [cuda_target().arch] if options.temporary else options.architectures
 
 
 def _lowered_for_cpu(module: ModuleOp, ctx: RtContext, options: BuildOptions) -> Target:

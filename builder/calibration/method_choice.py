@@ -12,7 +12,6 @@ from mlirt.builder.calibration.collection import Collection
 from mlirt.builder.calibration.comparison import COMPARED, RECOMMENDABLE, MethodError, relative_error, with_method
 from mlirt.builder.calibration.histogram import Array
 from mlirt.builder.calibration.separate_context import apart
-from mlirt.builder.host import cuda_target
 from mlirt.errors import AccuracyWarning
 from mlirt.passes.pipeline import run_passes
 from mlirt.passes.quantization.explicit_networks import is_explicit
@@ -77,8 +76,7 @@ def _on_bytes(collection: Collection, calibration: Calibration, feeds: Sequence[
     module, ctx = collection.module.clone(), apart(collection.ctx)
     set_ranges(module, calibration.ranges, calibration.channels)
     run_passes(module, ctx, "insert-scales")  # the end of the phase that the network has been through
-    own = [cuda_target().arch] if collection.target == "cuda" else []
-    options = BuildOptions("int8", name="measurement", first="quantization", architectures=own)
+    options = BuildOptions("int8", name="measurement", first="quantization", temporary=True)
     engine = build(module, ctx, collection.target, options)
     return [engine.run(one) for one in feeds]
 

@@ -146,13 +146,8 @@ class _Trial:
         function = entry_function(network)
         named = zip(input_names(function), function.body.block.args, strict=True)
         ranks = {name: rank(argument.type) for name, argument in named}
-        trial = cls(
-            build(network, ctx, target, BuildOptions("int8", progress, name="sensitivity", first="quantization")),
-            switches,
-            ranks,
-            feeds,
-            score,
-        )
+        options = BuildOptions("int8", progress, name="sensitivity", first="quantization", temporary=True)
+        trial = cls(build(network, ctx, target, options), switches, ranks, feeds, score)
         trial.exact = trial.outputs(())
         return trial
 
