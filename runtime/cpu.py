@@ -329,7 +329,7 @@ class CpuProgram:
 
     def outputs_in_place(self) -> list[DeviceTensor]:
         """The outputs in the host's memory, which is the device's."""
-        return [DeviceTensor(output.ctypes.data, output.size) for output in self.download()]
+        return [DeviceTensor(output.ctypes.data, output.shape) for output in self.download()]
 
     def _bytes_at(self, place: Address, size: int) -> np.ndarray:
         manifest = self._device.manifest

@@ -323,10 +323,10 @@ class CudaProgram:
     def outputs_in_place(self) -> list[DeviceTensor]:
         """The outputs of the last run where the kernels wrote them, once they have."""
         self.wait()
-        counts = [int(np.prod(shape, dtype=np.int64)) for shape in self._binding.output_shapes]
+        shapes = [tuple(map(int, shape)) for shape in self._binding.output_shapes]
         return [
-            DeviceTensor(self._address(place), count)
-            for place, count in zip(self._binding.outputs, counts, strict=True)
+            DeviceTensor(self._address(place), shape)
+            for place, shape in zip(self._binding.outputs, shapes, strict=True)
         ]
 
     def wait(self) -> None:

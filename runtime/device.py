@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Protocol
 
 import numpy as np
@@ -34,7 +35,11 @@ class DeviceTensor:
     """A tensor where a device has it, valid until the next run."""
 
     address: int
-    elements: int
+    shape: tuple[int, ...]
+
+    @property
+    def elements(self) -> int:
+        return prod(self.shape)
 
 
 class Program(Protocol):

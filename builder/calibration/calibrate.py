@@ -79,7 +79,8 @@ def calibrate(
     batches = batches_of(data, input_descriptions(module), batch_size, PixelScaling(mean, std, scale))
     with shown(progress) as report:
         collection = Collection(cleaned(module, ctx, place), ctx, place, fusion, report)
-        collection.of_channels = ChannelCollection(collection.module, ctx, place) if channels else None
+        if channels:
+            collection.of_channels = ChannelCollection.of(collection.module)
         kept = collect(collection, batches, limit)
         found = calibration_of(used, collection, Samples(model, kept, input_shapes or {}, place))
         found.first_batch = kept[0]
@@ -94,6 +95,7 @@ def collect(collection: Collection, batches: Batches, limit: int | None = None) 
     kept: list[dict[str, Array]] = []
     room, done = _KEPT_ELEMENTS, 0
     total = batches.count if limit is None else min(limit, batches.count or limit)
+    collection.expected = total or 0
     for feeds in islice(batches.feeds, limit):
         collection.add(feeds)
         done += 1
@@ -114,7 +116,7 @@ def collect(collection: Collection, batches: Batches, limit: int | None = None) 
 def calibration_of(method: Method, collection: Collection, samples: Samples | None = None) -> Calibration:
     """The scales that a method finds in counted histograms."""
     found = {name: as_scale(method.threshold(one)) for name, one in _seen(collection).items()}
-    known = {} if collection.of_channels is None else collection.of_channels.statistics()
+    known = collection.of_channels.statistics()
     return Calibration(method.algorithm, found, dict(collection.histograms), known, samples)
 
 

@@ -1,4 +1,4 @@
-"""Runs a network on sample data and looks at the channels of what its products read."""
+"""Looks at the channels of what a network's products read, one batch at a time."""
 
 from __future__ import annotations
 
@@ -6,23 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, ModuleOp, i64
-from xdsl.dialects.func import ReturnOp
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import ModuleOp, f32
 
-from mlirt.builder.build import BuildOptions, build
 from mlirt.builder.calibration.histogram import Array
-from mlirt.builder.calibration.observed_network import element_counts, return_also
-from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import entry_function
 from mlirt.dialects.tensor_names import tensor_names
-from mlirt.dialects.tensor_types import dims, rank
-from mlirt.dialects.trt.reduce import ReduceKind, ReduceKindAttr, ReduceOp
+from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.passes.quantization.channel_statistics import ChannelStatistics, input_channel_axis
 from mlirt.passes.quantization.integer_operands import weight_axis
-from mlirt.runtime.engine import Engine
-
-_REDUCTIONS = {"least": ReduceKind.MIN, "greatest": ReduceKind.MAX, "mean": ReduceKind.AVG}
 
 
 @dataclass
@@ -37,31 +28,30 @@ class _Channels:
 
 @dataclass
 class ChannelCollection:
-    """An engine that reduces each tensor to its channels; `add` runs it on a batch."""
+    """The channels of some of a network's tensors. `axes` has the axis of each tensor's channels by its name."""
 
-    module: ModuleOp
-    ctx: RtContext
-    target: str
-    _engine: Engine | None = None
+    axes: Mapping[str, int]
     _found: dict[str, _Channels] = field(default_factory=dict[str, _Channels])
 
-    def add(self, feeds: Mapping[str, Array]) -> None:
-        """Look at a batch, whose tensors have been found to hold no NaN."""
-        names = observed_channels(self.module)
-        if not names:
-            return
-        if self._engine is None:
-            network = with_channel_outputs(self.module, names)
-            self._engine = build(network, self.ctx, self.target, BuildOptions(name="channels", first="quantization"))
-        counts = element_counts(self.module, {name: array.shape for name, array in feeds.items()})
-        found = self._engine.run(feeds)
-        for name in names:
-            least, greatest, mean = (found[_output(name, part)].astype(np.float64) for part in _REDUCTIONS)
-            cells = max(counts[name] // len(mean), 1)
-            one = self._found.setdefault(name, _Channels(least, greatest, np.zeros(len(mean)), 0))
-            one.least, one.greatest = np.minimum(one.least, least), np.maximum(one.greatest, greatest)
-            one.total += mean * cells
-            one.cells += cells
+    @classmethod
+    def of(cls, module: ModuleOp) -> ChannelCollection:
+        """For a cleaned network, of which nothing has come."""
+        return cls(observed_channels(module))
+
+    def add(self, name: str, array: Array) -> None:
+        """Look at a tensor's numbers in a batch, which are no NaN."""
+        others = tuple(axis for axis in range(array.ndim) if axis != self.axes[name])
+        if array.size:
+            parts = [array.min(others), array.max(others), array.sum(others, np.float64)]
+            self.add_reduced(name, np.stack(parts, -1).astype(np.float64), array.size)
+
+    def add_reduced(self, name: str, reduced: Array, elements: int) -> None:
+        """The same from the least number, the greatest and the sum of each channel: float64 [channels, 3]."""
+        least, greatest, total = reduced.T
+        one = self._found.setdefault(name, _Channels(least, greatest, np.zeros(len(total)), 0))
+        one.least, one.greatest = np.minimum(one.least, least), np.maximum(one.greatest, greatest)
+        one.total = one.total + total
+        one.cells += elements // len(total)
 
     def statistics(self) -> dict[str, ChannelStatistics]:
         """What has come, by the names of the tensors; those that hold infinities are left out."""
@@ -80,33 +70,9 @@ def observed_channels(module: ModuleOp) -> dict[str, int]:
     found: dict[str, int] = {}
     for op in entry_function(module).body.block.ops:
         axis = None if weight_axis(op) is None else input_channel_axis(op)
-        if axis is not None and isinstance(dims(op.operands[0].type)[axis], int) and op.operands[0] in names:
+        if axis is None or op.operands[0] not in names:
+            continue
+        tensor = op.operands[0].type
+        if element_of(tensor) == f32 and isinstance(dims(tensor)[axis], int):
             found[names[op.operands[0]]] = axis
     return found
-
-
-def with_channel_outputs(module: ModuleOp, axes: Mapping[str, int]) -> ModuleOp:
-    """A copy of a network that gives the least, greatest and mean number of each channel of some of its tensors."""
-    copy = module.clone()
-    function = entry_function(copy)
-    last = function.body.block.last_op
-    assert isinstance(last, ReturnOp)
-    values = {name: value for value, name in tensor_names(copy).items()}
-    added: dict[str, SSAValue] = {}
-    for name, axis in axes.items():
-        others = [k for k in range(rank(values[name].type)) if k != axis]
-        for part, kind in _REDUCTIONS.items():
-            properties = {
-                "kind": ReduceKindAttr(kind),
-                "axes": DenseArrayBase.from_list(i64, others),
-                "keep_dims": BoolAttr.from_bool(False),
-            }
-            reduce = ReduceOp.build_inferred([values[name]], properties)
-            function.body.block.insert_op_before(reduce, last)
-            added[_output(name, part)] = reduce.output
-    return_also(function, last, added)
-    return copy
-
-
-def _output(name: str, part: str) -> str:
-    return f"{name}: {part}"

@@ -13,13 +13,17 @@ from mlirt.builder.calibration.channel_collection import ChannelCollection
 from mlirt.builder.calibration.device_histograms import DeviceHistograms
 from mlirt.builder.calibration.histogram import Array, Histogram
 from mlirt.builder.calibration.observed_network import element_counts, observed_names, with_outputs
-from mlirt.builder.host import cuda_target
 from mlirt.dialects.context import RtContext
-from mlirt.dialects.interpreter import entry_function, input_names, output_names
+from mlirt.dialects.interpreter import entry_function, input_names, interpret, output_names
+from mlirt.dialects.trt.plugin import PluginOp
+from mlirt.runtime.device import DeviceTensor
 from mlirt.runtime.engine import Engine
 
 Feeds = Mapping[str, Array]
 Progress = Callable[[str, int, int], None]
+
+INTERPRETED = 1 << 26
+"""How many elements of tensors the interpreter computes before an engine is built, which takes longer than that."""
 
 LARGEST_BYTES = 1 << 30
 """What the observed tensors of one run may take; a network with more is run several times for each batch."""
@@ -39,8 +43,13 @@ class Collection:
     progress: Progress | None = None
     histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
     outputs: dict[str, Array] = field(default_factory=dict[str, Array])
-    of_channels: ChannelCollection | None = None
+    expected: int = 0
+    """How many batches are known to come."""
+    of_channels: ChannelCollection = field(default_factory=lambda: ChannelCollection({}))
+    _observed: tuple[ModuleOp, Mapping[str, str]] | None = None
+    _interpreted: int = 0
     _groups: list[_Group] | None = None
+    _device: DeviceHistograms | None = None
 
     def __post_init__(self) -> None:
         wanted = observed_names(self.module, self.before_fusion)
@@ -52,21 +61,52 @@ class Collection:
 
     def add(self, feeds: Feeds) -> None:
         """Run the network on a batch and count; raises `InvalidInputError` for NaN, naming the tensor."""
+        self._count(feeds)
+        if self._is_interpreted(feeds):
+            if self._observed is None:
+                self._observed = with_outputs(self.module, self._wanted())
+            network, outputs = self._observed
+            found = interpret(network, self.ctx, feeds)
+            self._count({name: found[output] for name, output in outputs.items()})
+            return
         if self._groups is None:
             self._groups = self._built(feeds)
-        for name, array in feeds.items():
+        for group in self._groups:
+            places = group.engine.context.run_in_place(feeds)
+            if places is None:
+                found = group.engine.run(feeds)
+                self._count({name: found[output] for name, output in group.outputs.items()})
+            else:
+                self._count_in_place({name: places[output] for name, output in group.outputs.items()})
+
+    def _is_interpreted(self, feeds: Feeds) -> bool:
+        """Whether a batch is one of a few, which are not worth an engine. It depends on sizes alone."""
+        if self._groups is not None or any(isinstance(op, PluginOp) for op in self.module.walk()):
+            return False
+        counts = element_counts(self.module, {name: array.shape for name, array in feeds.items()})
+        size = sum(counts.values())
+        self._interpreted += size
+        return max(self._interpreted, size * self.expected) <= INTERPRETED
+
+    def _count(self, arrays: Feeds) -> None:
+        for name, array in arrays.items():
             if name in self.histograms:
                 self.histograms[name].add(array)
-        for group in self._groups:
-            group.count(feeds, self.histograms)
-        if self.of_channels is not None:
-            self.of_channels.add(feeds)
+            if name in self.of_channels.axes:
+                self.of_channels.add(name, array)
+
+    def _count_in_place(self, tensors: Mapping[str, DeviceTensor]) -> None:
+        if self._device is None:
+            self._device = DeviceHistograms.on_this_machine()
+        self._device.add({name: one for name, one in tensors.items() if name in self.histograms}, self.histograms)
+        axes = self.of_channels.axes
+        with_channels = {name: one for name, one in tensors.items() if name in axes and one.elements}
+        for name, reduced in self._device.channels(with_channels, axes).items():
+            self.of_channels.add_reduced(name, reduced, with_channels[name].elements)
 
     def outputs_of(self, feeds: Feeds) -> dict[str, Array]:
         """The network's own outputs in float32, for a batch like those that were added."""
-        if self._groups is None:
-            self._groups = self._built(feeds)
-        found = self._groups[0].engine.run(feeds)
+        found = interpret(self.module, self.ctx, feeds) if self._groups is None else self._groups[0].engine.run(feeds)
         return {name: found[name] for name in output_names(entry_function(self.module))}
 
     def warn(self) -> None:
@@ -76,37 +116,25 @@ class Collection:
                 warnings.warn(f"Tensor {name} is uniformly zero.", stacklevel=2)
 
     def _built(self, feeds: Feeds) -> list[_Group]:
-        inputs = set(self.inputs)
-        wanted = [name for name in self.histograms if name not in inputs]
         counts = element_counts(self.module, {name: array.shape for name, array in feeds.items()})
-        return [self._group(names) for names in grouped(wanted, counts, LARGEST_BYTES // 4)]
+        return [self._group(names) for names in grouped(self._wanted(), counts, LARGEST_BYTES // 4)]
+
+    def _wanted(self) -> list[str]:
+        inputs = set(self.inputs)
+        return [name for name in {**self.histograms, **self.of_channels.axes} if name not in inputs]
 
     def _group(self, names: Sequence[str]) -> _Group:
         module, outputs = with_outputs(self.module, names)
-        own = [cuda_target().arch]  # nobody takes this engine to another machine
-        options = BuildOptions(progress=self.progress, name="calibration", first="quantization", architectures=own)
+        options = BuildOptions(progress=self.progress, name="calibration", first="quantization", temporary=True)
         return _Group(build(module, self.ctx, self.target, options), outputs)
 
 
 @dataclass
 class _Group:
-    """An engine that gives some of the tensors; `outputs` says by which output each. A GPU counts them itself."""
+    """An engine that gives some of the tensors; `outputs` says by which output each."""
 
     engine: Engine
     outputs: Mapping[str, str]
-    _device: DeviceHistograms | None = None
-
-    def count(self, feeds: Feeds, histograms: Mapping[str, Histogram]) -> None:
-        """Run on a batch and add to the histograms."""
-        places = self.engine.context.run_in_place(feeds)
-        if places is None:
-            arrays = self.engine.run(feeds)
-            for name, output in self.outputs.items():
-                histograms[name].add(arrays[output])
-            return
-        if self._device is None:
-            self._device = DeviceHistograms.on_this_machine()
-        self._device.add({name: places[output] for name, output in self.outputs.items()}, histograms)
 
 
 def grouped(names: Iterable[str], counts: Mapping[str, int], most: int) -> list[list[str]]:

@@ -1,9 +1,10 @@
-"""Counts magnitudes of tensors in the memory of a GPU; what comes to the host are 2,049 numbers for each tensor."""
+"""Looks at tensors in the memory of a GPU; what comes to the host are 2,049 numbers for each, and 3 for a channel."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,6 +26,7 @@ _ARGUMENTS = {
     "largest": ("float32*", "int64", "float32*"),
     "count": ("float32*", "int64", "float32", "int32*"),
     "sum_rows": ("int32*", "int64", "int64*"),
+    "reduce_channels": ("float32*", "int64", "int64", "int64", "float64*"),
 }
 _CTYPES: Mapping[str, Any] = {"int64": ctypes.c_int64, "float32": ctypes.c_float}
 _THREADS, _BLOCKS, _ROW = 256, 264, BINS + 1
@@ -54,6 +56,21 @@ class DeviceHistograms:
         for name, row in zip(bounded, self._counts([tensors[name] for name in bounded], limits), strict=True):
             histograms[name].counts += row[:BINS]
             histograms[name].zeros += int(row[BINS])
+
+    def channels(self, tensors: Mapping[str, DeviceTensor], axes: Mapping[str, int]) -> dict[str, Array]:
+        """The least number, the greatest and the sum of each index along an axis of float32 tensors that have elements:
+        float64 [channels, 3] by name.
+        """
+        self._driver.activate()
+        counts = [tensors[name].shape[axes[name]] for name in tensors]
+        starts = [3 * sum(counts[:k]) for k in range(len(counts) + 1)]
+        results = self._room(8 * starts[-1])
+        for tensor, axis, count, start in zip(tensors.values(), map(axes.__getitem__, tensors), counts, starts):
+            inner = prod(tensor.shape[axis + 1 :])
+            place = results + 8 * start
+            self._launch("reduce_channels", count, tensor.address, tensor.elements, count, inner, place)
+        found = self._fetched(results, (starts[-1] // 3, 3), np.float64)
+        return {name: found[start // 3 :][:count] for name, start, count in zip(tensors, starts, counts)}
 
     def _tops(self, tensors: Sequence[DeviceTensor]) -> Array:
         results = self._room(4 * _BLOCKS * len(tensors))

@@ -1,4 +1,4 @@
-"""The kernels that look at tensors where a GPU has them: the largest magnitude, and counts of magnitudes.
+"""The kernels that look at tensors where a GPU has them: the largest magnitude, counts of magnitudes, channels.
 
 The builder compiles this text; nothing imports it. No result depends on the order in which threads run.
 """
@@ -8,7 +8,7 @@ from typing import Any
 
 cuda: Any = import_module("numba.cuda")
 types: Any = import_module("numba.core.types")
-float32, int32, int64 = types.float32, types.int32, types.int64
+float32, float64, int32, int64 = types.float32, types.float64, types.int32, types.int64
 
 THREADS = 256
 BINS = 2048
@@ -65,3 +65,25 @@ def sum_rows(rows: Any, count_of_rows: Any, sums: Any) -> None:
         for row in range(count_of_rows):
             total += rows[row * (BINS + 1) + column]
         sums[column] = total
+
+
+def reduce_channels(tensor: Any, size: Any, channels: Any, inner: Any, rows: Any) -> None:
+    """The least number, the greatest and the sum of each channel of a tensor [.., channels, inner]; a block has one."""
+    least = cuda.shared.array(256, float32)
+    greatest = cuda.shared.array(256, float32)
+    total = cuda.shared.array(256, float64)
+    thread, channel = cuda.threadIdx.x, int64(cuda.blockIdx.x)
+    low, high, sum_ = tensor[channel * inner], tensor[channel * inner], float64(0.0)
+    place = int64(thread)
+    while place < size // channels:
+        number = tensor[(place // inner * channels + channel) * inner + place % inner]
+        low, high = min(low, number), max(high, number)
+        sum_ += float64(number)
+        place += THREADS
+    least[thread], greatest[thread], total[thread] = low, high, sum_
+    cuda.syncthreads()
+    if thread == 0:
+        for other in range(1, THREADS):
+            low, high = min(low, least[other]), max(high, greatest[other])
+            sum_ += total[other]
+        rows[3 * channel], rows[3 * channel + 1], rows[3 * channel + 2] = float64(low), float64(high), sum_

@@ -27,7 +27,7 @@ def test_the_device_counts_as_the_host_does() -> None:
         block = DeviceBlock(driver, x.nbytes)
         driver.copy_to_device(block.address, x.ctypes.data, x.nbytes, 0)
         driver.synchronize(0)
-        counting.add({"x": DeviceTensor(block.address, x.size)}, ours)
+        counting.add({"x": DeviceTensor(block.address, x.shape)}, ours)
         theirs.add(x)
     np.testing.assert_array_equal(ours["x"].counts, theirs.counts)
     assert (ours["x"].largest, ours["x"].zeros) == (theirs.largest, theirs.zeros)

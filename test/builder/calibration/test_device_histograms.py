@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from fake_driver import FakeDriver
 
+from mlirt.builder.calibration.channel_collection import ChannelCollection
 from mlirt.builder.calibration.device_histograms import DeviceHistograms, compiled
 from mlirt.builder.calibration.histogram import BINS, Array, Histogram, counted
 from mlirt.errors import InvalidInputError
@@ -35,6 +36,11 @@ cuda.jit(kernels.count)[blocks, 256](x, x.size, factor_of(5.0), rows)
 cuda.jit(kernels.sum_rows)[9, 256](rows, blocks, sums)
 np.testing.assert_array_equal(sums[:BINS], counted(x, 5.0))
 assert sums[BINS] == 1000
+y = x.reshape(5, 6, 100)
+reduced = np.zeros(18)
+cuda.jit(kernels.reduce_channels)[6, 256](x, x.size, 6, 100, reduced)
+wanted = np.stack([y.min((0, 2)), y.max((0, 2)), y.sum((0, 2), np.float64)], -1)
+np.testing.assert_allclose(reduced.reshape(6, 3), wanted, rtol=1e-12, atol=1e-12)
 x[7] = np.nan
 cuda.jit(kernels.largest)[blocks, 256](x, x.size, tops)
 assert np.isnan(tops.max())
@@ -73,6 +79,12 @@ def _count(tensor: int, size: int, factor: float, rows: int) -> None:
     row[:] = [*counted(x, BINS / factor), int((x == 0).sum())]
 
 
+def _reduce_channels(tensor: int, size: int, channels: int, inner: int, rows: int) -> None:
+    x = _floats(tensor, size).reshape(-1, channels, inner)
+    numbers = np.ctypeslib.as_array((ctypes.c_double * (3 * channels)).from_address(rows)).reshape(channels, 3)
+    numbers[:] = np.stack([x.min((0, 2)), x.max((0, 2)), x.sum((0, 2), np.float64)], -1)
+
+
 def _sum_rows(rows: int, count: int, sums: int) -> None:
     row = np.ctypeslib.as_array((ctypes.c_int32 * (BINS + 1)).from_address(rows))
     np.ctypeslib.as_array((ctypes.c_int64 * (BINS + 1)).from_address(sums))[:] = row
@@ -85,6 +97,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> DeviceHistograms:
         "largest": (_largest, [pointer, long, pointer]),
         "count": (_count, [pointer, long, real, pointer]),
         "sum_rows": (_sum_rows, [pointer, long, pointer]),
+        "reduce_channels": (_reduce_channels, [pointer, long, long, long, pointer]),
     }
     monkeypatch.setattr(fake_driver, "KERNELS", kernels)
     return DeviceHistograms(FakeDriver(), dict.fromkeys(kernels, b""))
@@ -101,7 +114,7 @@ def test_batches_add_up_to_the_same_histograms(device: DeviceHistograms) -> None
     ]
     ours, theirs = ({name: Histogram(name) for name in "ab"} for _ in range(2))
     for batch in batches:
-        device.add({name: DeviceTensor(array.ctypes.data, array.size) for name, array in batch.items()}, ours)
+        device.add({name: DeviceTensor(array.ctypes.data, array.shape) for name, array in batch.items()}, ours)
         for name, array in batch.items():
             theirs[name].add(array)
     for name in "ab":
@@ -113,11 +126,26 @@ def test_batches_add_up_to_the_same_histograms(device: DeviceHistograms) -> None
 def test_infinities_end_the_counting_of_their_tensor_alone(device: DeviceHistograms) -> None:
     arrays = {"mask": np.array([0, -np.inf], np.float32), "x": np.array([1, 2], np.float32)}
     found = {name: Histogram(name) for name in arrays}
-    device.add({name: DeviceTensor(array.ctypes.data, 2) for name, array in arrays.items()}, found)
+    device.add({name: DeviceTensor(array.ctypes.data, array.shape) for name, array in arrays.items()}, found)
     assert {name: one.elements for name, one in found.items()} == {"mask": 0, "x": 2}
 
 
 def test_not_a_number_names_its_tensor(device: DeviceHistograms) -> None:
     array = np.array([1, np.nan], np.float32)
     with pytest.raises(InvalidInputError, match="tensor 'conv1' holds NaN while"):
-        device.add({"conv1": DeviceTensor(array.ctypes.data, 2)}, {"conv1": Histogram("conv1")})
+        device.add({"conv1": DeviceTensor(array.ctypes.data, array.shape)}, {"conv1": Histogram("conv1")})
+
+
+def test_channels_are_those_that_the_host_finds(device: DeviceHistograms) -> None:
+    axes, rng = {"image": 1, "rows": 2}, np.random.default_rng(0)
+    ours, theirs = ChannelCollection(axes), ChannelCollection(axes)
+    for _ in range(3):
+        arrays = {"image": rng.random((2, 3, 4, 5), np.float32), "rows": rng.random((2, 7, 6), np.float32) - 1}
+        tensors = {name: DeviceTensor(array.ctypes.data, array.shape) for name, array in arrays.items()}
+        for name, reduced in device.channels(tensors, axes).items():
+            ours.add_reduced(name, reduced, arrays[name].size)
+            theirs.add(name, arrays[name])
+    for name, want in theirs.statistics().items():
+        found = ours.statistics()[name]
+        for part in ("least", "greatest", "means"):
+            np.testing.assert_allclose(getattr(found, part), getattr(want, part), rtol=1e-6)
