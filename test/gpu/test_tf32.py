@@ -53,7 +53,7 @@ def one_layer(op: str, x: tuple[int, ...], w: tuple[int, ...], known: bool, **se
 
 LAYERS: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], bool, dict[str, Any]]] = {
     "product": ("MatMul", (256, 1000), (1000, 192), True, {}),
-    "product of two inputs": ("MatMul", (2, 256, 1000), (2, 1000, 192), False, {}),
+    "product of two inputs": ("Gemm", (256, 1000), (192, 1000), False, {"transB": 1}),
     "3 x 3": ("Conv", (2, 64, 28, 26), (96, 64, 3, 3), True, {"pads": [1, 1, 1, 1]}),
     "1 x 1": ("Conv", (2, 128, 28, 26), (96, 128, 1, 1), True, {}),
     "stride": ("Conv", (2, 72, 29, 27), (96, 72, 3, 3), True, {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
