@@ -15,7 +15,7 @@ rounding     other numbers, but onnxruntime's own move as much when its inputs c
 refused      ours refuses what onnxruntime runs, with an error of its own classes
 unsupported  ours cannot compile the graph
 data         a result where onnxruntime refuses numbers (indices or labels out of range) or an input without elements
-peer         onnxruntime cannot load the model
+peer         onnxruntime cannot load the model, or the process dies in it
 wrong        other numbers, shapes or types; or a result where onnxruntime refuses the lengths
 error        an exception that is not an `MlirtError`
 crash, hang  the process died, or took longer than `--case-seconds`
@@ -64,6 +64,7 @@ def peer_results(case: Case, level: str) -> list[dict[str, Array] | str]:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
     options.graph_optimization_level = getattr(runtime.GraphOptimizationLevel, level)
+    _tell_stage("peer")
     session = runtime.InferenceSession(case.model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     names = [value.name for value in session.get_outputs()]
     results: list[dict[str, Array] | str] = []
@@ -73,7 +74,14 @@ def peer_results(case: Case, level: str) -> list[dict[str, Array] | str]:
             results.append({name: np.asarray(value) for name, value in zip(names, found, strict=True)})
         except Exception as error:
             results.append(str(error))
+    _tell_stage("own")
     return results
+
+
+def _tell_stage(stage: str) -> None:
+    """Say to the parent of a worker whose code runs now, should the process die."""
+    if "--serve" in sys.argv:
+        print(f"STAGE {stage}", flush=True)
 
 
 def largest_error(ours: Array, theirs: Array) -> float:
@@ -213,9 +221,11 @@ class Worker:
         self._command = [sys.executable, __file__, *arguments, "--serve"]
         self._process: subprocess.Popen[str] | None = None
         self._answers: Queue[str | None] = Queue()
+        self._stage = "own"
 
     def ask(self, number: int) -> dict[str, Any]:
         process = self._process or self._start()
+        self._stage = "own"
         assert process.stdin is not None
         process.stdin.write(f"{number}\n")
         process.stdin.flush()
@@ -227,7 +237,8 @@ class Worker:
             return {"case": f"number {number}", "outcome": "hang", "why": f"over {self._seconds:.0f} s"}
         if line is None:
             self._process = None
-            return {"case": f"number {number}", "outcome": "crash", "why": f"exit code {process.wait()}"}
+            outcome = "peer" if self._stage == "peer" else "crash"
+            return {"case": f"number {number}", "outcome": outcome, "why": f"exit code {process.wait()}"}
         return json.loads(line)
 
     def _start(self) -> subprocess.Popen[str]:
@@ -242,6 +253,8 @@ class Worker:
             for line in process.stdout:
                 if line.startswith("RESULT "):
                     answers.put(line[7:])
+                elif line.startswith("STAGE "):
+                    self._stage = line[6:].strip()
             answers.put(None)
 
         threading.Thread(target=read, daemon=True).start()
