@@ -64,17 +64,19 @@ def _check_complete(name: str, contract: Mapping[str, object], layer: str) -> No
 def _for_launches(
     kernel: FuncOp, head: dict[str, object], common: dict[str, object], numbers: _Numbers, manifest: Manifest
 ) -> Iterator[dict[str, object]]:
-    """Contracts for the constants of single launches that do not keep the common one for some lengths.
+    """Contracts for the constants of single launches, where one of them does not keep the common one for some lengths.
 
-    It may not know how numbers that are no constants of the kernel follow from each other.
+    That does not know how numbers that are no constants of the kernel follow from each other.
     """
     first = _read(common)
-    tried = [(binding, launch) for binding, launch in numbers.launches if not _keeps(first, binding, launch)]
-    for index in dict.fromkeys(launch.index for _, launch in tried):
+    if all(_keeps(first, binding, launch) for binding, launch in numbers.launches):
+        return
+    for index in dict.fromkeys(launch.index for _, launch in numbers.launches):
         found = head | contract_of(kernel, numbers.signed, _constants([manifest.launches[index]]))
         contract = _read(found)
-        refused = any(launch.index == index and not _keeps(contract, binding, launch) for binding, launch in tried)
-        if refused and not manifest.symbols and not manifest.sizes:
+        own = [(binding, launch) for binding, launch in numbers.launches if launch.index == index]
+        is_fixed = not manifest.symbols and not manifest.sizes
+        if is_fixed and not all(_keeps(contract, binding, launch) for binding, launch in own):
             raise CompileError(
                 f"layer {manifest.launches[index].layer}: nothing proves that kernel {kernel.sym_name.data} does not "
                 "leave its buffers; this is a defect of the compiler"
