@@ -221,11 +221,11 @@ class Worker:
         self._command = [sys.executable, __file__, *arguments, "--serve"]
         self._process: subprocess.Popen[str] | None = None
         self._answers: Queue[str | None] = Queue()
-        self._stage = "own"
+        self._in_peer = False
 
     def ask(self, number: int) -> dict[str, Any]:
         process = self._process or self._start()
-        self._stage = "own"
+        self._in_peer = False
         assert process.stdin is not None
         process.stdin.write(f"{number}\n")
         process.stdin.flush()
@@ -237,9 +237,13 @@ class Worker:
             return {"case": f"number {number}", "outcome": "hang", "why": f"over {self._seconds:.0f} s"}
         if line is None:
             self._process = None
-            outcome = "peer" if self._stage == "peer" else "crash"
+            outcome = "peer" if self._is_in_peer() else "crash"
             return {"case": f"number {number}", "outcome": outcome, "why": f"exit code {process.wait()}"}
         return json.loads(line)
+
+    def _is_in_peer(self) -> bool:
+        """Whether the process has died in the peer's code."""
+        return self._in_peer
 
     def _start(self) -> subprocess.Popen[str]:
         answers: Queue[str | None] = Queue()
@@ -254,7 +258,7 @@ class Worker:
                 if line.startswith("RESULT "):
                     answers.put(line[7:])
                 elif line.startswith("STAGE "):
-                    self._stage = line[6:].strip()
+                    self._in_peer = line == "STAGE peer\n"
             answers.put(None)
 
         threading.Thread(target=read, daemon=True).start()
