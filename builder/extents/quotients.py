@@ -99,5 +99,12 @@ class Quotients(Ranges):
         """One of several expressions, each with what holds where it is the one."""
         if len({one.key for one, _ in given}) == 1:
             return given[0][0]
+        if len(given) == 2 and all(len(facts) == 1 and self.is_given(one) for one, facts in given):
+            (yes, (fact,)), (no, _) = given  # a comparison, and its opposite
+            if self.is_given(fact):
+                numbers = [self.number_of(one) for one in (fact, yes, no)]
+                return self.given(
+                    self.numbers.choose(*numbers), is_natural=self.is_natural(yes) and self.is_natural(no)
+                )
         side = Side(some=tuple(given))
         return self.varying(side, side)

@@ -318,6 +318,25 @@ def ranked(n: int, count: int) -> Touched:
     return {0: range(n), 1: range(min(n + 1, count) if n else 0)}
 
 
+SAMPLED = """
+kernel.func @sampled(%x: memref<?xf32>, %n: index, %some: index) attributes {target = "cpu"} {
+  %c0 = arith.constant 0 : index
+  %fits = arith.cmpi slt, %some, %n : index
+  %length = arith.select %fits, %some, %c0 : index
+  kernel.parallel(%length) {
+  ^bb0(%i: index):
+    %v = kernel.load %x[%i] strides [1] : memref<?xf32> -> f32
+    kernel.yield
+  }
+  kernel.return
+}
+"""
+
+
+def sampled(n: int, some: int) -> Touched:
+    return {0: range(some if some < n else 0)}
+
+
 CASES: Sequence[tuple[str, Callable[..., Touched | None], int]] = [
     (TILED, tiled, 3),
     (RECURRENCE, recurrence, 2),
@@ -330,9 +349,10 @@ CASES: Sequence[tuple[str, Callable[..., Touched | None], int]] = [
     (BORDERED, bordered, 4),
     (REPEATED, repeated, 3),
     (RANKED, ranked, 2),
+    (SAMPLED, sampled, 2),
 ]
 # Those that touch the last element in reach, for all numbers.
-EXACT = (whole_tiles, bordered, ranked)
+EXACT = (whole_tiles, bordered, ranked, sampled)
 NUMBERS = (0, 1, 2, 3, 5, 9)
 
 
