@@ -63,7 +63,7 @@ def engines_of_tactics() -> Iterator[tuple[Engine, dict[str, Array]]]:
         code = {name: cubins[source] for name, source in trial.sources.items()}
         plan = trial.plan(1, {"kind": "cuda", "arch": PLAIN.arch}, code)
         names = [one.name for one in plan.manifest.inputs]
-        yield Engine(plan, waits=True), dict(zip(names, feeds(plan, trial.shapes), strict=True))
+        yield Engine(plan, waits=True), dict(zip(names, feeds(plan, trial.shapes, {}), strict=True))
 
 
 def _engines_of_networks() -> Iterator[tuple[EngineLike, dict[str, Array]]]:
