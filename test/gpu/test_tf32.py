@@ -55,8 +55,8 @@ LAYERS: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], bool, dict[str, A
     "product": ("MatMul", (256, 1000), (1000, 192), True, {}),
     "product of two inputs": ("Gemm", (256, 1000), (192, 1000), False, {"transB": 1}),
     "3 x 3": ("Conv", (2, 64, 28, 26), (96, 64, 3, 3), True, {"pads": [1, 1, 1, 1]}),
-    "1 x 1": ("Conv", (2, 128, 28, 26), (96, 128, 1, 1), True, {}),
-    "stride": ("Conv", (2, 72, 29, 27), (96, 72, 3, 3), True, {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    "1 x 1": ("Conv", (2, 512, 28, 26), (256, 512, 1, 1), True, {}),
+    "stride": ("Conv", (2, 144, 57, 55), (192, 144, 3, 3), True, {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
     "few channels": ("Conv", (2, 3, 64, 60), (64, 3, 7, 7), True, {"strides": [2, 2], "pads": [3, 3, 3, 3]}),
     "three dimensions": ("Conv", (1, 16, 8, 14, 14), (48, 16, 3, 3, 3), True, {"pads": [1] * 6}),
 }
