@@ -44,15 +44,21 @@ class Peer:
     def outputs_of_rounded_operands(self) -> list[Array]:
         """The outputs in float32 with the operands of all products and convolutions rounded to TF32.
 
-        That is what TF32 means. In spite of `allow_tf32` libraries compute some layers, of few channels, in float32.
+        That is what TF32 means. In spite of `allow_tf32` libraries compute some layers, of few channels, in
+        float32. Batch normalisations are folded into weights before these are rounded, as in a compiled
+        network: half-precision weights that were scaled by 1 / sqrt(1 + 1e-3) are all rounded in the same
+        direction.
         """
-        return self._run(torch.float32, tf32=False, mode=_RoundedOperands())
+        _allow_tf32(False)
+        return self._of(_folded(self._module(torch.float32)), torch.float32, _RoundedOperands())
 
-    def _run(self, dtype: Any, *, tf32: bool, mode: Any = None) -> list[Array]:
-        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
-        module = self._module(dtype)
+    def _run(self, dtype: Any, *, tf32: bool) -> list[Array]:
+        _allow_tf32(tf32)
+        return self._of(self._module(dtype), dtype, nullcontext())
+
+    def _of(self, module: Any, dtype: Any, mode: Any) -> list[Array]:
         inputs = [self._input(array, dtype) for array in self._feeds.values()]
-        with torch.inference_mode(), mode or nullcontext():
+        with torch.inference_mode(), mode:
             found = module(*inputs)
         outputs = list(found) if isinstance(found, list | tuple) else [found]
         return [one.double().cpu().numpy() if one.is_floating_point() else one.cpu().numpy() for one in outputs]
@@ -68,6 +74,20 @@ class Peer:
     def _input(self, array: Array, dtype: Any) -> Any:
         tensor = torch.from_numpy(array).to(self._device)
         return tensor.to(dtype) if tensor.is_floating_point() else tensor
+
+
+def _allow_tf32(allowed: bool) -> None:
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = allowed
+
+
+def _folded(module: Any) -> Any:
+    """The module with batch normalisations folded into convolutions; itself where it cannot be traced."""
+    from torch.fx.experimental.optimization import fuse
+
+    try:
+        return fuse(module)
+    except Exception:  # whatever keeps torch.fx from tracing it
+        return module
 
 
 # The operands of products, by the position among the arguments; the others are biases and numbers.
