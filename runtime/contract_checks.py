@@ -13,8 +13,8 @@ NOTHING_PROVED: Mapping[str, object] = {"signed": [], "constants": [], "numbers"
 
 def check_contracts(
     manifest: Manifest, record: Mapping[str, object], section: bytes
-) -> Mapping[str, tuple[Contract, ...]]:
-    """The contracts by symbol.
+) -> tuple[Mapping[str, tuple[Contract, ...]], frozenset[int]]:
+    """The contracts by symbol, and the launches that are as the compiler has written them.
 
     A `PlanError` names a kernel without a contract, or a launch that is not as it was made although it has to be: of a
     library, or of a kernel that a part of its arguments has no extents of.
@@ -23,15 +23,18 @@ def check_contracts(
     for kernel in manifest.kernels:
         if kernel.plugin is None and kernel.call is None:
             _check_kernel(kernel, contracts.kernels.get(kernel.symbol, ()))
+    sealed: set[int] = set()
     for i, launch in enumerate(manifest.launches):
+        if seal_of(record, i) in contracts.sealed:
+            sealed.add(i)
+            continue
         kernel = manifest.kernels[launch.kernel]
         found = contracts.kernels.get(kernel.symbol, ())
         is_proved = bool(found) and not any(one.unproved for one in found)
         if kernel.plugin is None and (kernel.call is not None or not is_proved):
-            if seal_of(record, i) not in contracts.sealed:
-                where = f"launches[{i}] ({launch.layer[:80]})"
-                raise PlanError(f"plan manifest: {where}: its numbers are not those that it was made with")
-    return contracts.kernels
+            where = f"launches[{i}] ({launch.layer[:80]})"
+            raise PlanError(f"plan manifest: {where}: its numbers are not those that it was made with")
+    return contracts.kernels, frozenset(sealed)
 
 
 def _check_kernel(kernel: Kernel, contracts: Sequence[Contract]) -> None:

@@ -188,6 +188,8 @@ class Manifest:
     info: Mapping[str, object]
     contracts: Mapping[str, Sequence[Contract]] = field(default_factory=dict[str, Sequence[Contract]], kw_only=True)
     """By symbol what the kernels touch, for launches with some numbers or others."""
+    sealed: frozenset[int] = field(default=frozenset(), kw_only=True)
+    """The launches whose numbers are those that the compiler has written."""
     """What kernels touch, by symbol; none where a plan was made in memory without them."""
     roots: tuple[int, ...]
     """For each buffer the buffer that owns its bytes: itself, or what its views lead to."""

@@ -142,8 +142,8 @@ def _parsed(manifest: object, sections: Mapping[str, Bytes], weight_sizes: Mappi
     parsed = parse_manifest(manifest, sections, weight_sizes)
     if _EXTENTS not in sections:
         return parsed
-    contracts = check_contracts(parsed, cast("Mapping[str, object]", manifest), bytes(sections[_EXTENTS]))
-    return replace(parsed, contracts=contracts)
+    contracts, sealed = check_contracts(parsed, cast("Mapping[str, object]", manifest), bytes(sections[_EXTENTS]))
+    return replace(parsed, contracts=contracts, sealed=sealed)
 
 
 def write_plan(

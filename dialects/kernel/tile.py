@@ -72,7 +72,7 @@ class TileTransformOp(IRDLOperation):
 
     The transforms around the products of a fast convolution.
 
-    Example: `%d = kernel.tile_transform %t {matrix = array<f64: 1, 1, 0, 1>}
+    Example: `%d = kernel.tile_transform %t {matrix = array<f64: 1.0, 1.0, 0.0, 1.0>}
     : vector<2x2x16xf32> -> vector<2x2x16xf32>`
     """
 

@@ -86,7 +86,7 @@ def test_a_branch_needs_its_lengths_where_a_run_takes_it() -> None:
     odd, even = np.ones((1, 1, 5), np.float32), np.ones((1, 1, 4), np.float32)
     np.testing.assert_array_equal(engine.run({"x": even, "c": np.array(True)})["y"], 2 * even)
     np.testing.assert_array_equal(engine.run({"x": odd, "c": np.array(False)})["y"], odd)
-    message = r"layer join: its inputs have the lengths 5 and 4 where they must be equal \(n and 2\*\(n//2\)\)"
+    message = r"layer join: its inputs have the lengths 5 and 4 where they must be equal, or the first 1 "
     with pytest.raises(InvalidInputError, match=message):
         engine.run({"x": odd, "c": np.array(True)})
     assert isinstance(engine, mlirt.Engine)

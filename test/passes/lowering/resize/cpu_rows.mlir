@@ -7,7 +7,10 @@
 // CHECK: kernel.store {{.*}}, %[[KEPT]]
 // CHECK: kernel.parallel({{.*}}) attributes {lanes = 16 : i64}
 // CHECK: %[[NUMBER:.*]] = kernel.load {{.*}} memref<?xi32> -> i32
-// CHECK: %[[PLACE:.*]] = arith.index_cast %[[NUMBER]] : i32 to index
+// A place is clamped, so that no table can lead out of the row.
+// CHECK: %[[LAST:.*]] = arith.minsi %[[NUMBER]]
+// CHECK: %[[INSIDE:.*]] = arith.maxsi %[[LAST]]
+// CHECK: %[[PLACE:.*]] = arith.index_cast %[[INSIDE]] : i32 to index
 // CHECK: kernel.load %[[KEPT]][%[[PLACE]]] strides [1]
 // CHECK: kernel.return
 func.func @resize(%x: tensor<1x64x40x40xf32>) -> tensor<1x64x80x80xf32> {
