@@ -20,7 +20,13 @@ def bytes_of(*shape: int, dtype: str = "uint8", seed: int = 0) -> Array:
 
 def check(op_type: str, arrays: Sequence[Array | None], constants: Sequence[int], domain: str = "", **attributes: Any):
     opset = 17 if domain else 10
+    arrays = [array if place in constants else _of_seven_bits(array) for place, array in enumerate(arrays)]
     assert_agrees(*one_node(op_type, arrays, opset, constants, domain=domain, **attributes), rtol=0, atol=0)
+
+
+def _of_seven_bits(array: Array | None) -> Array | None:
+    """Of weights that onnxruntime does not know, its sums of two products saturate on x86 processors without VNNI."""
+    return array // np.int8(2) if array is not None and array.dtype == np.int8 else array
 
 
 @pytest.mark.parametrize("per_kernel", [False, True])
