@@ -81,3 +81,7 @@ def kernels_in(text: str) -> Sequence[FuncOp]:
 def widths() -> list[int]:
     """The vector widths that this machine has."""
     return [bits for bits in (512, 256, 128) if bits <= cpu_target().vector_bits]
+
+
+WIDEST = widths()[0]
+"""The widest vectors that this machine has."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from compiled_ops import check_compiled
-from cpu_kernel_runs import widths
+from cpu_kernel_runs import WIDEST, widths
 from fused_network import Network, random_array, t
 from xdsl.ir import SSAValue
 
@@ -21,7 +21,7 @@ def there_and_back(
     *,
     names: tuple[int | str, ...] | None = None,
     halo: tuple[int, int] = (0, 0),
-    bits: int = 512,
+    bits: int = WIDEST,
     element: str = "float32",
 ) -> set[str]:
     plain = t(element, *(names or shape))
