@@ -39,7 +39,7 @@ F, L = "float32", "int64"
 IMAGE: Inputs = {"x": (F, ["n", 16, "h", "w"])}
 ROWS: Inputs = {"x": (F, ["n", "m"])}
 SCALES = np.array([1, 1, 2.5, 2], np.float32)
-PADS = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+PADS: dict[str, Any] = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
 CASES: list[tuple[str, onnx.NodeProto, Inputs, dict[str, Any]]] = [
     ("convolution", node("Conv", "x w", **PADS), IMAGE, {"w": weight(24, 16, 3, 3)}),
     ("convolution", node("Conv", "x w", strides=[2, 2], **PADS), IMAGE, {"w": weight(20, 16, 3, 3)}),
@@ -141,7 +141,11 @@ def refused(manifest: Manifest, launch: int, shapes: Sequence[tuple[int, ...]], 
     return found
 
 
-@pytest.mark.parametrize("case", range(len(CASES)), ids=lambda i: f"{CASES[i][1].op_type}-{i}")
+def _name(case: int) -> str:
+    return f"{CASES[case][1].op_type}-{case}"
+
+
+@pytest.mark.parametrize("case", range(len(CASES)), ids=_name)
 def test_right_launches_fit_and_one_element_beyond_does_not(case: int, monkeypatch: pytest.MonkeyPatch) -> None:
     family, layer, inputs, weights = CASES[case]
     weights = {name: np.asarray(one) for name, one in weights.items()}
