@@ -53,7 +53,7 @@ def test_lanes_without_a_channel_are_zero() -> None:
     plain = t("float32", 2, 21, 6, 11)
 
     def build(network: Network) -> list[SSAValue]:
-        return [network.add(ReformatOp(network.inputs[0], blocked(plain, 16)))]
+        return [network.add(ReformatOp(network.inputs[0], blocked(plain, WIDEST // 32)))]
 
     assert check_compiled([plain], build, [random_array(RNG, "float32", (2, 21, 6, 11))]) == TURNED
 
