@@ -225,6 +225,8 @@ def _precisions(text: str) -> list[str]:
 
 def _shard(text: str) -> tuple[int, int]:
     number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no I/N with I of 1 to N")
     return int(number) - 1, int(count)
 
 
