@@ -38,12 +38,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
 
 import numpy as np
+from cpu_peer import cpu_session
 from fuzz_cases import Case, node_cases, random_case
 from fuzz_graphs import Array
 from static_forms import static_results
@@ -59,13 +59,8 @@ _BAD = ("wrong", "error", "crash", "hang")
 
 def peer_results(case: Case, level: str) -> list[dict[str, Array] | str]:
     """What onnxruntime gives for each run, or why it refuses it. Raises what it raises at loading."""
-    runtime: Any = import_module("onnxruntime")
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    options.graph_optimization_level = getattr(runtime.GraphOptimizationLevel, level)
     _tell_stage("peer")
-    session = runtime.InferenceSession(case.model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = cpu_session(case.model, threads=1, level=level)
     names = [value.name for value in session.get_outputs()]
     results: list[dict[str, Array] | str] = []
     for feeds in case.runs:

@@ -16,17 +16,16 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import onnx
+from cpu_peer import cpu_session
 from onnx import helper, numpy_helper
 
 import mlirt
 from mlirt.runtime.host_cpu import thread_count
 
-onnxruntime: Any = import_module("onnxruntime")
 Array = np.ndarray[Any, np.dtype[Any]]
 _ROUNDS, _WINDOW_SECONDS = 10, 0.03
 # A pool of threads that has just worked spins for a while, and must not take the cores from whoever runs next.
@@ -105,9 +104,7 @@ def measure(problem: Problem) -> None:
     """Run both engines in turns and print their ratio."""
     model, feed = problem.model(), problem.inputs()
     engine = mlirt.compile(model, target="cpu")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = thread_count()
-    session: Any = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    session = cpu_session(model, threads=thread_count())
     (expected,) = session.run(None, feed)
     (found,) = engine.run(feed).values()
     error = float(np.abs(found - expected).max() / np.abs(expected).max())

@@ -18,11 +18,10 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
+from cpu_peer import cpu_session
 from gpu_cases import Arrays, Case, worst_error
 
 from mlirt.runtime.host_cpu import thread_count
@@ -40,10 +39,7 @@ def prepare(side: str, path: str, feeds: Arrays) -> Callable[[], Arrays]:
 
         engine = mlirt.compile(path, target="cpu")
         return lambda: dict(engine.run(feeds))
-    runtime: Any = import_module("onnxruntime")
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = thread_count(), 1
-    session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    session = cpu_session(path, threads=thread_count())
     names = [value.name for value in session.get_outputs()]
     return lambda: dict(zip(names, session.run(None, feeds), strict=True))
 

@@ -27,12 +27,12 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import onnx
 from cpu_fuzz import difference
+from cpu_peer import cpu_session
 from fuzz_cases import random_case
 from fuzz_graphs import Array
 from isolated_case import Case, Limits, parser, run_cases, said_by, untold
@@ -123,13 +123,8 @@ def _feeds(engine: Any, seed: int) -> dict[str, Array] | None:
 
 
 def _compared(content: bytes, feeds: dict[str, Array], outputs: dict[str, Array]) -> tuple[str, str]:
-    runtime: Any = import_module("onnxruntime")
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
-        session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        session = cpu_session(content, threads=1, level="ORT_DISABLE_ALL")
         wanted = dict(zip(outputs, session.run(None, feeds), strict=True))
     except Exception as error:
         return "peer refuses", str(error)

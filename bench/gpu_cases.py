@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 import onnx
+from cpu_peer import cpu_session
 from networks import NETWORKS, inputs
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -66,12 +67,7 @@ def _random(value: onnx.ValueInfoProto) -> Array:
 
 def expected(case: Case, feeds: Arrays) -> Arrays:
     """What onnxruntime makes of the inputs on the CPU in float32."""
-    import onnxruntime
-
-    model = case.model if case.model is not None else case.proto().SerializeToString()
-    session = onnxruntime.InferenceSession(
-        str(model) if isinstance(model, Path) else model, providers=["CPUExecutionProvider"]
-    )
+    session = cpu_session(case.model if case.model is not None else case.proto())
     names = [one.name for one in session.get_outputs()]
     return dict(zip(names, cast("list[Array]", session.run(None, feeds)), strict=True))
 

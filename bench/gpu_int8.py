@@ -32,6 +32,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
+from cpu_peer import cpu_session  # noqa: E402
 from gpu_cases import Array, Arrays, Case, worst_error  # noqa: E402
 from gpu_engine import ResidentPlan  # noqa: E402
 from gpu_peers import TorchPeers  # noqa: E402
@@ -117,7 +118,6 @@ def _build_all(options: argparse.Namespace, folder: Path) -> None:
 
 def measure(network: str, batch: int, folder: Path, layers: int) -> None:
     """Times in turns, agreement, and layers."""
-    import onnxruntime
     import torch
 
     feeds = inputs(network, batch)
@@ -128,7 +128,7 @@ def measure(network: str, batch: int, folder: Path, layers: int) -> None:
         for name, precision in (("int8", "int8+fp16"), ("fp16", "fp16"))
     }
     plans["int8"]()
-    session = onnxruntime.InferenceSession(str(quantised(network, batch, folder)), providers=["CPUExecutionProvider"])
+    session = cpu_session(quantised(network, batch, folder))
     given = cast("list[Array]", session.run(None, feeds))
     want: Arrays = dict(zip([one.name for one in session.get_outputs()], given, strict=True))
     got = plans["int8"].outputs()

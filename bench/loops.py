@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
+from cpu_peer import cpu_session
 
 import mlirt
 
@@ -97,8 +97,7 @@ def main() -> None:
     for case in cases(arguments.trips + 1):
         model = onnx.parser.parse_model(case.text)
         engine = mlirt.compile(model, target=arguments.target)
-        runtime: Any = onnxruntime
-        peer = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        peer = cpu_session(model)
         ours = microseconds(engine.run, case, arguments.trips, arguments.rounds)
         theirs = microseconds(lambda feeds, peer=peer: peer.run(None, feeds), case, arguments.trips, arguments.rounds)
         print(f"{case.name:24} {ours:10.2f} {theirs:10.2f} {theirs / ours:6.2f}", flush=True)

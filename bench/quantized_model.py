@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from cpu_peer import cpu_session
 
 _SAMPLES = 2
 _OPSET = 13
@@ -28,11 +29,7 @@ _OPSET = 13
 
 def folded(model: Path, scratch: Path) -> Any:
     """The model after onnxruntime's basic optimisations, in an operator set that has scales by channel."""
-    runtime: Any = import_module("onnxruntime")
-    options = runtime.SessionOptions()
-    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.optimized_model_filepath = str(scratch / "folded.onnx")
-    runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    cpu_session(model, level="ORT_ENABLE_BASIC", optimized_path=scratch / "folded.onnx")
     proto = onnx.load(scratch / "folded.onnx")
     if any(one.domain in ("", "ai.onnx") and one.version < _OPSET for one in proto.opset_import):
         converter: Any = import_module("onnx.version_converter")

@@ -14,12 +14,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+from cpu_peer import cpu_session
 from gpu_cases import Arrays, Case
 
 import mlirt
@@ -59,10 +59,7 @@ def with_outputs(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProt
 
 def run_peer(model: onnx.ModelProto, feeds: Arrays) -> Arrays:
     """The outputs by onnxruntime."""
-    runtime: Any = import_module("onnxruntime")
-    options = runtime.SessionOptions()
-    options.log_severity_level = 3
-    session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = cpu_session(model)
     names = [value.name for value in session.get_outputs()]
     return dict(zip(names, session.run(None, dict(feeds)), strict=True))
 

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 import onnx
-import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 from onnx import helper
+from onnxruntime_session import cpu_session
 from xdsl.dialects.builtin import BoolAttr, FloatAttr, IntegerAttr, StringAttr, f64, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, SSAValue
@@ -130,9 +130,8 @@ def onnx_node(
     results = [onnx.ValueInfoProto(name=name) for name in node.output]
     graph = helper.make_graph([node], "one_node", values, results)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     feeds = {name: array for name, array in zip(names, inputs, strict=True) if array is not None}
-    return [np.asarray(value) for value in cast(Any, session).run(None, feeds)]
+    return [np.asarray(value) for value in cpu_session(model).run(None, feeds)]
 
 
 def random(shape: Sequence[int], seed: int = 0, dtype: str = "float32") -> Array:

@@ -6,14 +6,12 @@ network then is off by is what onnxruntime's own results move by if its input ch
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import onnx
-import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 from onnx import helper
 from onnx_models import Array, model_of
+from onnxruntime_session import cpu_session
 
 import mlirt
 
@@ -65,12 +63,7 @@ class _Chain:
         return model_of(self.nodes, {"x": ("float32", [1, _CHANNELS, "h", "w"])}, outputs, self.constants, 13)
 
     def onnxruntime(self, x: Array) -> dict[str, Array]:
-        runtime: Any = onnxruntime
-        options = runtime.SessionOptions()
-        options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        session = runtime.InferenceSession(
-            self.model().SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
+        session = cpu_session(self.model(), optimized=False)
         return dict(zip([one.name for one in session.get_outputs()], session.run(None, {"x": x}), strict=True))
 
 
