@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from interrupted_process import restore_interrupts
 from onnx_models import one_node, write_model
 from small_network import network
 
@@ -104,11 +105,6 @@ def test_a_forked_child_has_processes_of_its_own(monkeypatch: pytest.MonkeyPatch
     assert CompilerProcess._idle == {}  # pyright: ignore[reportPrivateUsage]
 
 
-def _hear_interrupts() -> None:
-    """What a shell starts in the background ignores them, and so would what it starts."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 @_in_processes
 @pytest.mark.parametrize("tool", ["rt-exec", "rt-opt", "python"])
 def test_an_interrupt_ends_a_build_at_once(tmp_path: Path, tool: str) -> None:
@@ -129,7 +125,7 @@ def test_an_interrupt_ends_a_build_at_once(tmp_path: Path, tool: str) -> None:
         text=True,
         cwd=tmp_path,
         process_group=0,
-        preexec_fn=_hear_interrupts,
+        preexec_fn=restore_interrupts,
     )
     workers = _workers_of(build)
     for worker in workers:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from interrupted_process import restore_interrupts
 from onnx import TensorProto, helper, numpy_helper
 
 from mlirt.passes.pipeline_text import parse_pipeline
@@ -94,7 +95,7 @@ def test_flags_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_interrupt_ends_it_and_leaves_nothing(tmp_path: Path) -> None:
-    """It waits for its input, a pipe that nobody writes to."""
+    """It waits for its input, a pipe that has no end yet."""
     source = tmp_path / "endless.mlir"
     os.mkfifo(source)
     command = [
@@ -110,7 +111,7 @@ def test_an_interrupt_ends_it_and_leaves_nothing(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=restore_interrupts,
     )
     pipe = _opened_for_writing(source)
     os.write(pipe, b"func.func @main() {")
@@ -124,10 +125,10 @@ def test_an_interrupt_ends_it_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def _opened_for_writing(fifo: Path) -> int:
-    """The writing end, once somebody reads."""
+    """The writing end, once another process has opened the file for reading."""
     for _ in range(1200):
         try:
             return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
         except OSError:
             time.sleep(0.05)
-    raise AssertionError("nobody reads")
+    raise AssertionError(f"no process has opened {fifo} for reading within a minute")
