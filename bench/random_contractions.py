@@ -115,8 +115,8 @@ def _product_of_inputs(writer: Writer, _: str) -> Value:
     sides = list[Value]()
     for name, shape in (("x", (batch, rows, depth)), ("w", (batch, depth, columns))):
         if writer.chance(0.5):
-            turned = writer.input(name, _zeros((shape[0], shape[2], shape[1])))
-            sides.append(writer.node("Transpose", [turned], shape, perm=[0, 2, 1]))
+            transposed = writer.input(name, _zeros((shape[0], shape[2], shape[1])))
+            sides.append(writer.node("Transpose", [transposed], shape, perm=[0, 2, 1]))
         else:
             sides.append(writer.input(name, _zeros(shape)))
     return _epilogue(writer, writer.node("MatMul", sides, (batch, rows, columns)), axis=-1)

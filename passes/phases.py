@@ -91,7 +91,7 @@ PHASES = (
             Step("simplify-shuffles", "transposes and reshapes meet and cancel once their shapes are known"),
             Step("fold-constants", "what moved in front of a constant is computed too"),
             Step("fold-requirements", "conditions that are ever known when the engine is built are known by now"),
-            Step("dce", "a layer that nobody reads must not count as the second reader of another one"),
+            Step("dce", "an unused layer must not count as the second reader of another one"),
             Step("move-scale-before-bias", "products too take a scale into their weights, but only their own"),
             Step(
                 "fold-scale-into-convolution", "batch normalization becomes weights while convolutions are still layers"
@@ -100,7 +100,7 @@ PHASES = (
             Step("fuse-sibling-convolutions", "convolutions of one input become one, before each grows an epilogue"),
             Step("canonicalize", "moved and folded layers leave new identities"),
             Step("cse", "equal layers run once"),
-            Step("remove-dead-loops", "what nobody reads need not go round"),
+            Step("remove-dead-loops", "loops whose results are unused are dead code"),
             Step("dce", "layers without a reader go"),
             Step("insert-scales", "ranges belong to the tensors that are left"),
         ),

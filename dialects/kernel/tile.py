@@ -68,7 +68,7 @@ class TileFillOp(IRDLOperation):
 
 @irdl_op_definition
 class TileTransformOp(IRDLOperation):
-    """`M * tile * transpose(M)` in each lane, for a matrix `M`, given row by row.
+    """`M * tile * transpose(M)` in each lane, for a matrix `M` of numbers of 64 bits, given row by row.
 
     The transforms around the products of a fast convolution.
 

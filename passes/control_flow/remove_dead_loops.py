@@ -1,4 +1,4 @@
-"""Branches and loops that nobody reads go."""
+"""Dead code elimination of branches and loops."""
 
 from __future__ import annotations
 

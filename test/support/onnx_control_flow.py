@@ -113,7 +113,7 @@ decoder (float[7,4] table, float[4,7] head, int64[n] start, int64 stop) => (int6
   most = Constant<value = int64 {5}>() go = Constant<value = bool {1}>()
   tokens, rows = Loop(most, go, start)<
     body = b (int64 i, bool c, int64[l] t) => (bool d, int64[u] s, float[4] row) {
-      x = Gather(table, t) turned = Transpose<perm = [1, 0]>(x) scores = MatMul(x, turned)
+      x = Gather(table, t) transposed = Transpose<perm = [1, 0]>(x) scores = MatMul(x, transposed)
       weights = Softmax<axis = -1>(scores) mixed = MatMul(weights, x)
       zero = Constant<value = int64[1] {0}>() one = Constant<value = int64[1] {1}>()
       shape = Shape(t) last = Sub(shape, one) final = Gather<axis = 0>(mixed, last) row = Squeeze(final, zero)

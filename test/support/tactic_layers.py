@@ -120,8 +120,8 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "padding of rows": lambda: one_node("Pad", [numbers(64, 64, 61), np.array([0, 0, 2, 0, 0, 1])], 18, (1,))[0],
     "columns": lambda: one_node("CumSum", [numbers(300, 64), np.array(0)], constants=(1,))[0],
     "twice the size": _doubled,
-    "turned": lambda: _moved((300, 200), (1, 0)),
-    "woven": lambda: _moved((64, 4096, 4), (0, 2, 1)),
+    "transposed": lambda: _moved((300, 200), (1, 0)),
+    "interleaved": lambda: _moved((64, 4096, 4), (0, 2, 1)),
     "repeated": _repeated,
 }
 """Layers beside those of `FAMILIES`, for tactics that large or particular ones have."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, MemRefType, TensorType, VectorType
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, MemRefType, TensorType, VectorType, f64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import BaseAttr, EqAttrConstraint, ParamAttrConstraint
@@ -30,6 +30,8 @@ def constraint_text(constraint: object) -> str:
         return _base_text(cast("BaseAttr[Attribute]", constraint).attr)
     if isinstance(constraint, ParamAttrConstraint):
         restricted = cast("ParamAttrConstraint[ParametrizedAttribute]", constraint)
+        if restricted.base_attr is DenseArrayBase and restricted.param_constrs[0] == EqAttrConstraint(f64):
+            return "numbers"
         return "boolean" if _is_boolean(restricted) else _base_text(restricted.base_attr)
     if (element := getattr(constraint, "elem_range_constraint", None)) is not None:
         return f"list of {constraint_text(element)}"

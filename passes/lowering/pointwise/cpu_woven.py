@@ -1,5 +1,5 @@
 """A pointwise op whose result has a few neighbours that lie far apart in an operand, such as pixels from channels: a
-row of each is walked, and their elements are woven together.
+row of each is walked, and their elements are interleaved.
 """
 
 from __future__ import annotations

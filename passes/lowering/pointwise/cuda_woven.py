@@ -1,4 +1,4 @@
-"""A pointwise op that deals out neighbours in memory among a few lines, or collects them from there, on a GPU.
+"""A pointwise op that deinterleaves neighbours in memory to a few lines, or interleaves lines, on a GPU.
 
 The loop `short` is short, and the loop `along` next to it makes one run of neighbours of both in some operands, and
 lines, one for each iteration of `short`, in others. Each thread has a tile of all of `short` and a vector of `along`:
@@ -99,7 +99,7 @@ def lower(op: PointwiseOp, lowering: Lowering) -> bool:
 
 
 def _woven(extents: Sequence[Dim], streams: Sequence[Stream], lowering: Lowering) -> Woven | None:
-    """The tiles of a nest; None where no operand is woven."""
+    """The tiles of a nest; None where no operand is interleaved."""
     if any(is_bool(one.element) for one in streams):
         return None
     guesses = typical_values(lowering.block)

@@ -1,4 +1,4 @@
-"""Neighbours that are dealt out among lines, and lines that are woven together: every width, number and partner."""
+"""Neighbours that are deinterleaved to lines, and lines that are interleaved: every width, number and partner."""
 
 from __future__ import annotations
 
