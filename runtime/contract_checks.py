@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from mlirt.errors import PlanError
-from mlirt.runtime.extents import Contract, read_contracts, seal_of
+from mlirt.runtime.extents import Contract, Seals, read_contracts
 from mlirt.runtime.manifest import Kernel, Manifest
 
 NOTHING_PROVED: Mapping[str, object] = {"signed": [], "constants": [], "numbers": [], "conditions": [], "extents": []}
@@ -23,9 +23,9 @@ def check_contracts(
     for kernel in manifest.kernels:
         if kernel.plugin is None and kernel.call is None:
             _check_kernel(kernel, contracts.kernels.get(kernel.symbol, ()))
-    sealed: set[int] = set()
+    seals, sealed = Seals(record), set[int]()
     for i, launch in enumerate(manifest.launches):
-        if seal_of(record, i) in contracts.sealed:
+        if seals.of(i) in contracts.sealed:
             sealed.add(i)
             continue
         kernel = manifest.kernels[launch.kernel]
@@ -68,8 +68,9 @@ def sealed_contracts(manifest: Mapping[str, object]) -> bytes:
     kernels = cast("list[dict[str, object]]", manifest["kernels"])
     own = [kernel for kernel in kernels if kernel.get("plugin") is None and kernel.get("library") is None]
     launches = range(len(cast("list[object]", manifest["launches"])))
+    seals = Seals(manifest)
     return contracts_section(
-        {str(kernel["symbol"]): [contract_record(kernel)] for kernel in own}, [seal_of(manifest, i) for i in launches]
+        {str(kernel["symbol"]): [contract_record(kernel)] for kernel in own}, [seals.of(i) for i in launches]
     )
 
 

@@ -247,25 +247,38 @@ def _extent(record: JsonRecord, raw: object, args: Sequence[str], count: int) ->
     return Extent(place, size, width, low, high, tuple(guards))
 
 
-def seal_of(manifest: Mapping[str, object], launch: int) -> str:
-    """The digest of all numbers of a launch: what it passes, its grid, and the sizes that its buffers follow from."""
-    launches, buffers, kernels = (
-        cast("list[dict[str, object]]", manifest[k]) for k in ("launches", "buffers", "kernels")
-    )
-    record = launches[launch]
-    kernel = {key: value for key, value in kernels[cast("int", record["kernel"])].items() if key != "written"}
-    used: dict[int, object] = {}
-    todo = [place for place in map(_buffer_of, cast("list[object]", record["args"])) if place is not None]
-    while todo:
-        place = todo.pop()
-        buffer = buffers[place]
-        used[place] = [buffer.get(key) for key in ("kind", "bytes", "view_of", "view_offset", "weight")]
-        source = buffer.get("view_of")
-        if isinstance(source, int) and source not in used:
-            todo.append(source)
-    about = {key: manifest.get(key, []) for key in ("symbols", "sizes", "requirements")}
-    whole = [kernel, record["args"], record.get("grid", [1, 1, 1]), sorted(used.items()), about]
-    return hashlib.sha256(json.dumps(whole, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+class Seals:
+    """The digests of the launches of one manifest, in its JSON form.
+
+    Each covers all numbers of its launch: what it passes, its grid, its buffers, and what these follow from, the
+    requirements and the program included, whose steps define the sizes that only a run knows.
+    """
+
+    def __init__(self, manifest: Mapping[str, object]) -> None:
+        self._launches, self._buffers, self._kernels = (
+            cast("list[dict[str, object]]", manifest[k]) for k in ("launches", "buffers", "kernels")
+        )
+        self._about = _digest([manifest.get(key, []) for key in ("symbols", "sizes", "requirements", "program")])
+
+    def of(self, launch: int) -> str:
+        """The digest of a launch, by its number."""
+        record = self._launches[launch]
+        kernel = self._kernels[cast("int", record["kernel"])]
+        described = {key: value for key, value in kernel.items() if key != "written"}
+        used: dict[int, object] = {}
+        todo = [place for place in map(_buffer_of, cast("list[object]", record["args"])) if place is not None]
+        while todo:
+            place = todo.pop()
+            buffer = self._buffers[place]
+            used[place] = [buffer.get(key) for key in ("kind", "bytes", "view_of", "view_offset", "weight")]
+            source = buffer.get("view_of")
+            if isinstance(source, int) and source not in used:
+                todo.append(source)
+        return _digest([described, record["args"], record.get("grid", [1, 1, 1]), sorted(used.items()), self._about])
+
+
+def _digest(record: object) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _buffer_of(argument: object) -> int | None:

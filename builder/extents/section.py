@@ -13,7 +13,7 @@ from mlirt.builder.extents.numbers import LARGEST
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.errors import CompileError, MlirtError
 from mlirt.runtime.contract_checks import contract_record, contracts_section
-from mlirt.runtime.extents import Contract, Extents, read_contracts, seal_of
+from mlirt.runtime.extents import Contract, Extents, Seals, read_contracts
 from mlirt.runtime.manifest import IntArgument, Launch, Manifest
 from mlirt.runtime.program import never_run
 from mlirt.runtime.shape_binding import Address, BoundLaunch, Shape, ShapeBinding, bind_shapes
@@ -44,8 +44,9 @@ def extents_section(module: ModuleOp, manifest: Manifest, record: Mapping[str, o
                 contracts[kernel.symbol] = [found, *others]
             else:
                 contracts[kernel.symbol] = [_tried(head, found, numbers.launches)]
+    seals = Seals(record)
     sealed = [
-        seal_of(record, i)
+        seals.of(i)
         for i, launch in enumerate(manifest.launches)
         if manifest.kernels[launch.kernel].plugin is None
     ]

@@ -13,7 +13,7 @@ import pytest
 from mlirt.errors import PlanError
 from mlirt.runtime.contract_checks import contract_record, contracts_section, sealed_contracts
 from mlirt.runtime.engine import load
-from mlirt.runtime.extents import read_contracts
+from mlirt.runtime.extents import Seals, read_contracts
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.plan_file import make_plan, plan_bytes, read_plan
 from mlirt.runtime.shape_binding import bind_shapes
@@ -160,6 +160,13 @@ def test_launches_of_which_nothing_is_proved_are_sealed(tiny: Maker, place: tupl
     put(parts.manifest, place, value)
     with pytest.raises(PlanError, match=r"launches\[0\] .*: its numbers are not those that it was made with"):
         manifest_of(parts)
+
+
+@pytest.mark.parametrize("program", [[1], [0], [1, {"size": "k", "value": 1}], [{"size": "k", "value": 2}, 1]])
+def test_a_seal_covers_what_sizes_become_as_a_program_runs(tiny: Maker, program: list[object]) -> None:
+    manifest = tiny().manifest | {"program": [{"size": "k", "value": 1}, 1]}
+    assert Seals(manifest).of(0) == Seals(manifest).of(0)
+    assert Seals(manifest).of(0) != Seals(manifest | {"program": program}).of(0)
 
 
 NONSENSE: list[tuple[str, object]] = [
