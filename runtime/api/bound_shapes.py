@@ -12,6 +12,8 @@ from mlirt.runtime.shape_binding import bind_symbols
 from mlirt.runtime.size_program import SizeProgram
 from mlirt.tensorrt.dims import Dims
 
+NO_PROFILE = -1
+
 
 class BoundShapes:
     """The shape of each input: its own where it is not dynamic, else what was set."""
@@ -46,6 +48,14 @@ class BoundShapes:
         self._check_profile(name, shape)
         self._given[name] = shape
 
+    def check_has_profile(self) -> None:
+        """Raise `InvalidInputError` where no profile is chosen."""
+        if self.profile == NO_PROFILE:
+            raise InvalidInputError(
+                "no optimization profile is chosen: another execution context uses profile 0; choose a profile that "
+                "none uses by set_optimization_profile_async, or destroy the other context"
+            )
+
     def choose_profile(self, profile: int) -> None:
         """Change the profile, and forget shapes that it does not allow."""
         self.profile = profile
@@ -57,6 +67,7 @@ class BoundShapes:
 
     def check_values(self, tensor: EngineTensor, values: Sequence[int]) -> None:
         """Raise `InvalidInputError` for values that the profile does not allow an input that is read as a shape."""
+        self.check_has_profile()
         if tensor.shape_values is None or self.profile >= len(tensor.shape_values):
             raise InvalidInputError(f"{tensor.name!r} is no input that is read as a shape")
         low, _, high = tensor.shape_values[self.profile]
@@ -70,6 +81,7 @@ class BoundShapes:
                 )
 
     def _check_profile(self, name: str, shape: tuple[int, ...]) -> None:
+        self.check_has_profile()
         ranges = profile_shapes(self._manifest, self.profile, name)
         if not ranges:
             return

@@ -11,6 +11,7 @@ from mlirt.runtime.api.engine_inspector import EngineInspector
 from mlirt.runtime.api.engine_tensors import EngineTensor, engine_tensors, profile_shapes
 from mlirt.runtime.api.execution_context import IExecutionContext
 from mlirt.runtime.api.host_memory import IHostMemory
+from mlirt.runtime.api.profile_users import ProfileUsers
 from mlirt.runtime.kept_network import is_refittable
 from mlirt.runtime.manifest import Tensor
 from mlirt.runtime.plan_file import plan_bytes
@@ -39,6 +40,8 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
         self.tensors = engine_tensors(self.manifest)
         self.size_program = SizeProgram(self.manifest)
         self.tensor_names = list(self.tensors)
+        is_dynamic = any(one.is_dynamic_input for one in self.tensors.values())
+        self.profile_users = ProfileUsers(is_dynamic=is_dynamic and bool(self.manifest.profiles))
         self.fix_attributes()
 
     @property
@@ -148,6 +151,7 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
         return self.tensor(name).shape_values is not None
 
     def create_execution_context(self) -> IExecutionContext:
+        """A context with profile 0, or with none where inputs are dynamic and another context has it (feature 13.9)."""
         return IExecutionContext(self)
 
     def create_execution_context_without_device_memory(self) -> IExecutionContext:

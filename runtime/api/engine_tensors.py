@@ -35,6 +35,11 @@ class EngineTensor:
         return self.mode is TensorIOMode.INPUT
 
     @property
+    def is_dynamic_input(self) -> bool:
+        """Whether a profile says what its lengths or its values may be."""
+        return self.is_input and (-1 in self.shape or self.shape_values is not None)
+
+    @property
     def layout(self) -> TensorLayout | None:
         """How it lies in memory; None where it is linear."""
         return layout_of(self.format.name)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn
+from weakref import WeakMethod
 
 import numpy as np
 
 from mlirt.errors import InvalidInputError, MlirtError, UnsupportedError
-from mlirt.runtime.api.bound_shapes import BoundShapes
+from mlirt.runtime.api.bound_shapes import NO_PROFILE, BoundShapes
 from mlirt.runtime.api.caller_memory import read, write
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.known_profiles import known_lengths
@@ -50,7 +51,9 @@ class IExecutionContext(Reporting, ContextManager):
         self.nvtx_verbosity = ProfilingVerbosity.LAYER_NAMES_ONLY
         self._made_for = engine.engine
         self._made = engine.engine.create_execution_context()
-        self._shapes = BoundShapes(engine.manifest, engine.tensors, engine.size_program, self._shape_values)
+        values = WeakMethod(self._shape_values)  # no cycle: a context gives its profile back once nothing refers to it
+        self._shapes = BoundShapes(engine.manifest, engine.tensors, engine.size_program, lambda: _called(values))
+        self._shapes.profile = 0 if engine.profile_users.claim(self, 0) else NO_PROFILE
         self._addresses: dict[str, int] = {}
         self._arrays: dict[str, np.ndarray] = {}
         self._values: dict[str, np.ndarray] = {}
@@ -90,6 +93,7 @@ class IExecutionContext(Reporting, ContextManager):
 
     @property
     def active_optimization_profile(self) -> int:
+        """The number of the profile; -1 where profile 0 had another context when this one was created."""
         return self._shapes.profile
 
     @active_optimization_profile.setter
@@ -98,9 +102,18 @@ class IExecutionContext(Reporting, ContextManager):
         self.set_optimization_profile_async(profile, 0)
 
     def set_optimization_profile_async(self, profile_index: int, stream_handle: int) -> bool:
-        """Check shapes against another profile from now on; those that it does not allow are to be set again."""
+        """Check shapes against another profile from now on; those that it does not allow are to be set again.
+
+        False for a profile that there is not, or that another context of the engine uses.
+        """
         if not 0 <= profile_index < self.engine.num_optimization_profiles:
             return self._failed("setOptimizationProfileAsync", f"there is no optimization profile {profile_index}")
+        if not self.engine.profile_users.claim(self, profile_index):
+            return self._failed(
+                "setOptimizationProfileAsync",
+                f"Profile {profile_index} has been chosen by another IExecutionContext. "
+                "Use another profileIndex or destroy the IExecutionContext that use this profile.",
+            )
         self._shapes.choose_profile(profile_index)
         return True
 
@@ -248,6 +261,7 @@ class IExecutionContext(Reporting, ContextManager):
         return True
 
     def _run(self, addresses: dict[str, int], stream: int) -> None:
+        self._shapes.check_has_profile()
         missing = self._shapes.missing()
         if missing:
             raise InvalidInputError(f"allInputShapesSpecified(routine): the shape of {missing[0]!r} is not set")
@@ -350,3 +364,8 @@ class IExecutionContext(Reporting, ContextManager):
     def _failed(self, where: str, error: Exception | str) -> bool:
         self.reporter.error(f"execution_context.py::{where}", error)
         return False
+
+
+def _called(method: WeakMethod[Callable[[], dict[str, list[int]]]]) -> dict[str, list[int]]:
+    found = method()
+    return {} if found is None else found()

@@ -33,7 +33,9 @@ FIRST = Given(numbers(4, 3, 3, 3), numbers(4, seed=1), numbers(4, seed=2), numbe
 X = numbers(2, 3, 8, 8, seed=4)
 
 
-def built(given: Given, logger: CollectingLogger, *flags: trt.BuilderFlag, amax: float = 0) -> trt.ICudaEngine:
+def built(
+    given: Given, logger: CollectingLogger, *flags: trt.BuilderFlag, amax: float = 0, profiles: int = 1
+) -> trt.ICudaEngine:
     """Convolution, scale and addition of a constant, which become one launch; 1 to 4 images."""
     builder, network = trt.Builder(logger), new_network(logger)
     x = network.add_input("x", trt.float32, (-1, 3, 8, 8))
@@ -53,7 +55,8 @@ def built(given: Given, logger: CollectingLogger, *flags: trt.BuilderFlag, amax:
     if amax:
         x.dynamic_range, conv.get_output(0).dynamic_range = (-amax, amax), (-9.0, 9.0)
     profile.set_shape("x", (1, 3, 8, 8), (2, 3, 8, 8), (4, 3, 8, 8))
-    config.add_optimization_profile(profile)
+    for _ in range(profiles):
+        config.add_optimization_profile(profile)
     return engine_of(network, config, logger)
 
 
@@ -63,8 +66,9 @@ def run(context: trt.IExecutionContext) -> Array:
     return found
 
 
-def context_of(engine: trt.ICudaEngine) -> trt.IExecutionContext:
+def context_of(engine: trt.ICudaEngine, profile: int = 0) -> trt.IExecutionContext:
     context = engine.create_execution_context()
+    assert context.set_optimization_profile_async(profile, 0)
     assert context.set_input_shape("x", X.shape)
     return context
 
@@ -72,9 +76,9 @@ def context_of(engine: trt.ICudaEngine) -> trt.IExecutionContext:
 def test_some_weights_at_a_time() -> None:
     """Rows 14.2, 14.4 to 14.7, 14.11: contexts go on, and what was folded into one may be changed apart."""
     logger = CollectingLogger()
-    engine = built(FIRST, logger, trt.BuilderFlag.REFIT)
+    engine = built(FIRST, logger, trt.BuilderFlag.REFIT, profiles=2)
     assert engine.refittable
-    context, other = context_of(engine), context_of(engine)
+    context, other = context_of(engine, 0), context_of(engine, 1)
     refitter = trt.Refitter(engine, logger)
     layers, roles = refitter.get_all()
     expected = {("conv", ROLE.KERNEL), ("conv", ROLE.BIAS), ("norm", ROLE.SHIFT), ("norm", ROLE.SCALE)}
