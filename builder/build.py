@@ -68,13 +68,20 @@ class BuildOptions:
 
 
 def build(
-    module: ModuleOp, ctx: RtContext, target: str, options: BuildOptions | None = None, spin_ms: float | None = None
+    module: ModuleOp,
+    ctx: RtContext,
+    target: str,
+    options: BuildOptions | None = None,
+    spin_ms: float | None = None,
+    shape_cache_mb: float | None = None,
 ) -> Engine:
     """The engine of a network for `cpu` or `cuda`; the module is rewritten in place.
 
     It is opened on a device of this machine. One for a GPU where there is none can be saved for another machine.
     """
-    return Engine(build_plan(module, ctx, target, options), spin_ms, waits=target == "cuda" and not gpu_is_here())
+    plan = build_plan(module, ctx, target, options)
+    waits = target == "cuda" and not gpu_is_here()
+    return Engine(plan, spin_ms, shape_cache_mb=shape_cache_mb, waits=waits)
 
 
 @reports_shortage("the build")

@@ -60,6 +60,7 @@ def compile(
     avg_timing_iterations: int = 10,
     min_timing_iterations: int = 7,
     spin_ms: float | None = None,
+    shape_cache_mb: float | None = None,
     calibration: CalibrationLike | None = None,
     dynamic_ranges: Mapping[str, Range] | None = None,
     layer_precisions: Mapping[str, str] | None = None,
@@ -92,6 +93,8 @@ def compile(
     algorithm_selector: asked which tactics each layer may have, and told which it got. For "cuda".
     spin_ms: on a CPU, for how many milliseconds after a run idle workers wait for the next one before they sleep; 0 is
         not at all, None what the environment variable MLIRT_SPIN_MS says, else 50.
+    shape_cache_mb: how many MiB each context may keep of what runs have worked out for their shapes, so that it is
+        ready when these come again; 0 keeps the last one alone, None what MLIRT_SHAPE_CACHE_MB says, else 64.
     calibration: for "int8" what `mlirt.calibrate` gives, a calibration cache (a path or its bytes), or a calibrator
         with TensorRT's interface. A network that quantises itself needs none. For "int8+fp16" on a GPU a batch of its
         samples shows whether half precision holds the results of all layers (`AccuracyWarning`, see `check_range`).
@@ -147,7 +150,7 @@ def compile(
     folder = None if dump_phases is None else Path(dump_phases)
     options = BuildOptions(precision, progress, folder, _name_of(model), refittable=refittable, profiles=allowed)
     if chosen != "cuda":
-        return build(module, ctx, chosen, options, spin_ms)
+        return build(module, ctx, chosen, options, spin_ms, shape_cache_mb)
     from mlirt.builder.tactics.tuning import tuning
 
     calls, rounds = avg_timing_iterations, min_timing_iterations
@@ -160,7 +163,7 @@ def compile(
         sources=tactic_sources,
         workspace=workspace,
     ) as choice:
-        return build(module, ctx, chosen, replace(options, tuning=choice))
+        return build(module, ctx, chosen, replace(options, tuning=choice), shape_cache_mb=shape_cache_mb)
 
 
 def asked_precisions(module: ModuleOp, asked: Mapping[str, str]) -> dict[str, str]:

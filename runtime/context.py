@@ -1,4 +1,4 @@
-"""One user of an engine: checks the inputs, keeps the programs of the last few shapes, runs under its own lock."""
+"""One user of an engine: checks the inputs, keeps the programs of shapes, runs under its own lock."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import threading
 import time
 import weakref
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -19,9 +18,9 @@ from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.output_arrays import put_into
 from mlirt.runtime.program import LengthRequirement, Requirement, SizeCheck, steps
+from mlirt.runtime.program_cache import ProgramCache, ShapeCacheUse, shape_cache_bytes
 from mlirt.runtime.shape_binding import GUESS, Shape, bind_shapes, settled_sizes
 
-_SHAPES_KEPT = 4
 # How often a run is made again before a size counts as one that changes while the network runs.
 _TRIES_PER_SIZE = 4
 
@@ -29,7 +28,7 @@ _TRIES_PER_SIZE = 4
 class ExecutionContext:
     """Runs an engine: contexts may run from several threads at once, one context runs one call at a time."""
 
-    def __init__(self, manifest: Manifest, session: Session) -> None:
+    def __init__(self, manifest: Manifest, session: Session, shape_cache_mb: float | None = None) -> None:
         self._manifest = manifest
         self._session = session
         given = manifest.given_inputs
@@ -39,7 +38,7 @@ class ExecutionContext:
         self._runs = 0  # that did not fail: what a network with random numbers draws the next ones by
         self._known_names = set(self._input_names)
         self._output_names = [tensor.name for tensor in manifest.outputs]
-        self._programs: OrderedDict[tuple[tuple[Shape, ...], tuple[int, ...]], Program] = OrderedDict()
+        self._programs = ProgramCache(session, shape_cache_bytes(shape_cache_mb))
         self._sizes = dict.fromkeys(manifest.sizes, GUESS)
         self._lock = threading.Lock()
         _contexts.add(self)
@@ -160,6 +159,11 @@ class ExecutionContext:
         """Held by whoever runs the context."""
         return self._lock
 
+    @property
+    def shape_cache(self) -> ShapeCacheUse:
+        """What the programs take that are kept for shapes which come again."""
+        return self._programs.use
+
     def free_after_fork(self) -> None:
         """In the child: let it be used, as if the run that another thread was in had never begun."""
         if self._lock.locked():
@@ -254,8 +258,6 @@ class ExecutionContext:
             program = self._programs.get(key := (shapes, tuple(self._sizes.values())))
         if program is None:
             program = self._prepare(shapes)
-        elif len(self._programs) > 1:
-            self._programs.move_to_end(key)
         program.timed = timed
         return program
 
@@ -264,9 +266,7 @@ class ExecutionContext:
 
     def _prepare(self, shapes: tuple[Shape, ...]) -> Program:
         program = self._session.prepare(bind_shapes(self._manifest, shapes, self._sizes))
-        self._programs[shapes, tuple(self._sizes.values())] = program
-        if len(self._programs) > _SHAPES_KEPT:
-            self._programs.popitem(last=False)
+        self._programs.put((shapes, tuple(self._sizes.values())), program)
         return program
 
 

@@ -4,6 +4,7 @@ import struct
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import prod
 
 import numpy as np
 
@@ -26,6 +27,7 @@ _ROW_WORDS = 3
 _PARAMETER_LINE = 8
 _NO_BARRIER, _SERIAL, _JUMP, _SIZE, _REQUIRE = 1, 2, 4, 8, 16
 _TINY_BYTES = 4096
+_BYTES_OF_A_RECORD = 64
 _STOP_WORDS = 2  # of a row that may stop a run: what it looks at, and a number
 _TARGET_WORD = 1  # of row 0, where that is a jump
 
@@ -123,8 +125,12 @@ class CpuSession:
         self.plugins = device.plugins.for_context()
 
     def prepare(self, binding: ShapeBinding) -> "CpuProgram":
-        """Make the program for one set of shapes; a larger arena is got where needed (older programs keep theirs)."""
+        """Make the program for one set of shapes; a larger arena is got where needed, which older programs move to."""
         return CpuProgram(self, binding)
+
+    def outgrown_bytes(self) -> int:
+        """None: programs move to the largest arena."""
+        return 0
 
     def arena_of(self, binding: ShapeBinding) -> Arena:
         """Where the arena buffers of a program for one set of shapes lie."""
@@ -132,7 +138,8 @@ class CpuSession:
             return GuardedArena(self.device.manifest, binding, self.device.guarded)
         if binding.arena_bytes > self.arena.size:
             self.arena = HostBlock(binding.arena_bytes)
-        return PlannedArena(self.arena, binding)
+            self.tenant = None
+        return PlannedArena(lambda: self.arena, binding)
 
     def set_input_consumed_event(self, event: int | None) -> bool:
         """There are no events here: a run has read its inputs when it returns."""
@@ -156,12 +163,14 @@ class CpuProgram:
         self._bound_outputs = self._choose_bound_outputs()
         self._scratch = self._make_scratch()
         self._patches: dict[int, list[tuple[int, int]]] = {}
+        self._arena_words: list[int] = []
         # Not a method of this object: the plugins would hold what holds them.
         self._plugins = session.plugins.bound(binding.launches, partial(_block, guarded=self._guarded))
         self._rows = rows_of(binding.program, binding, self._plugins)
         self._stopped = 0
         self._table, self._parameters = self._fill()
         self._table_address = address_of(self._table)
+        self._words_in_arena = np.array(self._arena_words, np.intp)
         self._input_patches = [self._patch_of(tensor.buffer) for tensor in manifest.inputs]
         self._output_patches = {i: self._patch_of(root) for root, i in self._bound_outputs.items()}
         self._inputs: list[np.ndarray] = []
@@ -171,6 +180,14 @@ class CpuProgram:
         self._input_blocks = [
             _block(binding.sizes[one.buffer], self._guarded) for one in manifest.inputs if self._guarded
         ]
+
+    @property
+    def held_bytes(self) -> int:
+        """What the program keeps besides the context's arena; records of Python are estimated."""
+        outputs = sum(dtype.itemsize * prod(shape) for dtype, shape in zip(self._dtypes, self._binding.output_shapes))
+        blocks = sum(block.size for block in (*self._scratch.values(), *self._input_blocks))
+        records = _BYTES_OF_A_RECORD * (len(self._parameters) + 2 * len(self._binding.sizes))
+        return self._table.nbytes + self._parameters.nbytes + records + outputs + blocks + self._arena.held_bytes
 
     def _choose_bound_outputs(self) -> dict[int, int]:
         """For each output buffer the output whose returned array is that memory."""
@@ -236,6 +253,7 @@ class CpuProgram:
             raise PlanError("the plan is damaged: only kernels of CUDA devices take maps of tensors")
         kind = self._device.manifest.buffers[argument.root].kind
         if kind == "arena":
+            self._arena_words.append(at)
             return self._arena.address(argument.root) + argument.offset
         if kind == "weight":
             return address_of(self._device.weights[argument.root]) + argument.offset
@@ -277,7 +295,9 @@ class CpuProgram:
                     block.check(f"{what} {i}")
 
     def _enter(self) -> None:
-        """Restore the borders where another shape has used the arena since."""
+        """Follow the arena to where it lies now, and restore the borders where another shape has used it since."""
+        if distance := self._arena.moved():
+            self._parameters[self._words_in_arena] += distance
         if self._session.tenant is not self._tenancy:
             self._arena.restore_halos()
             for launch in self._plugins.values():

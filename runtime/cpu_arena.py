@@ -1,6 +1,6 @@
 """Where the arena of a program lies on the CPU: at planned offsets of one block, or each buffer between guard pages."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +18,15 @@ class Arena(Protocol):
         """The address of a buffer's first byte."""
         ...
 
+    @property
+    def held_bytes(self) -> int:
+        """The memory that belongs to this program alone."""
+        ...
+
+    def moved(self) -> int:
+        """By how many bytes all buffers lie further behind than at the last call, or than at first."""
+        ...
+
     def bytes_at(self, root: int, offset: int, size: int) -> np.ndarray:
         """Part of a buffer as a writable array."""
         ...
@@ -32,20 +41,33 @@ class Arena(Protocol):
 
 
 class PlannedArena:
-    """Buffers at the offsets that the memory planner chose, in a block that programs of one context share."""
+    """Buffers at the offsets that the memory planner chose, in the block that programs of one context share.
 
-    def __init__(self, block: HostBlock, binding: ShapeBinding) -> None:
+    `block` gives that one, which another takes the place of where a program needs a larger one.
+    """
+
+    def __init__(self, block: Callable[[], HostBlock], binding: ShapeBinding) -> None:
         self._block, self._binding = block, binding
+        self._start = block().address
 
     def address(self, root: int) -> int:
-        return self._block.address + self._binding.offsets[root]
+        return self._start + self._binding.offsets[root]
+
+    @property
+    def held_bytes(self) -> int:
+        return 0
+
+    def moved(self) -> int:
+        before, self._start = self._start, self._block().address
+        return self._start - before
 
     def bytes_at(self, root: int, offset: int, size: int) -> np.ndarray:
-        return self._block.bytes_at(self._binding.offsets[root] + offset, size)
+        return self._block().bytes_at(self._binding.offsets[root] + offset, size)
 
     def restore_halos(self) -> None:
+        block = self._block()
         for halo in self._binding.halos:
-            self._block.fill(*halo)
+            block.fill(*halo)
 
     def check(self) -> None:
         """Nothing shows it."""
@@ -64,6 +86,13 @@ class GuardedArena:
 
     def address(self, root: int) -> int:
         return self._blocks[root].address
+
+    @property
+    def held_bytes(self) -> int:
+        return sum(block.size for block in self._blocks.values())
+
+    def moved(self) -> int:
+        return 0
 
     def bytes_at(self, root: int, offset: int, size: int) -> np.ndarray:
         return self._blocks[root].bytes_at(offset, size)

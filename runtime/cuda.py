@@ -1,5 +1,6 @@
 """Runs plans on a CUDA device: cubins and weights once, a stream and one block of memory for each context."""
 
+import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -9,7 +10,7 @@ from mlirt.errors import PlanError
 from mlirt.runtime.cuda_architectures import choose_architecture
 from mlirt.runtime.cuda_driver import open_driver
 from mlirt.runtime.cuda_graph import Lanes
-from mlirt.runtime.cuda_memory import DeviceBlock
+from mlirt.runtime.cuda_memory import DeviceBlock, PinnedBlock
 from mlirt.runtime.cuda_program import TIMES, CudaProgram
 from mlirt.runtime.driver_interface import DeviceError, Driver, Handle
 from mlirt.runtime.host_memory import address_of
@@ -114,6 +115,10 @@ class CudaSession:
         self.lanes = Lanes(device.driver, self.stream)
         self.events = [device.driver.new_event() for _ in range(TIMES + 2)]
         self.block: DeviceBlock | None = None
+        self.staging: PinnedBlock | None = None
+        self._outgrown: list[weakref.ref[DeviceBlock | PinnedBlock]] = []
+        self.is_busy = False
+        """Whether copies on the stream may still use the staging memory."""
         self.tenant: object = None
         self.plugins = device.plugins.for_context()
         self.consumed: Handle | None = None
@@ -142,5 +147,27 @@ class CudaSession:
     def block_of(self, size: int) -> DeviceBlock:
         """The context's block of device memory, of at least `size` bytes."""
         if self.block is None or self.block.size < size:
-            self.block = DeviceBlock(self.device.driver, size)
+            fresh = DeviceBlock(self.device.driver, size)
+            self._retire(self.block)
+            self.block = fresh
         return self.block
+
+    def staging_of(self, size: int) -> PinnedBlock:
+        """The context's memory of the host for inputs and outputs on their way, of at least `size` bytes."""
+        if self.staging is None or self.staging.size < size:
+            if self.is_busy:
+                self.device.driver.synchronize(self.stream)
+                self.is_busy = False
+            fresh = PinnedBlock(self.device.driver, size)
+            self._retire(self.staging)
+            self.staging = fresh
+        return self.staging
+
+    def _retire(self, block: DeviceBlock | PinnedBlock | None) -> None:
+        self._outgrown = [one for one in self._outgrown if one() is not None]
+        if block is not None:
+            self._outgrown.append(weakref.ref(block))
+
+    def outgrown_bytes(self) -> int:
+        """The blocks that older programs keep."""
+        return sum(block.size for one in self._outgrown if (block := one()) is not None)

@@ -26,6 +26,7 @@ class PinnedBlock:
     """Host memory that the device reads directly."""
 
     def __init__(self, driver: Driver, size: int) -> None:
+        self.size = size
         self._driver = driver
         self.address = driver.allocate_pinned(size)
         self.bytes: np.ndarray = np.ctypeslib.as_array((ctypes.c_uint8 * max(size, 1)).from_address(self.address))

@@ -12,7 +12,7 @@ import numpy as np
 from mlirt.runtime.conditional_graphs import DeviceGraph
 from mlirt.runtime.cuda_control import HostDecisions, RunStretch, is_straight, stretches
 from mlirt.runtime.cuda_graph import capture
-from mlirt.runtime.cuda_memory import DeviceBlock, PinnedBlock
+from mlirt.runtime.cuda_memory import DeviceBlock
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import DeviceTensor, WrongSize
 from mlirt.runtime.driver_interface import DeviceError, Handle
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mlirt.runtime.cuda import CudaSession
 
 _WORD = 8
+_BYTES_OF_A_LAUNCH = 8192
 TIMES = 5
 """The first events of a session keep times, the last two order its stream and a caller's."""
 PartsOf = Callable[[int], Sequence[tuple[int, int]]]
@@ -46,7 +47,6 @@ class CudaProgram:
 
     def __init__(self, session: "CudaSession", binding: ShapeBinding) -> None:
         self.timed = False
-        self._is_busy = False
         self._tenancy = object()  # the session remembers this, not the program: a cycle would keep memory
         self._session = session
         self._driver = session.device.driver
@@ -68,10 +68,15 @@ class CudaProgram:
             for dtype, shape in zip(self._dtypes, binding.output_shapes, strict=True)
         ]
         staged = sum(map(aligned, [*self._input_sizes, *self._output_sizes]))
-        self._staging = PinnedBlock(self._driver, staged + _WORD)
+        self._staging = session.staging_of(staged + _WORD)
         self._decisions = self._host_decisions(staged)
         self._wrong_size: WrongSize | None = None
         self._graphs = self._captured()
+
+    @property
+    def held_bytes(self) -> int:
+        """The arguments and the graph, of which a driver does not say what they take; memory is the context's."""
+        return _BYTES_OF_A_LAUNCH * len(self._manifest.launches)
 
     def __del__(self) -> None:
         with suppress(DeviceError, AttributeError):
@@ -222,9 +227,9 @@ class CudaProgram:
         """Copy the inputs to pinned memory and queue the way to the device."""
         driver, stream = self._driver, self._session.stream
         driver.activate()
-        if self._is_busy:  # the copies of the run before may still read the staging memory
+        if self._session.is_busy:  # the copies of the run before may still read the staging memory
             driver.synchronize(stream)
-        self._is_busy = True
+        self._session.is_busy = True
         self._mark(0)
         at = 0
         for array, size, tensor in zip(inputs, self._input_sizes, self._manifest.inputs, strict=True):
@@ -249,7 +254,7 @@ class CudaProgram:
     def execute(self) -> None:
         """Queue the kernels."""
         self._enter()
-        self._is_busy = True
+        self._session.is_busy = True
         self._mark(2)
         self._run(self._replay)
         self._mark(3)
@@ -311,7 +316,7 @@ class CudaProgram:
             at += aligned(end - at)
         self._mark(4)
         driver.synchronize(stream)
-        self._is_busy = False
+        self._session.is_busy = False
         outputs: list[np.ndarray] = []
         at = start
         for of_output, dtype in zip(wanted, self._dtypes, strict=True):
@@ -333,7 +338,7 @@ class CudaProgram:
         """Return when the stream is empty."""
         self._driver.activate()
         self._driver.synchronize(self._session.stream)
-        self._is_busy = False
+        self._session.is_busy = False
 
     def _mark(self, event: int) -> None:
         if self.timed:

@@ -48,6 +48,11 @@ class Program(Protocol):
     timed: bool
     """Whether the next runs keep the time stamps that `device_times` returns."""
 
+    @property
+    def held_bytes(self) -> int:
+        """About the memory, of the host and of the device, that goes with the program."""
+        ...
+
     def upload(self, inputs: Sequence[np.ndarray]) -> None:
         """Make `inputs` (contiguous, of the right type and shape) available to the kernels."""
         ...
@@ -96,6 +101,10 @@ class Session(Protocol):
 
     def prepare(self, binding: ShapeBinding) -> Program:
         """Make the program for one set of shapes."""
+        ...
+
+    def outgrown_bytes(self) -> int:
+        """What programs hold of blocks that the context has larger ones of by now."""
         ...
 
     def set_input_consumed_event(self, event: int | None) -> bool:

@@ -60,11 +60,19 @@ class Engine:
     """A plan on its device. `run` uses a context of its own; make others for other threads."""
 
     @reports_shortage("the engine")
-    def __init__(self, plan: Plan, spin_ms: float | None = None, *, waits: bool = False) -> None:
-        """`spin_ms`: as in `load`. An engine that `waits` opens its device for the first run, so that it can be saved
-        where there is none."""
+    def __init__(
+        self,
+        plan: Plan,
+        spin_ms: float | None = None,
+        *,
+        shape_cache_mb: float | None = None,
+        waits: bool = False,
+    ) -> None:
+        """`spin_ms`, `shape_cache_mb`: as in `load`. One that `waits` opens its device for the first run, so that it
+        can be saved where there is none."""
         self.plan = plan
         self._spin_ms = spin_ms
+        self._shape_cache_mb = shape_cache_mb
         if not waits:
             _ = self.context
 
@@ -119,7 +127,7 @@ class Engine:
     @reports_shortage("the engine")
     def create_execution_context(self) -> ExecutionContext:
         """A context with memory of its own."""
-        return ExecutionContext(self.plan.manifest, self._device.session())
+        return ExecutionContext(self.plan.manifest, self._device.session(), self._shape_cache_mb)
 
     def run(
         self, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None = None
@@ -164,22 +172,27 @@ class Engine:
         """Write the plan file at once or not at all."""
         self.plan.save(path)
 
-    def __reduce__(self) -> tuple[Callable[..., "Engine"], tuple[bytes, float | None]]:
+    def __reduce__(self) -> tuple[Callable[..., "Engine"], tuple[bytes, float | None, float | None]]:
         """Pickled as its plan, so that it can be handed to another process, which opens it on its own device."""
-        return _opened, (plan_bytes(self.plan.manifest_json, self.plan.sections, self.plan.weights), self._spin_ms)
+        plan = plan_bytes(self.plan.manifest_json, self.plan.sections, self.plan.weights)
+        return _opened, (plan, self._spin_ms, self._shape_cache_mb)
 
 
-def load(source: str | os.PathLike[str] | Bytes, *, spin_ms: float | None = None) -> Engine:
+def load(
+    source: str | os.PathLike[str] | Bytes, *, spin_ms: float | None = None, shape_cache_mb: float | None = None
+) -> Engine:
     """Open a plan file, or its bytes; PlanError where it is damaged or was made for another machine.
 
     spin_ms: on a CPU, for how many milliseconds after a run idle workers wait for the next one before they sleep; 0 is
         not at all, None what the environment variable MLIRT_SPIN_MS says, else 50.
+    shape_cache_mb: how many MiB each context may keep of what runs have worked out for their shapes, so that it is
+        ready when these come again; 0 keeps the last one alone, None what MLIRT_SHAPE_CACHE_MB says, else 64.
     """
-    return Engine(read_plan(source), spin_ms)
+    return Engine(read_plan(source), spin_ms, shape_cache_mb=shape_cache_mb)
 
 
-def _opened(plan: bytes, spin_ms: float | None) -> Engine:
-    return load(plan, spin_ms=spin_ms)
+def _opened(plan: bytes, spin_ms: float | None, shape_cache_mb: float | None) -> Engine:
+    return load(plan, spin_ms=spin_ms, shape_cache_mb=shape_cache_mb)
 
 
 def _device_for(plan: Plan, spin_ms: float | None) -> Device:

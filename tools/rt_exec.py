@@ -126,7 +126,7 @@ def _load(arguments: Namespace) -> EngineLike:
     from mlirt.runtime.engine import load
 
     start = time.perf_counter()
-    engine = load(arguments.loadEngine)
+    engine = load(arguments.loadEngine, shape_cache_mb=arguments.shapeCache)
     log("I", f"Engine loaded in {time.perf_counter() - start:g} sec.")
     return engine
 
@@ -161,6 +161,7 @@ def _build(arguments: Namespace) -> EngineLike:
             avg_timing_iterations=arguments.avgTiming,
             min_timing_iterations=arguments.minTiming,
             tactic_sources=measured_libraries(arguments),
+            shape_cache_mb=arguments.shapeCache,
             workspace=arguments.memPoolSize.get("workspace", arguments.workspace),
             input_formats=arguments.inputIOFormats,
             output_formats=arguments.outputIOFormats,

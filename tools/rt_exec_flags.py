@@ -183,6 +183,7 @@ def _add_run(add: Add) -> None:
         metavar="MS",
         help="pause between runs; default: %(default)s",
     )
+    add("--shapeCache", type=number, metavar="MIB", help="for runs' shapes that come again (64); 0: the last alone")
     add("--streams", type=positive, default=1, metavar="N", help="contexts that run at once; default: %(default)s")
     add("--threads", action="store_true", help="a thread for each stream (always so)")
     add("--noDataTransfers", action="store_true", help="inputs stay on the device, outputs are not fetched")

@@ -33,13 +33,15 @@ class EngineInspector(Reporting):
         return json.dumps(layer) if format is LayerInformationFormat.JSON else _oneline(layer)
 
     def get_engine_information(self, format: LayerInformationFormat) -> str:
-        """All layers, and in JSON the inputs and outputs, and who decides about branches and loops."""
+        """All layers, and in JSON the inputs and outputs, who decides about branches and loops, and the shapes kept."""
         engine, verbosity = self._engine, self._engine.profiling_verbosity.name
         found = inspected(engine.engine.layers, engine.tensor_names, verbosity, self._values(), engine.engine.profiles)
         if format is LayerInformationFormat.ONELINE:
             return "\n".join(map(_oneline, cast("list[object]", found["Layers"])))
         if verbosity != "NONE" and engine.engine.decisions:
             found["Decisions"] = [asdict(decision) for decision in engine.engine.decisions]
+        if verbosity != "NONE" and self.execution_context is not None:
+            found["ShapeCache"] = asdict(self.execution_context.shape_cache)
         return json.dumps(found)
 
     def _layer(self, index: int) -> object:

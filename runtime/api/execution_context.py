@@ -15,6 +15,7 @@ from mlirt.runtime.api.caller_memory import read, write
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.known_profiles import known_lengths
 from mlirt.runtime.loop_times import times_of_layers
+from mlirt.runtime.program_cache import ShapeCacheUse
 from mlirt.tensorrt.build_enums import ProfilingVerbosity
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import numpy_name
@@ -72,6 +73,11 @@ class IExecutionContext(Reporting, ContextManager):
             if self._event:
                 self._made.set_input_consumed_event(self._event)
         return self._made
+
+    @property
+    def shape_cache(self) -> ShapeCacheUse:
+        """How many programs are kept for shapes that come again, and their bytes (mlirt's own)."""
+        return self._context.shape_cache
 
     @property
     def temporary_allocator(self) -> None:

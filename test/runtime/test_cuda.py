@@ -29,9 +29,25 @@ def test_results_for_several_shapes(tiny: Maker) -> None:
         got = context.run({"x": x})
         np.testing.assert_allclose(got["y"], np.cos((2 * x + 1).reshape(-1)[::-1]).reshape(n, 4), rtol=1e-6)
         np.testing.assert_array_equal(got["z"], np.arange(8, dtype=np.float32) + 0.5)
-    assert len(driver.graphs) <= 4
+    assert len(driver.graphs) == 7
     assert driver.shared == {"scale": 65536, "reverse": 0}
     assert ("reverse", (3, 1, 1), (32, 4, 1), 0) in driver.launches
+
+
+def test_blocks_that_are_outgrown_count(tiny: Maker) -> None:
+    plan, driver = cuda_plan(tiny), FakeDriver()
+    context = ExecutionContext(plan.manifest, CudaDevice(plan, driver).session(), shape_cache_mb=1)
+    for n in range(100, 2100, 100):
+        context.run({"x": np.ones((n, 4), np.float32)})
+    assert context.shape_cache.programs > 4
+    assert context.shape_cache.bytes > context.shape_cache.programs * 8192 * 3
+    for n in range(20_000, 120_000, 20_000):
+        context.run({"x": np.ones((n, 4), np.float32)})
+    assert context.shape_cache.programs == 1
+    for n in (100, 200, 300, 100):
+        context.run({"x": np.ones((n, 4), np.float32)})
+    assert context.shape_cache.programs == 4
+    assert context.shape_cache.bytes == 4 * 8192 * 3
 
 
 def test_launches_with_an_empty_grid_are_skipped(tiny: Maker) -> None:

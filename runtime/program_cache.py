@@ -1,0 +1,75 @@
+"""The programs that a context keeps for shapes that come again: by bytes, the least recently used one goes first."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from mlirt.errors import InvalidInputError
+from mlirt.runtime.device import Program, Session
+
+_USUAL_MEBIBYTES = 64.0
+_VARIABLE = "MLIRT_SHAPE_CACHE_MB"
+
+
+def shape_cache_bytes(shape_cache_mb: float | None = None) -> int:
+    """The bytes that programs of a context may take: `shape_cache_mb` MiB, else MLIRT_SHAPE_CACHE_MB, else 64 MiB."""
+    wish = os.environ.get(_VARIABLE, "") if shape_cache_mb is None else shape_cache_mb
+    try:
+        mebibytes = float(wish if wish != "" else _USUAL_MEBIBYTES)
+    except ValueError:
+        mebibytes = math.nan
+    if not 0 <= mebibytes < math.inf:
+        source = _VARIABLE if shape_cache_mb is None else "shape_cache_mb"
+        raise InvalidInputError(f"{source} is {wish!r}; expected MiB, 0 to keep the program of the last shapes alone")
+    return int(mebibytes * (1 << 20))
+
+
+@dataclass(frozen=True)
+class ShapeCacheUse:
+    """What the programs of a context take, and what they may take."""
+
+    programs: int
+    bytes: int
+    limit: int
+
+
+class ProgramCache:
+    """Programs of one session by what they were made for. The one that was put last stays, whatever it takes."""
+
+    def __init__(self, session: Session, limit: int) -> None:
+        self._session = session
+        self._limit = limit
+        self._programs: OrderedDict[Hashable, tuple[Program, int]] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: Hashable) -> Program | None:
+        """The program, which then is the most recently used one; None where there is none."""
+        found = self._programs.get(key)
+        if found is None:
+            return None
+        if len(self._programs) > 1:
+            self._programs.move_to_end(key)
+        return found[0]
+
+    def put(self, key: Hashable, program: Program) -> None:
+        """Keep a program, and let the least recently used ones go as long as all take more than they may."""
+        if key in self._programs:
+            self._bytes -= self._programs.pop(key)[1]
+        self._programs[key] = program, program.held_bytes
+        self._bytes += program.held_bytes
+        while len(self._programs) > 1 and self._bytes + self._session.outgrown_bytes() > self._limit:
+            self._bytes -= self._programs.popitem(last=False)[1][1]
+
+    def clear(self) -> None:
+        """Keep none."""
+        self._programs.clear()
+        self._bytes = 0
+
+    @property
+    def use(self) -> ShapeCacheUse:
+        """How many programs there are, and their bytes."""
+        return ShapeCacheUse(len(self._programs), self._bytes + self._session.outgrown_bytes(), self._limit)
