@@ -74,7 +74,8 @@ class _Row:
         steps: list[SSAValue | int],
     ) -> None:
         self.k, self._code, self._here, self._steps = k, code, here, steps
-        self.length, self.count = length, k.size(op.count())
+        self.length, self._wanted = length, op.count()
+        self.count = k.size(self._wanted)
         self._element, self._place_type = element_of(op.input.type), element_of(op.indices.type)
         self._largest_first = op.kind.data is ExtremeKind.MAX
         self._key_type = key_type(self._element)
@@ -172,7 +173,13 @@ class _Row:
             count = k.select(some, length, 0)
             return k.loop(count, carried, lambda place, state: take(k.add(start, place), state))
 
-        k.loop(k.ceil_div(self.length, _GROUP), [k.constant(0), equal], group)
+        k.loop(k.ceil_div(self._searched(), _GROUP), [k.constant(0), equal], group)
+
+    def _searched(self) -> SSAValue:
+        """The length of the row; 0 where no element is wanted, as the result has no place for one then."""
+        if isinstance(self._wanted, int):
+            return self.length
+        return self.k.select(self.k.compare("slt", self.k.constant(0), self.count), self.length, 0)
 
 
 class _Heap:
