@@ -17,7 +17,7 @@ from mlirt.runtime.device import DeviceTensor, Program, RunTimes, Session
 from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.output_arrays import put_into
-from mlirt.runtime.program import LengthRequirement, Requirement, SizeCheck, steps
+from mlirt.runtime.program import Requirement, SizeCheck, steps
 from mlirt.runtime.program_cache import ProgramCache, ShapeCacheUse, shape_cache_bytes
 from mlirt.runtime.shape_binding import GUESS, Shape, bind_shapes, settled_sizes
 
@@ -42,11 +42,9 @@ class ExecutionContext:
         self._sizes = dict.fromkeys(manifest.sizes, GUESS)
         self._lock = threading.Lock()
         _contexts.add(self)
-        checks = [
-            step for step in steps(manifest.program) if isinstance(step, SizeCheck | Requirement | LengthRequirement)
-        ]
-        self._checks = bool(checks)
-        self._looks = any(not isinstance(step, LengthRequirement) for step in checks)
+        # A launch in a branch or a loop that would leave its buffers ends a run, too.
+        self._checks = not all(isinstance(step, int) for step in manifest.program)
+        self._looks = any(isinstance(step, SizeCheck | Requirement) for step in steps(manifest.program))
         if not manifest.symbols and not self._sizes:
             self._prepare(tuple(tuple(evaluate(dim, {}) for dim in tensor.shape) for tensor in given))
 

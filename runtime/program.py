@@ -163,14 +163,36 @@ def never_run(program: Sequence[Step], values: Mapping[str, int]) -> tuple[set[i
     return found, stops
 
 
-def decided(program: Program, values: Mapping[str, int]) -> Program:
-    """The program for these values: lengths that fit need no step, others end the run there."""
+def certain(program: Sequence[Step]) -> frozenset[int]:
+    """The launches that every run comes to whose lengths fit, whatever its data are."""
+    found: set[int] = set()
+    for step in program:
+        if isinstance(step, int):
+            found.add(step)
+        elif not isinstance(step, LengthRequirement) and not all(
+            isinstance(one, int | Branch | Loop) for one in steps([step])
+        ):
+            break
+    return frozenset(found)
+
+
+NO_FAULTS: Mapping[int, str] = {}
+
+
+def decided(program: Program, values: Mapping[str, int], faults: Mapping[int, str] = NO_FAULTS) -> Program:
+    """The program for these values: lengths that fit need no step, others end the run there.
+
+    `faults` are those of launches, by number; they too end a run that comes there.
+    """
     found: list[Step] = []
     for step in program:
         if isinstance(step, Branch):
-            found.append(Branch(step.condition, decided(step.then, values), decided(step.otherwise, values)))
+            sides = (decided(part, values, faults) for part in parts(step))
+            found.append(Branch(step.condition, *sides))
         elif isinstance(step, Loop):
-            found.append(Loop(step.condition, decided(step.before, values), decided(step.body, values)))
+            found.append(Loop(step.condition, *(decided(part, values, faults) for part in parts(step))))
+        elif isinstance(step, int) and step in faults:
+            found.append(Requirement(None, f"the plan has no meaning for these inputs: {faults[step]}; give others"))
         elif not isinstance(step, LengthRequirement):
             found.append(step)
         elif (fault := step.fault(values)) is not None:

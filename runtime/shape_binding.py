@@ -6,6 +6,7 @@ plan whose formulas make no sense for legal shapes is a PlanError.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from mlirt.errors import InvalidInputError, PlanError, UnmetConditionError
 from mlirt.runtime.concurrent_memory import Use, plan_side_by_side
@@ -26,7 +27,7 @@ from mlirt.runtime.manifest import (
 from mlirt.runtime.memory_planning import MemoryPlan, MemoryPlanError, Request, plan, verify
 from mlirt.runtime.plugin_calls import dense_extents
 from mlirt.runtime.profile_ranges import check_profiles
-from mlirt.runtime.program import Place, Program, SizeCheck, decided, never_run, place_of, steps
+from mlirt.runtime.program import Place, Program, SizeCheck, certain, decided, never_run, place_of, steps
 from mlirt.runtime.size_guesses import settled
 from mlirt.runtime.tensor_maps import MapLayout
 
@@ -183,6 +184,8 @@ class _Binder:
         self.values = values
         # What no run with these values comes to need not make sense for them.
         self.never_run, _ = never_run(manifest.program, values)
+        self.faults: dict[int, str] = {}
+        """What is wrong with launches that a run may never come to: data or a size that it tells decide about that."""
         self.unused = self._unused() if self.never_run else frozenset[int]()
         self.sizes = [self._size(i) for i in range(len(manifest.buffers))]
         self.starts = [self._start(i) for i in range(len(manifest.buffers))]
@@ -235,6 +238,7 @@ class _Binder:
             for i, offset in offsets.items()
             if manifest.buffers[i].halo is not None and self.sizes[i]
         }
+        launches = tuple(self._launch(i, launch) for i, launch in enumerate(manifest.launches))
         return ShapeBinding(
             input_shapes=input_shapes,
             output_shapes=output_shapes,
@@ -243,14 +247,14 @@ class _Binder:
             offsets=offsets,
             arena_bytes=total,
             halos=tuple(sorted(halos)),
-            launches=tuple(self._launch(i, launch) for i, launch in enumerate(manifest.launches)),
+            launches=launches,
             values=self.values,
             places={
                 place: self._place(place, 1 if not isinstance(step, SizeCheck) else 8)
                 for step in steps(manifest.program)
                 if (place := place_of(step)) is not None
             },
-            program=decided(manifest.program, self.values),
+            program=decided(manifest.program, self.values, self.faults),
         )
 
     def _shape(self, tensor: Tensor) -> Shape:
@@ -321,11 +325,11 @@ class _Binder:
             for i, (argument, kind) in enumerate(zip(launch.args, kernel.args, strict=True))
         )
         if kernel.plugin is not None or step not in self.manifest.sealed:
-            self._prove(launch, args, grid)
+            self._prove(step, launch, args, grid)
         return BoundLaunch(step, args, grid)
 
-    def _prove(self, launch: Launch, args: Sequence[BoundArgument], grid: Sequence[int]) -> None:
-        """Raise where the numbers of a launch would let it leave its buffers."""
+    def _prove(self, step: int, launch: Launch, args: Sequence[BoundArgument], grid: Sequence[int]) -> None:
+        """Raise where the numbers of a launch would let it leave its buffers, or let runs end that come to it."""
         kernel = self.manifest.kernels[launch.kernel]
         found = self.manifest.contracts.get(kernel.symbol, ())
         contracts = () if any(one.unproved for one in found) else found  # others are as they were made
@@ -340,7 +344,13 @@ class _Binder:
                 if faults[-1] is None:
                     break
         if faults and faults[-1] is not None:
-            raise ExpressionError(f"layer {launch.layer[:200]}: {faults[0]}")
+            self.faults[step] = f"layer {launch.layer[:200]}: {faults[0]}"
+            if step in self._certain:
+                raise ExpressionError(self.faults[step])
+
+    @cached_property
+    def _certain(self) -> frozenset[int]:
+        return certain(self.manifest.program)
 
     def _fault(self, kernel: Kernel, args: Sequence[BoundArgument], extents: "Extents | str") -> str | None:
         """Why a launch may not touch such extents of its buffers, or not pass such numbers."""

@@ -25,8 +25,8 @@ _LENGTHS = (0, 1, 2, 3, 5, 8, 16, 17, 33, 64, 100, 257)
 def extents_section(module: ModuleOp, manifest: Manifest, record: Mapping[str, object]) -> bytes:
     """The section for a manifest (and its JSON form) of a lowered module.
 
-    Raises `CompileError` where nothing bounds what a kernel for a CPU touches through one of its arguments. Launches
-    are sealed as they are, but for those of plugins: the bounds are upper ones, which a right launch may exceed.
+    Raises `CompileError` where nothing bounds what a kernel for a CPU touches through one of its arguments. Launches of
+    libraries, and of kernels for a GPU that are not proved, are sealed as they are.
     """
     kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
     records = cast("list[dict[str, object]]", record["kernels"])
@@ -48,9 +48,14 @@ def extents_section(module: ModuleOp, manifest: Manifest, record: Mapping[str, o
     sealed = [
         seals.of(i)
         for i, launch in enumerate(manifest.launches)
-        if manifest.kernels[launch.kernel].plugin is None
+        if manifest.kernels[launch.kernel].plugin is None and not _is_proved(contracts, manifest, launch)
     ]
     return contracts_section(contracts, sealed)
+
+
+def _is_proved(contracts: Mapping[str, list[dict[str, object]]], manifest: Manifest, launch: Launch) -> bool:
+    found = contracts.get(manifest.kernels[launch.kernel].symbol, [])
+    return bool(found) and not any(one["unproved"] for one in found)
 
 
 def _check_complete(name: str, contract: Mapping[str, object], layer: str) -> None:

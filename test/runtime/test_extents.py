@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mlirt.errors import PlanError
+from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.contract_checks import contract_record, contracts_section, sealed_contracts
 from mlirt.runtime.engine import load
 from mlirt.runtime.extents import Seals, read_contracts
@@ -191,3 +191,48 @@ def test_a_contract_that_makes_no_sense_is_refused(tiny: Maker, key: str, value:
         read_contracts(contracts_section({"scale": [record]}, []))
     with pytest.raises(PlanError, match="is no JSON"):
         read_contracts(b"{")
+
+
+SIGN_AND_EXPONENT = {"buffer": 0, "offset": 3}
+"""A byte of the input, which is 0 where its first number is."""
+
+
+@pytest.mark.parametrize(
+    ("program", "zeros", "ones"),
+    [
+        ([0, {"if": SIGN_AND_EXPONENT, "then": [1], "else": []}, 2], None, "its kernel would touch bytes 0 to 60"),
+        ([0, {"while": SIGN_AND_EXPONENT, "before": [], "body": [1]}, 2], None, "its kernel would touch bytes 0 to 60"),
+        (
+            [0, {"require": SIGN_AND_EXPONENT, "message": "x begins with 0"}, 1, 2],
+            "x begins with 0",
+            "its kernel would touch bytes 0 to 60",
+        ),
+    ],
+)
+def test_a_launch_that_a_run_does_not_come_to_is_in_nobodys_way(
+    tiny: Maker, program: list[Any], zeros: str | None, ones: str
+) -> None:
+    """The second launch would touch three elements more than there are."""
+    parts = with_contracts(tiny())
+    integer(parts, 1)["int"] = ["+", ["*", "n", 4], 3]
+    parts.manifest["program"] = program
+    engine = load(plan_bytes(parts.manifest, parts.sections, parts.weights))
+    x = np.zeros((3, 4), np.float32)
+    if zeros is None:
+        engine.run({"x": x})
+        engine.context.run_timed({"x": x})
+    else:
+        with pytest.raises(InvalidInputError, match=zeros):
+            engine.run({"x": x})
+    for run in (engine.run, engine.context.run_timed):
+        with pytest.raises(InvalidInputError, match=ones):
+            run({"x": x + 1})
+
+
+def test_a_launch_that_every_run_comes_to_is_refused_before_it(tiny: Maker) -> None:
+    parts = with_contracts(tiny())
+    integer(parts, 1)["int"] = ["+", ["*", "n", 4], 3]
+    choice: dict[str, object] = {"if": SIGN_AND_EXPONENT, "then": [], "else": []}
+    parts.manifest["program"] = [choice, 0, 1, {"require": SIGN_AND_EXPONENT, "message": "x begins with 0"}, 2]
+    with pytest.raises(PlanError, match="its kernel would touch bytes 0 to 60 of a buffer of 48"):
+        bind_shapes(manifest_of(parts), [(3, 4)])
