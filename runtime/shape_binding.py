@@ -182,6 +182,7 @@ class _Binder:
     def __init__(self, manifest: Manifest, values: Mapping[str, int]) -> None:
         self.manifest = manifest
         self.values = values
+        self._known: dict[Expression, int] = {}
         # What no run with these values comes to need not make sense for them.
         self.never_run, _ = never_run(manifest.program, values)
         self.faults: dict[int, str] = {}
@@ -202,12 +203,21 @@ class _Binder:
 
     def _size(self, i: int) -> int:
         size = self.manifest.buffers[i].size
-        if i in self.unused and evaluate(size, self.values) < 0:
+        if i in self.unused and self._value(size) < 0:
             return 0
         return self._natural(size, f"size of buffer {i}")
 
+    def _value(self, expression: Expression) -> int:
+        """What a formula says; most of them stand in many places, and are computed once."""
+        if isinstance(expression, int):
+            return expression
+        value = self._known.get(expression)
+        if value is None:
+            value = self._known[expression] = evaluate(expression, self.values)
+        return value
+
     def _natural(self, expression: Expression, what: str) -> int:
-        value = evaluate(expression, self.values)
+        value = self._value(expression)
         if not 0 <= value <= _MAX_BYTES:
             raise ExpressionError(f"{what} is {value}")
         return value
@@ -397,7 +407,7 @@ class _Binder:
         if isinstance(argument, MapArgument):
             return self._tensor_map(argument, where)
         if isinstance(argument, IntArgument):
-            value = evaluate(argument.value, self.values)
+            value = self._value(argument.value)
             if kind == "i32" and not -(2**31) <= value < 2**31:
                 raise ExpressionError(f"{where}: {value} does not fit 32 bits")
             return value
