@@ -84,28 +84,74 @@ def run_passes(
     """Run passes in order, in place, on IR that is checked before and after."""
     chosen = parse_pipeline(passes) if isinstance(passes, str) else tuple(passes)
     check_ir(module)
-    _run_on_checked(module, ctx, chosen, options or PipelineOptions())
+    if chosen:
+        _Run(module, ctx, options or PipelineOptions()).stretch(chosen)
 
 
-def _run_on_checked(module: ModuleOp, ctx: Context, chosen: Sequence[ModulePass], options: PipelineOptions) -> None:
-    if not chosen:
-        return
-    snapshot = module.clone()
-    for index, pass_ in enumerate(chosen):
+class _Run:
+    """Stretches of passes over one module, which is checked after each. What it was before the first one is kept: from
+    there a failure is traced by running the passes again.
+    """
+
+    def __init__(self, module: ModuleOp, ctx: Context, options: PipelineOptions) -> None:
+        self.module, self.ctx, self.options = module, ctx, options
+        self._start = module.clone()
+        self._done: list[ModulePass] = []
+
+    def stretch(self, passes: Sequence[ModulePass]) -> None:
+        """Run passes on checked IR and check what they leave; raises `PassError` with the name of the guilty one."""
+        for pass_ in passes:
+            try:
+                _run_one(pass_, self.module, self.ctx, self.options)
+                if self.options.verify_each:
+                    check_ir(self.module)
+            except _ANSWERS:
+                raise
+            except MemoryError as error:
+                raise out_of_memory(f"pass {pass_.name}", error) or error from error
+            except Exception as error:
+                if not isinstance(error, CompileError):
+                    _refuse_unstructured(pass_, self.module)
+                raise self._failure(pass_, error) from error
+            self._done.append(pass_)
+        if passes and not self.options.verify_each:
+            self._check(len(passes))
+
+    def _check(self, count: int) -> None:
+        """Check what the last `count` passes have left."""
         try:
-            _run_one(pass_, module, ctx, options)
-            if options.verify_each:
-                check_ir(module)
-        except _ANSWERS:
-            raise
-        except MemoryError as error:
-            raise out_of_memory(f"pass {pass_.name}", error) or error from error
-        except Exception as error:
-            if not isinstance(error, CompileError):
-                _refuse_unstructured(pass_, module)
-            raise _failure(chosen[: index + 1], snapshot, ctx, options, error) from error
-    if not options.verify_each:
-        _check_result(module, ctx, chosen, snapshot, options)
+            check_ir(self.module)
+        except OperationError as error:
+            before = len(self._done) - count
+            guilty = self._first_breaking(before)
+            failed = self._done[guilty]
+            del self._done[guilty:]
+            raise self._failure(failed, error) from error
+
+    def _replayed(self, count: int) -> ModuleOp:
+        """The IR after the first `count` passes."""
+        replay = self._start.clone()
+        for pass_ in self._done[:count]:
+            pass_.apply(self.ctx, replay)
+        return replay
+
+    def _first_breaking(self, before: int) -> int:
+        """Which pass from `before` on first leaves broken IR, so that a usual run need not check after each."""
+        replay = self._replayed(before)
+        for index, pass_ in enumerate(self._done[before:], before):
+            pass_.apply(self.ctx, replay)
+            try:
+                check_ir(replay)
+            except OperationError:
+                return index
+        return len(self._done) - 1
+
+    def _failure(self, guilty: ModulePass, error: Exception) -> PassError:
+        expected = isinstance(error, (CompileError, DiagnosticException))
+        message = first_lines(error) if expected else f"{type(error).__name__}: {first_lines(error)}"
+        replay = self._replayed(len(self._done))
+        path = write_reproducer(replay, self.ctx, guilty, message, self.options.reproducer_folder)
+        return PassError(guilty.name, message, error.op if isinstance(error, OperationError) else None, path)
 
 
 def _refuse_unstructured(pass_: ModulePass, module: ModuleOp) -> None:
@@ -130,41 +176,6 @@ def _run_one(pass_: ModulePass, module: ModuleOp, ctx: Context, options: Pipelin
         instrument.after_pass(pass_, module)
 
 
-def _check_result(
-    module: ModuleOp, ctx: Context, passes: Sequence[ModulePass], snapshot: ModuleOp, options: PipelineOptions
-) -> None:
-    try:
-        check_ir(module)
-    except OperationError as error:
-        guilty = _first_breaking(passes, snapshot, ctx)
-        raise _failure(passes[: guilty + 1], snapshot, ctx, options, error) from error
-
-
-def _first_breaking(passes: Sequence[ModulePass], snapshot: ModuleOp, ctx: Context) -> int:
-    """Which pass first leaves broken IR: found by running them again, so that a usual run need not check after each."""
-    replay = snapshot.clone()
-    for index, pass_ in enumerate(passes):
-        pass_.apply(ctx, replay)
-        try:
-            check_ir(replay)
-        except OperationError:
-            return index
-    return len(passes) - 1
-
-
-def _failure(
-    passes: Sequence[ModulePass], snapshot: ModuleOp, ctx: Context, options: PipelineOptions, error: Exception
-) -> PassError:
-    guilty = passes[-1]
-    expected = isinstance(error, (CompileError, DiagnosticException))
-    message = first_lines(error) if expected else f"{type(error).__name__}: {first_lines(error)}"
-    replay = snapshot.clone()
-    for pass_ in passes[:-1]:
-        pass_.apply(ctx, replay)
-    path = write_reproducer(replay, ctx, guilty, message, options.reproducer_folder)
-    return PassError(guilty.name, message, error.op if isinstance(error, OperationError) else None, path)
-
-
 def run_phases(
     module: ModuleOp,
     ctx: Context,
@@ -177,11 +188,11 @@ def run_phases(
     machine = (options.vector_bits, options.threads, options.arch, options.features)
     phases = pipeline_for(options.target, options.precision, first, last, *machine)
     check_ir(module)
+    run = _Run(module, ctx, options)
     dumps = None if options.dump_folder is None else PhaseDumps(options.dump_folder)
     try:
         for number, (phase, specs) in enumerate(phases):
-            # What one phase leaves has been checked when the next one starts.
-            _run_on_checked(module, ctx, parse_pipeline(",".join(specs)), options)
+            run.stretch(parse_pipeline(",".join(specs)))
             if dumps is not None:
                 dumps.write(module, number, phase, specs)
     finally:

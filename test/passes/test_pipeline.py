@@ -17,7 +17,8 @@ from mlirt.dialects.diagnostics import VerificationError
 from mlirt.dialects.source_parser import parse_source
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.errors import InvalidInputError, OutOfMemoryError, UnsupportedError
-from mlirt.passes.phases import PHASES, find_phase, phase_names, pipeline_for, specs_of
+from mlirt.passes import pipeline
+from mlirt.passes.phases import PHASES, Phase, find_phase, phase_names, pipeline_for, specs_of
 from mlirt.passes.pipeline import PassError, PipelineOptions, run_passes, run_phases
 from mlirt.tools.input_files import new_context
 from mlirt.tools.rt_opt import main
@@ -75,6 +76,17 @@ class BreakOrderPass(ModulePass):
         block.insert_op_before(second, first)
 
 
+@dataclass(frozen=True)
+class DropUnusedPass(ModulePass):
+    name = "drop-unused"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in list(op.walk()):
+            if isinstance(inner, arith.NegfOp) and not list(inner.result.uses):
+                inner.detach()
+                inner.erase()
+
+
 @pytest.fixture
 def module() -> ModuleOp:
     return parse_source(new_context(), TEXT, "network.mlir")[0]
@@ -102,6 +114,42 @@ def test_the_pass_that_broke_the_ir_is_blamed_not_the_last(module: ModuleOp, ctx
     assert caught.value.op is not None
     again, _ = parse_source(new_context(), (tmp_path / "break-order.mlir").read_text(encoding="utf-8"), "again")
     run_passes(again, ctx, [NothingPass()])  # the reproducer holds the IR before the failure, which is right
+
+
+def test_a_failure_of_a_later_phase_is_traced_from_the_start(
+    ctx: RtContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = TEXT.replace("  func.return", "  %unused = arith.negf %b : f32\n  func.return")
+    module, _ = parse_source(ctx, text, "network.mlir")
+    cleanup, last = PHASES[1], (NothingPass(), BreakOrderPass(), NothingPass())
+    stretches = {"early": (DropUnusedPass(),), "late": last}
+
+    def phases(*_: object) -> list[tuple[Phase, tuple[str, ...]]]:
+        return [(cleanup, (name,)) for name in stretches]
+
+    monkeypatch.setattr(pipeline, "pipeline_for", phases)
+    monkeypatch.setattr(pipeline, "parse_pipeline", stretches.__getitem__)
+    with pytest.raises(PassError, match="pass break-order"):
+        run_phases(module, ctx, options=PipelineOptions(reproducer_folder=tmp_path))
+    left = (tmp_path / "break-order.mlir").read_text(encoding="utf-8")
+    assert "%unused" not in left  # the pass of the first phase has run
+    assert left.index("%a = ") < left.index("%b = ")  # and the one that breaks the order has not
+    run_passes(parse_source(new_context(), left, "again")[0], ctx, [NothingPass()])
+
+
+def test_a_network_is_copied_once_for_all_phases(ctx: RtContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  func.return %x : tensor<2xf32>\n}"
+    module, _ = parse_source(ctx, network, "network.mlir")
+    copies: list[ModuleOp] = []
+    clone = module.clone
+
+    def counted() -> ModuleOp:
+        copies.append(clone())
+        return copies[-1]
+
+    monkeypatch.setattr(module, "clone", counted)
+    run_phases(module, ctx)
+    assert len(copies) == 1
 
 
 def test_verify_each_stops_at_once(module: ModuleOp, ctx: RtContext, tmp_path: Path) -> None:
