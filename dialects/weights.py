@@ -49,15 +49,17 @@ class WeightStore:
     def __init__(self) -> None:
         self._arrays: dict[str, Array] = {}
         self._by_digest: dict[str, WeightsAttr] = {}
+        self._counts: dict[str, int] = {}  # the next number to try for each hint
 
     def put(self, array: Array, hint: str = "weights") -> WeightsAttr:
         """Store an array under a key made from `hint`; equal arrays share one entry."""
         digest = digest_of(array)
         if digest in self._by_digest:
             return self._by_digest[digest]
-        key, count = hint, 1
-        while key in self._arrays:
-            key, count = f"{hint}.{count}", count + 1
+        count = self._counts.get(hint, 0)
+        while (key := f"{hint}.{count}" if count else hint) in self._arrays:
+            count += 1
+        self._counts[hint] = count + 1
         attr = WeightsAttr(StringAttr(key), StringAttr(digest))
         self._arrays[key] = array
         self._by_digest[digest] = attr

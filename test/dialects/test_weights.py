@@ -27,6 +27,25 @@ def test_equal_hints_give_different_keys() -> None:
         assert_array_equal(store.get(attribute), [value] * 3)
 
 
+class CountedKeys(dict[str, object]):
+    """A mapping that counts the questions whether it has a key."""
+
+    questions = 0
+
+    def __contains__(self, key: object) -> bool:
+        self.questions += 1
+        return super().__contains__(key)
+
+
+def test_many_arrays_of_one_hint_are_stored_in_linear_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, keys = WeightStore(), CountedKeys()
+    monkeypatch.setattr(store, "_arrays", keys)
+    for value in range(500):
+        store.put(np.array(value), "w")
+    assert keys.questions == 500
+    assert list(keys)[:3] == ["w", "w.1", "w.2"]
+
+
 @pytest.mark.parametrize(
     "other",
     [np.zeros((2, 3), np.int32), np.zeros((3, 2), np.float32), np.zeros(6, np.float32), -np.zeros((2, 3), np.float32)],
