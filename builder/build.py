@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.builder.condition_setter import setter_cubins
 from mlirt.builder.extents.section import extents_section
+from mlirt.builder.garbage_collection import rare_collections
 from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
 from mlirt.builder.kept_network import network_sections
 from mlirt.builder.numba_cuda import ARCHITECTURES
@@ -85,6 +86,7 @@ def build(
 
 
 @reports_shortage("the build")
+@rare_collections()
 def build_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptions | None = None) -> Plan:
     """The plan of a network; needs no device of its target."""
     options = options or BuildOptions()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import UnitAttr
 
+from mlirt.builder.garbage_collection import rare_collections
 from mlirt.builder.plan_profiles import shape_ranges
 from mlirt.builder.profiles import Profile, Profiles, pinned_shapes, read_profiles, widest
 from mlirt.builder.usual_sizes import name_usual_sizes
@@ -44,6 +45,7 @@ Progress: TypeAlias = "Callable[[str, int, int], None]"
 
 
 @reports_shortage("the build")
+@rare_collections()
 def compile(
     model: ModelSource,
     target: str = "auto",
