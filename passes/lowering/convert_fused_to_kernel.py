@@ -32,6 +32,7 @@ class ConvertFusedToKernelPass(ModulePass):
     Before: `%y = fused.pointwise %x {..}` on tensors
     After: `plan.launch %b0, %b1 {kernel = @pointwise_1a2b3c4d, ..}` on buffers, and the `kernel.func` beside the
     function
+    With `repeats=false` each op is lowered by itself, also where an equal one has been lowered before.
     """
 
     name = "convert-fused-to-kernel"
@@ -42,6 +43,7 @@ class ConvertFusedToKernelPass(ModulePass):
     threads: int = 2
     features: tuple[str, ...] = ()
     tactic: str = ""
+    repeats: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kinds: list[TargetKind] = [kind for kind in _KINDS if kind == self.target]
@@ -55,13 +57,14 @@ class ConvertFusedToKernelPass(ModulePass):
         for function in [
             inner for inner in op.body.block.ops if isinstance(inner, FuncOp) and not inner.is_declaration
         ]:
-            _lower_function(function, target, ctx, op, self.tactic)
+            block = function.body.block
+            tensor_ops = list(block.ops)
+            lowering = Lowering(target, ctx, op, block, self.tactic, repeats=self.repeats)
+            _lower_function(function, tensor_ops, lowering)
 
 
-def _lower_function(function: FuncOp, target: Target, ctx: RtContext, module: ModuleOp, tactic: str) -> None:
-    block = function.body.block
-    tensor_ops = list(block.ops)
-    lowering = Lowering(target, ctx, module, block, tactic)
+def _lower_function(function: FuncOp, tensor_ops: list[Operation], lowering: Lowering) -> None:
+    block = lowering.block
     ControlLowering(lowering).ops(tensor_ops)
     if isinstance(block.last_op, ReturnOp):
         _return_buffers(block.last_op, lowering)

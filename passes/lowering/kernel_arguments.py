@@ -16,6 +16,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float
 from mlirt.passes.lowering.argument_roles import TensorRoles, number_role
 from mlirt.passes.lowering.block_writer import BlockWriter
+from mlirt.passes.lowering.placement import Packed
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -96,11 +97,12 @@ class KernelArguments(BlockWriter):
         self._places[made] = buffer, str(offset)
         return made
 
-    def weights(self, array: Array, hint: str) -> SSAValue:
+    def weights(self, made: Array | Packed, hint: str) -> SSAValue:
         """A pointer to an array that the lowering made, for example packed weights."""
         from mlirt.dialects.tensor_types import element_type
 
-        return self.memory(self.lowering.placements.new_weight(array, hint), element_type(array.dtype.name))
+        array = made.array if isinstance(made, Packed) else made
+        return self.memory(self.lowering.placements.new_weight(made, hint), element_type(array.dtype.name))
 
     def size(self, dim: Dim) -> SSAValue:
         """A size as an `index` value.

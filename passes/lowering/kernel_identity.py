@@ -12,6 +12,11 @@ def identity_of(kernel: Operation) -> Hashable:
     return _op(kernel, {})
 
 
+def region_identity(region: Region) -> Hashable:
+    """Regions that use no value from outside of them have equal texts where their identities are equal."""
+    return _region(region, {})
+
+
 def _op(op: Operation, numbers: dict[SSAValue, int]) -> Hashable:
     """Values are known by the order in which they come into being, and by their hints, which are in the text."""
     operands = tuple([numbers[value] for value in op.operands])

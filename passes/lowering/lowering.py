@@ -22,6 +22,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
@@ -37,13 +39,14 @@ from mlirt.dialects.plan.expression import Argument
 from mlirt.dialects.plan.ops import LaunchOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.target import Target
-from mlirt.dialects.tensor_types import element_count
+from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.xdsl_compat import IrPrinter
 from mlirt.errors import CompileError
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.kernel_identity import identity_of
-from mlirt.passes.lowering.placement import Placements
+from mlirt.passes.lowering.placement import Pack, Packed, Placements
+from mlirt.passes.lowering.recipes import Recipes, Recording, key_of
 from mlirt.passes.lowering.tactics import TACTIC, candidates
 from mlirt.passes.lowering.tensor_labels import TensorLabels
 
@@ -53,10 +56,23 @@ if TYPE_CHECKING:
 __all__ = ["KernelBuilder", "Lowering"]
 
 
-class Lowering:
-    """The lowering of one function. `only` names the one tactic to use, for example `generic`; empty for the best."""
+@dataclass(frozen=True)
+class Known:
+    """The shape and the bytes of a constant."""
 
-    def __init__(self, target: Target, ctx: RtContext, module: ModuleOp, block: Block, only: str = "") -> None:
+    shape: tuple[int, ...]
+    nbytes: int
+
+
+class Lowering:
+    """The lowering of one function. `only` names the one tactic to use, for example `generic`; empty for the best.
+
+    Equal ops are lowered once and repeated with their own tensors, unless it shall not be (`repeats`).
+    """
+
+    def __init__(
+        self, target: Target, ctx: RtContext, module: ModuleOp, block: Block, only: str = "", *, repeats: bool = True
+    ) -> None:
         self.target = target
         self.ctx = ctx
         self.module = module
@@ -67,13 +83,33 @@ class Lowering:
         self._kernels: dict[str, str] = {}
         self._names: dict[Hashable, str] = {}
         self._choice = ""
+        self._recipes: Recipes | None = Recipes() if repeats else None
 
     def kernel(self, family: str) -> KernelBuilder:
         """A new, empty kernel; nothing of it is in the module before its `finish`."""
         return KernelBuilder(self, family)
 
     def constant_array(self, value: SSAValue) -> Array | None:
-        """The elements of a value that is known at build time."""
+        """The elements of a value that is known at build time; only ops with equal ones are lowered alike then."""
+        if self.placements.recording is not None and isinstance(value.owner, ConstantOp):
+            self.placements.recording.has_read(value)
+        return self._elements(value)
+
+    def known(self, value: SSAValue) -> Known | None:
+        """What is to be known of a value's elements without reading them; None for a value that a run computes."""
+        owner = value.owner
+        if not isinstance(owner, ConstantOp):
+            return None
+        sizes = tuple(size for size in dims(value.type) if isinstance(size, int))
+        return Known(sizes, prod(sizes) * byte_width(element_of(value.type)))
+
+    def packed(self, value: SSAValue, pack: Pack) -> Packed:
+        """A constant in the order that `pack` brings its elements to."""
+        array = self._elements(value)
+        assert array is not None
+        return Packed(value, pack, pack(array))
+
+    def _elements(self, value: SSAValue) -> Array | None:
         owner = value.owner
         return owner.array(weights_of(self.ctx)) if isinstance(owner, ConstantOp) else None
 
@@ -84,6 +120,22 @@ class Lowering:
             return
         if is_shown(op):
             return
+        key = None if self._recipes is None else key_of(op, self.placements, self.block)
+        if self._recipes is None or key is None:
+            self._lower_by_tactic(op)
+            return
+        recipe = self._recipes.find(key, op)
+        if recipe is not None:
+            recipe.follow(op, self)
+            return
+        self.placements.recording = recording = Recording(op, self.placements)
+        try:
+            self._lower_by_tactic(op)
+        finally:
+            self.placements.recording = None
+        self._recipes.keep(key, op, recording)
+
+    def _lower_by_tactic(self, op: Operation) -> None:
         tried = candidates(op, self)
         for candidate in tried:
             self._choice = candidate.choice
@@ -110,7 +162,20 @@ class Lowering:
         grid: Sequence[Dim] | None,
     ) -> LaunchOp:
         """Put a finished kernel into the module under a name made from its text, and a launch of it before `layer`."""
-        name = self._named(function)
+        op = self.launch_named(self._named(function), buffers, arguments, layer, grid)
+        if self.placements.recording is not None:
+            self.placements.recording.launch(op, buffers, arguments, grid)
+        return op
+
+    def launch_named(
+        self,
+        name: str,
+        buffers: Sequence[SSAValue],
+        arguments: Sequence[Argument],
+        layer: Operation,
+        grid: Sequence[Dim] | None,
+    ) -> LaunchOp:
+        """Put a launch of a kernel of the module before `layer`."""
         signature = FunctionType.from_lists(
             [value.type for value in layer.operands], [value.type for value in layer.results]
         )

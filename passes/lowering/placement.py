@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -37,6 +37,21 @@ if TYPE_CHECKING:
     from xdsl.context import Context
 
     from mlirt.dialects.tensor_op import Array
+    from mlirt.passes.lowering.recipes import Recording
+
+Pack: TypeAlias = "Callable[[Array], Array]"
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A constant in another order: `array` is what `pack` makes of its elements, and of those of any equal op.
+
+    `pack` has nothing from the op but what types, attributes and placements say.
+    """
+
+    value: SSAValue
+    pack: Pack
+    array: Array
 
 
 @dataclass(frozen=True)
@@ -64,6 +79,8 @@ class Placements:
         self._concat_of: dict[SSAValue, tuple[ConcatOp, int]] = {}
         self._view_of: dict[SSAValue, SSAValue] = {}  # of what is written through a view, which is in a concatenation
         self._head: Operation | None = None
+        self.recording: Recording | None = None
+        """What is told of memory as it comes into being, while an op is lowered."""
         self.anchor: Operation | None = block.first_op
         """New buffers stand before this op, or before the branch or loop that it is in."""
         for value in block.args:
@@ -114,7 +131,10 @@ class Placements:
                 if isinstance(attr, WeightsAttr)
                 else weights_of(self._ctx).put(owner.array(weights_of(self._ctx)), "constant")
             )
-            return Placement(self.weight(attr), 0, strides(value.type)[0])
+            buffer = self._weight(attr)
+            if self.recording is not None:
+                self.recording.constant(buffer, value)
+            return Placement(buffer, 0, strides(value.type)[0])
         if value in self._concat_of:
             op, position = self._concat_of[value]
             return self.part(op, position)
@@ -163,6 +183,10 @@ class Placements:
         step = whole.strides[axis] * byte_width(element_of(op.output.type))
         return Placement(whole.buffer, whole.offset + before * step, whole.strides, (*whole.part, position))
 
+    def assume(self, value: SSAValue, place: Placement) -> None:
+        """Let a value lie at a place, in the order of its strides."""
+        self._known[value] = place
+
     def put(self, value: SSAValue, place: Placement) -> None:
         """Let a value lie at a place, in row-major order: its producer, or a copy, will write it there."""
         self._known[value] = Placement(place.buffer, place.offset, strides(value.type)[0])
@@ -187,18 +211,31 @@ class Placements:
             self._block.add_op(op)
         else:
             self._block.insert_op_before(op, anchor)
+        if self.recording is not None:
+            self.recording.scratch(op.buffer, size, halo_class, fill)
         return op.buffer
 
     def weight(self, attr: WeightsAttr) -> SSAValue:
         """The buffer of an array in the weight store."""
+        buffer = self._weight(attr)
+        if self.recording is not None:
+            self.recording.weight(buffer, attr)
+        return buffer
+
+    def _weight(self, attr: WeightsAttr) -> SSAValue:
         if attr not in self._weights:
             array = weights_of(self._ctx).get(attr)
             self._weights[attr] = self._insert_first(WeightOp(attr, array.nbytes))
         return self._weights[attr]
 
-    def new_weight(self, array: Array, hint: str) -> SSAValue:
+    def new_weight(self, made: Array | Packed, hint: str) -> SSAValue:
         """The buffer of an array made by a lowering."""
-        return self.weight(weights_of(self._ctx).put(array, hint))
+        if not isinstance(made, Packed):
+            return self.weight(weights_of(self._ctx).put(made, hint))
+        buffer = self._weight(weights_of(self._ctx).put(made.array, hint))
+        if self.recording is not None:
+            self.recording.packed(buffer, made, hint)
+        return buffer
 
     def is_dense(self, value: SSAValue) -> bool:
         """Whether the elements lie in row-major order without gaps."""

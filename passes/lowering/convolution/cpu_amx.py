@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
@@ -31,6 +34,9 @@ from mlirt.passes.lowering.register_tiles.tile_rows import Grid, Place
 from mlirt.passes.lowering.register_tiles.tile_tasks import Tasks, Work, choose_tasks
 from mlirt.passes.lowering.tactics import TACTIC
 
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cpu"})
 PRIORITY = 30
@@ -42,7 +48,7 @@ _LEAST_GAIN = 1.3
 def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     if not lowering.target.special >= AMX:
         return False
-    geometry, weights = geometry_of(op, lowering), lowering.constant_array(op.kernel)
+    geometry, weights = geometry_of(op, lowering), lowering.known(op.kernel)
     if geometry is None or weights is None or geometry.word == 1 or geometry.is_depthwise or geometry.lanes != LANES:
         return False
     k = lowering.kernel("convolution")
@@ -73,12 +79,16 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
         multiple=tile.length if flat else 1,
     )
     tasks = choose_tasks(work, lowering.target.threads)
-    packed = pack(weights, geometry.groups, tile.columns, geometry.lanes, geometry.depth, geometry.word)
+    packed = lowering.packed(op.kernel, partial(_packed, geometry, tile.columns))
     need_features(k.function, AMX)
     grid = Grid(batch, rows, length, panels, tile.length, flat)
     AmxKernel(code, geometry, tile, taps, grid, tasks, k.weights(packed, "convolution panels")).write()
     k.finish(op)
     return True
+
+
+def _packed(geometry: Geometry, blocks: int, weights: Array) -> Array:
+    return pack(weights, geometry.groups, blocks, geometry.lanes, geometry.depth, geometry.word)
 
 
 def _vector_cycles(geometry: Geometry, length: int, vector_bits: int) -> float:

@@ -51,7 +51,7 @@ def geometry_of(op: ConvolutionOp, lowering: Lowering) -> Geometry | None:
     if op.transposed.value.data or not is_blocked(op.output.type) or dims(op.output.type)[-1] != lanes:
         return None
     word = _word(op)
-    if word is None or lowering.constant_array(op.kernel) is None:
+    if word is None or lowering.known(op.kernel) is None:
         return None
     sizes, spatial = [size for size in dims(op.kernel.type) if isinstance(size, int)], op.spatial()
     if len(sizes) != 4 or not _has_halo(op):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
 
@@ -21,6 +24,9 @@ from mlirt.passes.lowering.register_tiles.tile_code import TileCode
 from mlirt.passes.lowering.register_tiles.tile_rows import Grid, Place, TileRows
 from mlirt.passes.lowering.register_tiles.tile_tasks import Tasks, Work, choose_tasks
 
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cpu"})
 PRIORITY = 20
@@ -30,7 +36,7 @@ _UNROLLED = 4
 
 
 def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
-    geometry, weights = geometry_of(op, lowering), lowering.constant_array(op.kernel)
+    geometry, weights = geometry_of(op, lowering), lowering.known(op.kernel)
     if geometry is None or weights is None or not tiles_can_pool(op):
         return False
     k = lowering.kernel("depthwise" if geometry.is_depthwise else "convolution")
@@ -52,15 +58,19 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
         multiple=shape.pixels if flat else 1,
     )
     tasks = choose_tasks(work, lowering.target.threads)
-    if geometry.is_depthwise:
-        packed = pack_depthwise(weights.astype("float32"), geometry.lanes)
-    else:
-        packed = pack(weights, geometry.groups, shape.blocks, geometry.lanes, geometry.depth, geometry.word)
+    packed = lowering.packed(op.kernel, partial(_packed, geometry, shape.blocks))
+    if not geometry.is_depthwise:
         need_features(k.function, BYTE_PRODUCTS & lowering.target.special if geometry.word > 1 else ())
     grid = Grid(batch, work.rows if pooling else rows, length, panels, shape.pixels, flat)
     ConvolutionKernel(code, geometry, shape, grid, tasks, k.weights(packed, "convolution panels"), pooling).write()
     k.finish(op)
     return True
+
+
+def _packed(geometry: Geometry, blocks: int, weights: Array) -> Array:
+    if geometry.is_depthwise:
+        return pack_depthwise(weights.astype("float32"), geometry.lanes)
+    return pack(weights, geometry.groups, blocks, geometry.lanes, geometry.depth, geometry.word)
 
 
 def _factors(geometry: Geometry) -> int:

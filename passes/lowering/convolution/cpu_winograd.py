@@ -6,13 +6,16 @@ convolutions for which a model of cycles says that fewer products make up for th
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of
-from mlirt.passes.lowering.convolution.cpu_winograd_choice import LEAST_GAIN, Image, choose_cut
+from mlirt.passes.lowering.convolution.cpu_winograd_choice import LEAST_GAIN, Cut, Image, choose_cut
 from mlirt.passes.lowering.convolution.cpu_winograd_kernel import WinogradKernel
 from mlirt.passes.lowering.convolution.cpu_winograd_plan import Plan
 from mlirt.passes.lowering.convolution.cpu_winograd_transforms import WINDOW, pack_transformed, transform_kernel
@@ -20,6 +23,9 @@ from mlirt.passes.lowering.convolution.tile_pooling import tile_pooling, tiles_c
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.register_tiles.tile_code import TileCode
 from mlirt.passes.lowering.tactics import TACTIC
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cpu"})
@@ -31,17 +37,16 @@ _LEAST_CHANNELS = 32
 
 
 def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
-    geometry, weights = geometry_of(op, lowering), lowering.constant_array(op.kernel)
+    geometry = geometry_of(op, lowering)
     image = None if geometry is None else _image(op, geometry, lowering)
-    if geometry is None or weights is None or image is None:
+    if geometry is None or image is None:
         return False
     # Asked for by name, it is taken wherever it is possible.
     least_gain = 0.0 if TACTIC in op.attributes else LEAST_GAIN
     cut = choose_cut(image, lowering.target.vector_bits, lowering.target.threads, least_gain)
     if cut is None:
         return False
-    transformed = transform_kernel(weights, cut.scheme)
-    packed = pack_transformed(transformed, cut.panels_per_group, cut.shape.blocks, geometry.lanes)
+    packed = lowering.packed(op.kernel, partial(_packed, cut, geometry.lanes))
     batch, _, rows, length, _ = op.epilogue_dims()
     plan = Plan(image, cut, batch, rows, length, geometry.dilation)
     memory = lowering.placements.scratch(plan.memory_size * 4)
@@ -49,6 +54,10 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
         _kernel("winograd_input", op, geometry, plan, memory, lowering).write_transform()
     _kernel("winograd", op, geometry, plan, memory, lowering).write(packed)
     return True
+
+
+def _packed(cut: Cut, lanes: int, weights: Array) -> Array:
+    return pack_transformed(transform_kernel(weights, cut.scheme), cut.panels_per_group, cut.shape.blocks, lanes)
 
 
 def _kernel(

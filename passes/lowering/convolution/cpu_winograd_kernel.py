@@ -21,10 +21,11 @@ from mlirt.passes.lowering.convolution.cpu_geometry import Geometry
 from mlirt.passes.lowering.convolution.cpu_winograd_plan import Plan
 from mlirt.passes.lowering.convolution.cpu_winograd_transforms import WINDOW
 from mlirt.passes.lowering.convolution.tile_pooling import TilePooling
+from mlirt.passes.lowering.placement import Packed
 from mlirt.passes.lowering.register_tiles.tile_code import Span, TileCode
 
 if TYPE_CHECKING:
-    from mlirt.dialects.tensor_op import Array
+    pass
 
 _UNROLLED = 4
 _ROW, _PIXEL = 2, 3
@@ -58,7 +59,7 @@ class WinogradKernel:
         code.count(share.first, share.last, 1, "task", task)
         k.finish(code.op)
 
-    def write(self, packed: Array) -> None:
+    def write(self, packed: Packed) -> None:
         """for each task: transform its patches, unless it is done; multiply, point by point; transform back
 
         The memory of a worker's first task is what it uses for all of its tasks: nobody else's task is that one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
@@ -25,7 +26,7 @@ from mlirt.passes.lowering.convolution.cpu_amx_choice import MatrixTile, choose_
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.matmul.cpu_panel_sources import PackedAtBuild
-from mlirt.passes.lowering.matmul.cpu_panels import batch_steps, pack
+from mlirt.passes.lowering.matmul.cpu_panels import batch_steps, pack_operand
 from mlirt.passes.lowering.matmul.cpu_product import Product
 from mlirt.passes.lowering.matmul.cpu_tile_choice import TileShape
 from mlirt.passes.lowering.matmul.cpu_tile_kernel import Panels, Place, TileKernel, Vectors
@@ -43,24 +44,25 @@ _TAILS = (8, 4, 2, 1)
 
 
 def lower(op: MatmulOp, lowering: Lowering) -> bool:
-    import numpy as np
-
     assert isinstance(op, MatmulOp)
-    weights = lowering.constant_array(op.rhs)
+    weights = lowering.known(op.rhs)
     if not lowering.target.special >= AMX or weights is None or not multiplies_bytes(op):
         return False
     if lowering.placements[op.output].strides[-1] != 1:
         return False
-    matrices = np.swapaxes(weights, -1, -2) if op.transpose_rhs.value.data else weights
-    *batches, depth, columns = matrices.shape
+    *batches, depth, columns = weights.shape
+    if op.transpose_rhs.value.data:
+        depth, columns = columns, depth
     steps = batch_steps((*batches, 1, depth, columns))
     product = Product.of(op, lowering.placements, steps)
     rows = product.rows if isinstance(product.rows, int) else _USUAL_ROWS
     if rows < _LEAST_ROWS or columns == 1 or depth % ROW_BYTES or product.lhs.depth != 1:
         return False
     tile, _ = choose_matrix_tile(rows, math.ceil(columns / LANES), ROW_BYTES)
-    packed = pack(matrices, tile.columns * LANES, _WORD)
-    product = Product.of(op, lowering.placements, batch_steps(packed.shape))
+    packed = lowering.packed(
+        op.rhs, partial(pack_operand, bool(op.transpose_rhs.value.data), tile.columns * LANES, _WORD)
+    )
+    product = Product.of(op, lowering.placements, batch_steps(packed.array.shape))
     k = lowering.kernel("matmul")
     need_features(k.function, AMX | {"avx512vnni"} & lowering.target.special)
     kernel = AmxTileKernel(k, op, product, tile)

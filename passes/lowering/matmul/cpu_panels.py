@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 
+def pack_operand(transposes: bool, width: int, word: int, operand: Array) -> Array:
+    """`pack` for a right operand, of which `transposes` says that it is `[b.., columns, depth]`."""
+    return pack(operand.swapaxes(-1, -2) if transposes else operand, width, word)
+
+
 def pack(matrices: Array, width: int, word: int = 1) -> Array:
     """`[b.., depth, columns]` as `[b.., panels, depth, width]`, zeros beyond the last column.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from functools import partial
 
 from xdsl.dialects.builtin import f32, i8, i32
 from xdsl.ir import Attribute
@@ -16,13 +17,10 @@ from mlirt.dialects.tensor_types import byte_width, element_of, element_type
 from mlirt.passes.lowering.loops.reduction_nest import accumulator_of
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.matmul.cpu_panel_sources import InPlace, PackedAtBuild, PackedByWorker, packing_bytes
-from mlirt.passes.lowering.matmul.cpu_panels import batch_steps, pack
+from mlirt.passes.lowering.matmul.cpu_panels import batch_steps, pack_operand
 from mlirt.passes.lowering.matmul.cpu_product import Product
 from mlirt.passes.lowering.matmul.cpu_tile_choice import TileShape, choose_tile
 from mlirt.passes.lowering.matmul.cpu_tile_kernel import TileKernel
-
-if TYPE_CHECKING:
-    from mlirt.dialects.tensor_op import Array
 
 _UI8 = element_type("uint8")
 
@@ -39,12 +37,12 @@ _ROWS_TO_PACK = 24
 def lower(op: MatmulOp, lowering: Lowering) -> bool:
     if lowering.placements[op.output].strides[-1] != 1:
         return False
-    weights = lowering.constant_array(op.rhs)
+    weights = lowering.known(op.rhs)
     if multiplies_bytes(op):
-        return weights is not None and _lower_constant(op, weights, lowering, word=4)
+        return weights is not None and _lower_constant(op, weights.shape, lowering, word=4)
     if _elements(op) != (f32, f32, f32):
         return False
-    return _lower_computed(op, lowering) if weights is None else _lower_constant(op, weights, lowering)
+    return _lower_computed(op, lowering) if weights is None else _lower_constant(op, weights.shape, lowering)
 
 
 def multiplies_bytes(op: MatmulOp) -> bool:
@@ -56,18 +54,18 @@ def _elements(op: MatmulOp) -> tuple[Attribute, ...]:
     return element_of(op.lhs.type), element_of(op.rhs.type), accumulator_of(op.epilogue)
 
 
-def _lower_constant(op: MatmulOp, matrices: Array, lowering: Lowering, word: int = 1) -> bool:
+def _lower_constant(op: MatmulOp, sizes: Sequence[int], lowering: Lowering, word: int = 1) -> bool:
     """The right operand is packed now; bytes are multiplied four at a time, where they lie side by side."""
-    import numpy as np
-
+    *batches, depth, columns = sizes
     if op.transpose_rhs.value.data:
-        matrices = np.swapaxes(matrices, -1, -2)
-    *batches, depth, columns = matrices.shape
+        depth, columns = columns, depth
     if columns == 1 or (word > 1 and lowering.placements[op.lhs].strides[_depth_axis(op)] != 1):
         return False
     shape = _shape(Product.of(op, lowering.placements, batch_steps((*batches, 1, depth, columns))), lowering)
-    packed = pack(matrices, shape.width(_lanes(lowering)), word)
-    product = Product.of(op, lowering.placements, batch_steps(packed.shape))
+    packed = lowering.packed(
+        op.rhs, partial(pack_operand, bool(op.transpose_rhs.value.data), shape.width(_lanes(lowering)), word)
+    )
+    product = Product.of(op, lowering.placements, batch_steps(packed.array.shape))
     k = lowering.kernel("matmul")
     if word > 1:
         need_features(k.function, BYTE_PRODUCTS & lowering.target.special)

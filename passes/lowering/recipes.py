@@ -1,0 +1,254 @@
+"""Equal ops are lowered once: what a tactic did for the first is done again for the others, with their tensors.
+
+Two ops are equal where nothing differs that a tactic sees: name, attributes, regions, types, which operands are the
+same or constant, and where their tensors lie. The elements of a constant count only where the tactic has read them
+itself, not where it left them to `Lowering.packed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirt.dialects.fused.concat import ConcatOp
+from mlirt.dialects.fused.plugin import PluginOp
+from mlirt.dialects.plan.expression import Argument
+from mlirt.dialects.plan.ops import LaunchOp, WeightOp
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.weights import WeightsAttr
+from mlirt.passes.lowering.kernel_identity import region_identity
+from mlirt.passes.lowering.placement import Pack, Packed, Placement, Placements
+
+if TYPE_CHECKING:
+    from mlirt.passes.lowering.lowering import Lowering
+
+Grid: TypeAlias = "Sequence[Dim] | None"
+
+
+# What a step has made, by its number, or where the operands and results lie, by theirs.
+_Role: TypeAlias = "tuple[Literal['made', 'value'], int]"
+
+
+@dataclass(frozen=True)
+class _Scratch:
+    size: Dim
+    halo_class: str | None
+    fill: int
+
+
+@dataclass(frozen=True)
+class _Weight:
+    attr: WeightsAttr
+
+
+@dataclass(frozen=True)
+class _Constant:
+    """The elements of a constant operand as they are stored."""
+
+    operand: int
+
+
+@dataclass(frozen=True)
+class _PackedConstant:
+    operand: int
+    pack: Pack
+    hint: str
+
+
+@dataclass(frozen=True)
+class _Launch:
+    kernel: str
+    buffers: Sequence[_Role]
+    arguments: Sequence[Argument]
+    grid: Grid
+
+
+_Memory: TypeAlias = "_Scratch | _Weight | _PackedConstant"
+
+
+class Recording:
+    """What a tactic does for one op; nothing of it is repeated where it does more than is recorded here."""
+
+    def __init__(self, op: Operation, placements: Placements) -> None:
+        self._op = op
+        self._placements = placements
+        self._before = op.prev_op
+        self._placed = {k for k, result in enumerate(op.results) if placements.find(result) is not None}
+        self._read: set[int] = set()  # the operands whose elements the tactic has read
+        self._steps: list[_Memory | _Constant | _Launch] = []
+        self._roles: dict[SSAValue, _Role] = {}
+        self._inserted: set[Operation] = set()
+        self._is_complete = True
+
+    def has_read(self, value: SSAValue) -> None:
+        """The tactic has looked at the elements of a constant."""
+        self._read.add(self._operand(value))
+
+    def scratch(self, buffer: SSAValue, size: Dim, halo_class: str | None, fill: int) -> None:
+        """The tactic, or a result, has got memory of its own."""
+        self._memory(buffer, _Scratch(size, halo_class, fill))
+
+    def weight(self, buffer: SSAValue, attr: WeightsAttr) -> None:
+        """The tactic uses an array that no operand has a part in, such as a table of places."""
+        self._memory(buffer, _Weight(attr))
+
+    def constant(self, buffer: SSAValue, value: SSAValue) -> None:
+        """The tactic uses the elements of a constant where they lie."""
+        self._steps.append(_Constant(self._operand(value)))
+        self._inserted_by(buffer)
+
+    def packed(self, buffer: SSAValue, packed: Packed, hint: str) -> None:
+        """The tactic uses the elements of a constant in another order."""
+        self._memory(buffer, _PackedConstant(self._operand(packed.value), packed.pack, hint))
+
+    def launch(self, made: LaunchOp, buffers: Sequence[SSAValue], arguments: Sequence[Argument], grid: Grid) -> None:
+        """The tactic launches a kernel."""
+        self._inserted.add(made)
+        roles = [self._role(buffer) for buffer in buffers]
+        self._steps.append(_Launch(made.kernel.root_reference.data, roles, list(arguments), grid))
+
+    def recipe(self) -> tuple[Recipe, frozenset[int]] | None:
+        """What to do for an equal op, and the operands whose elements have to be equal, too; None where the tactic has
+        done what cannot be repeated.
+        """
+        results: dict[int, tuple[_Role, Placement]] = {}
+        for k, value in enumerate(self._op.results):
+            place = self._placements.find(value)
+            if k not in self._placed and place is not None:
+                results[k] = self._role(place.buffer), place
+        if not self._is_complete or not self._inserted.issuperset(self._new_ops()):
+            return None
+        return Recipe(self._steps, results), frozenset(self._read)
+
+    def _new_ops(self) -> Iterator[Operation]:
+        block = self._op.parent
+        assert block is not None
+        at = block.first_op if self._before is None else self._before.next_op
+        while at is not None and at is not self._op:
+            yield at
+            at = at.next_op
+
+    def _memory(self, buffer: SSAValue, step: _Memory) -> None:
+        self._inserted_by(buffer)
+        if buffer not in self._roles:
+            self._roles[buffer] = "made", len(self._steps)
+            self._steps.append(step)
+        elif self._steps[self._roles[buffer][1]] != step:
+            self._is_complete = False  # equal bytes share a buffer: which of the two a kernel means nobody can tell
+
+    def _inserted_by(self, buffer: SSAValue) -> None:
+        if isinstance(buffer.owner, Operation):
+            self._inserted.add(buffer.owner)
+
+    def _operand(self, value: SSAValue) -> int:
+        found = next((k for k, operand in enumerate(self._op.operands) if operand is value), None)
+        self._is_complete &= found is not None
+        return found or 0
+
+    def _role(self, buffer: SSAValue) -> _Role:
+        """Which buffer that is. Of weights with equal bytes nobody can tell which are meant."""
+        found = [self._roles[buffer]] if buffer in self._roles else []
+        values = [*self._op.operands, *self._op.results]
+        for k, value in enumerate(values):
+            place = self._placements.find(value)
+            if place is not None and place.buffer is buffer and not any(value is other for other in values[:k]):
+                found.append(("value", k))
+        self._is_complete &= len(found) == 1 or (bool(found) and not isinstance(buffer.owner, WeightOp))
+        return found[0] if found else ("value", 0)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Memory and launches for an op, in the order in which they come into being, and where its results then lie."""
+
+    steps: Sequence[_Memory | _Constant | _Launch]
+    results: Mapping[int, tuple[_Role, Placement]]
+
+    def follow(self, op: Operation, lowering: Lowering) -> None:
+        """Lower an op that equals the one that this was recorded for."""
+        places = lowering.placements
+        values = [*op.operands, *op.results]
+        made: dict[int, SSAValue] = {}
+
+        def buffer(role: _Role) -> SSAValue:
+            kind, number = role
+            return made[number] if kind == "made" else places[values[number]].buffer
+
+        for number, step in enumerate(self.steps):
+            match step:
+                case _Launch():
+                    buffers = [buffer(role) for role in step.buffers]
+                    lowering.launch_named(step.kernel, buffers, step.arguments, op, step.grid)
+                case _Scratch():
+                    made[number] = places.scratch(step.size, step.halo_class, step.fill)
+                case _Weight():
+                    made[number] = places.weight(step.attr)
+                case _PackedConstant():
+                    packed = lowering.packed(op.operands[step.operand], step.pack)
+                    made[number] = places.new_weight(packed, step.hint)
+                case _Constant():
+                    places[op.operands[step.operand]]
+        for k, (role, place) in self.results.items():
+            places.assume(op.results[k], Placement(buffer(role), place.offset, place.strides, place.part))
+
+
+class Recipes:
+    """The recipes of one function, by what makes ops equal."""
+
+    def __init__(self) -> None:
+        self._of: dict[Hashable, tuple[tuple[int, ...], dict[Hashable, Recipe]]] = {}
+
+    def find(self, key: Hashable, op: Operation) -> Recipe | None:
+        """The recipe for an op with a key, if an equal one has been lowered."""
+        read, known = self._of.get(key, ((), {}))
+        return known.get(_elements(op, read)) if known else None
+
+    def keep(self, key: Hashable, op: Operation, recording: Recording) -> None:
+        """Remember what was done for an op."""
+        found = recording.recipe()
+        if found is None:
+            return
+        recipe, now = found
+        read, known = self._of.get(key, ((), {}))
+        every = tuple(sorted({*read, *now}))
+        if every != read:
+            known = {}
+        known[_elements(op, every)] = recipe
+        self._of[key] = every, known
+
+
+def key_of(op: Operation, placements: Placements, block: Block) -> Hashable | None:
+    """What makes ops equal but for the elements of their constants; None for one that is always lowered by itself.
+
+    Those are plugins, whose state is their own, and concatenations and their inputs, whose memory others share.
+    """
+    if isinstance(op, PluginOp | ConcatOp):
+        return None
+    buffers: dict[SSAValue, int] = {}
+    values: dict[SSAValue, int] = {}
+    places: list[Hashable] = []
+    for value in (*op.operands, *op.results):
+        number = values.setdefault(value, len(values))
+        place = placements.find(value)
+        if isinstance(value.owner, ConstantOp):
+            lies: Hashable = "constant"
+        elif place is not None:
+            at = buffers.setdefault(place.buffer, len(buffers))
+            lies = at, placements.size_of(place.buffer), place.offset, place.strides, place.part
+        elif value.owner is op and not placements.is_in_place(value):
+            lies = None
+        else:
+            return None
+        places.append((number, value.type, lies))
+    properties = tuple(op.properties.items()), tuple(op.attributes.items())
+    return op.name, op.parent is block, properties, tuple(places), tuple([region_identity(one) for one in op.regions])
+
+
+def _elements(op: Operation, read: Sequence[int]) -> Hashable:
+    """The elements of operands that are constants, by their digests."""
+    owners = [op.operands[k].owner for k in read]
+    return tuple([owner.value if isinstance(owner, ConstantOp) else None for owner in owners])
