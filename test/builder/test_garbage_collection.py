@@ -7,10 +7,10 @@ from collections.abc import Generator
 
 import numpy as np
 import pytest
+from onnx_models import one_node
 
 import mlirt
 from mlirt.builder.garbage_collection import rare_collections
-from test.support.onnx_models import one_node
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from xdsl.ir import SSAValue
@@ -18,6 +18,7 @@ from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.convolution.cuda_wgmma import filters
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.placement import Pack
 from mlirt.passes.lowering.warpgroups.box_product import BoxProduct
 from mlirt.passes.lowering.warpgroups.box_rows import BoxRows
 from mlirt.passes.lowering.warpgroups.box_tile import BoxTile, BoxWork
@@ -50,7 +51,8 @@ class BoxConvolution:
     """Windows of `taps` positions over `images`, whose four dimensions end with the channels.
 
     `spatial` has stride, dilation and padding along both dimensions of an image. `pixels` are the images of the result
-    and their sides. The `weights` are `[output channel, channel, *taps]`.
+    and their sides. `counts` are those of output channels and channels; `order` brings the elements of the kernel to
+    `[output channel, channel, *taps]`.
     """
 
     op: ConvolutionOp
@@ -59,7 +61,8 @@ class BoxConvolution:
     spatial: tuple[tuple[int, int, int, int], ...]
     taps: tuple[int, ...]
     pixels: tuple[Dim, Dim, Dim]
-    weights: Array
+    counts: tuple[int, int]
+    order: Pack
     lowering: Lowering
 
     @property
@@ -92,7 +95,7 @@ class BoxConvolution:
         tiles = images * ceil_div(down, boxes.height) * ceil_div(across, boxes.width)
         return BoxWork(
             typical(tiles, typical_values(self.lowering.block)),
-            self.weights.shape[0],
+            self.counts[0],
             self._slabs,
             len(boxes.taps),
             boxes.copied,
@@ -106,7 +109,7 @@ class BoxConvolution:
 
     @property
     def _slabs(self) -> int:
-        return -(-self.weights.shape[1] // self.kind.depth)
+        return -(-self.counts[1] // self.kind.depth)
 
     def allows(self, tile: BoxTile) -> bool:
         """Whether a tile can do it."""
@@ -151,13 +154,13 @@ class BoxConvolution:
         boxes, op, kind = self.boxes(tile.width), self.op, self.kind
         assert boxes is not None
         k = self.lowering.kernel("convolution")
-        width = width_of_results(op, tile.sums, self.weights.shape[0])
+        width = width_of_results(op, tile.sums, self.counts[0])
         operands = list(op.extras), list(op.access)
         epilogue = RowEpilogue(k, op, operands, ResultShape((), (0, 2, 3), 1), self.lowering, width)
         maps = [self._map(k, boxes, number, buffer) for number in range(len(boxes.boxes))]
-        right = filters(k, self._packed(boxes), kind, self.lowering, (tile.columns, width))
+        right = filters(k, op.kernel, partial(self._packed, boxes), kind, self.lowering, (tile.columns, width))
         rows = BoxRows(k, boxes, *self.pixels)
-        BoxProduct(k, tile, rows, self.weights.shape[0], self._slabs, kind, (maps, right), epilogue).build(op)
+        BoxProduct(k, tile, rows, self.counts[0], self._slabs, kind, (maps, right), epilogue).build(op)
 
     def _map(self, k: KernelBuilder, boxes: PixelBoxes, number: int, buffer: SSAValue) -> SSAValue:
         """A box's: the pixels of every image whose numbers have its remainders."""
@@ -175,13 +178,14 @@ class BoxConvolution:
         made.name_hint = "pixels"
         return made
 
-    def _packed(self, boxes: PixelBoxes) -> Array:
+    def _packed(self, boxes: PixelBoxes, kernel: Array) -> Array:
         """`[output channel, lines of channels x positions of the window x channels]`, positions in order of boxes."""
         import numpy as np
 
-        count, channels = self.weights.shape[:2]
+        weights = self.order(kernel)
+        count, channels = weights.shape[:2]
         depth, slabs = self.kind.depth, self._slabs
-        ordered = np.zeros((count, slabs * depth, len(boxes.taps)), self.weights.dtype)
+        ordered = np.zeros((count, slabs * depth, len(boxes.taps)), weights.dtype)
         for number, (down, across) in enumerate(boxes.taps):
-            ordered[:, :channels, number] = self.weights[:, :, down, across]
+            ordered[:, :channels, number] = weights[:, :, down, across]
         return ordered.reshape(count, slabs, depth, -1).swapaxes(2, 3).reshape(count, -1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from xdsl.ir import SSAValue
@@ -17,6 +18,7 @@ from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
+from mlirt.passes.lowering.convolution.cuda_implicit_gemm import group_sizes
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loops.loop_nest import Nest
 from mlirt.passes.lowering.lowering import Lowering
@@ -46,11 +48,11 @@ _FEWEST_PIXELS = 4  # with less, a warp per result reads the weights in order
 
 @dataclass(frozen=True)
 class Product:
-    """A convolution that tiles can compute; the weights are `[group, output channel, tap, channel]`."""
+    """A convolution that tiles can compute; with so many output channels of a group."""
 
     problem: Problem
     pixels: Pixels
-    weights: Array
+    channels: int
 
 
 def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
@@ -67,11 +69,11 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     plan = None if found is None else found.problem.plan(lowering.choice(op))
     if found is None or plan is None:
         return False
-    packed = _packed(found.weights, plan.shape.columns)
+    packed = lowering.packed(op.kernel, partial(_packed, op.groups.value.data, plan.shape.columns))
     pixels = found.pixels
 
     def make(k: KernelBuilder, place: Place, tiles: TileMemories) -> tuple[Loader, Loader]:
-        lines, width = packed.shape[1:]
+        lines, width = packed.array.shape[1:]
         base = k.mul(place.batch, lines * width)
         matrix = Matrix(k.weights(packed, "packed"), base, width, lines, width, by_depth=False, wide=_PIECE)
         at = (place.thread, place.threads)
@@ -84,7 +86,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     def indices(
         k: KernelBuilder, nest: Nest, column: SSAValue, group: SSAValue
     ) -> Callable[[SSAValue], list[SSAValue]]:
-        channel = k.add(k.mul(group, found.weights.shape[1]), column)
+        channel = k.add(k.mul(group, found.channels), column)
         return lambda row: _indices(k, nest, pixels, channel, row)
 
     lower_product(plan, operands, epilogue, frozenset({1, 2}), indices, lowering, "convolution")
@@ -93,19 +95,18 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 
 def _product(op: ConvolutionOp, lowering: Lowering) -> Product | None:
     kind = unit_kind(element_of(op.input.type), element_of(op.kernel.type))
-    weights, groups = lowering.constant_array(op.kernel), op.groups.value.data
+    weights, groups = lowering.known(op.kernel), op.groups.value.data
     if kind is None or byte_width(element_of(op.input.type)) != 1 or weights is None or op.transposed.value.data:
         return None
     if accumulator_type(op.epilogue) != kind.sums or rank(op.input.type) < 3:
         return None
-    split = weights.reshape(groups, len(weights) // groups, weights.shape[1], -1).swapaxes(2, 3)
-    _, count, taps, channels = split.shape
+    count, channels, taps = group_sizes(weights.shape, groups, transposed=False)
     pixels = Pixels(op, channels, _wide(op, channels, lowering), op.padding_value.value.data)
     few = typical(pixels.count, typical_values(lowering.block)) <= _FEWEST_PIXELS
     if count < _FEWEST_CHANNELS or few or channels * taps == 0:
         return None
     sizes = Sizes(pixels.count, count, pixels.depth, groups)
-    return Product(Problem(sizes, element_of(op.input.type), kind, lowering, None, pixels.wide == 1), pixels, split)
+    return Product(Problem(sizes, element_of(op.input.type), kind, lowering, None, pixels.wide == 1), pixels, count)
 
 
 def _wide(op: ConvolutionOp, channels: int, lowering: Lowering) -> int:
@@ -119,12 +120,13 @@ def _wide(op: ConvolutionOp, channels: int, lowering: Lowering) -> int:
     return wide
 
 
-def _packed(weights: Array, columns: int) -> Array:
+def _packed(groups: int, columns: int, kernel: Array) -> Array:
     """`[group, output channel, place along the depth]`, filled up with zeros to whole tiles of `columns` and pieces."""
     import numpy as np
 
-    groups, count, *_ = weights.shape
-    lines = packed_rows(weights.reshape(groups, count, -1))
+    count = len(kernel) // groups
+    split = kernel.reshape(groups, count, kernel.shape[1], -1).swapaxes(2, 3)
+    lines = packed_rows(split.reshape(groups, count, -1))
     return np.pad(lines, ((0, 0), (0, -count % columns), (0, 0)))
 
 

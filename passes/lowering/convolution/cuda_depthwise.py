@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
@@ -29,6 +31,9 @@ from mlirt.passes.lowering.kernel_builder import Stride
 from mlirt.passes.lowering.loops.loop_nest import NestCode
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})
@@ -104,7 +109,7 @@ def _applies(op: ConvolutionOp, along: int, lowering: Lowering) -> bool:
         return False
     if accumulator_type(op.epilogue) != (f32 if is_float(element_of(op.input.type)) else i32):
         return False
-    return lowering.constant_array(op.kernel) is not None
+    return lowering.known(op.kernel) is not None
 
 
 def _results(op: ConvolutionOp, along: int, lowering: Lowering) -> int:
@@ -118,6 +123,12 @@ def _results(op: ConvolutionOp, along: int, lowering: Lowering) -> int:
     return results
 
 
+def _taps(by_tap: bool, weights: Array) -> Array:
+    """`[channel, tap]`, or the other way round."""
+    taps = weights.reshape(weights.shape[0], -1)
+    return taps.T.copy() if by_tap else taps
+
+
 class _Depthwise:
     """The kernel of one convolution."""
 
@@ -127,12 +138,11 @@ class _Depthwise:
         self.sums = accumulator_type(op.epilogue)
         self.k = k = lowering.kernel("depthwise")
         self.code = NestCode(k, depthwise_nest(op, lowering))
-        array = lowering.constant_array(op.kernel)
-        assert array is not None
         # Neighbouring threads read neighbouring weights, or the same one.
-        taps = array.reshape(array.shape[0], -1)
-        self.weights = k.weights(taps.T.copy() if places[op.output].strides[CHANNEL] == 1 else taps, "taps")
-        self.weight_steps = (int(taps.shape[0]), 1) if places[op.output].strides[CHANNEL] == 1 else (1, taps.shape[1])
+        by_tap = places[op.output].strides[CHANNEL] == 1
+        packed = lowering.packed(op.kernel, partial(_taps, by_tap))
+        self.weights = k.weights(packed, "taps")
+        self.weight_steps = (packed.array.shape[1], 1) if by_tap else (1, packed.array.shape[1])
         spatial = range(ROW, rank(op.output.type))
         self.sizes = {axis: k.size(dims(op.input.type)[axis]) for axis in spatial}
         self.steps = {axis: k.strides(op.input)[axis] for axis in spatial}

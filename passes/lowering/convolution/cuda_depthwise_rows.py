@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
@@ -30,6 +31,9 @@ from mlirt.passes.lowering.thread_rows.row_cells import RowCells, RowReader, row
 from mlirt.passes.lowering.thread_rows.row_results import RowResults
 from mlirt.passes.lowering.tiles.alignment import is_multiple, widest_access
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})
@@ -90,7 +94,7 @@ def _block(op: ConvolutionOp, lowering: Lowering) -> Block | None:
     element = element_of(op.output.type)
     floats = is_float(element_of(op.input.type)) and is_float(element) and accumulator_type(op.epilogue) == f32
     sizes = all(isinstance(size, int) for size in weights)
-    if last not in (ROW, ROW + 1) or not floats or not sizes or lowering.constant_array(op.kernel) is None:
+    if last not in (ROW, ROW + 1) or not floats or not sizes or lowering.known(op.kernel) is None:
         return None
     axes = [
         Axis(weights[axis], stride, dilation, pre, dims(op.input.type)[axis], dims(op.output.type)[axis])
@@ -116,6 +120,10 @@ def _block(op: ConvolutionOp, lowering: Lowering) -> Block | None:
     return found if found.products() <= _MOST_PRODUCTS else None
 
 
+def _taps(weights: Array) -> Array:
+    return weights.reshape(weights.shape[0], -1).astype("float32")
+
+
 class _Depthwise:
     """The kernel of one convolution."""
 
@@ -128,10 +136,9 @@ class _Depthwise:
         self.column_loop = groups.index((rank(op.output.type) - 1,))
         self.results = RowResults(self.code, self.column_loop, block.cells.results, op.epilogue, lowering)
         self.reader = RowReader(k, block.cells, self.code.pointer(0))
-        array = lowering.constant_array(op.kernel)
-        assert array is not None
-        self.taps = array.size // array.shape[0]
-        self.weights = k.weights(array.reshape(array.shape[0], -1).astype("float32"), "taps")
+        packed = lowering.packed(op.kernel, _taps)
+        self.taps = packed.array.shape[1]
+        self.weights = k.weights(packed, "taps")
         self.line_step = k.strides(op.input)[ROW] if block.across is not None else 0
 
     def write(self) -> None:

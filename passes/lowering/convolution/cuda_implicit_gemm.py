@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f32
@@ -41,11 +42,11 @@ _WASTE = 1.25  # of lines, when each tap starts a new tile
 
 @dataclass(frozen=True)
 class Product:
-    """A convolution that tiles can compute; the weights are by group."""
+    """A convolution that tiles can compute; the sizes are those of a group: output channels, input channels, taps."""
 
     problem: Problem
     window: Window
-    weights: Array
+    sizes: tuple[int, int, int]
 
 
 def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
@@ -57,12 +58,11 @@ def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
 
 
 def _product(op: ConvolutionOp, lowering: Lowering) -> Product | None:
-    element, weights = element_of(op.input.type), lowering.constant_array(op.kernel)
+    element, weights = element_of(op.input.type), lowering.known(op.kernel)
     if weights is None or element != element_of(op.kernel.type) or not (is_half(element) or element == f32):
         return None
     groups, transposed = op.groups.value.data, bool(op.transposed.value.data)
-    weights = by_group(weights, groups, transposed)
-    rows, channels, taps = weights.shape[1:]
+    rows, channels, taps = group_sizes(weights.shape, groups, transposed=transposed)
     if accumulator_type(op.epilogue) != f32 or rows < _FEWEST_ROWS or channels * taps == 0:
         return None
     sizes = Sizes(rows, column_count(op), channels * taps, groups)
@@ -72,7 +72,11 @@ def _product(op: ConvolutionOp, lowering: Lowering) -> Product | None:
     steps = partial(_steps, window)
     one_by_one = is_half(element) and window.wide == 1
     is_scattered = one_by_one or _is_scattered(op, lowering)
-    return Product(Problem(sizes, element, unit_kind(element, element), lowering, steps, is_scattered), window, weights)
+    return Product(
+        Problem(sizes, element, unit_kind(element, element), lowering, steps, is_scattered),
+        window,
+        (rows, channels, taps),
+    )
 
 
 def _is_scattered(op: ConvolutionOp, lowering: Lowering) -> bool:
@@ -92,25 +96,33 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
         return False
     window = _ordered(found.window, plan.shape.depth)
     half = is_half(plan.element)
-    packed = pack(found.weights, window, plan.shape.rows, plan.shape.depth, by_depth=not half)
+    groups, transposed = op.groups.value.data, bool(op.transposed.value.data)
+    order = partial(pack, window, plan.shape.rows, plan.shape.depth, groups, transposed=transposed, by_depth=not half)
+    packed = lowering.packed(op.kernel, order)
 
     def make(k: KernelBuilder, place: Place, tiles: TileMemories) -> tuple[Loader, Loader]:
-        lines, width = packed.shape[1:]
+        lines, width = packed.array.shape[1:]
         base = k.mul(place.batch, lines * width)
         buffer = k.weights(packed, "packed")
-        matrix = Matrix(buffer, base, width, lines, width, not half, widest(packed))
+        matrix = Matrix(buffer, base, width, lines, width, not half, widest(packed.array))
         left = MatrixLoader(k, matrix, tiles.left, place.thread, place.threads, place.row)
         right = WindowLoader(k, window, tiles.right, place.thread, place.threads, place.column, place.batch)
         return left, right
 
     operands = Operands(not half, True, (True, not half or window.wide > 1), make)
     epilogue = Epilogue(op, list(op.extras), list(op.access), row_axis=1)
-    indices = partial(_indices, found.weights.shape[1], dims(op.output.type)[0], window)
+    indices = partial(_indices, found.sizes[0], dims(op.output.type)[0], window)
     lower_product(plan, operands, epilogue, frozenset({1, 2}), indices, lowering, "convolution")
     return True
 
 
-def by_group(weights: Array, groups: int, transposed: bool) -> Array:
+def group_sizes(sizes: Sequence[int], groups: int, *, transposed: bool) -> tuple[int, int, int]:
+    """Of a group: the output channels, the input channels, and the taps."""
+    first, second, *window = sizes
+    return (second, first // groups, prod(window)) if transposed else (first // groups, second, prod(window))
+
+
+def by_group(weights: Array, groups: int, *, transposed: bool) -> Array:
     """The kernel as `[group, output channel of the group, input channel of the group, tap]`."""
     taps = weights[0, 0].size
     if transposed:
@@ -119,14 +131,17 @@ def by_group(weights: Array, groups: int, transposed: bool) -> Array:
     return weights.reshape(groups, weights.shape[0] // groups, weights.shape[1], taps)
 
 
-def pack(weights: Array, window: Window, rows: int, depth: int, *, by_depth: bool) -> Array:
+def pack(
+    window: Window, rows: int, depth: int, groups: int, kernel: Array, *, transposed: bool, by_depth: bool
+) -> Array:
     """Weights in the order in which tiles of `rows` x `depth` are read, filled up with zeros to whole tiles.
 
     The result is `[group, line, row]` with `by_depth`, else `[group, row, line]`; lines go tap by tap.
     """
     import numpy as np
 
-    groups, count, channels, taps = weights.shape
+    weights = by_group(kernel, groups, transposed=transposed)
+    _, count, channels, taps = weights.shape
     per_tap = channels if window.is_flat else window.tiles_per_tap(depth) * depth
     lines = window.steps(depth) * depth
     packed = np.zeros((groups, -(-count // rows) * rows, max(lines, taps * per_tap)), weights.dtype)

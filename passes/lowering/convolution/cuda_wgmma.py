@@ -6,8 +6,11 @@ which are neighbours in memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
+
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
@@ -16,6 +19,7 @@ from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.placement import Pack
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, estimates_of, tile_of
 from mlirt.passes.lowering.warpgroups.group_product import GroupProduct
@@ -64,7 +68,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 
 def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     """What there is to do; None where the tactic does not apply."""
-    kind, weights = kind_of_lines(op, lowering), lowering.constant_array(op.kernel)
+    kind, weights = kind_of_lines(op, lowering), lowering.known(op.kernel)
     if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
         return None
     if op.transposed.value.data or op.groups.value.data != 1 or not is_within_reach(op) or not pads_with_zeros(op):
@@ -79,7 +83,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
         pixels,
         columns,
         1,
-        _steps(weights, kind),
+        _steps(weights.shape, kind),
         may_split=True,
         extras=large_extras(op, op.extras),
         operations=scalar_operations(op),
@@ -111,9 +115,9 @@ def pixels_of(op: ConvolutionOp) -> Dim:
     return batch * product(spatial)
 
 
-def _steps(weights: Array, kind: Kind) -> int:
+def _steps(sizes: Sequence[int], kind: Kind) -> int:
     """Tiles along the depth."""
-    _, channels, *taps = weights.shape
+    _, channels, *taps = sizes
     count = -(-channels // kind.depth)
     for length in taps:
         count *= length
@@ -152,7 +156,7 @@ def is_matrix(op: ConvolutionOp, images: MappedMemory) -> bool:
 
 
 def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
-    kind, weights = kind_of_lines(op, lowering), lowering.constant_array(op.kernel)
+    kind, weights = kind_of_lines(op, lowering), lowering.known(op.kernel)
     assert kind is not None
     assert weights is not None
     k, width = lowering.kernel("convolution"), width_of_results(op, tile, weights.shape[0])
@@ -160,8 +164,8 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
     epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), ResultShape((), (0, *axes), 1), lowering, width)
     images = images_of(op, lowering)
     left = _pixel_rows(k, op, images, tile.rows, kind)
-    right = filters(k, _packed(weights, kind), kind, lowering, (tile.columns, width))
-    sizes = GroupSizes(pixels_of(op), weights.shape[0], (), _steps(weights, kind))
+    right = filters(k, op.kernel, partial(_packed, kind.depth), kind, lowering, (tile.columns, width))
+    sizes = GroupSizes(pixels_of(op), weights.shape[0], (), _steps(weights.shape, kind))
     GroupProduct(k, tile, sizes, kind, (left, right), epilogue).build(op)
 
 
@@ -180,20 +184,28 @@ def _pixel_rows(k: KernelBuilder, op: ConvolutionOp, images: MappedMemory, rows:
     return WindowSource(k, images, rows, shape, kind.line)
 
 
-def filters(k: KernelBuilder, packed: Array, kind: Kind, lowering: Lowering, columns: tuple[int, int]) -> MatrixSource:
-    """Packed weights, `[output channel, depth]`, as columns: so many of a tile, and neighbours of a thread."""
-    ordered = in_thread_order(packed, columns[1])
-    buffer = lowering.placements.new_weight(ordered, "packed")
-    memory = MappedMemory(buffer, kind.element, 0, ordered.shape, (ordered.shape[-1], 1))
+def filters(
+    k: KernelBuilder, kernel: SSAValue, pack: Pack, kind: Kind, lowering: Lowering, columns: tuple[int, int]
+) -> MatrixSource:
+    """Weights, which `pack` brings to `[output channel, depth]`, as columns: so many of a tile, and neighbours of a
+    thread.
+    """
+    ordered = lowering.packed(kernel, partial(_in_thread_order, pack, columns[1]))
+    buffer, shape = lowering.placements.new_weight(ordered, "packed"), ordered.array.shape
+    memory = MappedMemory(buffer, kind.element, 0, shape, (shape[-1], 1))
     return MatrixSource(k, memory, columns[0], (), by_depth=False, known=True, in_thread_order=True, line=kind.line)
 
 
-def _packed(weights: Array, kind: Kind) -> Array:
+def _in_thread_order(pack: Pack, width: int, weights: Array) -> Array:
+    return in_thread_order(pack(weights), width)
+
+
+def _packed(depth: int, weights: Array) -> Array:
     """`[output channel, taps and channels]`, the channels of each tap filled up with zeros to whole tiles."""
     import numpy as np
 
     count, channels = weights.shape[:2]
-    whole = -(-channels // kind.depth) * kind.depth
+    whole = -(-channels // depth) * depth
     taps = weights[0, 0].size
     packed = np.zeros((count, taps, whole), weights.dtype)
     packed[..., :channels] = weights.reshape(count, channels, taps).swapaxes(1, 2)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
@@ -17,6 +18,9 @@ from mlirt.passes.lowering.convolution.box_convolution import MEASURED, BoxConvo
 from mlirt.passes.lowering.convolution.cuda_wgmma import images_of, is_matrix, kind_of_lines, pads_with_zeros
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.warpgroups.row_epilogue import is_pointwise
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})
@@ -42,7 +46,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 
 def _problem(op: ConvolutionOp, lowering: Lowering) -> BoxConvolution | None:
     """What there is to do; None where the tactic does not apply."""
-    kind, weights = kind_of_lines(op, lowering), lowering.constant_array(op.kernel)
+    kind, weights = kind_of_lines(op, lowering), lowering.known(op.kernel)
     if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
         return None
     if kind.mma not in MEASURED:
@@ -60,4 +64,9 @@ def _problem(op: ConvolutionOp, lowering: Lowering) -> BoxConvolution | None:
         pixels = (1, 1, count)
     elif taps == (1, 1):
         return None
-    return BoxConvolution(op, kind, images, tuple(op.spatial()), taps, pixels, weights, lowering)
+    sizes = weights.shape[0], weights.shape[1]
+    return BoxConvolution(op, kind, images, tuple(op.spatial()), taps, pixels, sizes, _as_stored, lowering)
+
+
+def _as_stored(weights: Array) -> Array:
+    return weights

@@ -7,6 +7,8 @@ copied to shared memory once, as in `cuda_wgmma_boxes`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
 
 from xdsl.ir import SSAValue
 
@@ -20,6 +22,9 @@ from mlirt.passes.lowering.convolution.cuda_wgmma_rows import FEWEST_PIXELS, cop
 from mlirt.passes.lowering.convolution.row_copy import RowCopy
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.warpgroups.row_epilogue import is_pointwise
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})
@@ -51,7 +56,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 
 def _rows(op: ConvolutionOp, lowering: Lowering) -> RowCopy | None:
     """The copy; None where the tactic does not apply."""
-    kind, weights = kind_of(op, lowering), lowering.constant_array(op.kernel)
+    kind, weights = kind_of(op, lowering), lowering.known(op.kernel)
     if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
         return None
     if kind.mma not in MEASURED:
@@ -67,10 +72,25 @@ def _rows(op: ConvolutionOp, lowering: Lowering) -> RowCopy | None:
 
 def _problem(op: ConvolutionOp, rows: RowCopy, buffer: SSAValue, lowering: Lowering) -> BoxConvolution:
     """The convolution of the copy: a line of it counts as the channels of a pixel."""
-    window, weights = rows.window(op), lowering.constant_array(op.kernel)
+    window, weights = rows.window(op), lowering.known(op.kernel)
     assert weights is not None
     spatial = tuple(zip(window.stride, window.dilation, window.pre, window.post, strict=True))
-    lines = rows.packed(weights).reshape(weights.shape[0], *window.kernel, rows.line).transpose(0, 3, 1, 2)
+    sizes = weights.shape[0], rows.line
     batch, _, height, width = dims(op.output.type)
     images = rows.as_images(op, buffer)
-    return BoxConvolution(op, rows.kind, images, spatial, window.kernel, (batch, height, width), lines, lowering)
+    return BoxConvolution(
+        op,
+        rows.kind,
+        images,
+        spatial,
+        window.kernel,
+        (batch, height, width),
+        sizes,
+        partial(_lines, rows, window.kernel),
+        lowering,
+    )
+
+
+def _lines(rows: RowCopy, window: tuple[int, ...], weights: Array) -> Array:
+    """`[output channel, place in a line, *window]`."""
+    return rows.packed(weights).reshape(weights.shape[0], *window, rows.line).transpose(0, 3, 1, 2)

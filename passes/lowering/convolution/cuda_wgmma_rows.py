@@ -72,7 +72,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 
 def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     """What there is to do; None where the tactic does not apply."""
-    kind, weights = kind_of(op, lowering), lowering.constant_array(op.kernel)
+    kind, weights = kind_of(op, lowering), lowering.known(op.kernel)
     if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
         return None
     plain = not op.transposed.value.data and op.groups.value.data == 1 and rank(op.input.type) in (4, 5)
@@ -99,7 +99,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
 
 
 def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
-    kind, weights = kind_of(op, lowering), lowering.constant_array(op.kernel)
+    kind, weights = kind_of(op, lowering), lowering.known(op.kernel)
     assert kind is not None
     assert weights is not None
     rows = RowCopy.of(op, kind)
@@ -110,7 +110,7 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
     axes = range(2, rank(op.output.type))
     epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), ResultShape((), (0, *axes), 1), lowering, width)
     left = WindowSource(k, rows.as_images(op, buffer), tile.rows, rows.window(op), rows.kind.line)
-    right = filters(k, rows.packed(weights), rows.kind, lowering, (tile.columns, width))
+    right = filters(k, op.kernel, rows.packed, rows.kind, lowering, (tile.columns, width))
     sizes = GroupSizes(pixels_of(op), weights.shape[0], (), _steps(rows))
     GroupProduct(k, tile, sizes, rows.kind, (left, right), epilogue).build(op)
 

@@ -20,6 +20,7 @@ from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loops.loop_nest import Nest
 from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.placement import Packed
 from mlirt.passes.lowering.tiles.alignment import widest_access
 from mlirt.passes.lowering.tiles.loaders import SMALLEST_COPY, Loader, Matrix, MatrixLoader, TransposingLoader
 from mlirt.passes.lowering.tiles.problem import Problem, Sizes, unit_kind
@@ -49,7 +50,7 @@ class Factor:
     depth_step: Dim
     own_size: Dim
     batch_steps: tuple[Dim, ...]
-    packed: Array | None = None
+    packed: Packed | None = None
     """The factor itself, where it is known and lies in another way than here."""
 
     @property
@@ -90,14 +91,16 @@ def _product(op: MatmulOp, lowering: Lowering) -> Product | None:
 
 def _packed(factor: Factor, lowering: Lowering) -> Factor:
     """Known matrices with lines along the depth, in whole pieces of 16 bytes; others as they are."""
-    array = lowering.constant_array(factor.value)
-    if array is None:
+    if lowering.known(factor.value) is None:
         return factor
-    packed = packed_rows(array.swapaxes(-1, -2) if factor.by_depth else array)
-    steps = [
-        step // packed.itemsize if size != 1 else 0 for step, size in zip(packed.strides, packed.shape, strict=True)
-    ]
-    return Factor(factor.value, packed.shape[-1], 1, factor.own_size, tuple(steps[:-2]), packed)
+    packed = lowering.packed(factor.value, partial(_along_depth, factor.by_depth))
+    array = packed.array
+    steps = [step // array.itemsize if size != 1 else 0 for step, size in zip(array.strides, array.shape, strict=True)]
+    return Factor(factor.value, array.shape[-1], 1, factor.own_size, tuple(steps[:-2]), packed)
+
+
+def _along_depth(by_depth: bool, matrices: Array) -> Array:
+    return packed_rows(matrices.swapaxes(-1, -2) if by_depth else matrices)
 
 
 def lower(op: MatmulOp, lowering: Lowering) -> bool:
@@ -130,7 +133,7 @@ def lower(op: MatmulOp, lowering: Lowering) -> bool:
 def _wide(factor: Factor, lowering: Lowering) -> int:
     """Elements of one access."""
     if factor.packed is not None:
-        return _PIECE // factor.packed.dtype.itemsize
+        return _PIECE // factor.packed.array.dtype.itemsize
     return widest_access(factor.value, _other_steps(factor), lowering)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute, SSAValue
@@ -14,6 +15,7 @@ from mlirt.dialects.symbolic import Dim, ceil_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.placement import Packed
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 from mlirt.passes.lowering.warpgroups.group_choice import GroupWork, estimates_of, tile_of
 from mlirt.passes.lowering.warpgroups.group_product import GroupProduct
@@ -142,16 +144,14 @@ def _operands(op: MatmulOp) -> tuple[Operand, Operand]:
 
 def _factor(one: Operand, op: MatmulOp, lowering: Lowering, tile: GroupTile | None = None) -> Factor | None:
     """An operand in memory; known ones are packed for a tile with lines along the depth. None: it cannot be copied."""
-    weights = lowering.constant_array(one.value)
     element = scalar_type(element_of(one.value.type))
     sizes, results = dims(one.value.type), dims(op.output.type)
-    if weights is not None:
+    if lowering.known(one.value) is not None:
         if tile is None:
             return Factor(MappedMemory(one.value, element, 0, (), ()), (), by_depth=False, known=True)
-        array = packed_rows(weights.swapaxes(-1, -2) if one.own > one.deep else weights)
-        if one.is_right:
-            array = in_thread_order(array, width_of_results(op, tile, results[-1]))
-        return _packed_factor(array, element, lowering, one.is_right)
+        width = width_of_results(op, tile, results[-1]) if one.is_right else 0
+        packed = lowering.packed(one.value, partial(_along_depth, one.own > one.deep, width))
+        return _packed_factor(packed, element, lowering, one.is_right)
     place = lowering.placements[one.value]
     batch = tuple(axis for axis in range(len(sizes) - 2) if sizes[axis] != 1)
     if any(sizes[axis] != results[axis] for axis in batch):
@@ -166,9 +166,15 @@ def _factor(one: Operand, op: MatmulOp, lowering: Lowering, tile: GroupTile | No
     return Factor(memory, batch, by_depth, known=False)
 
 
-def _packed_factor(array: Array, element: Attribute, lowering: Lowering, is_right: bool) -> Factor:
-    """`array` is `[batch.., own, depth]`."""
-    buffer = lowering.placements.new_weight(array, "packed")
+def _along_depth(swaps: bool, width: int, matrices: Array) -> Array:
+    """`[batch.., own, depth]`, with a `width` in the order of threads that have so many neighbours of a result."""
+    packed = packed_rows(matrices.swapaxes(-1, -2) if swaps else matrices)
+    return in_thread_order(packed, width) if width else packed
+
+
+def _packed_factor(packed: Packed, element: Attribute, lowering: Lowering, is_right: bool) -> Factor:
+    """`packed` is `[batch.., own, depth]`."""
+    buffer, array = lowering.placements.new_weight(packed, "packed"), packed.array
     batch = tuple(axis for axis in range(array.ndim - 2) if array.shape[axis] != 1)
     axes = (*batch, array.ndim - 2, array.ndim - 1)
     steps = tuple(step // array.itemsize for step in array.strides)

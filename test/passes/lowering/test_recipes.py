@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from lowered_network import parse_module
 from onnx import helper
+from onnx_models import model_of
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
@@ -21,8 +23,6 @@ from mlirt.passes.lowering.convert_fused_to_kernel import ConvertFusedToKernelPa
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.pipeline import PipelineOptions, run_passes, run_phases
 from mlirt.tools.input_files import new_context
-from test.support.lowered_network import parse_module
-from test.support.onnx_models import model_of
 
 Layer = Callable[[int, str], tuple[list[onnx.NodeProto], dict[str, Any]]]
 
