@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -14,7 +15,7 @@ from mlirt.dialects.plan.ops import BufferOp, LaunchOp, ViewOp, WeightOp
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
 
 # The memory, the part of it (all of it where there are no numbers), and whether it may be written.
-Access = tuple[SSAValue, tuple[int, ...], bool]
+Access = tuple[Hashable, tuple[int, ...], bool]
 Written = Mapping[str, frozenset[int]]
 
 
@@ -46,20 +47,68 @@ def is_declaration(op: Operation) -> bool:
 
 
 def dependences(launches: Sequence[LaunchOp], written: Written) -> list[set[int]]:
-    """For each launch the earlier ones that touch the same memory, if one of the two writes it."""
-    touched: dict[SSAValue, list[tuple[int, tuple[int, ...], bool]]] = {}
+    """For each launch earlier ones that touch the same memory, if one of the two writes it.
+
+    Left out are those that another one of them needs because of the same memory.
+    """
+    return access_dependences([list(_accesses(launch, written[launch.kernel_name()])) for launch in launches])
+
+
+def access_dependences(launches: Sequence[Sequence[Access]]) -> list[set[int]]:
+    """`dependences` of launches of which the accesses are known."""
+    history: dict[Hashable, Part] = {}
     result: list[set[int]] = []
-    for number, launch in enumerate(launches):
+    for number, accesses in enumerate(launches):
         needed: set[int] = set()
-        accesses = list(_accesses(launch, written[launch.kernel_name()]))
         for memory, part, writes in accesses:
-            for earlier, other, wrote in touched.get(memory, ()):
-                if (writes or wrote) and all(one == another for one, another in zip(part, other, strict=False)):
-                    needed.add(earlier)
+            if memory in history:
+                needed.update(_met(history[memory], part, writes))
         for memory, part, writes in accesses:
-            touched.setdefault(memory, []).append((number, part, writes))
+            _note(history.setdefault(memory, Part()), part, writes, number)
         result.append(needed)
     return result
+
+
+@dataclass
+class Part:
+    """Who touched a part of a memory: the last launch that wrote all of it, and those that have read it since."""
+
+    writer: int | None = None
+    readers: list[int] = field(default_factory=list[int])
+    parts: dict[int, Part] = field(default_factory=dict[int, "Part"])
+
+
+def _met(whole: Part, part: tuple[int, ...], writes: bool) -> Iterator[int]:
+    """The launches that an access must wait for: those of the parts that hold its part, and of those inside of it."""
+    at: Part | None = whole
+    for number in part:
+        yield from users(at, writes)
+        at = at.parts.get(number)
+        if at is None:
+            return
+    inside = [at]
+    while inside:
+        one = inside.pop()
+        yield from users(one, writes)
+        inside += one.parts.values()
+
+
+def users(part: Part, writes: bool) -> Iterator[int]:
+    if part.writer is not None:
+        yield part.writer
+    if writes:
+        yield from part.readers
+
+
+def _note(whole: Part, part: tuple[int, ...], writes: bool, number: int) -> None:
+    """Who touched what is now written was waited for, so that it need not be remembered."""
+    at = whole
+    for index in part:
+        at = at.parts.setdefault(index, Part())
+    if writes:
+        at.writer, at.readers, at.parts = number, [], {}
+    elif not at.readers or at.readers[-1] != number:
+        at.readers.append(number)
 
 
 def _accesses(launch: LaunchOp, written: frozenset[int]) -> Iterator[Access]:
