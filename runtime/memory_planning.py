@@ -5,13 +5,15 @@ A buffer with a `halo` class relies on border cells that are zeroed only once: i
 class, and then exactly cell for cell; so a class is a set of equal slots that nothing else ever uses.
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 ALIGNMENT = 256
+# Up to so many pairs of buffers that meet, and so many for each buffer, each one is held against all that it meets.
+_PAIRS, _PAIRS_EACH = 1 << 16, 64
 
 
 class MemoryPlanError(ValueError):
@@ -36,11 +38,9 @@ class MemoryPlan:
 
 
 @dataclass(frozen=True)
-class _Placed:
+class Placed:
     offset: int
     size: int
-    first: int
-    last: int
 
 
 def aligned(size: int) -> int:
@@ -49,23 +49,104 @@ def aligned(size: int) -> int:
 
 
 def plan(requests: Sequence[Request]) -> MemoryPlan:
-    """Choose an offset, a multiple of `ALIGNMENT`, for every request; requests of size 0 get offset 0."""
+    """Choose an offset, a multiple of `ALIGNMENT`, for every request; requests of size 0 get offset 0.
+
+    The largest buffer comes first, into the best gap between those that it meets. Where there are very many pairs of
+    buffers that meet, as where thousands are alive at once, buffers come by time into what is free then instead.
+    """
     _check(requests)
     offsets = [0] * len(requests)
     base = 0
     for members in _halo_classes(requests).values():
         base = _place_slots(requests, members, offsets, base)
-    top = base
-    placed: list[_Placed] = []
     plain = [i for i, request in enumerate(requests) if request.halo is None and request.size > 0]
-    for i in sorted(plain, key=lambda i: (-requests[i].size, requests[i].first, i)):
+    place = _place_by_size if _pairs(requests, plain) <= _PAIRS + _PAIRS_EACH * len(plain) else _place_by_time
+    place(requests, plain, offsets, base)
+    return MemoryPlan(tuple(offsets), max((offsets[i] + aligned(requests[i].size) for i in plain), default=base))
+
+
+def _pairs(requests: Sequence[Request], members: Sequence[int]) -> int:
+    """How many pairs of requests are alive together, each with itself as well."""
+    starts = sorted(requests[i].first for i in members)
+    ends = sorted(requests[i].last for i in members)
+    return sum(bisect_right(starts, last) for last in ends) - sum(bisect_left(ends, first) for first in starts)
+
+
+def _place_by_size(requests: Sequence[Request], members: Sequence[int], offsets: list[int], base: int) -> None:
+    """Largest first, each into the smallest gap that fits between those that it meets.
+
+    Steps are those at which a buffer is born. For each of them it is known who lives and who is born then.
+    """
+    births = sorted({requests[i].first for i in members})
+    living: list[list[Placed]] = [[] for _ in births]
+    born: list[list[Placed]] = [[] for _ in births]
+    for i in sorted(members, key=lambda i: (-requests[i].size, requests[i].first, i)):
         request = requests[i]
-        alive = [p for p in placed if p.first <= request.last and p.last >= request.first]
+        start, end = bisect_left(births, request.first), bisect_right(births, request.last)
+        met = [*living[start], *(one for step in range(start + 1, end) for one in born[step])]
         size = aligned(request.size)
-        offsets[i] = _best_gap(alive, size, base)
-        insort(placed, _Placed(offsets[i], size, request.first, request.last), key=lambda p: p.offset)
-        top = max(top, offsets[i] + size)
-    return MemoryPlan(tuple(offsets), top)
+        offsets[i] = best_gap(sorted(met, key=_offset), size, base)
+        placed = Placed(offsets[i], size)
+        born[start].append(placed)
+        for step in range(start, end):
+            living[step].append(placed)
+
+
+def _place_by_time(requests: Sequence[Request], members: Sequence[int], offsets: list[int], base: int) -> None:
+    """In the order of their births, each into the smallest piece of memory that is free and fits."""
+    free = _FreeMemory(base)
+    busy: list[tuple[int, int]] = []
+    for i in sorted(members, key=lambda i: (requests[i].first, -requests[i].size, i)):
+        while busy and busy[0][0] < requests[i].first:
+            gone = heappop(busy)[1]
+            free.give_back(offsets[gone], aligned(requests[gone].size))
+        offsets[i] = free.take(aligned(requests[i].size))
+        heappush(busy, (requests[i].last, i))
+
+
+class _FreeMemory:
+    """Pieces that nobody uses, by size and by where they start and end; there is more behind `top`."""
+
+    def __init__(self, top: int) -> None:
+        self._top = top
+        self._by_size: list[tuple[int, int]] = []
+        self._ends: dict[int, int] = {}
+        self._starts: dict[int, int] = {}
+
+    def take(self, size: int) -> int:
+        """Where the smallest piece of at least `size` bytes starts; else what ends at the top is made longer."""
+        found = bisect_left(self._by_size, (size, 0))
+        if found < len(self._by_size):
+            start = self._by_size[found][1]
+            length = self._remove(start)
+            if length > size:
+                self._add(start + size, length - size)
+            return start
+        start = self._starts.get(self._top, self._top)
+        if start < self._top:
+            self._remove(start)
+        self._top = start + size
+        return start
+
+    def give_back(self, start: int, size: int) -> None:
+        """Join it with the free pieces on both sides."""
+        if start in self._starts:
+            before = self._starts[start]
+            size += self._remove(before)
+            start = before
+        if start + size in self._ends:
+            size += self._remove(start + size)
+        self._add(start, size)
+
+    def _add(self, start: int, size: int) -> None:
+        insort(self._by_size, (size, start))
+        self._ends[start], self._starts[start + size] = start + size, start
+
+    def _remove(self, start: int) -> int:
+        end = self._ends.pop(start)
+        del self._starts[end]
+        del self._by_size[bisect_left(self._by_size, (end - start, start))]
+        return end - start
 
 
 def place_apart(sizes: Sequence[int], order: Sequence[int], together: Callable[[int, int], bool]) -> MemoryPlan:
@@ -74,8 +155,8 @@ def place_apart(sizes: Sequence[int], order: Sequence[int], together: Callable[[
     placed: list[tuple[int, int]] = []
     for i in order:
         if sizes[i]:
-            alive = [_Placed(at, aligned(sizes[other]), 0, 0) for at, other in placed if together(i, other)]
-            offsets[i] = _best_gap(alive, aligned(sizes[i]), 0)
+            alive = [Placed(at, aligned(sizes[other])) for at, other in placed if together(i, other)]
+            offsets[i] = best_gap(alive, aligned(sizes[i]), 0)
             insort(placed, (offsets[i], i))
     return MemoryPlan(tuple(offsets), max((at + aligned(sizes[i]) for at, i in placed), default=0))
 
@@ -165,7 +246,11 @@ def _place_slots(requests: Sequence[Request], members: list[int], offsets: list[
     return base
 
 
-def _best_gap(alive: list[_Placed], size: int, base: int) -> int:
+def _offset(placed: Placed) -> int:
+    return placed.offset
+
+
+def best_gap(alive: Sequence[Placed], size: int, base: int) -> int:
     """Where the smallest gap of at least `size` bytes between the live buffers (by offset) starts, else their end."""
     best, best_size, cursor = -1, 0, base
     for other in alive:

@@ -1,9 +1,12 @@
 """Memory planning: what `plan` chooses is proven by `verify`, and `verify` catches what is wrong."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlirt.runtime import memory_planning
 from mlirt.runtime.memory_planning import ALIGNMENT, MemoryPlan, MemoryPlanError, Request, aligned, plan, verify
 
 HALO_SIZES = {"a": 4096, "b": 1000, "c": 256}
@@ -94,3 +97,49 @@ def test_an_impossible_request_is_refused(request_: Request, why: str) -> None:
 def test_a_halo_class_with_two_sizes_is_refused() -> None:
     with pytest.raises(MemoryPlanError, match="different sizes"):
         plan([Request(8, 0, 1, "x"), Request(16, 2, 3, "x")])
+
+
+@pytest.mark.parametrize("count", [200, 2000])
+def test_each_buffer_of_a_chain_is_held_against_those_that_it_meets(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = 0
+    gap = memory_planning.best_gap
+
+    def counted(alive: Sequence[memory_planning.Placed], size: int, base: int) -> int:
+        nonlocal held
+        held += len(alive)
+        return gap(alive, size, base)
+
+    monkeypatch.setattr(memory_planning, "best_gap", counted)
+    chain = [Request(1000 + 7 * (i % 13), i, i + 2) for i in range(count)]
+    chosen = plan(chain)
+    verify(chain, chosen.offsets, chosen.total)
+    assert count < held <= 4 * count
+
+
+def test_buffers_that_all_meet_are_not_held_against_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_planning, "best_gap", None)
+    fan_out = [Request(1000 + 7 * (i % 13), i, 2000) for i in range(2000)]
+    chosen = plan(fan_out)
+    verify(fan_out, chosen.offsets, chosen.total)
+    assert chosen.total == sum(aligned(request.size) for request in fan_out)
+
+
+@given(requests())
+def test_a_plan_by_time_is_proven(found: list[Request]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory_planning, "_PAIRS", -1)
+        patch.setattr(memory_planning, "_PAIRS_EACH", 0)
+        chosen = plan(found)
+    verify(found, chosen.offsets, chosen.total)
+    assert not overlaps_by_brute_force(found, chosen.offsets)
+
+
+def test_a_plan_by_time_takes_over_what_is_free() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory_planning, "_PAIRS", -1)
+        patch.setattr(memory_planning, "_PAIRS_EACH", 0)
+        assert plan([Request(1000, i, i + 1) for i in range(10)]).total == 2 * aligned(1000)
+        both_sides = [Request(512, 0, 1), Request(512, 0, 3), Request(512, 0, 2), Request(1024, 4, 5)]
+        assert plan(both_sides).total == 3 * 512
