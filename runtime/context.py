@@ -19,7 +19,7 @@ from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.output_arrays import put_into
 from mlirt.runtime.program import Requirement, SizeCheck, steps
 from mlirt.runtime.program_cache import ProgramCache, ShapeCacheUse, shape_cache_bytes
-from mlirt.runtime.shape_binding import GUESS, Shape, bind_shapes, settled_sizes
+from mlirt.runtime.shape_binding import GUESS, Shape, ShapeBinder, settled_sizes
 
 # How often a run is made again before a size counts as one that changes while the network runs.
 _TRIES_PER_SIZE = 4
@@ -28,9 +28,17 @@ _TRIES_PER_SIZE = 4
 class ExecutionContext:
     """Runs an engine: contexts may run from several threads at once, one context runs one call at a time."""
 
-    def __init__(self, manifest: Manifest, session: Session, shape_cache_mb: float | None = None) -> None:
+    def __init__(
+        self,
+        manifest: Manifest,
+        session: Session,
+        shape_cache_mb: float | None = None,
+        binder: ShapeBinder | None = None,
+    ) -> None:
+        """`shape_cache_mb`: as in `load`; contexts of one plan may share a `binder`."""
         self._manifest = manifest
         self._session = session
+        self._binder = binder or ShapeBinder(manifest)
         given = manifest.given_inputs
         self._dtypes = [numpy_dtype(tensor.dtype) for tensor in given]
         self._input_names = [tensor.name for tensor in given]
@@ -263,7 +271,7 @@ class ExecutionContext:
         return cast("tuple[Shape, ...]", tuple([array.shape for array in arrays[: len(self._input_names)]]))
 
     def _prepare(self, shapes: tuple[Shape, ...]) -> Program:
-        program = self._session.prepare(bind_shapes(self._manifest, shapes, self._sizes))
+        program = self._session.prepare(self._binder.bind(shapes, self._sizes))
         self._programs.put((shapes, tuple(self._sizes.values())), program)
         return program
 

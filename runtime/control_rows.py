@@ -6,14 +6,14 @@ from typing import TypeAlias
 
 from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.program import Branch, Loop, Program, Requirement, SizeCheck
-from mlirt.runtime.shape_binding import Address, BoundLaunch, ShapeBinding
+from mlirt.runtime.shape_binding import Address, ShapeBinding
 
 
 @dataclass(frozen=True)
 class KernelRow:
-    """Run a kernel."""
+    """Run the kernel of a launch."""
 
-    launch: BoundLaunch
+    launch: int
 
 
 @dataclass
@@ -45,7 +45,7 @@ class RequireRow:
 class HostRow:
     """Stop, for the host to make a launch; the run goes on with the next row then."""
 
-    launch: BoundLaunch
+    launch: int
 
 
 Row: TypeAlias = "KernelRow | JumpRow | SizeRow | RequireRow | HostRow"
@@ -58,13 +58,13 @@ def rows_of(program: Program, binding: ShapeBinding, hosted: Collection[int] = (
     """
     rows: list[Row] = [JumpRow(None, 1)] if hosted else []
     _append(program, binding, rows)
-    return [HostRow(row.launch) if isinstance(row, KernelRow) and row.launch.index in hosted else row for row in rows]
+    return [HostRow(row.launch) if isinstance(row, KernelRow) and row.launch in hosted else row for row in rows]
 
 
 def _append(program: Program, binding: ShapeBinding, rows: list[Row]) -> None:
     for step in program:
         if isinstance(step, int):
-            rows.append(KernelRow(binding.launches[step]))
+            rows.append(KernelRow(step))
         elif isinstance(step, Branch):
             _append_branch(step, binding, rows)
         elif isinstance(step, Loop):

@@ -1,8 +1,7 @@
 """Runs a plan on the CPU: links its object code, fills the table of kernels and parameters, runs it on all threads."""
 
-import struct
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from math import prod
 
@@ -11,6 +10,7 @@ import numpy as np
 from mlirt.errors import PlanError, UnmetConditionError
 from mlirt.runtime.control_rows import HostRow, JumpRow, KernelRow, RequireRow, Row, SizeRow, rows_of
 from mlirt.runtime.cpu_arena import Arena, GuardedArena, PlannedArena
+from mlirt.runtime.cpu_table import ROW_WORDS, STOP_WORDS, Patch, TableLayout
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import DeviceTensor, WrongSize
 from mlirt.runtime.guarded_memory import GuardedBlock, GuardedOutput, Side, guarded_side
@@ -20,15 +20,10 @@ from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.object_linker import LinkedCode
 from mlirt.runtime.plan_file import Plan
 from mlirt.runtime.plugin_launches import EnginePlugins
-from mlirt.runtime.shape_binding import Address, BoundArgument, BoundLaunch, ShapeBinding, TensorMap
+from mlirt.runtime.shape_binding import Address, ShapeBinding
 from mlirt.runtime.worker_pool import SYMBOLS, WorkerPool, shared_pool
 
-_ROW_WORDS = 3
-_PARAMETER_LINE = 8
-_NO_BARRIER, _SERIAL, _JUMP, _SIZE, _REQUIRE = 1, 2, 4, 8, 16
-_TINY_BYTES = 4096
-_BYTES_OF_A_RECORD = 64
-_STOP_WORDS = 2  # of a row that may stop a run: what it looks at, and a number
+_BYTES_OF_RECORDS = 4096  # about what a program takes besides arrays
 _TARGET_WORD = 1  # of row 0, where that is a jump
 
 
@@ -46,6 +41,14 @@ class CpuDevice:
         self.guarded: Side | None = guarded_side()
         self.weights = _weights(self.manifest, plan.weights, self.guarded)
         self.plugins = EnginePlugins(self.manifest, plan.weights)
+        buffers = self.manifest.buffers
+        self.kernel_array = np.array(self.kernel_addresses, np.int64)
+        self.is_arena = np.array([buffer.kind == "arena" for buffer in buffers], bool)
+        self.weight_addresses = np.zeros(len(buffers), np.int64)
+        for i, weight in self.weights.items():
+            self.weight_addresses[i] = address_of(weight)
+        self.output_owners = [i for i, one in enumerate(buffers) if one.view_of is None and one.kind == "output"]
+        self._straight: TableLayout | None = None
 
     def _link(self, plan: Plan) -> tuple[LinkedCode | None, list[int]]:
         if not self.manifest.program:
@@ -70,6 +73,18 @@ class CpuDevice:
             return 0
         pool: WorkerPool = shared_pool(self._code, self._main_section, self.threads)
         return pool.run(table, rows, self._spin_seconds)
+
+    def layout(self, binding: ShapeBinding, hosted: Collection[int]) -> TableLayout:
+        """Where the rows of a program stand; the host makes the launches `hosted`."""
+        if binding.arguments.has_maps:
+            raise PlanError("the plan is damaged: only kernels of CUDA devices take maps of tensors")
+        if hosted or not binding.is_straight:
+            rows = rows_of(binding.program, binding, hosted)
+            return TableLayout.of(self.manifest, binding.arguments, rows, is_shared=False)
+        if self._straight is None or self._straight.arguments is not binding.arguments:
+            rows = rows_of(binding.program, binding)
+            self._straight = TableLayout.of(self.manifest, binding.arguments, rows, is_shared=True)
+        return self._straight
 
     @property
     def decides(self) -> bool:
@@ -154,23 +169,26 @@ class CpuProgram:
         self._tenancy = object()  # the session remembers this, not the program: a cycle would keep memory
         self._session = session
         self._device = session.device
-        self._binding = binding
+        self._output_places, self._output_shapes = binding.outputs, binding.output_shapes
         self._guarded: Side | None = session.device.guarded
         self._arena = session.arena_of(binding)
         manifest = self._device.manifest
         self._dtypes = [numpy_dtype(tensor.dtype) for tensor in manifest.outputs]
         self._aligns = [max(manifest.buffers[tensor.buffer].align, 1) for tensor in manifest.inputs]
         self._bound_outputs = self._choose_bound_outputs()
-        self._scratch = self._make_scratch()
-        self._patches: dict[int, list[tuple[int, int]]] = {}
-        self._arena_words: list[int] = []
+        loose = [i for i in self._device.output_owners if i not in self._bound_outputs]
+        # Memory for output buffers of which only views are outputs.
+        self._scratch = {i: _block(int(binding.size_array[i]), self._guarded) for i in loose}
         # Not a method of this object: the plugins would hold what holds them.
-        self._plugins = session.plugins.bound(binding.launches, partial(_block, guarded=self._guarded))
-        self._rows = rows_of(binding.program, binding, self._plugins)
+        self._plugins = session.plugins.bound(binding, partial(_block, guarded=self._guarded))
+        self._layout = self._device.layout(binding, self._plugins)
+        self._rows = self._layout.rows
         self._stopped = 0
-        self._table, self._parameters = self._fill()
+        bases = np.where(self._device.is_arena, self._arena.addresses(), self._device.weight_addresses)
+        for i, block in self._scratch.items():
+            bases[i] = block.address
+        self._table, self._parameters = self._layout.filled(binding, self._device.kernel_array, bases)
         self._table_address = address_of(self._table)
-        self._words_in_arena = np.array(self._arena_words, np.intp)
         self._input_patches = [self._patch_of(tensor.buffer) for tensor in manifest.inputs]
         self._output_patches = {i: self._patch_of(root) for root, i in self._bound_outputs.items()}
         self._inputs: list[np.ndarray] = []
@@ -178,21 +196,25 @@ class CpuProgram:
         kinds = zip(binding.output_shapes, self._dtypes, strict=True)
         self._output_memory = [self._memory_of_output(shape, dtype) for shape, dtype in kinds]
         self._input_blocks = [
-            _block(binding.sizes[one.buffer], self._guarded) for one in manifest.inputs if self._guarded
+            _block(int(binding.size_array[one.buffer]), self._guarded) for one in manifest.inputs if self._guarded
         ]
 
     @property
     def held_bytes(self) -> int:
         """What the program keeps besides the context's arena; records of Python are estimated."""
-        outputs = sum(dtype.itemsize * prod(shape) for dtype, shape in zip(self._dtypes, self._binding.output_shapes))
+        outputs = sum(
+            dtype.itemsize * prod(shape) for dtype, shape in zip(self._dtypes, self._output_shapes, strict=True)
+        )
         blocks = sum(block.size for block in (*self._scratch.values(), *self._input_blocks))
-        records = _BYTES_OF_A_RECORD * (len(self._parameters) + 2 * len(self._binding.sizes))
-        return self._table.nbytes + self._parameters.nbytes + records + outputs + blocks + self._arena.held_bytes
+        patches = sum(patch.nbytes for patch in (*self._input_patches, *self._output_patches.values()))
+        records = _BYTES_OF_RECORDS + (0 if self._layout.is_shared else self._layout.nbytes)
+        own = self._table.nbytes + self._parameters.nbytes + patches + records
+        return own + outputs + blocks + self._arena.held_bytes
 
     def _choose_bound_outputs(self) -> dict[int, int]:
         """For each output buffer the output whose returned array is that memory."""
         bound: dict[int, int] = {}
-        for i, (place, tensor) in enumerate(zip(self._binding.outputs, self._device.manifest.outputs, strict=True)):
+        for i, (place, tensor) in enumerate(zip(self._output_places, self._device.manifest.outputs, strict=True)):
             owner = self._device.manifest.buffers[place.root]
             if owner.kind == "output" and tensor.buffer == place.root:
                 bound.setdefault(place.root, i)
@@ -201,69 +223,8 @@ class CpuProgram:
     def _memory_of_output(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> OutputMemory | GuardedOutput:
         return OutputMemory(shape, dtype) if self._guarded is None else GuardedOutput(shape, dtype, self._guarded)
 
-    def _make_scratch(self) -> dict[int, HostBlock | GuardedBlock]:
-        """Memory for output buffers of which only views are outputs."""
-        owners = [(i, b) for i, b in enumerate(self._device.manifest.buffers) if b.view_of is None]
-        loose = [i for i, buffer in owners if buffer.kind == "output" and i not in self._bound_outputs]
-        return {i: _block(self._binding.sizes[i], self._guarded) for i in loose}
-
-    def _fill(self) -> tuple[np.ndarray, np.ndarray]:
-        lines = [-(-max(_parameter_count(row), 1) // _PARAMETER_LINE) * _PARAMETER_LINE for row in self._rows]
-        parameters = aligned_empty((sum(lines) + 1,), np.dtype(np.int64))
-        parameters[-1] = 0  # what an unconditional jump looks at
-        table = aligned_empty((max(len(self._rows), 1), _ROW_WORDS), np.dtype(np.int64))
-        base, start = address_of(parameters), 0
-        zero = base + (len(parameters) - 1) * 8
-        for number, (row, line) in enumerate(zip(self._rows, lines, strict=True)):
-            code, flags, words = self._row(row, start, zero)
-            table[number] = code, base + start * 8, flags
-            parameters[start : start + len(words)] = words
-            start += line
-        return table, parameters
-
-    def _row(self, row: Row, start: int, zero: int) -> tuple[int, int, list[int]]:
-        """The kernel, the flags and the parameters of a row; `zero` is the address of a word that is 0."""
-        if isinstance(row, KernelRow):
-            entry = self._device.manifest.launches[row.launch.index]
-            flags = _NO_BARRIER * entry.no_barrier + _SERIAL * (entry.serial or self._is_tiny(row.launch))
-            words = [self._word(argument, start + k) for k, argument in enumerate(row.launch.args)]
-            return self._device.kernel_addresses[entry.kernel], flags, words
-        if isinstance(row, HostRow):
-            words = [self._word(argument, start + _STOP_WORDS + k) for k, argument in enumerate(row.launch.args)]
-            return 0, _REQUIRE, [zero, 0, *words]
-        looked_at = zero if row.place is None else self._word(row.place, start)
-        if isinstance(row, JumpRow):
-            return 0, _JUMP, [looked_at, row.target]
-        if isinstance(row, SizeRow):
-            return 0, _SIZE, [looked_at, row.expected if row.place is not None else -1]
-        return 0, _REQUIRE, [looked_at, 0]
-
-    def _is_tiny(self, launch: BoundLaunch) -> bool:
-        """Whether one worker is done before others could have taken their parts."""
-        places = [argument for argument in launch.args if isinstance(argument, Address)]
-        return sum(self._binding.sizes[place.root] for place in places) <= _TINY_BYTES
-
-    def _word(self, argument: BoundArgument, at: int) -> int:
-        """The parameter word of one argument; those in the caller's arrays are noted to be patched."""
-        if isinstance(argument, int):
-            return argument
-        if isinstance(argument, float):
-            return int(struct.unpack("<q", struct.pack("<d", argument))[0])
-        if isinstance(argument, TensorMap):
-            raise PlanError("the plan is damaged: only kernels of CUDA devices take maps of tensors")
-        kind = self._device.manifest.buffers[argument.root].kind
-        if kind == "arena":
-            self._arena_words.append(at)
-            return self._arena.address(argument.root) + argument.offset
-        if kind == "weight":
-            return address_of(self._device.weights[argument.root]) + argument.offset
-        if argument.root in self._scratch:
-            return self._scratch[argument.root].address + argument.offset
-        self._patches.setdefault(argument.root, []).append((at, argument.offset))
-        return 0
-
-    def _patch_of(self, root: int) -> "Patch":
-        return Patch(self._parameters, self._patches.get(root, []))
+    def _patch_of(self, root: int) -> Patch:
+        return Patch(self._parameters, self._layout.pointers[self._layout.roots == root])
 
     def upload(self, inputs: Sequence[np.ndarray]) -> None:
         """Point the parameters at the caller's arrays (or at aligned copies) and at fresh output arrays."""
@@ -297,7 +258,7 @@ class CpuProgram:
     def _enter(self) -> None:
         """Follow the arena to where it lies now, and restore the borders where another shape has used it since."""
         if distance := self._arena.moved():
-            self._parameters[self._words_in_arena] += distance
+            self._parameters[self._layout.pointers[self._device.is_arena[self._layout.roots]]] += distance
         if self._session.tenant is not self._tenancy:
             self._arena.restore_halos()
             for launch in self._plugins.values():
@@ -322,8 +283,8 @@ class CpuProgram:
 
     def _call(self, row: HostRow, number: int) -> None:
         """Let a plugin compute, on the tensors whose addresses its row has."""
-        launch = self._plugins[row.launch.index]
-        start = (int(self._table[number, 1]) - address_of(self._parameters)) // 8 + _STOP_WORDS
+        launch = self._plugins[row.launch]
+        start = (int(self._table[number, 1]) - address_of(self._parameters)) // 8 + STOP_WORDS
         launch.enqueue(self._parameters[start : start + launch.tensors].tolist(), 0)
 
     def run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: int, number: int | None) -> bool:
@@ -342,7 +303,7 @@ class CpuProgram:
 
     def download(self) -> list[np.ndarray]:
         """Copy the outputs that do not lie in a returned array already; return them all."""
-        for i, (place, output) in enumerate(zip(self._binding.outputs, self._outputs, strict=True)):
+        for i, (place, output) in enumerate(zip(self._output_places, self._outputs, strict=True)):
             if self._bound_outputs.get(place.root) != i and output.nbytes:
                 output.reshape(-1).view(np.uint8)[...] = self._bytes_at(place, output.nbytes)
         return self._outputs if self._guarded is None else [output.copy() for output in self._outputs]
@@ -376,7 +337,7 @@ class CpuProgram:
     def profile(self) -> list[float]:
         """Run row by row; a launch in a loop has the time of all its trips."""
         self._enter()
-        times = [0.0] * len(self._binding.launches)
+        times = [0.0] * len(self._device.manifest.launches)
         number = 0
         while number < len(self._rows):
             row = self._rows[number]
@@ -384,9 +345,9 @@ class CpuProgram:
             if isinstance(row, HostRow):
                 self._call(row, number)
             elif isinstance(row, KernelRow):
-                self._device.run(self._table_address + number * _ROW_WORDS * 8, 1)
+                self._device.run(self._table_address + number * ROW_WORDS * 8, 1)
             if isinstance(row, HostRow | KernelRow):
-                times[row.launch.index] += (time.perf_counter() - start) * 1e3
+                times[row.launch] += (time.perf_counter() - start) * 1e3
             number = self._after(row, number)
         return times
 
@@ -400,28 +361,6 @@ class CpuProgram:
 
 def _block(size: int, guarded: Side | None) -> HostBlock | GuardedBlock:
     return HostBlock(size) if guarded is None else GuardedBlock(size, guarded)
-
-
-def _parameter_count(row: Row) -> int:
-    if isinstance(row, HostRow):
-        return _STOP_WORDS + len(row.launch.args)
-    return len(row.launch.args) if isinstance(row, KernelRow) else _STOP_WORDS
-
-
-class Patch:
-    """The parameter words that depend on where one array of the caller lies."""
-
-    def __init__(self, parameters: np.ndarray, places: Sequence[tuple[int, int]]) -> None:
-        self._parameters = parameters
-        self._places = np.array([at for at, _ in places], np.intp)
-        self._offsets = np.array([offset for _, offset in places], np.int64)
-        self._address = 0
-
-    def point_at(self, address: int) -> None:
-        """Let the words point to an array; most callers give the same memory again and again."""
-        if address != self._address:
-            self._parameters[self._places] = self._offsets + address
-            self._address = address
 
 
 def _aligned_copy(array: np.ndarray, align: int) -> np.ndarray:

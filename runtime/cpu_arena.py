@@ -14,8 +14,8 @@ from mlirt.runtime.shape_binding import ShapeBinding
 class Arena(Protocol):
     """The memory of the arena buffers of one program; `root` is the number of a buffer that owns its bytes."""
 
-    def address(self, root: int) -> int:
-        """The address of a buffer's first byte."""
+    def addresses(self) -> np.ndarray:
+        """The address of each buffer's first byte, as int64; any number for those that lie elsewhere."""
         ...
 
     @property
@@ -47,26 +47,26 @@ class PlannedArena:
     """
 
     def __init__(self, block: Callable[[], HostBlock], binding: ShapeBinding) -> None:
-        self._block, self._binding = block, binding
+        self._block, self._offsets, self._halos = block, binding.offset_array, binding.halos
         self._start = block().address
 
-    def address(self, root: int) -> int:
-        return self._start + self._binding.offsets[root]
+    def addresses(self) -> np.ndarray:
+        return self._start + self._offsets
 
     @property
     def held_bytes(self) -> int:
-        return 0
+        return self._offsets.nbytes
 
     def moved(self) -> int:
         before, self._start = self._start, self._block().address
         return self._start - before
 
     def bytes_at(self, root: int, offset: int, size: int) -> np.ndarray:
-        return self._block().bytes_at(self._binding.offsets[root] + offset, size)
+        return self._block().bytes_at(int(self._offsets[root]) + offset, size)
 
     def restore_halos(self) -> None:
         block = self._block()
-        for halo in self._binding.halos:
+        for halo in self._halos:
             block.fill(*halo)
 
     def check(self) -> None:
@@ -77,6 +77,7 @@ class GuardedArena:
     """A block of its own for each buffer, between guard pages: buffers share no memory, whenever they are alive."""
 
     def __init__(self, manifest: Manifest, binding: ShapeBinding, side: Side) -> None:
+        self._count = len(manifest.buffers)
         self._blocks: Mapping[int, GuardedBlock] = {
             root: GuardedBlock(binding.sizes[root], side) for root in binding.offsets
         }
@@ -84,8 +85,11 @@ class GuardedArena:
             root: buffer.fill for root in self._blocks if (buffer := manifest.buffers[root]).halo is not None
         }
 
-    def address(self, root: int) -> int:
-        return self._blocks[root].address
+    def addresses(self) -> np.ndarray:
+        found = np.zeros(self._count, np.int64)
+        for root, block in self._blocks.items():
+            found[root] = block.address
+        return found
 
     @property
     def held_bytes(self) -> int:

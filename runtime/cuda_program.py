@@ -54,7 +54,7 @@ class CudaProgram:
         self._binding = binding
         self._bases = self._place()
         driver = self._driver
-        self._plugins = session.plugins.bound(binding.launches, lambda size: DeviceBlock(driver, size))
+        self._plugins = session.plugins.bound(binding, lambda size: DeviceBlock(driver, size))
         launched = [one for one in binding.launches if 0 not in one.grid and one.index not in self._plugins]
         self._frozen_arguments = [self._frozen(launch) for launch in launched]
         self._launches = [

@@ -19,6 +19,7 @@ from mlirt.runtime.manifest import Tensor
 from mlirt.runtime.output_arrays import put_into
 from mlirt.runtime.plan_file import Plan, plan_bytes, read_plan
 from mlirt.runtime.profile_ranges import ShapeRange
+from mlirt.runtime.shape_binding import ShapeBinder
 from mlirt.tensor_formats import layout_of, pack, unpack
 
 
@@ -81,6 +82,10 @@ class Engine:
         return _device_for(self.plan, self._spin_ms)
 
     @cached_property
+    def _binder(self) -> ShapeBinder:
+        return ShapeBinder(self.plan.manifest)
+
+    @cached_property
     def context(self) -> ExecutionContext:
         """The context that `run` uses."""
         return self.create_execution_context()
@@ -127,7 +132,7 @@ class Engine:
     @reports_shortage("the engine")
     def create_execution_context(self) -> ExecutionContext:
         """A context with memory of its own."""
-        return ExecutionContext(self.plan.manifest, self._device.session(), self._shape_cache_mb)
+        return ExecutionContext(self.plan.manifest, self._device.session(), self._shape_cache_mb, self._binder)
 
     def run(
         self, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None = None

@@ -11,7 +11,7 @@ import numpy as np
 
 from mlirt.errors import MlirtError
 from mlirt.runtime.manifest import Manifest
-from mlirt.runtime.shape_binding import BoundLaunch
+from mlirt.runtime.shape_binding import BoundLaunch, ShapeBinding
 from mlirt.tensorrt.data_types import data_type
 from mlirt.tensorrt.plugins.calls import calling, cloned, initialized, restored
 from mlirt.tensorrt.plugins.plugin import IPluginV2DynamicExt
@@ -71,10 +71,10 @@ class ContextPlugins:
             with suppress(MlirtError), calling("context", clone.plugin_type, "destroy"):
                 clone.destroy()
 
-    def bound(self, launches: Sequence[BoundLaunch], allocate: Callable[[int], Memory]) -> dict[int, "PluginLaunch"]:
+    def bound(self, binding: ShapeBinding, allocate: Callable[[int], Memory]) -> dict[int, "PluginLaunch"]:
         """The launches of plugins for one set of shapes, by number; `allocate` gets memory for their workspace."""
         return {
-            index: PluginLaunch(self.manifest, clone, launches[index], allocate)
+            index: PluginLaunch(self.manifest, clone, binding.launches[index], allocate)
             for index, clone in self._clones.items()
         }
 

@@ -5,14 +5,18 @@ plan whose formulas make no sense for legal shapes is a PlanError.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+import numpy as np
 
 from mlirt.errors import InvalidInputError, PlanError, UnmetConditionError
 from mlirt.runtime.concurrent_memory import Use, plan_side_by_side
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.expressions import Expression, ExpressionError, evaluate, to_text
 from mlirt.runtime.extents import Extents
+from mlirt.runtime.formula_table import EvaluatedFormulas
+from mlirt.runtime.launch_words import MAX_BYTES, LaunchArguments
 from mlirt.runtime.layer_records import first_without_elements
 from mlirt.runtime.manifest import (
     Argument,
@@ -25,6 +29,7 @@ from mlirt.runtime.manifest import (
     Tensor,
 )
 from mlirt.runtime.memory_planning import MemoryPlan, MemoryPlanError, Request, plan, verify
+from mlirt.runtime.plan_formulas import PlanFormulas
 from mlirt.runtime.plugin_calls import dense_extents
 from mlirt.runtime.profile_ranges import check_profiles
 from mlirt.runtime.program import Place, Program, SizeCheck, certain, decided, never_run, place_of, steps
@@ -32,7 +37,6 @@ from mlirt.runtime.size_guesses import settled
 from mlirt.runtime.tensor_maps import MapLayout
 
 Shape = tuple[int, ...]
-_MAX_BYTES = 1 << 46
 # What launches that run side by side may take between them; more would not stay in a cache, and big launches fill a
 # device alone.
 _SIDE_BY_SIDE_BYTES = 64 << 20
@@ -77,23 +81,54 @@ class ShapeBinding:
     input_shapes: tuple[Shape, ...]
     output_shapes: tuple[Shape, ...]
     outputs: tuple[Address, ...]
-    sizes: tuple[int, ...]
-    """Bytes of each buffer."""
-    offsets: Mapping[int, int]
-    """Where each arena buffer that owns memory starts in the arena."""
+    size_array: np.ndarray
+    """Bytes of each buffer, as int64."""
+    offset_array: np.ndarray
+    """Where each arena buffer that owns memory starts in the arena, as int64; 0 for others."""
     arena_bytes: int
     halos: tuple[tuple[int, int, int], ...]
     """Parts of the arena (offset, bytes, fill) all of whose bytes must be `fill` before the first run."""
-    launches: tuple[BoundLaunch, ...]
+    arguments: LaunchArguments
+    words: np.ndarray | None
+    """The arguments of all launches; None for a GPU, whose launches are bound one by one."""
     values: Mapping[str, int]
     """What each symbol stands for."""
     places: Mapping[Place, Address]
     """Where the bytes and words lie that decide how the program goes on."""
     program: Program
     """What a run does, where all is known that formulas decide."""
+    binder: "_Binder" = field(repr=False)
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether a run makes all launches one after the other, whatever the shapes are."""
+        return self.binder.formulas.is_straight
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Bytes of each buffer."""
+        return tuple(self.size_array.tolist())
+
+    @cached_property
+    def offsets(self) -> Mapping[int, int]:
+        """Where each arena buffer that owns memory starts in the arena."""
+        formulas = self.binder.formulas
+        return dict(zip(formulas.owners, self.offset_array[formulas.owner_array].tolist(), strict=True))
+
+    @cached_property
+    def launches(self) -> tuple[BoundLaunch, ...]:
+        """The launches one by one."""
+        return self.binder.launches
 
 
 def bind_symbols(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str, int]) -> dict[str, int]:
+    """Give each symbol its value from the shapes of the inputs, and check all dimensions and what layers need."""
+    values = _symbol_values(manifest, shapes, sizes)
+    _check_requirements(manifest, shapes, values)
+    return values
+
+
+def _symbol_values(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str, int]) -> dict[str, int]:
     """Give each symbol its value from the shapes of the inputs, and check every other dimension against its formula."""
     for tensor, shape in zip(manifest.given_inputs, shapes, strict=True):
         if len(shape) != len(tensor.shape):
@@ -113,7 +148,6 @@ def bind_symbols(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str
                 raise _wrong_shape(tensor, shape, f"dimension {axis} must be {expected}{named}, not {length}{reason}")
     if manifest.profiles:
         check_profiles(manifest.profiles, dict(zip((one.name for one in manifest.given_inputs), shapes, strict=True)))
-    _check_requirements(manifest, shapes, values)
     return values
 
 
@@ -152,44 +186,62 @@ def _listed(manifest: Manifest, shapes: Sequence[Shape]) -> str:
 
 
 def bind_shapes(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str, int] = NO_SIZES) -> ShapeBinding:
-    """Compute everything that depends on the shapes of the inputs, and on what the run's own sizes are taken for."""
-    values = bind_symbols(manifest, shapes, sizes)
-    try:
-        return _Binder(manifest, values).bind(tuple(shapes))
-    except (ExpressionError, MemoryPlanError) as error:
-        given = _listed(manifest, shapes)
-        # Where a layer has no elements left, formulas of the layers behind it fail, which do not show the reason.
-        emptied = first_without_elements(manifest.layers, values)
-        why = "" if emptied is None else f", as layer {emptied} has no elements left"
-        raise PlanError(f"the plan has no meaning for the shapes {given}{why}: {error}; give others") from error
+    """`ShapeBinder.bind` for one set of shapes."""
+    return ShapeBinder(manifest).bind(shapes, sizes)
 
 
-def _concurrent_spans(launches: Sequence[Launch]) -> tuple[list[int], list[int]]:
-    """For each step the first and the last step that may run at the same time, because no barrier stands between."""
-    steps = range(max(len(launches), 1) + 1)
-    begins, ends = list(steps), list(steps)
-    joined = [i for i, launch in enumerate(launches) if launch.no_barrier]
-    for i in joined:
-        begins[i + 1] = begins[i]
-    for i in reversed(joined):
-        ends[i] = ends[i + 1]
-    return begins, ends
+class ShapeBinder:
+    """Binds one plan to sets of shapes, which share what does not depend on them."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self._manifest = manifest
+        self._formulas = PlanFormulas(manifest)
+
+    def bind(self, shapes: Sequence[Shape], sizes: Mapping[str, int] = NO_SIZES) -> ShapeBinding:
+        """Everything that depends on the shapes of the inputs, and on what the run's own sizes are taken for."""
+        manifest, formulas = self._manifest, self._formulas
+        values = _symbol_values(manifest, shapes, sizes)
+        evaluated = formulas.table.evaluated(values)
+        if not formulas.meets_requirements(evaluated):
+            _check_requirements(manifest, shapes, values)
+        try:
+            return _Binder(manifest, formulas, evaluated).bind(tuple(shapes))
+        except (ExpressionError, MemoryPlanError) as error:
+            given = _listed(manifest, shapes)
+            # Where a layer has no elements left, formulas of the layers behind it fail, which do not show the reason.
+            emptied = first_without_elements(manifest.layers, values)
+            why = "" if emptied is None else f", as layer {emptied} has no elements left"
+            raise PlanError(f"the plan has no meaning for the shapes {given}{why}: {error}; give others") from error
 
 
 class _Binder:
     """Evaluates the formulas of one manifest for one set of symbol values."""
 
-    def __init__(self, manifest: Manifest, values: Mapping[str, int]) -> None:
+    def __init__(self, manifest: Manifest, formulas: PlanFormulas, evaluated: EvaluatedFormulas) -> None:
         self.manifest = manifest
-        self.values = values
-        self._known: dict[Expression, int] = {}
+        self.formulas = formulas
+        self.values = evaluated.values
+        self._value = evaluated.of
         # What no run with these values comes to need not make sense for them.
-        self.never_run, _ = never_run(manifest.program, values)
+        self.never_run = set[int]() if formulas.is_straight else never_run(manifest.program, self.values)[0]
         self.faults: dict[int, str] = {}
         """What is wrong with launches that a run may never come to: data or a size that it tells decide about that."""
         self.unused = self._unused() if self.never_run else frozenset[int]()
-        self.sizes = [self._size(i) for i in range(len(manifest.buffers))]
-        self.starts = [self._start(i) for i in range(len(manifest.buffers))]
+        self._numbers = evaluated.array() if evaluated.is_whole and not self.never_run else None
+        self.size_array, self.start_array = self._arrays()
+        self.sizes: list[int] = self.size_array.tolist()
+        self.starts: list[int] = self.start_array.tolist()
+
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """Bytes of each buffer, and where it starts in its owner: all at once where all make sense."""
+        if self._numbers is not None:
+            sizes = self.formulas.sizes(self._numbers)
+            starts = None if sizes is None else self.formulas.starts(self._numbers, sizes)
+            if sizes is not None and starts is not None:
+                return sizes, starts
+        count = range(len(self.manifest.buffers))
+        self.sizes = [self._size(i) for i in count]
+        return np.array(self.sizes, np.int64), np.array([self._start(i) for i in count], np.int64)
 
     def _unused(self) -> frozenset[int]:
         """The buffers that only such launches touch as never run."""
@@ -207,18 +259,9 @@ class _Binder:
             return 0
         return self._natural(size, f"size of buffer {i}")
 
-    def _value(self, expression: Expression) -> int:
-        """What a formula says; most of them stand in many places, and are computed once."""
-        if isinstance(expression, int):
-            return expression
-        value = self._known.get(expression)
-        if value is None:
-            value = self._known[expression] = evaluate(expression, self.values)
-        return value
-
     def _natural(self, expression: Expression, what: str) -> int:
         value = self._value(expression)
-        if not 0 <= value <= _MAX_BYTES:
+        if not 0 <= value <= MAX_BYTES:
             raise ExpressionError(f"{what} is {value}")
         return value
 
@@ -243,29 +286,58 @@ class _Binder:
         for tensor, shape in zip(manifest.outputs, output_shapes, strict=True):
             self._check_dense(tensor, shape)
         offsets, total = self._arena()
+        offset_array = np.zeros(len(self.sizes), np.int64)
+        offset_array[self.formulas.owner_array] = offsets
         halos = {
-            (offset, self.sizes[i], manifest.buffers[i].fill)
-            for i, offset in offsets.items()
-            if manifest.buffers[i].halo is not None and self.sizes[i]
+            (int(offset_array[i]), self.sizes[i], manifest.buffers[i].fill)
+            for i, halo in zip(self.formulas.owners, self.formulas.halos, strict=True)
+            if halo is not None and self.sizes[i]
         }
-        launches = tuple(self._launch(i, launch) for i, launch in enumerate(manifest.launches))
+        words = self._words()
         return ShapeBinding(
             input_shapes=input_shapes,
             output_shapes=output_shapes,
             outputs=tuple(Address(manifest.roots[t.buffer], self.starts[t.buffer]) for t in manifest.outputs),
-            sizes=tuple(self.sizes),
-            offsets=offsets,
+            size_array=self.size_array,
+            offset_array=offset_array,
             arena_bytes=total,
             halos=tuple(sorted(halos)),
-            launches=launches,
+            arguments=self.formulas.arguments,
+            words=words,
             values=self.values,
-            places={
-                place: self._place(place, 1 if not isinstance(step, SizeCheck) else 8)
-                for step in steps(manifest.program)
-                if (place := place_of(step)) is not None
-            },
-            program=decided(manifest.program, self.values, self.faults),
+            places={} if self.formulas.is_straight else self._places(),
+            program=self._decided(),
+            binder=self,
         )
+
+    def _words(self) -> np.ndarray | None:
+        """The arguments of all launches, every number of which is checked."""
+        formulas = self.formulas
+        if self._numbers is not None and formulas.fills_arrays and not formulas.arguments.has_maps:
+            words = formulas.arguments.words(self._numbers, self.size_array, self.start_array)
+            if words is not None:
+                for number in formulas.unproved(words, self.size_array):
+                    self._launch(number, self.manifest.launches[number])
+                return words
+        launches = self.launches
+        return formulas.arguments.words_of(launches) if self.manifest.target.kind == "cpu" else None
+
+    @cached_property
+    def launches(self) -> tuple[BoundLaunch, ...]:
+        """The launches one by one."""
+        return tuple(self._launch(number, launch) for number, launch in enumerate(self.manifest.launches))
+
+    def _decided(self) -> Program:
+        if self.formulas.is_straight:
+            return self.manifest.program
+        return decided(self.manifest.program, self.values, self.faults)
+
+    def _places(self) -> dict[Place, Address]:
+        return {
+            place: self._place(place, 1 if not isinstance(step, SizeCheck) else 8)
+            for step in steps(self.manifest.program)
+            if (place := place_of(step)) is not None
+        }
 
     def _shape(self, tensor: Tensor) -> Shape:
         lengths = (self._natural(dim, f"a dimension of {tensor.name!r}") for dim in tensor.shape)
@@ -279,27 +351,27 @@ class _Binder:
         kind = self.manifest.buffers[self.manifest.roots[tensor.buffer]].kind
         is_own = self.manifest.roots[tensor.buffer] == tensor.buffer and kind in ("input", "output")
         held = self.sizes[tensor.buffer]
-        if size > _MAX_BYTES or (held != size if is_own else held < size):
+        if size > MAX_BYTES or (held != size if is_own else held < size):
             raise ExpressionError(f"buffer of {tensor.name!r} has {held} bytes, its tensor {size}")
 
-    def _arena(self) -> tuple[dict[int, int], int]:
-        buffers = self.manifest.buffers
-        owners = [i for i, b in enumerate(buffers) if b.kind == "arena" and b.view_of is None]
-        begins, ends = _concurrent_spans(self.manifest.launches)
-        requests = [
-            Request(self.sizes[i], begins[buffers[i].first], ends[buffers[i].last], buffers[i].halo) for i in owners
-        ]
-        given = [self._natural(o, "an offset") for i in owners if (o := buffers[i].offset) is not None]
+    def _arena(self) -> tuple[Sequence[int] | np.ndarray, int]:
+        """The offset of each owner of memory, and the bytes of all."""
+        formulas = self.formulas
+        owners, given = formulas.owners, [self._natural(one, "an offset") for one in formulas.given_offsets]
+        if len(given) < len(owners) and not self._runs_side_by_side:
+            return formulas.placements.place(self.size_array[formulas.owner_array])
+        described = zip(owners, formulas.lives, formulas.halos, strict=True)
+        requests = [Request(self.sizes[i], first, last, halo) for i, (first, last), halo in described]
         if len(given) == len(owners):
             total = max((offset + request.size for offset, request in zip(given, requests, strict=True)), default=0)
             verify(requests, given, total)
-            return dict(zip(owners, given, strict=True)), total
+            return given, total
         chosen = plan(requests)
-        if self._runs_side_by_side and all(request.halo is None for request in requests):
+        if all(halo is None for halo in formulas.halos):
             apart = self._side_by_side(owners)
             if apart.total <= max(chosen.total, _SIDE_BY_SIDE_BYTES):
                 chosen = apart
-        return dict(zip(owners, chosen.offsets, strict=True)), chosen.total
+        return chosen.offsets, chosen.total
 
     @property
     def _runs_side_by_side(self) -> bool:

@@ -16,7 +16,7 @@ from mlirt.runtime.contract_checks import contract_record, contracts_section
 from mlirt.runtime.extents import Contract, Extents, Seals, read_contracts
 from mlirt.runtime.manifest import IntArgument, Launch, Manifest
 from mlirt.runtime.program import never_run
-from mlirt.runtime.shape_binding import Address, BoundLaunch, Shape, ShapeBinding, bind_shapes
+from mlirt.runtime.shape_binding import Address, BoundLaunch, Shape, ShapeBinder, ShapeBinding
 
 _LENGTHS = (0, 1, 2, 3, 5, 8, 16, 17, 33, 64, 100, 257)
 """What a length that only a run knows is tried as."""
@@ -166,9 +166,10 @@ def _is_negative(value: object) -> bool:
 
 def _bindings(manifest: Manifest) -> Iterator[ShapeBinding]:
     """The plan bound to shapes of its profiles, or to a few lengths; those that it refuses are left out."""
+    binder = ShapeBinder(manifest)
     for shapes, lengths in _shapes(manifest):
         try:
-            yield bind_shapes(manifest, shapes, lengths)
+            yield binder.bind(shapes, lengths)
         except MlirtError:
             continue
 

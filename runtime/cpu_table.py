@@ -1,0 +1,153 @@
+"""The table of kernels that the threads of a CPU engine follow, and the parameters that its rows point to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlirt.runtime.control_rows import HostRow, JumpRow, KernelRow, Row, SizeRow
+from mlirt.runtime.host_memory import address_of, aligned_empty
+from mlirt.runtime.launch_words import LaunchArguments
+from mlirt.runtime.manifest import Manifest
+from mlirt.runtime.shape_binding import Address, ShapeBinding
+
+ROW_WORDS = 3
+STOP_WORDS = 2
+"""The parameters of a row that may stop a run: what it looks at, and a number."""
+_PARAMETER_LINE = 8
+_NO_BARRIER, _SERIAL, _JUMP, _SIZE, _REQUIRE = 1, 2, 4, 8, 16
+_TINY_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """Where rows and their parameters stand: the same for all shapes where the program is straight."""
+
+    arguments: LaunchArguments
+    rows: Sequence[Row]
+    starts: np.ndarray
+    """The first parameter of each row."""
+    spots: np.ndarray
+    """The parameter that each word of the launches is; one that nobody reads for launches that have no row."""
+    pointers: np.ndarray
+    """The parameters that are addresses, those of control rows behind those of launches."""
+    roots: np.ndarray
+    """The buffers that they point into."""
+    launches: np.ndarray
+    """The launches that have rows: not those in place of which a run ends."""
+    launch_rows: np.ndarray
+    """The row of each of them."""
+    kernels: np.ndarray
+    """The kernel of each of them."""
+    flags: np.ndarray
+    """The flags of each launch that are the same for all shapes."""
+    end: int
+    """How many parameters there are, before one that is 0 and one that nobody reads."""
+    is_shared: bool
+    """Whether the programs of all shapes have it."""
+
+    @staticmethod
+    def of(manifest: Manifest, arguments: LaunchArguments, rows: Sequence[Row], *, is_shared: bool) -> TableLayout:
+        """The parameters of each row begin on a line of the cache."""
+        counts = np.diff(arguments.starts)
+        used = np.array([_parameter_count(row, counts) for row in rows], np.intp)
+        lines = -(-np.maximum(used, 1) // _PARAMETER_LINE) * _PARAMETER_LINE
+        starts = np.cumsum(lines) - lines
+        made = [(row.launch, number) for number, row in enumerate(rows) if isinstance(row, KernelRow | HostRow)]
+        launches = np.array([launch for launch, _ in made], np.intp)
+        launch_rows = np.array([number for _, number in made], np.intp)
+        is_hosted = np.array([isinstance(rows[number], HostRow) for _, number in made], bool)
+        first, has_row = np.zeros(len(counts), np.intp), np.zeros(len(counts), bool)
+        first[launches], has_row[launches] = starts[launch_rows] + STOP_WORDS * is_hosted, True
+        end = int(lines.sum())
+        spots = np.repeat(first - arguments.starts[:-1], counts) + np.arange(int(counts.sum()))
+        spots[np.repeat(~has_row, counts)] = end + 1
+        pointed = has_row[arguments.launches]
+        looked_at = [(number, _place_of(row)) for number, row in enumerate(rows)]
+        places = [(int(starts[number]), place.root) for number, place in looked_at if place is not None]
+        return TableLayout(
+            arguments,
+            rows,
+            starts,
+            spots,
+            np.concatenate([spots[arguments.pointers[pointed]], np.array([spot for spot, _ in places], np.intp)]),
+            np.concatenate([arguments.roots[pointed], np.array([root for _, root in places], np.intp)]),
+            launches,
+            launch_rows,
+            np.array([manifest.launches[launch].kernel for launch, _ in made], np.intp),
+            np.array([_NO_BARRIER * one.no_barrier + _SERIAL * one.serial for one in manifest.launches], np.int64),
+            end,
+            is_shared,
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """About the memory that it takes."""
+        return (self.starts.nbytes + self.spots.nbytes) * 2 + self.pointers.nbytes * 2 + 100 * len(self.rows)
+
+    def filled(self, binding: ShapeBinding, kernels: np.ndarray, bases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The table and the parameters; `kernels` and `bases` are the addresses of kernels and buffers by number."""
+        assert binding.words is not None
+        parameters = aligned_empty((self.end + 2,), np.dtype(np.int64))
+        parameters[...] = 0
+        parameters[self.spots] = binding.words
+        table = aligned_empty((max(len(self.rows), 1), ROW_WORDS), np.dtype(np.int64))
+        table[...] = 0
+        table[: len(self.rows), 1] = address_of(parameters) + 8 * self.starts
+        table[self.launch_rows, 0] = kernels[self.kernels]
+        table[self.launch_rows, 2] = self._flags(binding)[self.launches]
+        if len(self.rows) > len(self.launch_rows):
+            self._fill_control_rows(table, parameters)
+        parameters[self.pointers] += bases[self.roots]
+        return table, parameters
+
+    def _flags(self, binding: ShapeBinding) -> np.ndarray:
+        """Launches on little memory are one worker's, who is done before others could have taken their parts."""
+        touched = np.bincount(self.arguments.launches, binding.size_array[self.arguments.roots], len(self.flags))
+        return self.flags | np.where(touched <= _TINY_BYTES, _SERIAL, 0)
+
+    def _fill_control_rows(self, table: np.ndarray, parameters: np.ndarray) -> None:
+        zero = address_of(parameters) + self.end * 8
+        for number, row in enumerate(self.rows):
+            if isinstance(row, KernelRow):
+                continue
+            start = int(self.starts[number])
+            place = _place_of(row)
+            flag, second = _REQUIRE, 0
+            if isinstance(row, JumpRow):
+                flag, second = _JUMP, row.target
+            elif isinstance(row, SizeRow):
+                flag, second = _SIZE, row.expected if place is not None else -1
+            table[number, 0], table[number, 2] = 0, flag
+            parameters[start : start + STOP_WORDS] = zero if place is None else place.offset, second
+
+
+def _place_of(row: Row) -> Address | None:
+    return None if isinstance(row, KernelRow | HostRow) else row.place
+
+
+def _parameter_count(row: Row, counts: np.ndarray) -> int:
+    if isinstance(row, HostRow):
+        return STOP_WORDS + int(counts[row.launch])
+    return int(counts[row.launch]) if isinstance(row, KernelRow) else STOP_WORDS
+
+
+class Patch:
+    """The parameter words that depend on where one array of the caller lies."""
+
+    def __init__(self, parameters: np.ndarray, places: np.ndarray) -> None:
+        self._parameters = parameters
+        self._places = places
+        self._address = 0
+
+    @property
+    def nbytes(self) -> int:
+        return self._places.nbytes
+
+    def point_at(self, address: int) -> None:
+        """Let the words point to an array; most callers give the same memory again and again."""
+        if address != self._address:
+            self._parameters[self._places] += address - self._address
+            self._address = address

@@ -1,0 +1,108 @@
+"""The formulas of a plan, prepared once so that binding a set of shapes fills arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from mlirt.runtime.formula_table import EvaluatedFormulas, FormulaTable
+from mlirt.runtime.launch_proofs import LaunchProofs
+from mlirt.runtime.launch_words import MAX_BYTES, LaunchArguments
+from mlirt.runtime.manifest import Launch, Manifest
+from mlirt.runtime.placements import Placements
+from mlirt.runtime.program import RELATIONS
+
+
+class PlanFormulas:
+    """What of binding shapes is the same for all of them."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self.table = table = FormulaTable()
+        self.arguments = LaunchArguments(manifest, table)
+        buffers = manifest.buffers
+        self._sizes = np.array([table.add(one.size) for one in buffers], np.intp)
+        self._roots = np.array(manifest.roots, np.intp)
+        self._views = _by_depth(manifest, table)
+        self._requirements: list[tuple[int, Callable[[int, int], bool], int, int]] = [
+            (table.add(one.where), RELATIONS[one.relation], table.add(one.left), table.add(one.right))
+            for one in manifest.requirements
+        ]
+        for tensor in (*manifest.inputs, *manifest.outputs):
+            for dim in tensor.shape:
+                table.add(dim)
+        for launch in manifest.launches:
+            for size in launch.grid:
+                table.add(size)
+        self.is_straight = all(isinstance(step, int) for step in manifest.program)
+        """Whether a run makes all launches one after the other, whatever the shapes are."""
+        self.fills_arrays = manifest.target.kind == "cpu" and all(
+            launch.grid == (1, 1, 1) for launch in manifest.launches
+        )
+        """Whether all numbers of launches are words."""
+        self._proofs = LaunchProofs(manifest, self.arguments)
+        self.owners = [i for i, one in enumerate(buffers) if one.kind == "arena" and one.view_of is None]
+        """The buffers that lie in the arena themselves."""
+        self.owner_array = np.array(self.owners, np.intp)
+        begins, ends = _concurrent_spans(manifest.launches)
+        self.lives = [(begins[buffers[i].first], ends[buffers[i].last]) for i in self.owners]
+        """The first and the last step at which each owner may be in use."""
+        self.halos = [buffers[i].halo for i in self.owners]
+        self.given_offsets = [one for i in self.owners if (one := buffers[i].offset) is not None]
+        self.placements = Placements(self.lives, self.halos)
+
+    def meets_requirements(self, evaluated: EvaluatedFormulas) -> bool:
+        """Whether all lengths are as the layers need them; False also where one may have no value."""
+        results = evaluated.results
+        return evaluated.is_whole and all(
+            not results[where] or relation(results[left], results[right])
+            for where, relation, left, right in self._requirements
+        )
+
+    def unproved(self, words: np.ndarray, sizes: np.ndarray) -> list[int]:
+        """The launches of which one by one has to be shown that they stay within their buffers."""
+        return self._proofs.in_doubt(words, sizes)
+
+    def sizes(self, numbers: np.ndarray) -> np.ndarray | None:
+        """The bytes of each buffer by the values of all formulas; None where one makes no sense."""
+        sizes = numbers[self._sizes]
+        if bool(np.any(sizes < 0)) or bool(np.any(sizes > MAX_BYTES)):
+            return None
+        return sizes
+
+    def starts(self, numbers: np.ndarray, sizes: np.ndarray) -> np.ndarray | None:
+        """Where each buffer starts in the one that owns its bytes; None where one reaches beyond that."""
+        starts = np.zeros(len(sizes), np.int64)
+        for views, sources, formulas in self._views:
+            offsets = numbers[formulas]
+            if bool(np.any(offsets < 0)) or bool(np.any(offsets > MAX_BYTES)):
+                return None
+            starts[views] = starts[sources] + offsets
+        starts[sizes == 0] = 0
+        return None if bool(np.any(starts + sizes > sizes[self._roots])) else starts
+
+
+def _by_depth(manifest: Manifest, table: FormulaTable) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Views of owners, then views of those and so on: their numbers, those of their sources, and their offsets."""
+    depths: dict[int, list[tuple[int, int, int]]] = {}
+    for i, buffer in enumerate(manifest.buffers):
+        if buffer.view_of is None:
+            continue
+        depth, at = 0, buffer.view_of
+        while (source := manifest.buffers[at].view_of) is not None:
+            depth, at = depth + 1, source
+        depths.setdefault(depth, []).append((i, buffer.view_of, table.add(buffer.view_offset)))
+    levels = (np.array(depths[depth], np.intp) for depth in sorted(depths))
+    return [(level[:, 0], level[:, 1], level[:, 2]) for level in levels]
+
+
+def _concurrent_spans(launches: Sequence[Launch]) -> tuple[list[int], list[int]]:
+    """For each step the first and the last step that may run at the same time, because no barrier stands between."""
+    steps = range(max(len(launches), 1) + 1)
+    begins, ends = list(steps), list(steps)
+    joined = [i for i, launch in enumerate(launches) if launch.no_barrier]
+    for i in joined:
+        begins[i + 1] = begins[i]
+    for i in reversed(joined):
+        ends[i] = ends[i + 1]
+    return begins, ends

@@ -1,0 +1,92 @@
+"""Placements for sizes that change: `verify` proves them all, and sizes that grow alike are planned once."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlirt.runtime import placements
+from mlirt.runtime.memory_planning import Request, plan, verify
+from mlirt.runtime.placements import Placements
+
+lives = st.tuples(st.integers(0, 20), st.integers(0, 6)).map(lambda one: (one[0], one[0] + one[1]))
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[list[tuple[int, int]], list[str | None], list[list[int]]]:
+    """Lifetimes, halo classes, and sizes for several shapes; those of a class are equal."""
+    found = draw(st.lists(lives, max_size=12))
+    halos = [draw(st.sampled_from([None, None, None, "a", "b"])) for _ in found]
+    shapes: list[list[int]] = []
+    for _ in range(draw(st.integers(1, 6))):
+        of_class = {"a": draw(st.integers(0, 3000)), "b": draw(st.integers(0, 3000))}
+        factor = draw(st.integers(1, 40))
+        own = [factor * (100 + 7 * i) if draw(st.booleans()) else draw(st.integers(0, 9000)) for i in range(len(found))]
+        shapes.append([of_class[halo] if halo else size for halo, size in zip(halos, own, strict=True)])
+    return found, halos, shapes
+
+
+@given(cases())
+def test_every_placement_is_proven(case: tuple[list[tuple[int, int]], list[str | None], list[list[int]]]) -> None:
+    found, halos, shapes = case
+    placed = Placements(found, halos)
+    for sizes in [*shapes, *shapes]:
+        offsets, total = placed.place(np.array(sizes, np.int64))
+        requests = [Request(size, *life, halo) for size, life, halo in zip(sizes, found, halos, strict=True)]
+        verify(requests, offsets.tolist(), total)
+        assert all(offset == 0 for offset, size in zip(offsets.tolist(), sizes, strict=True) if not size)
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many buffers were planned, by each plan."""
+    found: list[int] = []
+
+    def counted(requests: list[Request]) -> Any:
+        found.append(len(requests))
+        return plan(requests)
+
+    monkeypatch.setattr(placements, "plan", counted)
+    return found
+
+
+def test_sizes_that_grow_alike_are_planned_once(planned: list[int]) -> None:
+    rng = np.random.default_rng(0)
+    base = rng.integers(1, 200, 100) * 256 * 9
+    placed = Placements([(i, i + 1 + i % 3) for i in range(100)], [None] * 100)
+    totals = {factor: placed.place(base * factor)[1] for factor in (4, 1, 7, 64, 2, 1000)}
+    assert planned == [100]
+    for factor, total in totals.items():
+        needed = plan([Request(int(size) * factor, i, i + 1 + i % 3) for i, size in enumerate(base)]).total
+        assert total <= 1.15 * needed
+
+
+def test_a_loose_placement_is_planned_anew(planned: list[int]) -> None:
+    """Another buffer has become the large one, so that stretching would take ten times the memory."""
+    placed = Placements([(0, 1), (1, 2), (2, 3)], [None] * 3)
+    small, large = 1 << 12, 1 << 20
+    assert placed.place(np.array([small, small, large]))[1] == large + small
+    assert placed.place(np.array([large, small, small]))[1] == large + small
+    assert planned == [3, 3]
+    for sizes in ([small, small, large], [large, small, small]):
+        assert placed.place(2 * np.array(sizes))[1] == 2 * (large + small)
+    assert planned == [3, 3]
+
+
+def test_what_had_no_bytes_has_no_place_yet(planned: list[int]) -> None:
+    placed = Placements([(0, 1), (0, 1)], [None, None])
+    assert placed.place(np.array([0, 512]))[1] == 512
+    assert placed.place(np.array([512, 512]))[1] == 1024
+    assert planned == [2, 2]
+
+
+def test_looser_placements_within_what_was_taken_before(planned: list[int]) -> None:
+    placed = Placements([(0, 1), (1, 2), (2, 3)], [None] * 3)
+    large = 1 << 20
+    assert placed.place(np.array([large, large, large]))[1] == 2 * large
+    assert placed.place(np.array([large, large // 2, large]))[1] <= 2 * large
+    assert planned == [3]
+    assert placed.place(np.array([large // 2, 2 * large, large // 2]))[1] == 2.5 * large
+    assert planned == [3, 3]
