@@ -44,7 +44,7 @@ def gather_elements(net: Network, node: Node) -> Value:
 @onnx_op("GatherND")
 def gather_nd(net: Network, node: Node) -> Value:
     return net.emit(
-        "gather", [node.input(0), node.input(1)], mode="nd", num_elementwise_dims=node.integer("batch_dims", 0)
+        "gather", [node.input(0), _coordinates(node)], mode="nd", num_elementwise_dims=node.integer("batch_dims", 0)
     )
 
 
@@ -59,7 +59,20 @@ def scatter_elements(net: Network, node: Node) -> Value:
 
 @onnx_op("ScatterND")
 def scatter_nd(net: Network, node: Node) -> Value:
-    return net.emit("scatter", [node.input(0), node.input(1), node.input(2)], mode="nd", reduction=_reduction(node))
+    return net.emit(
+        "scatter", [node.input(0), _coordinates(node), node.input(2)], mode="nd", reduction=_reduction(node)
+    )
+
+
+def _coordinates(node: Node) -> Value:
+    """Indices whose last dimension, the coordinates of an element or a slice, has a known length."""
+    indices = node.input(1)
+    if indices.rank and not isinstance(indices.dims[-1], int):
+        raise node.unsupported(
+            "the last dimension of its indices, which says how many coordinates they have, is dynamic: "
+            "give its length when building (input_shapes)"
+        )
+    return indices
 
 
 def _reduction(node: Node) -> str:

@@ -124,7 +124,11 @@ def _direction(
     net: Network, node: Node, kind: str, given: Weights, number: int, backwards: bool, batch_first: bool
 ) -> Sequence[Value]:
     size = node.integer("hidden_size", 0) or given.recurrent.dims[-1]
-    rows = _GATES[kind] * size if isinstance(size, int) else 0
+    if not isinstance(size, int) or not all(isinstance(length, int) for length in given.recurrent.dims):
+        raise node.unsupported(
+            "the lengths of its recurrent weights are dynamic: give them when building (input_shapes), or as constants"
+        )
+    rows = _GATES[kind] * size
     if given.recurrent.dims != (rows, size):
         raise node.invalid(f"expected recurrent weights [{rows}, {size}], but they are {list(given.recurrent.dims)}")
     lengths = node.optional(4)

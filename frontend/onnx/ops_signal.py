@@ -24,6 +24,11 @@ def fourier(net: Network, node: Node) -> Value:
     else:
         axis = node.axis("axis", 1, x.rank)
     parts = x.dims[-1]
+    if x.rank > 1 and not isinstance(parts, int):
+        raise node.unsupported(
+            "the last dimension of its input, which has 1 real or 2 complex parts, is dynamic: "
+            "give its length when building (input_shapes)"
+        )
     if x.rank < 2 or axis == x.rank - 1 or not isinstance(parts, int) or parts not in (1, 2):
         raise node.invalid("expected an axis before the last one, which holds 1 real or 2 complex parts")
     inverse, onesided = bool(node.integer("inverse", 0)), bool(node.integer("onesided", 0))

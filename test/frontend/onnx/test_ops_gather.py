@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx_models import assert_agrees, check_node, imported_text, numbers, one_node, small_integers
 
-from mlirt.errors import InvalidModelError
+from mlirt.errors import InvalidModelError, UnsupportedError
 
 
 @pytest.mark.parametrize("indices", [[0, 2], [[1, -1], [0, 0]], 1, -1, [2]])
@@ -33,6 +33,16 @@ def test_gather_elements_and_nd() -> None:
     check_node("GatherElements", [numbers(3, 4), small_integers(2, 4, low=-3, high=3)], opset=13, axis=0)
     check_node("GatherND", [numbers(3, 4, 2), small_integers(5, 2, high=3)], opset=13)
     check_node("GatherND", [numbers(3, 4, 2), small_integers(3, 5, 1, high=4)], opset=13, batch_dims=1)
+
+
+@pytest.mark.parametrize("op_type", ["GatherND", "ScatterND"])
+def test_a_dynamic_number_of_coordinates_is_not_supported(op_type: str) -> None:
+    arrays = [numbers(3, 4, 2), small_integers(5, 2, high=3), numbers(5, 2)][: 2 if op_type == "GatherND" else 3]
+    model, _ = one_node(op_type, arrays, opset=13)
+    model.graph.input[1].type.tensor_type.shape.dim[1].dim_param = "k"
+    with pytest.raises(UnsupportedError, match=rf"{op_type} \(node 'node'.*coordinates.* is dynamic: give its length"):
+        imported_text(model)
+    assert "trt." in imported_text(model, input_shapes={"in1": [5, 2]})
 
 
 @pytest.mark.parametrize("reduction", ["none", "add", "mul"])

@@ -58,3 +58,12 @@ def test_weights_of_another_size_are_refused() -> None:
     model, _ = one_node("RNN", [numbers(5, 3, 2), numbers(1, 4, 2), numbers(1, 4, 5)], 14, hidden_size=4)
     with pytest.raises(InvalidModelError, match=r"expected recurrent weights \[4, 4\], but they are \[4, 5\]"):
         imported_text(model)
+
+
+def test_weights_of_dynamic_lengths_are_not_supported() -> None:
+    model, _ = one_node("GRU", [numbers(5, 3, 2), numbers(1, 12, 2), numbers(1, 12, 4)], 14, hidden_size=4)
+    for given, axis in ((1, 1), (2, 1), (2, 2)):
+        model.graph.input[given].type.tensor_type.shape.dim[axis].dim_param = f"h{axis}"
+    with pytest.raises(UnsupportedError, match=r"GRU \(node 'node'.*recurrent weights are dynamic: give them"):
+        imported_text(model)
+    assert "trt.rnn" in imported_text(model, input_shapes={"in1": [1, 12, 2], "in2": [1, 12, 4]})

@@ -8,7 +8,7 @@ from onnx import helper, numpy_helper
 from onnx_models import Array, check_node, model_of, numbers, one_node, run_onnxruntime, run_reference
 
 import mlirt
-from mlirt.errors import MlirtError
+from mlirt.errors import MlirtError, UnsupportedError
 
 
 @pytest.mark.parametrize("parts", [1, 2])
@@ -83,3 +83,10 @@ def test_a_signal_shorter_than_a_frame_is_refused() -> None:
     engine = mlirt.compile(model, "cpu")
     with pytest.raises(MlirtError):
         engine.run({"x": numbers(1, 9)})
+
+
+def test_a_dynamic_number_of_parts_is_not_supported() -> None:
+    model, _ = one_node("DFT", [numbers(2, 8, 1)], 17, axis=1)
+    model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "parts"
+    with pytest.raises(UnsupportedError, match=r"DFT \(node 'node'.*1 real or 2 complex parts, is dynamic"):
+        run_reference(model, {})
