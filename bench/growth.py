@@ -1,0 +1,49 @@
+"""How costs grow: generated networks of many nodes and many shapes, with onnxruntime beside.
+
+    python bench/growth.py shapes [--launches 12,35,335,1500] [--shapes 1,4,5,64,1000]
+    python bench/growth.py nodes [--kinds chain,fan-out] [--nodes 100,300,1000,3000,10000] [--target cpu|cuda]
+
+Each part is a module with the arguments that it takes. Other work on the machine shows in seconds and milliseconds:
+compare only what one command printed. Nothing here passes or fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import growth_nodes
+import growth_shapes
+
+
+class Part(NamedTuple):
+    """One thing that grows."""
+
+    what: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], None]
+
+
+PARTS: Mapping[str, Part] = {
+    "shapes": Part(
+        "runs of shapes that are new, come again, and take turns", growth_shapes.add_arguments, growth_shapes.run
+    ),
+    "nodes": Part(
+        "seconds and memory of a build, by the nodes of a network", growth_nodes.add_arguments, growth_nodes.run
+    ),
+}
+
+
+def main() -> None:
+    """Measure one part and print its tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parts = parser.add_subparsers(dest="part", required=True)
+    for name, part in PARTS.items():
+        part.add_arguments(parts.add_parser(name, help=part.what, description=part.what))
+    arguments = parser.parse_args()
+    PARTS[arguments.part].run(arguments)
+
+
+if __name__ == "__main__":
+    main()

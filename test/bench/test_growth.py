@@ -1,0 +1,43 @@
+"""The growth bench: networks of the size that was asked for, fits, and a small run of the part about shapes."""
+
+import sys
+from collections.abc import Callable
+
+import growth
+import numpy as np
+import onnx
+import pytest
+from growth_fit import exponent, numbers
+from growth_networks import KINDS, dynamic_images
+
+check_model: Callable[[onnx.ModelProto], None] = getattr(onnx.checker, "check_model")  # noqa: B009 - not wholly typed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("nodes", [40, 400])
+def test_networks_have_the_nodes_that_were_asked_for(kind: str, nodes: int) -> None:
+    model = KINDS[kind](nodes)
+    check_model(model)
+    assert 0.6 * nodes <= len(model.graph.node) <= 1.4 * nodes
+
+
+def test_an_exponent_is_the_slope_between_logarithms() -> None:
+    assert exponent([1, 10, 100], [3, 300, 30_000]) == pytest.approx(2)
+    assert np.isnan(exponent([10], [1]))
+
+
+def test_lists_of_numbers() -> None:
+    assert numbers("1,64") == [1, 64]
+    with pytest.raises(ValueError, match="from 1 on"):
+        numbers("4,0")
+
+
+def test_a_small_run_of_the_shapes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    check_model(dynamic_images(10))
+    command = ["growth.py", "shapes", "--launches", "4", "--shapes", "1,3", "--rounds", "1", "--alone"]
+    monkeypatch.setattr(sys, "argv", command)
+    growth.main()
+    told = capsys.readouterr().out
+    assert "first run of a shape" in told
+    assert "3 by turns" in told
+    assert "kept: 34 programs" in told
