@@ -12,8 +12,8 @@ def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
     pairs = [(size, cost) for size, cost in zip(sizes, costs, strict=True) if size > 0 and cost > 0]
     if len({size for size, _ in pairs}) < 2:
         return float("nan")
-    x, y = np.log(np.array(pairs)).T
-    return float(np.polyfit(x, y, 1)[0])
+    logarithms = np.log(np.array(pairs))
+    return float(np.polyfit(logarithms[:, 0], logarithms[:, 1], 1)[0])
 
 
 def numbers(text: str) -> list[int]:

@@ -10,7 +10,7 @@ import pytest
 from growth_fit import exponent, numbers
 from growth_networks import KINDS, dynamic_images
 
-check_model: Callable[[onnx.ModelProto], None] = getattr(onnx.checker, "check_model")  # noqa: B009 - not wholly typed
+check_model: Callable[[onnx.ModelProto], None] = getattr(onnx.checker, "check_model")
 
 
 @pytest.mark.parametrize("kind", KINDS)
