@@ -255,6 +255,7 @@ def test_building(builder: Callable[[Builder], None], plan: str, tmp_path: Path)
     assert run(f"--onnx={model}", "--shapes=x:2x4", "--buildOnly", "--verbose") == 0
     assert run(f"--onnx={model}", "--buildOnly", "--timingCacheFile=t", "--heuristic", "--minTiming=3") == 0
     assert run(f"--onnx={model}", "--buildOnly", "--tacticSources=-CUDNN,+CUBLAS_LT") == 0
+    assert run(f"--onnx={model}", "--buildOnly", "--shapeCache=1.5") == 0
     counts = {"avg_timing_iterations": 10, "min_timing_iterations": 7}
     borders: dict[str, Any] = {"input_formats": [], "output_formats": [], "direct_io": False}
     usual: dict[str, Any] = {
@@ -262,15 +263,18 @@ def test_building(builder: Callable[[Builder], None], plan: str, tmp_path: Path)
         "heuristic": False,
         "tactic_sources": (),
         "workspace": None,
+        "shape_cache_mb": None,
         **counts,
         **borders,
     }
     assert tactics[:2] == [usual, usual]
     assert tactics[2] == {**usual, "timing_cache": "t", "heuristic": True, "min_timing_iterations": 3}
     assert tactics[3] == {**usual, "tactic_sources": ("CUBLAS_LT",)}
+    assert tactics[4] == {**usual, "shape_cache_mb": 1.5}
     assert asked == [
         (model, "cpu", "fp16", {"x": ((1, 4), (2, 4), (8, 4))}),
         (model, "auto", "fp32", {"x": ((2, 4), (2, 4), (2, 4))}),
+        (model, "auto", "fp32", None),
         (model, "auto", "fp32", None),
         (model, "auto", "fp32", None),
     ]

@@ -252,6 +252,19 @@ def test_inspector_says_all(engine: trt.ICudaEngine) -> None:
         inspector.get_layer_information(99, trt.LayerInformationFormat.ONELINE)
 
 
+def test_inspector_says_which_shapes_are_kept(engine: trt.ICudaEngine) -> None:
+    inspector, context = engine.create_engine_inspector(), engine.create_execution_context()
+    x = np.ones((2, 3), np.float32)
+    y, shape = np.empty_like(x), np.empty(2, np.int32)
+    assert "ShapeCache" not in json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))
+    inspector.execution_context = context
+    assert context.set_input_shape("x", x.shape)
+    assert context.execute_v2([array.ctypes.data for array in (x, y, shape)])
+    kept = json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))["ShapeCache"]
+    assert (kept["programs"], kept["limit"]) == (1, 64 << 20)
+    assert 0 < kept["bytes"] < 1 << 20
+
+
 @pytest.mark.parametrize("verbosity", [trt.ProfilingVerbosity.LAYER_NAMES_ONLY, trt.ProfilingVerbosity.NONE])
 def test_inspector_says_less(verbosity: trt.ProfilingVerbosity) -> None:
     """Row 17.2."""
