@@ -86,11 +86,13 @@ class Contract:
             for arg, kind in zip(args, self.args, strict=True)
         )
         key = (*given, *grid)
-        if key not in self._known:
+        found = self._known.get(key)
+        if found is None:
+            found = self._evaluated(given, grid)
             if len(self._known) >= 64:
-                self._known.clear()
-            self._known[key] = self._evaluated(given, grid)
-        return self._known[key]
+                self._known.clear()  # which another thread may do as well, at any time
+            self._known[key] = found
+        return found
 
     def _evaluated(self, given: Sequence[int], grid: Sequence[int]) -> "Extents | str":
         for place, (value, kind) in enumerate(zip(given, self.args, strict=True)):

@@ -93,6 +93,21 @@ def test_a_pointer_may_not_move_a_launch_out(tiny: Maker) -> None:
         bind_shapes(manifest_of(parts), [(3, 4)])
 
 
+def test_another_thread_may_forget_what_was_found(tiny: Maker) -> None:
+    """Contexts of several threads bind shapes with the same contracts."""
+
+    class Forgetful(dict[Any, Any]):
+        def __setitem__(self, key: object, value: object) -> None:
+            super().__setitem__(key, value)
+            self.clear()
+
+    record = json.loads(with_contracts(tiny()).sections["extents"])["kernels"]["scale"][0]
+    contract = read_contracts(contracts_section({"scale": [record]}, [])).kernels["scale"][0]
+    forgetful = replace(contract, _known=Forgetful())
+    for count in (5, 5, 7):
+        assert forgetful.extents_of([None, None, count, 1.0, 1.0], (1, 1, 1)) == {0: (0, 4 * count), 1: (0, 4 * count)}
+
+
 def test_conditions_guards_and_memory_of_its_own(tiny: Maker) -> None:
     parts = with_contracts(tiny())
     record = json.loads(parts.sections["extents"])["kernels"]["scale"][0]
