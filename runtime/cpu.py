@@ -23,7 +23,7 @@ from mlirt.runtime.plugin_launches import EnginePlugins
 from mlirt.runtime.shape_binding import Address, ShapeBinding
 from mlirt.runtime.worker_pool import SYMBOLS, WorkerPool, shared_pool
 
-_BYTES_OF_RECORDS = 4096  # about what a program takes besides arrays
+_BYTES_OF_RECORDS = 10240  # about what a program takes besides arrays
 _TARGET_WORD = 1  # of row 0, where that is a jump
 
 

@@ -1,6 +1,8 @@
 """Programs of shapes are kept by bytes: entries and bytes are counted, never times."""
 
+import gc
 import pickle
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -77,6 +79,23 @@ def test_no_bytes_keep_the_last_program_alone(tiny: Maker, prepared: list[ShapeB
         run(context, n)
     assert [binding.values["n"] for binding in prepared] == [1, 2, 1]
     assert context.shape_cache.programs == 1
+
+
+def test_about_the_bytes_that_programs_take_are_counted(tiny: Maker) -> None:
+    context = engine_of(tiny()).context
+    for n in range(1, 5):
+        run(context, n)
+    gc.collect()
+    counted = context.shape_cache.bytes
+    tracemalloc.start()
+    try:
+        for n in range(5, 105):
+            run(context, n)
+        gc.collect()
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert 0.6 * taken <= context.shape_cache.bytes - counted <= 1.6 * taken
 
 
 def test_outputs_count(tiny: Maker) -> None:
