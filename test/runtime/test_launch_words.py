@@ -39,8 +39,8 @@ def outcome(manifest: Manifest, n: int) -> object:
 def with_contracts(parts: Any) -> Any:
     """Both kernels touch as many elements through both pointers as their third argument says."""
     numbers = [["arg", 2], ["const", -1], ["+", 0, 1], ["const", 0]]
-    touched = {"signed": [], "numbers": numbers, "unproved": []}
-    touched["extents"] = [[0, None, 4, 3, 2, 2], [1, None, 4, 3, 2, 2]]
+    extents = [[0, None, 4, 3, 2, 2], [1, None, 4, 3, 2, 2]]
+    touched: dict[str, object] = {"signed": [], "numbers": numbers, "unproved": [], "extents": extents}
     kernels = {one["symbol"]: [contract_record(one) | touched] for one in parts.manifest["kernels"]}
     parts.sections["extents"] = contracts_section(kernels, [])
     return parts
