@@ -85,12 +85,12 @@ def run_passes(
     chosen = parse_pipeline(passes) if isinstance(passes, str) else tuple(passes)
     check_ir(module)
     if chosen:
-        _Run(module, ctx, options or PipelineOptions()).stretch(chosen)
+        _PassManager(module, ctx, options or PipelineOptions()).run(chosen)
 
 
-class _Run:
-    """Stretches of passes over one module, which is checked after each. What it was before the first one is kept: from
-    there a failure is traced by running the passes again.
+class _PassManager:
+    """Runs passes over one module, which is checked behind each group of them. The module as it was at first is kept:
+    from there a failure is traced by running the passes again.
     """
 
     def __init__(self, module: ModuleOp, ctx: Context, options: PipelineOptions) -> None:
@@ -98,7 +98,7 @@ class _Run:
         self._start = module.clone()
         self._done: list[ModulePass] = []
 
-    def stretch(self, passes: Sequence[ModulePass]) -> None:
+    def run(self, passes: Sequence[ModulePass]) -> None:
         """Run passes on checked IR and check what they leave; raises `PassError` with the name of the guilty one."""
         for pass_ in passes:
             try:
@@ -188,11 +188,11 @@ def run_phases(
     machine = (options.vector_bits, options.threads, options.arch, options.features)
     phases = pipeline_for(options.target, options.precision, first, last, *machine)
     check_ir(module)
-    run = _Run(module, ctx, options)
+    manager = _PassManager(module, ctx, options)
     dumps = None if options.dump_folder is None else PhaseDumps(options.dump_folder)
     try:
         for number, (phase, specs) in enumerate(phases):
-            run.stretch(parse_pipeline(",".join(specs)))
+            manager.run(parse_pipeline(",".join(specs)))
             if dumps is not None:
                 dumps.write(module, number, phase, specs)
     finally:

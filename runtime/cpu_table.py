@@ -30,7 +30,7 @@ class TableLayout:
     starts: np.ndarray
     """The first parameter of each row."""
     spots: np.ndarray
-    """The parameter that each word of the launches is; one that nobody reads for launches that have no row."""
+    """The parameter that each word of the launches is; an unused one for launches that have no row."""
     pointers: np.ndarray
     """The parameters that are addresses, those of control rows behind those of launches."""
     roots: np.ndarray
@@ -44,7 +44,7 @@ class TableLayout:
     flags: np.ndarray
     """The flags of each launch that are the same for all shapes."""
     end: int
-    """How many parameters there are, before one that is 0 and one that nobody reads."""
+    """How many parameters there are, before one that is 0 and an unused one."""
     is_shared: bool
     """Whether the programs of all shapes have it."""
 

@@ -126,7 +126,7 @@ class Lowering:
             return
         recipe = self._recipes.find(key, op)
         if recipe is not None:
-            recipe.follow(op, self)
+            recipe.replay(op, self)
             return
         self.placements.recording = recording = Recording(op, self.placements)
         try:

@@ -168,7 +168,7 @@ class Recipe:
     steps: Sequence[_Memory | _Constant | _Launch]
     results: Mapping[int, tuple[_Role, Placement]]
 
-    def follow(self, op: Operation, lowering: Lowering) -> None:
+    def replay(self, op: Operation, lowering: Lowering) -> None:
         """Lower an op that equals the one that this was recorded for."""
         places = lowering.placements
         values = [*op.operands, *op.results]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
@@ -33,9 +32,6 @@ from mlirt.passes.lowering.register_tiles.tile_code import TileCode
 from mlirt.passes.lowering.register_tiles.tile_rows import Grid, Place
 from mlirt.passes.lowering.register_tiles.tile_tasks import Tasks, Work, choose_tasks
 from mlirt.passes.lowering.tactics import TACTIC
-
-if TYPE_CHECKING:
-    from mlirt.dialects.tensor_op import Array
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cpu"})
@@ -79,16 +75,13 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
         multiple=tile.length if flat else 1,
     )
     tasks = choose_tasks(work, lowering.target.threads)
-    packed = lowering.packed(op.kernel, partial(_packed, geometry, tile.columns))
+    sizes = {"groups": geometry.groups, "columns": tile.columns, "lanes": geometry.lanes}
+    packed = lowering.packed(op.kernel, partial(pack, **sizes, input_lanes=geometry.depth, word=geometry.word))
     need_features(k.function, AMX)
     grid = Grid(batch, rows, length, panels, tile.length, flat)
     AmxKernel(code, geometry, tile, taps, grid, tasks, k.weights(packed, "convolution panels")).write()
     k.finish(op)
     return True
-
-
-def _packed(geometry: Geometry, blocks: int, weights: Array) -> Array:
-    return pack(weights, geometry.groups, blocks, geometry.lanes, geometry.depth, geometry.word)
 
 
 def _vector_cycles(geometry: Geometry, length: int, vector_bits: int) -> float:

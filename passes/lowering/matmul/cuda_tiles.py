@@ -27,10 +27,10 @@ from mlirt.passes.lowering.tiles.problem import Problem, Sizes, unit_kind
 from mlirt.passes.lowering.tiles.product import Operands, Place, lower_product
 from mlirt.passes.lowering.tiles.results import Epilogue
 from mlirt.passes.lowering.tiles.tile_memory import TileMemories, TileMemory
-from mlirt.passes.lowering.warpgroups.packing import packed_rows
+from mlirt.passes.lowering.warpgroups.packing import packed_along_depth
 
 if TYPE_CHECKING:
-    from mlirt.dialects.tensor_op import Array
+    pass
 
 OPS = (MatmulOp,)
 TARGETS = frozenset({"cuda"})
@@ -93,14 +93,10 @@ def _packed(factor: Factor, lowering: Lowering) -> Factor:
     """Known matrices with lines along the depth, in whole pieces of 16 bytes; others as they are."""
     if lowering.known(factor.value) is None:
         return factor
-    packed = lowering.packed(factor.value, partial(_along_depth, factor.by_depth))
+    packed = lowering.packed(factor.value, partial(packed_along_depth, factor.by_depth, 0))
     array = packed.array
     steps = [step // array.itemsize if size != 1 else 0 for step, size in zip(array.strides, array.shape, strict=True)]
     return Factor(factor.value, array.shape[-1], 1, factor.own_size, tuple(steps[:-2]), packed)
-
-
-def _along_depth(by_depth: bool, matrices: Array) -> Array:
-    return packed_rows(matrices.swapaxes(-1, -2) if by_depth else matrices)
 
 
 def lower(op: MatmulOp, lowering: Lowering) -> bool:

@@ -22,7 +22,7 @@ from mlirt.passes.lowering.warpgroups.group_product import GroupProduct
 from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
-from mlirt.passes.lowering.warpgroups.packing import in_thread_order, packed_rows
+from mlirt.passes.lowering.warpgroups.packing import packed_along_depth
 from mlirt.passes.lowering.warpgroups.row_epilogue import (
     WIDTH,
     ResultShape,
@@ -37,7 +37,7 @@ from mlirt.passes.lowering.warpgroups.row_epilogue import (
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory, MatrixSource
 
 if TYPE_CHECKING:
-    from mlirt.dialects.tensor_op import Array
+    pass
 
 OPS = (MatmulOp,)
 TARGETS = frozenset({"cuda"})
@@ -150,7 +150,7 @@ def _factor(one: Operand, op: MatmulOp, lowering: Lowering, tile: GroupTile | No
         if tile is None:
             return Factor(MappedMemory(one.value, element, 0, (), ()), (), by_depth=False, known=True)
         width = width_of_results(op, tile, results[-1]) if one.is_right else 0
-        packed = lowering.packed(one.value, partial(_along_depth, one.own > one.deep, width))
+        packed = lowering.packed(one.value, partial(packed_along_depth, one.own > one.deep, width))
         return _packed_factor(packed, element, lowering, one.is_right)
     place = lowering.placements[one.value]
     batch = tuple(axis for axis in range(len(sizes) - 2) if sizes[axis] != 1)
@@ -164,12 +164,6 @@ def _factor(one: Operand, op: MatmulOp, lowering: Lowering, tile: GroupTile | No
     if not memory.fits() or (by_depth and byte_width(element) != 2):
         return None
     return Factor(memory, batch, by_depth, known=False)
-
-
-def _along_depth(swaps: bool, width: int, matrices: Array) -> Array:
-    """`[batch.., own, depth]`, with a `width` in the order of threads that have so many neighbours of a result."""
-    packed = packed_rows(matrices.swapaxes(-1, -2) if swaps else matrices)
-    return in_thread_order(packed, width) if width else packed
 
 
 def _packed_factor(packed: Packed, element: Attribute, lowering: Lowering, is_right: bool) -> Factor:

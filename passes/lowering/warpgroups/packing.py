@@ -37,3 +37,12 @@ def in_thread_order(columns: Array, width: int) -> Array:
     whole[..., :count, :] = columns
     parts = whole.reshape(*batch, -1, _QUAD, width // _PAIR, _PAIR, depth)
     return np.ascontiguousarray(parts.swapaxes(-4, -3)).reshape(whole.shape)
+
+
+def packed_along_depth(swaps: bool, width: int, matrices: Array) -> Array:
+    """A known factor of a product as `[batch.., own, depth]`; it is `[batch.., depth, own]` where that `swaps`.
+
+    With a `width` its lines are in the order of threads that have so many neighbours of a row of the result.
+    """
+    packed = packed_rows(matrices.swapaxes(-1, -2) if swaps else matrices)
+    return in_thread_order(packed, width) if width else packed
