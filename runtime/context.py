@@ -19,7 +19,8 @@ from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.output_arrays import put_into
 from mlirt.runtime.program import Requirement, SizeCheck, steps
 from mlirt.runtime.program_cache import ProgramCache, ShapeCacheUse, shape_cache_bytes
-from mlirt.runtime.shape_binding import GUESS, Shape, ShapeBinder, settled_sizes
+from mlirt.runtime.shape_binding import ShapeBinder
+from mlirt.runtime.symbol_values import GUESS, Shape, settled_sizes
 
 # How often a run is made again before a size counts as one that changes while the network runs.
 _TRIES_PER_SIZE = 4

@@ -4,9 +4,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from mlirt.runtime.bound_launch import Address
 from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.program import Branch, Loop, Program, Requirement, SizeCheck
-from mlirt.runtime.shape_binding import Address, ShapeBinding
+from mlirt.runtime.shape_binding import ShapeBinding
 
 
 @dataclass(frozen=True)

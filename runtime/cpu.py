@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from mlirt.errors import PlanError, UnmetConditionError
+from mlirt.runtime.bound_launch import Address
 from mlirt.runtime.control_rows import HostRow, JumpRow, KernelRow, RequireRow, Row, SizeRow, rows_of
 from mlirt.runtime.cpu_arena import Arena, GuardedArena, PlannedArena
 from mlirt.runtime.cpu_table import ROW_WORDS, STOP_WORDS, Patch, TableLayout
@@ -20,7 +21,7 @@ from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.object_linker import LinkedCode
 from mlirt.runtime.plan_file import Plan
 from mlirt.runtime.plugin_launches import EnginePlugins
-from mlirt.runtime.shape_binding import Address, ShapeBinding
+from mlirt.runtime.shape_binding import ShapeBinding
 from mlirt.runtime.worker_pool import SYMBOLS, WorkerPool, shared_pool
 
 _BYTES_OF_RECORDS = 10240  # about what a program takes besides arrays

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mlirt.runtime.bound_launch import Address
 from mlirt.runtime.control_rows import HostRow, JumpRow, KernelRow, Row, SizeRow
 from mlirt.runtime.host_memory import address_of, aligned_empty
 from mlirt.runtime.launch_words import LaunchArguments
 from mlirt.runtime.manifest import Manifest
-from mlirt.runtime.shape_binding import Address, ShapeBinding
+from mlirt.runtime.shape_binding import ShapeBinding
 
 ROW_WORDS = 3
 STOP_WORDS = 2

@@ -9,11 +9,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mlirt.errors import UnmetConditionError
+from mlirt.runtime.bound_launch import Address
 from mlirt.runtime.conditional_graphs import is_device_only
 from mlirt.runtime.device import WrongSize
 from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.program import Branch, Loop, Place, Program, Requirement, SizeCheck, Step, parts
-from mlirt.runtime.shape_binding import Address, ShapeBinding
+from mlirt.runtime.shape_binding import ShapeBinding
 
 # Reads so many bytes of device memory as an unsigned number, after all work so far.
 Look = Callable[[Address, int], int]

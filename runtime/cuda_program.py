@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mlirt.runtime.bound_launch import Address, BoundArgument, BoundLaunch, TensorMap
 from mlirt.runtime.conditional_graphs import DeviceGraph
 from mlirt.runtime.cuda_control import HostDecisions, RunStretch, is_straight, stretches
 from mlirt.runtime.cuda_graph import capture
@@ -22,7 +23,7 @@ from mlirt.runtime.library_calls import LibraryCall
 from mlirt.runtime.manifest import Kernel
 from mlirt.runtime.memory_planning import aligned
 from mlirt.runtime.program import Place, Program
-from mlirt.runtime.shape_binding import Address, BoundArgument, BoundLaunch, ShapeBinding, TensorMap
+from mlirt.runtime.shape_binding import ShapeBinding
 
 if TYPE_CHECKING:
     from mlirt.runtime.cuda import CudaSession

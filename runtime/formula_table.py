@@ -6,6 +6,9 @@ import numpy as np
 
 from mlirt.runtime.expressions import LIMIT, OPERATORS, Expression, ExpressionError, evaluate
 
+MAX_BYTES = 1 << 46
+"""The most bytes of a buffer, and the largest size, length or offset."""
+
 
 class FormulaTable:
     """Formulas by number, in an order in which operands come before what is computed from them."""
@@ -85,3 +88,10 @@ class EvaluatedFormulas:
         if number is None or number in self._failed:
             return evaluate(formula, self.values)
         return self.results[number]
+
+    def natural(self, formula: Expression, what: str) -> int:
+        """The value of a formula that is a size; raises ExpressionError, which says what it is, for another number."""
+        value = self.of(formula)
+        if not 0 <= value <= MAX_BYTES:
+            raise ExpressionError(f"{what} is {value}")
+        return value

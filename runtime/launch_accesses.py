@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
+from mlirt.runtime.bound_launch import Address, BoundLaunch, TensorMap
 from mlirt.runtime.launch_order import Access
 from mlirt.runtime.manifest import BufferArgument, Manifest
-from mlirt.runtime.shape_binding import Address, BoundLaunch, ShapeBinding, TensorMap
+from mlirt.runtime.shape_binding import ShapeBinding
 
 
 def accesses_of(

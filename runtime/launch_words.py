@@ -8,17 +8,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mlirt.runtime.formula_table import FormulaTable
+from mlirt.runtime.bound_launch import Address, BoundLaunch
+from mlirt.runtime.formula_table import MAX_BYTES, FormulaTable
 from mlirt.runtime.manifest import BufferArgument, FloatArgument, IntArgument, Manifest, MapArgument
 
-if TYPE_CHECKING:
-    from mlirt.runtime.shape_binding import BoundLaunch
-
-MAX_BYTES = 1 << 46
 _SMALLEST_I32, _BEHIND_I32 = -(1 << 31), 1 << 31
 
 
@@ -103,8 +99,6 @@ class LaunchArguments:
 
     def words_of(self, launches: Sequence[BoundLaunch]) -> np.ndarray:
         """The words of launches that were bound one by one."""
-        from mlirt.runtime.shape_binding import Address
-
         found = self._fixed.copy()
         for launch in launches:
             for word, argument in enumerate(launch.args, int(self.starts[launch.index])):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mlirt.runtime.formula_table import EvaluatedFormulas, FormulaTable
+from mlirt.runtime.formula_table import MAX_BYTES, EvaluatedFormulas, FormulaTable
 from mlirt.runtime.launch_proofs import LaunchProofs
-from mlirt.runtime.launch_words import MAX_BYTES, LaunchArguments
+from mlirt.runtime.launch_words import LaunchArguments
 from mlirt.runtime.manifest import Launch, Manifest
 from mlirt.runtime.placements import Placements
 from mlirt.runtime.program import RELATIONS

@@ -10,8 +10,9 @@ from typing import Protocol
 import numpy as np
 
 from mlirt.errors import MlirtError
+from mlirt.runtime.bound_launch import BoundLaunch
 from mlirt.runtime.manifest import Manifest
-from mlirt.runtime.shape_binding import BoundLaunch, ShapeBinding
+from mlirt.runtime.shape_binding import ShapeBinding
 from mlirt.tensorrt.data_types import data_type
 from mlirt.tensorrt.plugins.calls import calling, cloned, initialized, restored
 from mlirt.tensorrt.plugins.plugin import IPluginV2DynamicExt

@@ -13,7 +13,8 @@ from mlirt.errors import InvalidInputError
 from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.plan_file import read_plan
-from mlirt.runtime.shape_binding import Shape, bind_shapes
+from mlirt.runtime.shape_binding import bind_shapes
+from mlirt.runtime.symbol_values import Shape
 from mlirt.tools.flag_parser import FlagParser
 from mlirt.tools.flag_values import shapes
 from mlirt.tools.output_files import check_output, write_output

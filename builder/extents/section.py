@@ -12,11 +12,13 @@ from mlirt.builder.extents.contract import contract_of
 from mlirt.builder.extents.numbers import LARGEST
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.errors import CompileError, MlirtError
+from mlirt.runtime.bound_launch import Address, BoundLaunch
 from mlirt.runtime.contract_checks import contract_record, contracts_section
 from mlirt.runtime.extents import Contract, Extents, Seals, read_contracts
 from mlirt.runtime.manifest import IntArgument, Launch, Manifest
 from mlirt.runtime.program import never_run
-from mlirt.runtime.shape_binding import Address, BoundLaunch, Shape, ShapeBinder, ShapeBinding
+from mlirt.runtime.shape_binding import ShapeBinder, ShapeBinding
+from mlirt.runtime.symbol_values import Shape
 
 _LENGTHS = (0, 1, 2, 3, 5, 8, 16, 17, 33, 64, 100, 257)
 """What a length that only a run knows is tried as."""

@@ -8,8 +8,8 @@ from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.runtime.api.engine_tensors import EngineTensor, profile_shapes
 from mlirt.runtime.expressions import ExpressionError, evaluate
 from mlirt.runtime.manifest import Manifest
-from mlirt.runtime.shape_binding import bind_symbols
 from mlirt.runtime.size_program import SizeProgram
+from mlirt.runtime.symbol_values import bind_symbols
 from mlirt.tensorrt.dims import Dims
 
 NO_PROFILE = -1

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mlirt.errors import PlanError
-from mlirt.runtime import shape_binding
+from mlirt.runtime import launch_binding
+from mlirt.runtime.bound_launch import BoundLaunch
 from mlirt.runtime.contract_checks import contract_record, contracts_section
 from mlirt.runtime.extents import Contract
 from mlirt.runtime.launch_words import LaunchArguments
@@ -17,7 +18,7 @@ from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.plan_file import make_plan
 from mlirt.runtime.plan_formulas import PlanFormulas
 from mlirt.runtime.program import launches
-from mlirt.runtime.shape_binding import BoundLaunch, ShapeBinder
+from mlirt.runtime.shape_binding import ShapeBinder
 
 Maker = Callable[[], Any]
 formula = st.sampled_from([0, 16, 64, 256, 4096, "n", ["*", "n", 16], ["-", "n", 2], ["//", 64, "n"], ["-", 32, "n"]])
@@ -84,7 +85,7 @@ def bound(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(index)
         return BoundLaunch(index, args, grid)
 
-    monkeypatch.setattr(shape_binding, "BoundLaunch", counted)
+    monkeypatch.setattr(launch_binding, "BoundLaunch", counted)
     return found
 
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from mlirt.errors import InvalidInputError, PlanError
+from mlirt.runtime.bound_launch import Address
 from mlirt.runtime.plan_file import make_plan
-from mlirt.runtime.shape_binding import Address, bind_shapes
+from mlirt.runtime.shape_binding import bind_shapes
 
 Maker = Callable[[], Any]
 

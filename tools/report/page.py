@@ -8,11 +8,12 @@ from html import escape
 from itertools import groupby
 
 from mlirt.builder.html_page import html_page, html_table
+from mlirt.runtime.bound_launch import Address, BoundArgument
 from mlirt.runtime.decisions import decisions
 from mlirt.runtime.expressions import to_text
 from mlirt.runtime.manifest import Argument, BufferArgument, IntArgument, Kernel, Manifest, Tensor
 from mlirt.runtime.plan_file import Plan
-from mlirt.runtime.shape_binding import Address, BoundArgument, ShapeBinding
+from mlirt.runtime.shape_binding import ShapeBinding
 from mlirt.tools.report.memory_map import bytes_text, memory_map, users_of
 
 _STYLE = """
