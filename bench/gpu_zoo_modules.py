@@ -59,6 +59,14 @@ def settle(module: Any, inputs: list[Tensor]) -> None:
     module.eval()
 
 
+def fill_zero_weights(module: Any) -> None:
+    """Draw the matrices that a definition sets to zero before training: behind a zero head every answer is right."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            if parameter.dim() > 1 and not parameter.any():
+                nn.init.normal_(parameter, std=0.02)
+
+
 def round_weights(module: Any) -> None:
     """Round parameters and buffers to half precision, so that no precision changes the network.
 

@@ -51,10 +51,11 @@ class Network:
         if self.family == "random":
             return self.make(self.seed)
         import torch
-        from gpu_zoo_modules import round_weights, settle
+        from gpu_zoo_modules import fill_zero_weights, round_weights, settle
 
         torch.manual_seed(self.seed)
         made = self.make(self.seed)
+        fill_zero_weights(made.module)
         if not self.raw:
             settle(made.module, [torch.from_numpy(array) for array in made.inputs.values()])
         round_weights(made.module.eval())
