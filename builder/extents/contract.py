@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from xdsl.dialects.builtin import IntegerAttr, MemRefType
 from xdsl.ir import Operation, SSAValue
 
-from mlirt.builder.extents.kernel_reader import Access, KernelReader
+from mlirt.builder.extents.kernel_reader import NOTHING_KNOWN, Access, KernelReader
 from mlirt.builder.extents.numbers import OPERANDS, Numbers
 from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.core import FuncOp
@@ -15,16 +15,22 @@ from mlirt.dialects.tensor_types import byte_width
 from mlirt.runtime.contract_checks import NOTHING_PROVED
 
 Record = dict[str, object]
-NO_CONSTANTS: Mapping[int, int] = {}
 
 
-def contract_of(kernel: FuncOp, signed: Collection[int] = (), constants: Mapping[int, int] = NO_CONSTANTS) -> Record:
+def contract_of(
+    kernel: FuncOp, signed: Collection[int] = (), constants: Mapping[int, int] = NOTHING_KNOWN
+) -> Record:
     """What `runtime/extents.py` evaluates; `signed` are the places of integer arguments that may be negative.
 
     `constants` are the integers that every launch passes, by place: then the contract is for these alone, and shorter.
     Arguments of which something is unknown are listed as `unproved`.
     """
-    reader = KernelReader(kernel, frozenset(signed), constants)
+    return contract_from(KernelReader(kernel, frozenset(signed), constants))
+
+
+def contract_from(reader: KernelReader) -> Record:
+    """The contract of a kernel that has been read."""
+    kernel, signed, constants = reader.kernel, reader.signed, reader.constants
     places: dict[SSAValue, int] = {argument: place for place, argument in enumerate(kernel.body.block.args)}
     pointers = {place for value, place in places.items() if isinstance(value.type, MemRefType)}
     unproved = {places[one.buffer] for one in reader.accesses if one.buffer in places and _ends(one) is None}

@@ -15,10 +15,12 @@ from mlirt.builder.extents.numbers import LARGEST
 from mlirt.builder.extents.polynomials import Polynomial
 from mlirt.builder.extents.quotients import Quotients
 from mlirt.dialects.kernel.simt import BlockIdOp, GridSizeOp, ThreadIdOp
+from mlirt.dialects.kernel.warpgroup import WarpValueOp
 from mlirt.dialects.kernel.worker import WorkerShareOp
 
 ZERO, ONE = Polynomial.constant(0), Polynomial.constant(1)
 _WORD = 64
+_WARP = 32
 
 
 def is_integer(type_: Attribute) -> bool:
@@ -43,6 +45,10 @@ class IndexValues(ABC):
         if of not in self.values:
             self.values[of] = self._anything(of.type)
         return self.values[of]
+
+    def blocks(self, axis: int) -> Polynomial:
+        """How many blocks a launch has along an axis."""
+        return self.ranges.given(self.ranges.numbers.grid(axis), is_natural=True)
 
     def follow(self, op: Operation) -> bool:
         """Give the results of an op their expressions, where there is a rule for it."""
@@ -158,7 +164,39 @@ def _thread(values: IndexValues, op: Operation) -> None:
 
 
 def _blocks(values: IndexValues, op: GridSizeOp | BlockIdOp) -> Polynomial:
-    return values.ranges.given(values.ranges.numbers.grid(op.axis.value.data), is_natural=True)
+    return values.blocks(op.axis.value.data)
+
+
+def _of_the_warp(values: IndexValues, op: Operation) -> None:
+    """The first thread's value is that of each thread where they have it alike."""
+    if _is_of_the_warp(op.operands[0]):
+        values.values[op.results[0]] = values.value(op.operands[0])
+
+
+def _is_of_the_warp(value: SSAValue) -> bool:
+    """Whether all threads of a warp have the same value: it follows from the number of the warp."""
+    owner = value.owner
+    if not isinstance(owner, Operation) or owner.results[0].type != value.type:
+        return False
+    if isinstance(owner, arith.ConstantOp | BlockIdOp | GridSizeOp | WarpValueOp):
+        return True
+    if owner.name in ("arith.divui", "arith.floordivsi") and _whole_warps(owner.operands[1]):
+        dividend = owner.operands[0].owner
+        if isinstance(dividend, ThreadIdOp):
+            return True
+        if isinstance(dividend, arith.AddiOp | arith.SubiOp) and _whole_warps(dividend.rhs):
+            return isinstance(dividend.lhs.owner, ThreadIdOp)
+    return owner.name in _RULES and bool(owner.operands) and all(map(_is_of_the_warp, owner.operands))
+
+
+def _whole_warps(value: SSAValue) -> bool:
+    owner = value.owner
+    return (
+        isinstance(owner, arith.ConstantOp)
+        and isinstance(owner.value, IntegerAttr)
+        and owner.value.value.data > 0
+        and owner.value.value.data % _WARP == 0
+    )
 
 
 def _grid_size(values: IndexValues, op: Operation) -> None:
@@ -190,6 +228,7 @@ _RULES: dict[str, _Rule] = {
     "arith.extui": _zero_extended,
     WorkerShareOp.name: _shared_work,
     ThreadIdOp.name: _thread,
+    WarpValueOp.name: _of_the_warp,
     GridSizeOp.name: _grid_size,
     BlockIdOp.name: _block,
 }

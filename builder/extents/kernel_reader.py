@@ -7,14 +7,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import NoneAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.builder.extents.comparisons import known_where
 from mlirt.builder.extents.index_values import ONE, ZERO, IndexValues, is_integer, largest
 from mlirt.builder.extents.numbers import LARGEST
 from mlirt.builder.extents.polynomials import Polynomial
-from mlirt.builder.extents.touched import Touched, touched_by
+from mlirt.builder.extents.ranges import Effort
+from mlirt.builder.extents.touched import Factor, Guarded, Touched, touched_by
 from mlirt.builder.extents.unknowns import Facts, Side
+from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.core import FuncOp, ParallelOp, ReduceKind, ReduceOp
 from mlirt.dialects.kernel.tile import TileForEachOp, tile_shape
 from mlirt.dialects.kernel.tile_pooling import TileMapOp
@@ -39,14 +42,28 @@ class Condition:
     guards: frozenset[int]
 
 
+NOTHING_KNOWN: Mapping[int, int] = {}
+FULL_EFFORT = Effort()
+
+
 class KernelReader(IndexValues):
     """One walk over a kernel; `signed` are the places of integer arguments that may be negative.
 
-    `constants` are those of which the value is known.
+    `constants` are those of which the value is known; `grid` says how many blocks there are along an axis, where that
+    is known; `effort` is how long bounds are looked for: with less they may be wider than they need be.
     """
 
-    def __init__(self, kernel: FuncOp, signed: frozenset[int], constants: Mapping[int, int]) -> None:
+    def __init__(
+        self,
+        kernel: FuncOp,
+        signed: frozenset[int] = frozenset(),
+        constants: Mapping[int, int] = NOTHING_KNOWN,
+        grid: Mapping[int, int] = NOTHING_KNOWN,
+        effort: Effort = FULL_EFFORT,
+    ) -> None:
         super().__init__(block_shape(kernel))
+        self.ranges.effort = effort
+        self.kernel, self.signed, self.constants, self._grid = kernel, signed, constants, grid
         self.accesses: list[Access] = []
         self.conditions: list[Condition] = []
         self._facts: Facts = ()
@@ -278,6 +295,18 @@ class KernelReader(IndexValues):
         with self._where(facts=tuple(facts), guards=guards):
             self._walk(op.body.block)
 
+    def blocks(self, axis: int) -> Polynomial:
+        if axis not in self._grid:
+            return super().blocks(axis)
+        numbers, count = self.ranges.numbers, self._grid[axis]
+        given = numbers.grid(axis)
+        for difference in (
+            numbers.add(given, numbers.constant(-count)),
+            numbers.add(numbers.constant(count), numbers.multiply(numbers.constant(-1), given)),
+        ):
+            self.conditions.append(Condition(difference, frozenset()))
+        return Polynomial.constant(count)
+
     # What is recorded.
 
     def require(self, expression: Polynomial) -> None:
@@ -293,32 +322,46 @@ class KernelReader(IndexValues):
         if self._is_rehearsal:
             return
         for touched in touched_by(op):
-            self._touch(touched)
+            if not is_on_chip(touched.buffer):
+                self._touch(touched)
 
     def _touch(self, touched: Touched) -> None:
         if touched.is_unknown:
             self.accesses.append(Access(touched.buffer, None, None, self._guards))
             return
-        total = ZERO
-        facts: list[Polynomial] = []
+        first = ZERO
         for index, factor in touched.terms:
-            product = ONE
-            for one in (index, factor):
-                product = product * (self.value(one) if isinstance(one, SSAValue) else Polynomial.constant(one))
-            total = total + product
+            first = first + self._factor(index) * self._factor(factor)
         for run in touched.runs:
-            last = Side(
-                tuple(
-                    (self.value(one) if isinstance(one, SSAValue) else Polynomial.constant(one)).plus(-1)
-                    for one in run.counts
-                )
-            )
-            i = self.ranges.varying(Side((ZERO,)), last)
-            step = self.value(run.step) if isinstance(run.step, SSAValue) else Polynomial.constant(run.step)
-            total = total + i * step
-        where = (*self._facts, *facts)
+            last = Side(tuple(self._factor(one).plus(-1) for one in run.counts))
+            first = first + self.ranges.varying(Side((ZERO,)), last) * self._factor(run.step)
+        if touched.guarded is None:
+            self._note(touched.buffer, first)
+        else:
+            self._touch_groups(touched.buffer, first, touched.guarded)
+
+    def _touch_groups(self, buffer: SSAValue, first: Polynomial, groups: Guarded) -> None:
+        """Where the first group is valid, and so many more as are."""
+        left = self.value(groups.valid).plus(-groups.first - 1)
+        with self._where(facts=(left,), guards=self._guards_of((left,))):
+            last = Side((Polynomial.constant(groups.count - 1), self.ranges.floor_quotient(left, _number(groups.size))))
+            step = self._factor(groups.stride).scaled(groups.step)
+            self._note(buffer, first + self.ranges.varying(Side((ZERO,)), last) * step)
+
+    def _factor(self, one: Factor) -> Polynomial:
+        return self.value(one) if isinstance(one, SSAValue) else _number(one)
+
+    def _note(self, buffer: SSAValue, element: Polynomial) -> None:
         # How far from the first element it begins matters to nobody.
-        is_natural = self.ranges.is_natural(total)
-        low = self.ranges.numbers.constant(0) if is_natural else self.ranges.least(total, where)
-        high = self.ranges.most(total, where)
-        self.accesses.append(Access(touched.buffer, low, high, self._guards))
+        is_natural = self.ranges.is_natural(element)
+        low = self.ranges.numbers.constant(0) if is_natural else self.ranges.least(element, self._facts)
+        self.accesses.append(Access(buffer, low, self.ranges.most(element, self._facts), self._guards))
+
+
+def is_on_chip(buffer: SSAValue) -> bool:
+    """Whether a buffer is shared memory of a block or a cluster: the device stops an access beyond it."""
+    return not isinstance(memory(buffer).memory_space, NoneAttr)
+
+
+def _number(value: int) -> Polynomial:
+    return Polynomial.constant(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 
 Monomial = tuple[int, ...]
 """The unknowns of a product, by number, sorted; () is 1."""
@@ -12,8 +11,12 @@ Monomial = tuple[int, ...]
 class Polynomial:
     """An immutable sum of products; unknowns are numbers that mean something to whoever makes them."""
 
+    __slots__ = ("_key", "_unknowns", "terms")
+
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms = {monomial: factor for monomial, factor in terms.items() if factor}
+        self._key: frozenset[tuple[Monomial, int]] | None = None
+        self._unknowns: frozenset[int] | None = None
 
     @staticmethod
     def constant(value: int) -> Polynomial:
@@ -49,21 +52,26 @@ class Polynomial:
     def plus(self, number: int) -> Polynomial:
         return self + Polynomial.constant(number)
 
-    @cached_property
+    @property
     def key(self) -> frozenset[tuple[Monomial, int]]:
         """Equal for equal polynomials."""
-        return frozenset(self.terms.items())
+        if self._key is None:
+            self._key = frozenset(self.terms.items())
+        return self._key
 
-    @cached_property
+    @property
     def value(self) -> int | None:
         """The number, where nothing is unknown."""
         if not self.terms:
             return 0
         return self.terms[()] if len(self.terms) == 1 and () in self.terms else None
 
-    @cached_property
+    @property
     def unknowns(self) -> frozenset[int]:
-        return frozenset(number for monomial in self.terms for number in monomial)
+        """The unknowns that occur, by number."""
+        if self._unknowns is None:
+            self._unknowns = frozenset(number for monomial in self.terms for number in monomial)
+        return self._unknowns
 
     def split(self, unknown: int) -> tuple[Polynomial, Polynomial, bool]:
         """(factor, rest, whether it is linear) of an unknown: the polynomial is factor * unknown + rest."""

@@ -13,8 +13,21 @@ from mlirt.builder.extents.unknowns import Facts, Side
 class Quotients(Ranges):
     """The unknowns of one kernel, with what is divided."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._quotients: dict[object, Polynomial] = {}
+
     def floor_quotient(self, left: Polynomial, right: Polynomial) -> Polynomial:
-        """`left // right`, where the divisor is at least 0, and 0 divides as 1 does."""
+        """`left // right`, where the divisor is at least 0, and 0 divides as 1 does.
+
+        The same quotient at the same place is the same expression, so that a remainder and its quotient cancel.
+        """
+        key = (left.key, right.key, tuple(fact.key for fact in self.facts), self.guards)
+        if key not in self._quotients:
+            self._quotients[key] = self._floor_quotient(left, right)
+        return self._quotients[key]
+
+    def _floor_quotient(self, left: Polynomial, right: Polynomial) -> Polynomial:
         if right.value == 1:
             return left
         if right.value:

@@ -8,6 +8,7 @@ loop's iteration, a lane, a share of the work. What varies has bounds that are e
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import gcd
 
 from mlirt.builder.extents.polynomials import Polynomial
@@ -15,7 +16,15 @@ from mlirt.builder.extents.unknowns import Facts, Unknowns
 
 _MOST_FACTS = 24
 _MOST_STEPS = 4000
-"""How many replacements one bound may take before it counts as unknown."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many replacements one bound may take, and all bounds of a kernel together, before the rest is unknown."""
+
+    bound: int = _MOST_STEPS
+    kernel: int = 1 << 62
+
 
 
 class Ranges(Unknowns):
@@ -25,6 +34,10 @@ class Ranges(Unknowns):
         super().__init__()
         self._found: dict[object, int | None] = {}
         self._steps = 0
+        self._all_steps = 0
+        self.effort = Effort()
+        self.is_cut_short = False
+        """Whether a bound may be wider than it is with more effort."""
         self.facts: Facts = ()
         """What holds where the arithmetic is that is being read."""
         self.divisors: dict[int, tuple[Polynomial, frozenset[int]]] = {}
@@ -36,7 +49,8 @@ class Ranges(Unknowns):
         todo = list(found.values())
         while todo and len(found) <= _MOST_FACTS:
             fact = todo.pop(0)
-            for following in self._following(fact):
+            bounds = [one for one in found.values() if len(one.unknowns) == 1]
+            for following in [*self._following(fact), *self._with_bounds(fact, bounds)]:
                 if following.value is None and following.key not in found:
                     found[following.key] = following
                     todo.append(following)
@@ -51,12 +65,24 @@ class Ranges(Unknowns):
             side = unknown.high if factor.value > 0 else unknown.low
             for bound in side.every:
                 yield self._tightened(factor * bound + rest)
-            if unknown.high.some and unknown.high.some == unknown.low.some:
+            if side.some:
                 possible = [(each, more) for each, more in side.some if not self._is_negative(factor * each + rest)]
                 if len(possible) == 1:
                     ((each, more),) = possible
                     yield self._tightened(factor * each + rest)
                     yield from map(self._tightened, more)
+
+    def _with_bounds(self, fact: Polynomial, bounds: Sequence[Polynomial]) -> Iterator[Polynomial]:
+        """What follows from a fact where others bound one of its unknowns by a number."""
+        for bound in bounds:
+            (one,) = bound.unknowns
+            if one not in fact.unknowns or bound.key == fact.key:
+                continue
+            factor, _, is_linear = fact.split(one)
+            times, _, is_linear_too = bound.split(one)
+            own, other = factor.value, times.value
+            if is_linear and is_linear_too and own and other and own * other < 0:
+                yield self._tightened(fact.scaled(abs(other)) + bound.scaled(abs(own)))
 
     def _is_negative(self, expression: Polynomial) -> bool:
         return expression.value is not None and expression.value < 0
@@ -87,7 +113,9 @@ class Ranges(Unknowns):
         key = (expression.key, is_most, tuple(fact.key for fact in facts))
         if key not in self._found:
             self._steps += 1
-            if self._steps > _MOST_STEPS:
+            self._all_steps += 1
+            if self._steps > self.effort.bound or self._all_steps > self.effort.kernel:
+                self.is_cut_short = True
                 return None
             self._found[key] = self._replaced(expression, is_most, facts)
         return self._found[key]
@@ -155,13 +183,16 @@ class Ranges(Unknowns):
         if (quotient := self.unknowns[newest].quotient) is None:
             return best
         dividend, divisor = quotient
-        times = factor.divided(divisor)
-        if times is None:
+        own = Polynomial.unknown(newest)
+        end = dividend if to_high else dividend - divisor.plus(-1)
+        ends = [
+            self._bound(times * end + left * own + rest, is_most, facts)
+            for times, left in _multiples_near(factor, divisor, to_high)
+        ]
+        known = [one for one in ends if one is not None]
+        if not known:
             return best
-        end = times * (dividend if to_high else dividend - divisor.plus(-1))
-        found = self._bound(end + rest, is_most, facts)
-        if found is None:
-            return best
+        found = self.numbers.extreme(not is_most, known)
         if not divisor.value:
             # What is divided by 0 is not in reach of what 0 times it is.
             if best is None:
@@ -175,6 +206,8 @@ class Ranges(Unknowns):
         """What factor * unknown is at the end, where facts are about a multiple of the unknown."""
         found: list[Polynomial] = []
         for fact in facts:
+            if newest not in fact.unknowns:
+                continue
             part, others, is_linear = fact.split(newest)
             value = part.value
             if not value or not is_linear or (value < 0) != to_high or self._varies_with_newer(others, newest):
@@ -200,3 +233,20 @@ class Ranges(Unknowns):
             return None
         products = [self.numbers.multiply(a, b) for a in known[:2] for b in known[2:]]
         return self.numbers.add(others, self.numbers.extreme(is_most, products))
+
+
+def _multiples_near(
+    factor: Polynomial, divisor: Polynomial, to_high: bool
+) -> list[tuple[Polynomial, Polynomial]]:
+    """(times, left) with factor = times * divisor + left: exact, or of numbers the multiples beside it, except 0.
+
+    What is less than the divisor is one at the upper end, where what is left has its bound at the other end.
+    """
+    times = factor.divided(divisor)
+    if times is not None:
+        return [(times, Polynomial({}))]
+    if not factor.value or not divisor.value or (abs(factor.value) < divisor.value and not to_high):
+        return []
+    below = factor.value // divisor.value
+    near = [one for one in (below, below + 1) if one]
+    return [(Polynomial.constant(one), factor.plus(-one * divisor.value)) for one in near]

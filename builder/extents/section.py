@@ -8,8 +8,10 @@ from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirt.builder.extents.contract import contract_of
+from mlirt.builder.extents.contract import contract_from, contract_of
+from mlirt.builder.extents.kernel_reader import KernelReader
 from mlirt.builder.extents.numbers import LARGEST
+from mlirt.builder.extents.ranges import Effort
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.errors import CompileError, MlirtError
 from mlirt.runtime.bound_launch import Address, BoundLaunch
@@ -22,6 +24,10 @@ from mlirt.runtime.symbol_values import Shape
 
 _LENGTHS = (0, 1, 2, 3, 5, 8, 16, 17, 33, 64, 100, 257)
 """What a length that only a run knows is tried as."""
+_EFFORTS = (Effort(200, 2500), Effort(1000, 6000))
+"""How long bounds of kernels for GPUs are looked for: wide ones mostly do."""
+_MOST_CONTRACTS = 16
+"""Of one kernel: where its launches differ more, there is one contract for all."""
 
 
 def extents_section(module: ModuleOp, manifest: Manifest, record: Mapping[str, object]) -> bytes:
@@ -35,29 +41,82 @@ def extents_section(module: ModuleOp, manifest: Manifest, record: Mapping[str, o
     own = {str(one["symbol"]): one for one in records if one.get("plugin") is None and one.get("library") is None}
     bindings = list(_bindings(manifest))
     contracts: dict[str, list[dict[str, object]]] = {}
+    kept: set[int] = set()
+    """The launches that keep a contract for all lengths that they are tried with."""
     for number, kernel in enumerate(manifest.kernels):
-        if kernel.symbol in own:
-            numbers = _Numbers.of(manifest, number, bindings)
-            head = contract_record(own[kernel.symbol])
+        if kernel.symbol not in own:
+            continue
+        numbers = _Numbers.of(manifest, number, bindings)
+        head = contract_record(own[kernel.symbol])
+        if manifest.target.kind == "cpu":
             found = head | contract_of(kernels[kernel.name], numbers.signed, numbers.constants)
-            if manifest.target.kind == "cpu":
-                _check_complete(kernel.name, found, _layer_of(manifest, number))
-                others = _for_launches(kernels[kernel.name], head, found, numbers, manifest)
-                contracts[kernel.symbol] = [found, *others]
-            else:
-                contracts[kernel.symbol] = [_tried(head, found, numbers.launches)]
+            _check_complete(kernel.name, found, _layer_of(manifest, number))
+            others = _for_launches(kernels[kernel.name], head, found, numbers, manifest)
+            contracts[kernel.symbol] = [found, *others]
+            kept |= set(_launches_of(manifest, number))
+        else:
+            contracts[kernel.symbol] = _for_gpu(kernels[kernel.name], head, numbers, manifest)
+            kept |= _kept(contracts[kernel.symbol], numbers)
     seals = Seals(record)
     sealed = [
         seals.of(i)
         for i, launch in enumerate(manifest.launches)
-        if manifest.kernels[launch.kernel].plugin is None and not _is_proved(contracts, manifest, launch)
+        if manifest.kernels[launch.kernel].plugin is None and i not in kept
     ]
     return contracts_section(contracts, sealed)
 
 
-def _is_proved(contracts: Mapping[str, list[dict[str, object]]], manifest: Manifest, launch: Launch) -> bool:
-    found = contracts.get(manifest.kernels[launch.kernel].symbol, [])
-    return bool(found) and not any(one["unproved"] for one in found)
+def _kept(contracts: Sequence[dict[str, object]], numbers: _Numbers) -> set[int]:
+    """The launches each of which keeps one of the contracts, whatever the lengths."""
+    if any(one["unproved"] for one in contracts):
+        return set()
+    read = [*map(_read, contracts)]
+    tried = {launch.index for _, launch in numbers.launches}
+    return tried - {
+        launch.index
+        for binding, launch in numbers.launches
+        if 0 not in launch.grid and not any(_keeps(one, binding, launch) for one in read)
+    }
+
+
+def _for_gpu(
+    kernel: FuncOp, head: dict[str, object], numbers: _Numbers, manifest: Manifest
+) -> list[dict[str, object]]:
+    """The contracts of a kernel for a GPU that its own launches keep; one that proves nothing where there is none.
+
+    Where launches differ in numbers that are known, there is one contract for each, which is short and exact.
+    """
+    found: list[dict[str, object]] = []
+    for group in _alike(numbers, manifest):
+        launches = [manifest.launches[i] for i in group]
+        bound = [one for one in numbers.launches if one[1].index in group]
+        for effort in _EFFORTS:
+            reader = KernelReader(kernel, numbers.signed, _constants(launches), _known_grid(launches), effort)
+            found.append(_tried(head, head | contract_from(reader), bound))
+            if not found[-1]["unproved"] or not reader.ranges.is_cut_short:
+                break
+    return [one for one in found if not one["unproved"]] or found[:1]
+
+
+def _alike(numbers: _Numbers, manifest: Manifest) -> list[set[int]]:
+    """The launches of a kernel, by the integers that they pass and their grids where all of these are known."""
+    groups: dict[object, set[int]] = {}
+    for index in numbers.indices:
+        launch = manifest.launches[index]
+        passed = [one.value for one in launch.args if isinstance(one, IntArgument)] + [*launch.grid]
+        is_known = all(isinstance(one, int) for one in passed)
+        groups.setdefault(tuple(passed) if is_known else None, set()).add(index)
+    return [*groups.values()] if len(groups) <= _MOST_CONTRACTS else [set(numbers.indices)]
+
+
+def _known_grid(launches: Sequence[Launch]) -> dict[int, int]:
+    """By axis how many blocks launches have, where that is the same number for all."""
+    found: dict[int, int] = {}
+    for axis in range(min((len(one.grid) for one in launches), default=0)):
+        values = {value if isinstance(value := one.grid[axis], int) else None for one in launches}
+        if len(values) == 1 and isinstance(value := values.pop(), int):
+            found[axis] = value
+    return found
 
 
 def _check_complete(name: str, contract: Mapping[str, object], layer: str) -> None:
@@ -126,6 +185,8 @@ class _Numbers:
     """By place the integers that are the same for every launch and all lengths."""
     launches: Sequence[tuple[ShapeBinding, BoundLaunch]]
     """Its launches for some lengths."""
+    indices: Sequence[int]
+    """Its launches, by number."""
 
     @staticmethod
     def of(manifest: Manifest, kernel: int, bindings: Sequence[ShapeBinding]) -> _Numbers:
@@ -137,8 +198,9 @@ class _Numbers:
         ]
         integers = [place for place, kind in enumerate(manifest.kernels[kernel].args) if kind in ("i64", "i32")]
         signed = [place for place in integers if any(_is_negative(launch.args[place]) for _, launch in launches)]
-        constants = _constants([manifest.launches[i] for i in _launches_of(manifest, kernel)])
-        return _Numbers(frozenset(signed), constants, launches)
+        indices = [*_launches_of(manifest, kernel)]
+        constants = _constants([manifest.launches[i] for i in indices])
+        return _Numbers(frozenset(signed), constants, launches, indices)
 
 
 def _tried(

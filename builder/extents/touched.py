@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.kernel.amx import LANES, AmxBeginOp, AmxDotAddOp, AmxStoreOp
+from mlirt.dialects.kernel.async_copy import CopyAsyncOp
 from mlirt.dialects.kernel.core import LoadOp, StoreOp, stride_values
+from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
+from mlirt.dialects.kernel.stamped_word import AwaitPostsOp, PostOp
 from mlirt.dialects.kernel.tile import tile_shape
 from mlirt.dialects.kernel.tile_bytes import FOUR, TileDotAddOp
 from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadPatchOp, TileLoadTransposedOp
@@ -18,6 +22,7 @@ from mlirt.dialects.kernel.tile_products import TileCombineOp, TileMultiplyAddLa
 
 Factor: TypeAlias = "SSAValue | int"
 
+_FEW = 8
 _HARMLESS = {"kernel.prefetch"}  # any address will do
 
 
@@ -30,12 +35,28 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Guarded:
+    """Up to `count` groups, `step` times `stride` apart: group `i` where `valid` is more than `first + i * size`."""
+
+    count: int
+    size: int
+    first: int
+    valid: SSAValue
+    step: int
+    stride: Factor
+
+
+@dataclass(frozen=True)
 class Touched:
-    """Elements of a buffer: the sum of the `terms` (products), and from there all combinations of the `runs`."""
+    """Elements of a buffer: the sum of the `terms` (products), and from there all combinations of the `runs`.
+
+    What is `guarded` is one more run, and touches nothing where its first group is not valid.
+    """
 
     buffer: SSAValue
     terms: tuple[tuple[Factor, Factor], ...] = ()
     runs: tuple[Run, ...] = ()
+    guarded: Guarded | None = None
     is_unknown: bool = False
 
 
@@ -134,6 +155,52 @@ def _amx_store(op: AmxStoreOp) -> Iterator[Touched]:
     yield Touched(op.y, (), (Run((count,)),))
 
 
+def _fragment(op: LoadFragmentOp | StoreFragmentOp) -> Iterator[Touched]:
+    offsets, stride = op.offset_list(), 1 if op.stride is None else op.stride
+    if op.valid is None:
+        least = min(offsets)
+        yield Touched(op.buffer, ((op.index, 1), (least, stride)), (Run((max(offsets) - least + 1,), stride),))
+        return
+    size = op.group(op.buffer)
+    starts = offsets[::size]
+    for first, count in _even_runs(starts, size):
+        step = starts[first + 1] - starts[first] if count > 1 else 0
+        guarded = Guarded(count, size, first * size, op.valid, step, stride)
+        yield Touched(op.buffer, ((op.index, 1), (starts[first], stride)), (Run((size,), stride),), guarded)
+
+
+def _even_runs(numbers: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
+    """(first, count) of the parts in which groups of so many elements are equally far from each other.
+
+    Few groups with gaps between them stay apart, as a tile's columns do: each has a guard that says more.
+    """
+    if len(numbers) <= _FEW and any(after - before != size for before, after in pairwise(numbers)):
+        yield from ((i, 1) for i in range(len(numbers)))
+        return
+    first = 0
+    while first < len(numbers):
+        end = min(first + 2, len(numbers))
+        while end < len(numbers) and numbers[end] - numbers[end - 1] == numbers[first + 1] - numbers[first]:
+            end += 1
+        yield first, end - first
+        first = end
+
+
+def _copy_async(op: CopyAsyncOp) -> Iterator[Touched]:
+    count = op.count.value.data
+    yield Touched(op.target, _at(op.target_index), (Run((count,)),))
+    yield Touched(op.source, _at(op.source_index), (Run(_rows(count, op.valid)),))
+
+
+def _post(op: PostOp) -> Iterator[Touched]:
+    yield Touched(op.words, _at(op.index))
+
+
+def _await_posts(op: AwaitPostsOp) -> Iterator[Touched]:
+    for index in op.indices:
+        yield Touched(op.words, _at(index), (Run((op.count.value.data,)),))
+
+
 _RULES: dict[type[Operation], Callable[..., Iterator[Touched]]] = {
     LoadOp: _element,
     StoreOp: _element,
@@ -146,4 +213,9 @@ _RULES: dict[type[Operation], Callable[..., Iterator[Touched]]] = {
     TileLoadPatchOp: _load_patch,
     AmxDotAddOp: _amx_dot_add,
     AmxStoreOp: _amx_store,
+    LoadFragmentOp: _fragment,
+    StoreFragmentOp: _fragment,
+    CopyAsyncOp: _copy_async,
+    PostOp: _post,
+    AwaitPostsOp: _await_posts,
 }

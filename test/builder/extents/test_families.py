@@ -13,7 +13,8 @@ import pytest
 from onnx import helper
 from onnx_models import model_of
 
-from mlirt.builder.build import build_plan
+from mlirt.builder.build import BuildOptions, build_plan
+from mlirt.builder.tactics.tuning import tuning
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.plan.manifest import manifest_of
@@ -193,3 +194,49 @@ def test_right_launches_fit_and_one_element_beyond_does_not(case: int, monkeypat
         bind_shapes(manifest, shapes)
         for launch in launches if number < 3 else []:
             assert refused(manifest, launch, shapes, 1), (kernels[manifest.launches[launch].kernel], shapes)
+
+
+PIXELS: Inputs = {"x": (F, [2, 32, 14, 14])}
+WIDE_PIXELS: Inputs = {"x": (F, [8, 64, 28, 28])}
+GPU_CASES: list[tuple[str, onnx.NodeProto, Inputs, dict[str, Any]]] = [
+    ("pointwise", node("Relu", "x"), {"x": (F, [5, 77])}, {}),
+    ("convolution", node("Conv", "x w"), WIDE_PIXELS, {"w": weight(144, 64, 1, 1)}),
+    ("depthwise", node("Conv", "x w", group=32, **PADS), PIXELS, {"w": weight(32, 1, 3, 3)}),
+    ("matmul", node("MatMul", "x w"), {"x": (F, [3, 64, 128])}, {"w": weight(128, 96)}),
+    ("", node("Softmax", "x"), {"x": (F, [7, 50])}, {}),
+    ("", node("ReduceMean", "x", keepdims=0, axes=[1]), {"x": (F, [7, 50, 24])}, {}),
+]
+
+
+def gpu_plan_of(model: onnx.ModelProto, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """The plan of a model for a GPU at half precision, with no code in it."""
+
+    def code(module: Any, architectures: Any, report: Any) -> tuple[dict[str, bytes], dict[str, dict[str, object]]]:
+        names = [op.sym_name.data for op in module.body.block.ops if isinstance(op, FuncOp)]
+        return {name: b"" for name in names}, {name: {"symbol": name, "object": {"sm_90a": name}} for name in names}
+
+    monkeypatch.setattr("mlirt.builder.build._cuda_code", code)
+    context = RtContext()
+    with tuning(heuristic=True) as choice:
+        options = BuildOptions("fp16", tuning=choice, architectures=["sm_90a"])
+        return build_plan(import_model(model, context), context, "cuda", options)
+
+
+def _gpu_name(case: int) -> str:
+    return f"{GPU_CASES[case][1].op_type}-{case}"
+
+
+@pytest.mark.parametrize("case", range(len(GPU_CASES)), ids=_gpu_name)
+def test_launches_on_a_gpu_fit_and_some_elements_beyond_do_not(case: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that move vectors, copy asynchronously and use matrix units among them: nothing is sealed."""
+    family, layer, inputs, weights = GPU_CASES[case]
+    weights = {name: np.asarray(one) for name, one in weights.items()}
+    manifest = gpu_plan_of(model_of([layer], inputs, list(layer.output), weights), monkeypatch).manifest
+    assert not manifest.sealed
+    kernels = [kernel.name for kernel in manifest.kernels]
+    launches = [i for i, one in enumerate(manifest.launches) if kernels[one.kernel].startswith(family)]
+    assert launches, kernels
+    shapes = [tuple(evaluate(dim, {}) for dim in one.shape) for one in manifest.given_inputs]
+    bind_shapes(manifest, shapes)
+    for launch in launches:
+        assert refused(manifest, launch, shapes, 8), kernels[manifest.launches[launch].kernel]
