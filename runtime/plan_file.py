@@ -112,6 +112,7 @@ _HEADER_IS_SIGNED = 3
 ALIGNMENT = 64
 _START = struct.Struct("<8sQQQ")
 _HEADER = struct.Struct("<8sQQQ32s")
+HEADER_BYTES = _HEADER.size
 _MAX_INDEX = 1 << 26
 _MAX_MANIFEST = 1 << 30
 _WEIGHTS, _MANIFEST = "weights", "manifest"
@@ -128,7 +129,11 @@ class Plan:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan file at once or not at all."""
-        write_plan(path, self.manifest_json, self.sections, self.weights)
+        write_file(path, self.pieces(), "the plan file")
+
+    def pieces(self) -> Iterable[Bytes]:
+        """The bytes of the plan file, the header first; a plan has been validated when it was made."""
+        return _file_pieces(self.manifest_json, _with_contracts(self.manifest_json, self.sections), self.weights)
 
 
 def make_plan(manifest: Mapping[str, object], sections: Mapping[str, Bytes], weights: Mapping[str, np.ndarray]) -> Plan:
@@ -203,6 +208,14 @@ def _file_pieces(
         yield bytes(offsets[name] - position)
         yield from body
         position = offsets[name] + sizes[name]
+
+
+def size_and_digest(header: bytes) -> tuple[int, str]:
+    """What the header of a plan file says of the file: its length, and the digest that covers all of it."""
+    if len(header) != HEADER_BYTES:
+        raise PlanError("this is no mlirt plan file: it is shorter than a header")
+    _, _, size, _, digest = _HEADER.unpack(header)
+    return size, digest.hex()
 
 
 def _layout(sizes: Mapping[str, int], digests: Mapping[str, str]) -> tuple[bytes, dict[str, int], int]:
