@@ -29,8 +29,7 @@ from mlirt.errors import reports_shortage
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.engine import Engine
-from mlirt.runtime.extents import SECTION as EXTENTS
-from mlirt.runtime.plan_file import as_json, make_plan
+from mlirt.runtime.plan_file import make_plan
 from mlirt.version import __version__
 
 if TYPE_CHECKING:
@@ -140,8 +139,7 @@ def _new_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptio
     plan = make_plan(manifest, code | kept, {key: array for key, array in ctx.weights.items() if key in needed})
     if options.temporary:
         return plan
-    extents = extents_section(module, plan.manifest, as_json(manifest))
-    return make_plan(manifest, {**plan.sections, EXTENTS: extents}, plan.weights)
+    return plan.with_extents(extents_section(module, plan.manifest, plan.manifest_json))
 
 
 def _architectures(options: BuildOptions) -> Sequence[str]:
