@@ -7,6 +7,7 @@ import growth
 import numpy as np
 import onnx
 import pytest
+from growth_counts import calls_of_build, growing
 from growth_fit import exponent, numbers
 from growth_networks import KINDS, dynamic_images
 
@@ -41,3 +42,24 @@ def test_a_small_run_of_the_shapes(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert "first run of a shape" in told
     assert "3 by turns" in told
     assert "kept: 34 programs" in told
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "sizes"),
+    [
+        ("chain", "cpu", (24, 96)),
+        ("fan-out", "cpu", (24, 96)),
+        ("hourglass", "cpu", (24, 96)),
+        ("chain", "cuda", (24, 96)),
+        ("fan-out", "cuda", (12, 36)),
+        ("hourglass", "cuda", (24, 96)),
+    ],
+)
+def test_no_function_is_called_more_often_than_the_nodes_grow(kind: str, target: str, sizes: tuple[int, int]) -> None:
+    """Counts of calls, which are the same on every machine; what is called for all that came before shows as k = 2.
+
+    Exponents of few calls say little, and so do those of functions that only a second equal op needs.
+    """
+    found = {nodes: calls_of_build(KINDS[kind](nodes), target) for nodes in sizes}
+    assert not growing(found, 1.5, few=3000)
+    assert exponent(sizes, [sum(calls.values()) for calls in found.values()]) < 1.1
