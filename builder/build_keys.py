@@ -32,6 +32,7 @@ from mlirt.tensorrt.plugins.registry import get_plugin_registry
 from mlirt.version import __version__
 
 if TYPE_CHECKING:
+    import onnx
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirt.builder.build import BuildOptions
@@ -110,12 +111,21 @@ def _content_digest(model: ModelSource) -> str | None:
     if isinstance(model, bytes):
         return _digest(model)
     if not isinstance(model, str | os.PathLike):
-        return _digest(model.SerializeToString(deterministic=True))
+        return _digest_of_proto(model)
     try:
         with Path(model).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return _digest(content)
     except (OSError, ValueError):
         return None  # whoever reads it says what is wrong
+
+
+def _digest_of_proto(model: onnx.ModelProto) -> str | None:
+    from google.protobuf.message import EncodeError
+
+    try:
+        return _digest(model.SerializeToString(deterministic=True))
+    except (EncodeError, ValueError):  # there are no more than 2 GiB in one piece
+        return None
 
 
 def _digest(content: bytes | mmap.mmap) -> str | None:

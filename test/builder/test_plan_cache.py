@@ -129,6 +129,17 @@ def test_another_build_runs_the_passes(
     assert _built(other, **arguments) == found
 
 
+def test_other_weights_of_the_same_shape_compile_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    _built(network())
+
+    def refused(sources: object, *_: object) -> None:
+        raise AssertionError(f"compiled again: {sources}")
+
+    monkeypatch.setattr("mlirt.builder.numba_cpu._compile", refused)
+    _built(network(weight=WEIGHT + 1))
+    _built(network(name="other"))
+
+
 @pytest.mark.parametrize("variable", ["MLIRT_VECTOR_BITS", "MLIRT_NUM_THREADS"])
 def test_another_machine_runs_the_passes(variable: str, passes: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, "3" if variable == "MLIRT_NUM_THREADS" else "256")
