@@ -1,8 +1,9 @@
 """The part `nodes` of bench/growth.py: what a build costs by the number of nodes, phase by phase.
 
 Seconds of the CPU, without those of the processes that compile kernels, which have a column of their own. Each build is
-in a process of its own: "cold" with an empty cache of kernels, "warm" with what the cold one has left there. Behind
-each row stands the exponent of its growth. The peak is the largest resident memory in MiB, less that of the imports.
+in a process of its own: "cold" with an empty cache, "warm" with the kernels and the plan that the cold one has left
+there, "kernels" with its kernels alone. Behind each row stands the exponent of its growth. The peak is the largest
+resident memory in MiB, less that of the imports.
 """
 
 from __future__ import annotations
@@ -31,9 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nodes", type=numbers, default=[100, 300, 1000, 3000, 10000], help="default: 100 to 10000")
     parser.add_argument("--target", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--modes", default=",".join(_MODES), help="default: %(default)s")
+    parser.add_argument("--json", type=Path, help="a file for all numbers, which bench/plot_growth.py draws")
 
 
 def run(arguments: argparse.Namespace) -> None:
+    found: dict[str, dict[str, dict[int, Costs]]] = {}
     for kind in arguments.kinds.split(","):
         tables: dict[str, dict[int, Costs]] = {}
         for nodes in arguments.nodes:
@@ -45,11 +48,16 @@ def run(arguments: argparse.Namespace) -> None:
                     tables.setdefault(mode, {})[nodes] = costs
         for mode, table in tables.items():
             _show(f"{kind}, {mode}", table)
+        found[kind] = tables
+        if arguments.json is not None:
+            arguments.json.write_text(json.dumps({"target": arguments.target, "kinds": found}, indent=1) + "\n")
 
 
 def _in_a_child(mode: str, path: Path, target: str, cache: Path) -> Costs:
     command = [sys.executable, __file__, mode, str(path), target]
     environment = {**os.environ, "MLIRT_CACHE": str(cache)}
+    if mode == "kernels":
+        environment["MLIRT_PLAN_CACHE_MB"] = "0"
     before = _seconds_of_children()
     done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
     costs: Costs = json.loads(done.stdout.splitlines()[-1])

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirt.builder.build_keys import network_key
 from mlirt.builder.condition_setter import setter_cubins
 from mlirt.builder.extents.section import extents_section
 from mlirt.builder.garbage_collection import rare_collections
 from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
 from mlirt.builder.kept_network import network_sections
 from mlirt.builder.numba_cuda import ARCHITECTURES
+from mlirt.builder.plan_cache import TAKEN, PlanCache
 from mlirt.builder.plan_profiles import profile_records
 from mlirt.builder.tactics.selection import Tuning, select_tactics, tactics_of
+from mlirt.counted_warnings import warnings_so_far
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.features import features_of
@@ -26,8 +29,7 @@ from mlirt.errors import reports_shortage
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.engine import Engine
-from mlirt.runtime.extents import SECTION as EXTENTS
-from mlirt.runtime.plan_file import as_json, make_plan
+from mlirt.runtime.plan_file import make_plan
 from mlirt.version import __version__
 
 if TYPE_CHECKING:
@@ -61,6 +63,8 @@ class BuildOptions:
     """Whether the engine is for this process alone, which trusts its numbers: for this machine's architecture, and with
     launches that are sealed, but without what their kernels touch.
     """
+    kept_as: Sequence[str] = ()
+    """Other keys under which the plan is kept, if it is kept (builder/plan_cache.py)."""
 
     def report(self, text: str) -> None:
         """Say what begins."""
@@ -88,8 +92,25 @@ def build(
 @reports_shortage("the build")
 @rare_collections()
 def build_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptions | None = None) -> Plan:
-    """The plan of a network; needs no device of its target."""
+    """The plan of a network; needs no device of its target. One that was built before is taken from the cache."""
     options = options or BuildOptions()
+    cache = PlanCache()
+    key = network_key(module, ctx, target, options) if cache.is_open else None
+    if key is None:
+        return _new_plan(module, ctx, target, options)
+    found = cache.get(key)
+    if found is not None:
+        options.report(TAKEN)
+        cache.point(key, options.kept_as)
+        return found
+    warned = warnings_so_far()
+    plan = _new_plan(module, ctx, target, options)
+    if warnings_so_far() == warned:
+        cache.put([key, *options.kept_as], plan)
+    return plan
+
+
+def _new_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptions) -> Plan:
     kept = network_sections(module, ctx) if options.refittable else {}
     if target == "cpu":
         machine = _lowered_for_cpu(module, ctx, options)
@@ -118,8 +139,7 @@ def build_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOpti
     plan = make_plan(manifest, code | kept, {key: array for key, array in ctx.weights.items() if key in needed})
     if options.temporary:
         return plan
-    extents = extents_section(module, plan.manifest, as_json(manifest))
-    return make_plan(manifest, {**plan.sections, EXTENTS: extents}, plan.weights)
+    return plan.with_extents(extents_section(module, plan.manifest, plan.manifest_json))
 
 
 def _architectures(options: BuildOptions) -> Sequence[str]:

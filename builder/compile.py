@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import UnitAttr
 
+from mlirt.builder.build_keys import model_key
 from mlirt.builder.garbage_collection import rare_collections
+from mlirt.builder.host import gpu_is_here
+from mlirt.builder.plan_cache import TAKEN, PlanCache
 from mlirt.builder.plan_profiles import shape_ranges
 from mlirt.builder.profiles import Profile, Profiles, pinned_shapes, read_profiles, widest
 from mlirt.builder.usual_sizes import name_usual_sizes
+from mlirt.counted_warnings import warn, warnings_so_far
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.layer_precisions import OBEYED, set_layer_precisions
 from mlirt.dialects.locations import names
@@ -23,6 +26,7 @@ from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import element_of, is_float
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.errors import InvalidInputError, reports_shortage
+from mlirt.runtime.engine import Engine
 
 if TYPE_CHECKING:
     import numpy as np
@@ -116,11 +120,22 @@ def compile(
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet,
     `InvalidInputError` for arguments that do not fit, `CompileError` where a pass or a back end fails.
     """
+    arguments = dict(locals())
     chosen = chosen_target(target)
     if precision not in PRECISIONS:
         raise InvalidInputError(f"precision {precision!r} is not known; expected one of {', '.join(PRECISIONS)}")
     ctx = RtContext()
     allowed = read_profiles(profiles)
+    cache = PlanCache()
+    arguments |= {"name": _name_of(model), "profiles": allowed}
+    key = model_key(model, chosen, arguments) if cache.is_open else None
+    plan = None if key is None else cache.get(key)
+    if plan is not None:
+        if progress is not None:
+            progress(TAKEN, 0, 1)
+        waits = chosen == "cuda" and not gpu_is_here()
+        return Engine(plan, spin_ms, shape_cache_mb=shape_cache_mb, waits=waits)
+    warned = warnings_so_far()
     covered = widest(allowed)
     module = imported(model, ctx, covered, input_shapes or {}, constants, keeps_weights=refittable)
     set_layer_precisions(module, asked_precisions(module, layer_precisions or {}))
@@ -151,6 +166,8 @@ def compile(
 
     folder = None if dump_phases is None else Path(dump_phases)
     options = BuildOptions(precision, progress, folder, _name_of(model), refittable=refittable, profiles=allowed)
+    if key is not None and warnings_so_far() == warned:
+        options = replace(options, kept_as=[key])
     if chosen != "cuda":
         return build(module, ctx, chosen, options, spin_ms, shape_cache_mb)
     from mlirt.builder.tactics.tuning import tuning
@@ -188,7 +205,7 @@ def _warn_of_unknown_layers(module: ModuleOp, asked: Mapping[str, str]) -> None:
     for name in sorted(asked.keys() - layers):
         near = difflib.get_close_matches(name, sorted(layers), n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        warnings.warn(f"layer_precisions: the network has no layer {name!r}{hint}", stacklevel=3)
+        warn(f"layer_precisions: the network has no layer {name!r}{hint}", stacklevel=3)
 
 
 def _name_of(model: ModelSource) -> str:
@@ -207,8 +224,6 @@ def chosen_target(target: str) -> str:
         raise InvalidInputError(f"target {target!r} is not known; expected one of {', '.join(TARGETS)}")
     if target != "auto":
         return target
-    from mlirt.builder.host import gpu_is_here
-
     return "cuda" if gpu_is_here() else "cpu"
 
 

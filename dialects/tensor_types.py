@@ -98,6 +98,10 @@ def integer_range(element: Attribute) -> tuple[int, int]:
     return (0, 2**bits - 1) if is_unsigned(element) or bits == 1 else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
+_DIMS = "_dims"
+"""Where a type keeps its dimensions once they were asked for."""
+
+
 @lru_cache(maxsize=8192)
 def _cached_tensor(
     element: Attribute,
@@ -130,6 +134,13 @@ def tensor(
 
 def dims(of: Attribute) -> tuple[Dim, ...]:
     """The dimensions of a tensor type; a `?` without an encoding becomes a symbol named `?k`."""
+    known = vars(of).get(_DIMS)  # nothing is asked more often, and types never change
+    if known is None:
+        known = vars(of)[_DIMS] = _dims(of)
+    return known
+
+
+def _dims(of: Attribute) -> tuple[Dim, ...]:
     assert isinstance(of, TensorType)
     if isinstance(of.encoding, DimsAttr):
         return of.encoding.dims()
@@ -165,8 +176,7 @@ def with_element(of: Attribute, element: Attribute) -> Tensor:
 
 
 def rank(of: Attribute) -> int:
-    assert isinstance(of, TensorType)
-    return len(of.get_shape())
+    return len(dims(of))
 
 
 def element_count(of: Attribute) -> Dim:

@@ -13,15 +13,15 @@ from mlirt.dialects.diagnostics import VerificationError
 from mlirt.errors import MlirtError
 
 
-def verify(module: Operation) -> None:
-    """Raise the first `VerificationError` of a module."""
-    for error in verification_errors(module):
+def verify(module: Operation, *, nested: bool = True) -> None:
+    """Raise the first `VerificationError` of a module, or of any other op, with or without what is in it."""
+    for error in verification_errors(module, nested=nested):
         raise error
 
 
-def verification_errors(module: Operation) -> Iterator[VerificationError]:
+def verification_errors(module: Operation, *, nested: bool = True) -> Iterator[VerificationError]:
     """Every op that breaks its definition, inner ops before the ops around them."""
-    for op in module.walk(region_first=True):
+    for op in module.walk(region_first=True) if nested else [module]:
         if any(_lacks_terminator(region) for region in op.regions):
             yield VerificationError(op, "has an empty block where a terminator is expected")
             continue

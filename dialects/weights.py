@@ -80,6 +80,10 @@ class WeightStore:
         digest = digest_of(array)
         self._by_digest[digest] = WeightsAttr(StringAttr(key), StringAttr(digest))
 
+    def digests(self) -> Iterator[tuple[str, str]]:
+        """The digest of each array by its key."""
+        return ((attr.key.data, digest) for digest, attr in self._by_digest.items())
+
     def items(self) -> Iterator[tuple[str, Array]]:
         return iter(self._arrays.items())
 

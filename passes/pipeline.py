@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from mlirt.dialects.diagnostics import OperationError
 from mlirt.dialects.dominance import verify_dominance
+from mlirt.dialects.repeated_verification import RepeatedVerifier
 from mlirt.dialects.verification import first_lines, verify
 from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, UnsupportedError, out_of_memory
 from mlirt.passes.phase_dumps import PhaseDumps
@@ -83,9 +84,17 @@ def run_passes(
 ) -> None:
     """Run passes in order, in place, on IR that is checked before and after."""
     chosen = parse_pipeline(passes) if isinstance(passes, str) else tuple(passes)
-    check_ir(module)
+    verifier = _checked(module)
     if chosen:
-        _PassManager(module, ctx, options or PipelineOptions()).run(chosen)
+        _PassManager(module, ctx, options or PipelineOptions(), verifier).run(chosen)
+
+
+def _checked(module: ModuleOp) -> RepeatedVerifier:
+    """Check a module, and remember it for the checks behind passes."""
+    verifier = RepeatedVerifier()
+    verifier.verify(module)
+    verify_dominance(module)
+    return verifier
 
 
 class _PassManager:
@@ -93,8 +102,11 @@ class _PassManager:
     from there a failure is traced by running the passes again.
     """
 
-    def __init__(self, module: ModuleOp, ctx: Context, options: PipelineOptions) -> None:
+    def __init__(
+        self, module: ModuleOp, ctx: Context, options: PipelineOptions, verifier: RepeatedVerifier
+    ) -> None:
         self.module, self.ctx, self.options = module, ctx, options
+        self._verifier = verifier
         self._start = module.clone()
         self._done: list[ModulePass] = []
 
@@ -104,7 +116,7 @@ class _PassManager:
             try:
                 _run_one(pass_, self.module, self.ctx, self.options)
                 if self.options.verify_each:
-                    check_ir(self.module)
+                    self._verify()
             except _ANSWERS:
                 raise
             except MemoryError as error:
@@ -117,10 +129,15 @@ class _PassManager:
         if passes and not self.options.verify_each:
             self._check(len(passes))
 
+    def _verify(self) -> None:
+        """Check what has changed since the last check."""
+        self._verifier.verify(self.module)
+        verify_dominance(self.module)
+
     def _check(self, count: int) -> None:
         """Check what the last `count` passes have left."""
         try:
-            check_ir(self.module)
+            self._verify()
         except OperationError as error:
             before = len(self._done) - count
             guilty = self._first_breaking(before)
@@ -187,8 +204,7 @@ def run_phases(
     options = options or PipelineOptions()
     machine = (options.vector_bits, options.threads, options.arch, options.features)
     phases = pipeline_for(options.target, options.precision, first, last, *machine)
-    check_ir(module)
-    manager = _PassManager(module, ctx, options)
+    manager = _PassManager(module, ctx, options, _checked(module))
     dumps = None if options.dump_folder is None else PhaseDumps(options.dump_folder)
     try:
         for number, (phase, specs) in enumerate(phases):

@@ -4,7 +4,8 @@ Pure arithmetic: no device. Launches that share memory keep their order if one o
 that flows between them as well as memory that is used again for something else.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -19,20 +20,6 @@ class Access:
     end: int
     writes: bool
     part: tuple[int, ...] = ()
-
-    def meets(self, other: "Access") -> bool:
-        """Whether both may touch one byte."""
-        if self.start >= other.end or other.start >= self.end:
-            return False
-        if (self.start, self.end) != (other.start, other.end):
-            return True
-        return all(one == another for one, another in zip(self.part, other.part, strict=False))
-
-    def covers(self, other: "Access") -> bool:
-        """Whether this touches all that the other one does."""
-        if (self.start, self.end) == (other.start, other.end):
-            return other.part[: len(self.part)] == self.part
-        return not self.part and self.start <= other.start and other.end <= self.end
 
 
 def predecessors(launches: Sequence[Sequence[Access]]) -> list[tuple[int, ...]]:
@@ -55,26 +42,95 @@ def predecessors(launches: Sequence[Sequence[Access]]) -> list[tuple[int, ...]]:
     return result
 
 
-class _History:
-    """Who touched which memory last: per piece of it the last writer, and the readers since."""
+class _Part:
+    """A part of a range of bytes: who touched it since it was last written, and the parts inside of it."""
 
     def __init__(self) -> None:
-        self._pieces: list[tuple[Access, int]] = []
+        self.readers: list[int] = []
+        self.writers: list[int] = []
+        self.inner: dict[int, _Part] = {}
+
+    def met(self, part: Sequence[int], *, writes: bool) -> Iterator[int]:
+        """The launches that an access must wait for: of the parts that hold its part, and of those inside of it."""
+        at = self
+        for number in part:
+            yield from at._users(writes=writes)
+            if number not in at.inner:
+                return
+            at = at.inner[number]
+        inside = [at]
+        while inside:
+            one = inside.pop()
+            yield from one._users(writes=writes)
+            inside += one.inner.values()
+
+    def note(self, launch: int, part: Sequence[int], *, writes: bool) -> None:
+        at = self
+        for number in part:
+            at = at.inner.setdefault(number, _Part())
+        (at.writers if writes else at.readers).append(launch)
+
+    def forget(self, part: Sequence[int]) -> None:
+        """What lies in a part is written, and all who touched it were waited for."""
+        at = self
+        for number in part:
+            if number not in at.inner:
+                return
+            at = at.inner[number]
+        at.readers, at.writers, at.inner = [], [], {}
+
+    def _users(self, *, writes: bool) -> Iterator[int]:
+        yield from self.writers
+        if writes:
+            yield from self.readers
+
+
+class _History:
+    """Who touched which memory last: per range of it the last writers, and the readers since.
+
+    Ranges are found by where they start: those that meet an access start in front of its end, and no further in front
+    of its start than the longest range is long.
+    """
+
+    def __init__(self) -> None:
+        self._ranges: dict[tuple[int, int], _Part] = {}
+        self._sorted: list[tuple[int, int]] = []
+        self._longest = 0
 
     def conflicts(self, accesses: Sequence[Access]) -> set[int]:
-        return {
-            who
-            for access in accesses
-            for piece, who in self._pieces
-            if (access.writes or piece.writes) and access.meets(piece)
-        }
+        found: set[int] = set()
+        for access in accesses:
+            for key in self._meeting(access):
+                part = access.part if key == (access.start, access.end) else ()
+                found.update(self._ranges[key].met(part, writes=access.writes))
+        return found
 
     def note(self, number: int, accesses: Sequence[Access]) -> None:
         """Whoever touched what is now written was waited for, so that it need not be remembered."""
-        written = [access for access in accesses if access.writes]
-        if written:
-            self._pieces = [piece for piece in self._pieces if not any(access.covers(piece[0]) for access in written)]
-        self._pieces += [(access, number) for access in accesses]
+        for access in accesses:
+            if access.writes:
+                self._forget(access)
+        for access in accesses:
+            key = access.start, access.end
+            if key not in self._ranges:
+                self._ranges[key] = _Part()
+                insort(self._sorted, key)
+                self._longest = max(self._longest, access.end - access.start)
+            self._ranges[key].note(number, access.part, writes=access.writes)
+
+    def _meeting(self, access: Access) -> Sequence[tuple[int, int]]:
+        """The ranges that have bytes in common with an access."""
+        low = bisect_left(self._sorted, (access.start - self._longest, access.start))
+        high = bisect_left(self._sorted, (access.end, access.end))
+        return [key for key in self._sorted[low:high] if key[1] > access.start]
+
+    def _forget(self, access: Access) -> None:
+        for key in self._meeting(access):
+            if key == (access.start, access.end):
+                self._ranges[key].forget(access.part)
+            elif not access.part and access.start <= key[0] and key[1] <= access.end:
+                del self._ranges[key]
+                del self._sorted[bisect_left(self._sorted, key)]
 
 
 def seats(blocks: Sequence[int], most: int) -> list[list[Access]]:

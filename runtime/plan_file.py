@@ -112,6 +112,7 @@ _HEADER_IS_SIGNED = 3
 ALIGNMENT = 64
 _START = struct.Struct("<8sQQQ")
 _HEADER = struct.Struct("<8sQQQ32s")
+HEADER_BYTES = _HEADER.size
 _MAX_INDEX = 1 << 26
 _MAX_MANIFEST = 1 << 30
 _WEIGHTS, _MANIFEST = "weights", "manifest"
@@ -123,18 +124,33 @@ class Plan:
 
     manifest: Manifest
     manifest_json: Mapping[str, object]
+    """The manifest as a file has it."""
     sections: Mapping[str, Bytes]
     weights: Mapping[str, np.ndarray]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan file at once or not at all."""
-        write_plan(path, self.manifest_json, self.sections, self.weights)
+        write_file(path, self.pieces(), "the plan file")
+
+    def pieces(self) -> Iterable[Bytes]:
+        """The bytes of the plan file, the header first. Nothing is validated again.
+
+        Where there is no section `extents`, one is written that holds every launch to the numbers that it has now.
+        """
+        return _file_pieces(self.manifest_json, _with_contracts(self.manifest_json, self.sections), self.weights)
+
+    def with_extents(self, section: bytes) -> "Plan":
+        """The plan with the section `extents`, which alone is validated."""
+        contracts, sealed = check_contracts(self.manifest, self.manifest_json, section)
+        manifest = replace(self.manifest, contracts=contracts, sealed=sealed)
+        return replace(self, manifest=manifest, sections={**self.sections, _EXTENTS: section})
 
 
 def make_plan(manifest: Mapping[str, object], sections: Mapping[str, Bytes], weights: Mapping[str, np.ndarray]) -> Plan:
     """Validate a plan in memory, without the way through a file."""
     sizes = {key: array.nbytes for key, array in weights.items()}
-    return Plan(_parsed(_json_form(manifest), sections, sizes), manifest, sections, weights)
+    record = as_json(manifest)
+    return Plan(_parsed(record, sections, sizes), record, sections, weights)
 
 
 def _parsed(manifest: object, sections: Mapping[str, Bytes], weight_sizes: Mapping[str, int]) -> Manifest:
@@ -156,14 +172,12 @@ def write_plan(
 
     `manifest` must satisfy the schema above: PlanError before anything is written where it does not.
     InvalidInputError for a path where no file can be written.
-    Where there is no section `extents`, one is written that holds every launch to the numbers that it has now.
     """
-    make_plan(manifest, sections, weights)
-    sections = _with_contracts(manifest, sections)
+    plan = make_plan(manifest, sections, weights)
     if isinstance(destination, str | os.PathLike):
-        write_file(destination, _file_pieces(manifest, sections, weights), "the plan file")
+        plan.save(destination)
         return
-    for piece in _file_pieces(manifest, sections, weights):
+    for piece in plan.pieces():
         destination.write(piece)
 
 
@@ -171,21 +185,19 @@ def plan_bytes(
     manifest: Mapping[str, object], sections: Mapping[str, Bytes], weights: Mapping[str, np.ndarray]
 ) -> bytes:
     """The plan file as bytes; `write_plan` says of what."""
-    make_plan(manifest, sections, weights)
-    sections = _with_contracts(manifest, sections)
-    return b"".join(_file_pieces(manifest, sections, weights))
+    return b"".join(make_plan(manifest, sections, weights).pieces())
 
 
 def _with_contracts(manifest: Mapping[str, object], sections: Mapping[str, Bytes]) -> Mapping[str, Bytes]:
     if _EXTENTS in sections:
         return sections
-    return {**sections, _EXTENTS: sealed_contracts(as_json(manifest))}
+    return {**sections, _EXTENTS: sealed_contracts(manifest)}
 
 
 def _file_pieces(
     manifest: Mapping[str, object], sections: Mapping[str, Bytes], weights: Mapping[str, np.ndarray]
 ) -> Iterable[Bytes]:
-    text = json.dumps(_json_form(manifest), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
     bodies: dict[str, list[memoryview]] = {_MANIFEST: [memoryview(text)]}
     for name in sorted(sections):
         if name in (_MANIFEST, _WEIGHTS):
@@ -203,6 +215,14 @@ def _file_pieces(
         yield bytes(offsets[name] - position)
         yield from body
         position = offsets[name] + sizes[name]
+
+
+def size_and_digest(header: bytes) -> tuple[int, str]:
+    """What the header of a plan file says of the file: its length, and the digest that covers all of it."""
+    if len(header) != HEADER_BYTES:
+        raise PlanError("this is no mlirt plan file: it is shorter than a header")
+    _, _, size, _, digest = _HEADER.unpack(header)
+    return size, digest.hex()
 
 
 def _layout(sizes: Mapping[str, int], digests: Mapping[str, str]) -> tuple[bytes, dict[str, int], int]:

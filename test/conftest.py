@@ -17,6 +17,8 @@ settings.register_profile("mlirt", deadline=None)
 settings.load_profile("mlirt")
 # Whatever a test compiles for GPUs, its machine code waits for what it starts (builder/machine_code/check.py).
 os.environ.setdefault("MLIRT_CHECK_MACHINE_CODE", "1")
+# Tests see what the compiler does, not what it did; those of the cache of plans open it themselves.
+os.environ["MLIRT_PLAN_CACHE_MB"] = "0"
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -22,6 +22,7 @@ config.test_source_root = str(_HERE)
 config.test_exec_root = str(_HERE.parent / ".cache" / "lit")
 # The tools beside the Python that runs lit, so that a virtual environment need not be active.
 config.environment["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+config.environment["MLIRT_PLAN_CACHE_MB"] = "0"  # tests see what the compiler does, not what it did
 if "PYTHONPATH" in os.environ:
     config.environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
 if has_cuda():

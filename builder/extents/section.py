@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -39,21 +39,25 @@ def extents_section(module: ModuleOp, manifest: Manifest, record: Mapping[str, o
     kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
     records = cast("list[dict[str, object]]", record["kernels"])
     own = {str(one["symbol"]): one for one in records if one.get("plugin") is None and one.get("library") is None}
-    bindings = list(_bindings(manifest))
+    bindings = [_Bound.of(manifest, binding) for binding in _bindings(manifest)]
+    of_kernels: dict[int, list[int]] = {}
+    for i, launch in enumerate(manifest.launches):
+        of_kernels.setdefault(launch.kernel, []).append(i)
     contracts: dict[str, list[dict[str, object]]] = {}
     kept: set[int] = set()
     """The launches that keep a contract for all lengths that they are tried with."""
     for number, kernel in enumerate(manifest.kernels):
         if kernel.symbol not in own:
             continue
-        numbers = _Numbers.of(manifest, number, bindings)
+        indices = of_kernels.get(number, [])
+        numbers = _Numbers.of(manifest, number, indices, bindings)
         head = contract_record(own[kernel.symbol])
         if manifest.target.kind == "cpu":
             found = head | contract_of(kernels[kernel.name], numbers.signed, numbers.constants)
-            _check_complete(kernel.name, found, _layer_of(manifest, number))
+            _check_complete(kernel.name, found, next((manifest.launches[i].layer for i in indices), ""))
             others = _for_launches(kernels[kernel.name], head, found, numbers, manifest)
             contracts[kernel.symbol] = [found, *others]
-            kept |= set(_launches_of(manifest, number))
+            kept |= set(indices)
         else:
             contracts[kernel.symbol] = _for_gpu(kernels[kernel.name], head, numbers, manifest)
             kept |= _kept(contracts[kernel.symbol], numbers)
@@ -167,12 +171,17 @@ def _constants(launches: Sequence[Launch]) -> dict[int, int]:
     return found
 
 
-def _layer_of(manifest: Manifest, kernel: int) -> str:
-    return next((manifest.launches[i].layer for i in _launches_of(manifest, kernel)), "")
+@dataclass(frozen=True)
+class _Bound:
+    """The plan for some lengths."""
 
+    binding: ShapeBinding
+    skipped: Collection[int]
+    """The launches that no run comes to."""
 
-def _launches_of(manifest: Manifest, kernel: int) -> Iterator[int]:
-    return (i for i, launch in enumerate(manifest.launches) if launch.kernel == kernel)
+    @staticmethod
+    def of(manifest: Manifest, binding: ShapeBinding) -> _Bound:
+        return _Bound(binding, never_run(manifest.program, binding.values)[0])
 
 
 @dataclass(frozen=True)
@@ -189,18 +198,15 @@ class _Numbers:
     """Its launches, by number."""
 
     @staticmethod
-    def of(manifest: Manifest, kernel: int, bindings: Sequence[ShapeBinding]) -> _Numbers:
+    def of(manifest: Manifest, kernel: int, own: Sequence[int], bindings: Sequence[_Bound]) -> _Numbers:
+        """Of a kernel and the launches of it."""
         launches = [
-            (binding, binding.launches[i])
-            for binding in bindings
-            for i in _launches_of(manifest, kernel)
-            if i not in never_run(manifest.program, binding.values)[0]
+            (bound.binding, bound.binding.launches[i]) for bound in bindings for i in own if i not in bound.skipped
         ]
         integers = [place for place, kind in enumerate(manifest.kernels[kernel].args) if kind in ("i64", "i32")]
         signed = [place for place in integers if any(_is_negative(launch.args[place]) for _, launch in launches)]
-        indices = [*_launches_of(manifest, kernel)]
-        constants = _constants([manifest.launches[i] for i in indices])
-        return _Numbers(frozenset(signed), constants, launches, indices)
+        constants = _constants([manifest.launches[i] for i in own])
+        return _Numbers(frozenset(signed), constants, launches, own)
 
 
 def _tried(

@@ -87,7 +87,7 @@ class _Writer:
         self.host = list(function.body.block.ops)
         self.launches = [op for op in function.walk() if isinstance(op, LaunchOp)]
         self.sizes = list(dict.fromkeys(op.symbol.data for op in function.walk() if isinstance(op, SizeOp)))
-        self.used = list(dict.fromkeys(op.kernel_name() for op in self.launches))
+        self.used = {name: k for k, name in enumerate(dict.fromkeys(op.kernel_name() for op in self.launches))}
         self.buffers: dict[SSAValue, int] = {}
         for op in self.host:
             if isinstance(op, InputOp | WeightOp | BufferOp | ViewOp):
@@ -184,7 +184,7 @@ class _Writer:
 
     def launch(self, op: LaunchOp) -> Record:
         record: Record = {
-            "kernel": self.used.index(op.kernel_name()),
+            "kernel": self.used[op.kernel_name()],
             "layer": self.layer_name(op),
             "args": [self.argument(op, given) for given in op.arguments()],
         }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from itertools import accumulate
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -78,6 +79,7 @@ class Placements:
         self._weights: dict[WeightsAttr, SSAValue] = {}
         self._concat_of: dict[SSAValue, tuple[ConcatOp, int]] = {}
         self._view_of: dict[SSAValue, SSAValue] = {}  # of what is written through a view, which is in a concatenation
+        self._starts: dict[ConcatOp, list[Dim]] = {}  # of the inputs of concatenations, along their axes
         self._head: Operation | None = None
         self.recording: Recording | None = None
         """What is told of memory as it comes into being, while an op is lowered."""
@@ -177,9 +179,10 @@ class Placements:
     def part(self, op: ConcatOp, position: int) -> Placement:
         """Where an input of a concatenation lies in the result."""
         whole, axis = self[op.output], op.axis.value.data
-        before: Dim = 0
-        for value in op.inputs[:position]:
-            before = before + dims(value.type)[axis]
+        if op not in self._starts:
+            lengths = (dims(value.type)[axis] for value in op.inputs)
+            self._starts[op] = list(accumulate(lengths, initial=cast("Dim", 0)))
+        before = self._starts[op][position]
         step = whole.strides[axis] * byte_width(element_of(op.output.type))
         return Placement(whole.buffer, whole.offset + before * step, whole.strides, (*whole.part, position))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute
 
+from mlirt.counted_warnings import warn
 from mlirt.dialects.tensor_types import numpy_dtype
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def converted(array: Array, element: Attribute, layer: str) -> Array:
     beyond = np.isfinite(array) & (np.abs(array) > largest)
     if beyond.any():
         text = f"layer {layer}: {int(beyond.sum())} of {array.size} constants are beyond the range of {target.name}"
-        warnings.warn(f"{text}; they become {largest:g} in magnitude", stacklevel=2)
+        warn(f"{text}; they become {largest:g} in magnitude", stacklevel=2)
         array = np.where(beyond, np.copysign(array.dtype.type(largest), array), array)
     with np.errstate(over="ignore", under="ignore"):
         result = array.astype(target)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f16
 from xdsl.ir import Attribute
+
+from mlirt.counted_warnings import warn
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -51,4 +52,4 @@ class WeightIssues:
             head = "Issues were encountered when converting weights between types and that could affect accuracy."
             most = f"Most are those of {self._layer}, which lose {self._most:.1g} of their norm by it"
             usual = f"(rounding alone takes about {_ROUNDING:.1g})."
-            warnings.warn(" ".join([head, *counts, most, usual]), stacklevel=2)
+            warn(" ".join([head, *counts, most, usual]), stacklevel=2)

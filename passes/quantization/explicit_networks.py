@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import BlockArgument, Operation
 
+from mlirt.counted_warnings import warn
 from mlirt.dialects.tensor_types import byte_width, element_of, is_bool, is_float, is_tensor
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.dialects.trt.deconvolution import DeconvolutionOp
@@ -58,7 +57,7 @@ def _has_bytes(op: Operation) -> bool:
 
 def warn_of_ranges() -> None:
     """Say that ranges were given for nothing."""
-    warnings.warn(
+    warn(
         "Calibrator won't be used in explicit precision mode: the network has quantize and dequantize layers, "
         "which alone say where it computes with integers; leave the calibration out, or the layers",
         stacklevel=2,

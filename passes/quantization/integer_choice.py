@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation, SSAValue
 
+from mlirt.counted_warnings import warn
 from mlirt.dialects.interpreter import entry_function
 from mlirt.dialects.layer_precisions import LayerPrecisions, Precision
 from mlirt.dialects.tensor_op import TensorOp
@@ -119,7 +118,7 @@ class IntegerChoice:
 
     def _warn(self) -> None:
         for name in self._missing:
-            warnings.warn(
+            warn(
                 f"Missing scale and zero-point for tensor {name}, expect fall back to non-int8 implementation for "
                 "any layer consuming or producing given tensor",
                 stacklevel=2,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Module
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
+from mlirt.counted_warnings import warn
 from mlirt.dialects.diagnostics import OperationError
 from mlirt.dialects.layer_precisions import HALVES, OBEYED, LayerPrecisions, Precision
 from mlirt.dialects.locations import name_of
@@ -50,7 +50,7 @@ class VerifyPrecisionsPass(ModulePass):
                 continue
             if OBEYED in op.attributes:
                 raise OperationError(layer, f"computes in {found}, but {wanted.text} was asked for and must be obeyed")
-            warnings.warn(f"layer {name_of(layer)} computes in {found}, but {wanted.text} was asked for", stacklevel=2)
+            warn(f"layer {name_of(layer)} computes in {found}, but {wanted.text} was asked for", stacklevel=2)
 
 
 def _other_format(layer: Operation, wanted: Precision) -> Attribute | None:

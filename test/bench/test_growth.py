@@ -2,13 +2,16 @@
 
 import sys
 from collections.abc import Callable
+from xml.etree import ElementTree
 
 import growth
 import numpy as np
 import onnx
 import pytest
+from growth_counts import calls_of_build, growing
 from growth_fit import exponent, numbers
 from growth_networks import KINDS, dynamic_images
+from plot_growth import curves_of, picture
 
 check_model: Callable[[onnx.ModelProto], None] = getattr(onnx.checker, "check_model")
 
@@ -41,3 +44,35 @@ def test_a_small_run_of_the_shapes(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert "first run of a shape" in told
     assert "3 by turns" in told
     assert "kept: 34 programs" in told
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "sizes"),
+    [
+        ("chain", "cpu", (24, 96)),
+        ("fan-out", "cpu", (24, 96)),
+        ("hourglass", "cpu", (24, 96)),
+        ("chain", "cuda", (24, 96)),
+        ("fan-out", "cuda", (12, 36)),
+        ("hourglass", "cuda", (24, 96)),
+    ],
+)
+def test_no_function_is_called_more_often_than_the_nodes_grow(kind: str, target: str, sizes: tuple[int, int]) -> None:
+    """Counts of calls, which are the same on every machine; what is called for all that came before shows as k = 2.
+
+    Exponents of few calls say little, and so do those of functions that only a second equal op needs.
+    """
+    found = {nodes: calls_of_build(KINDS[kind](nodes), target) for nodes in sizes}
+    assert not growing(found, 1.5, few=3000)
+    assert exponent(sizes, [sum(calls.values()) for calls in found.values()]) < 1.1
+
+
+def test_curves_are_drawn_with_their_exponents() -> None:
+    rows = {str(nodes): {"build": nodes / 100, "save": 1.0} for nodes in (100, 1000)}
+    peer = {str(nodes): {"session": nodes / 5000} for nodes in (100, 1000)}
+    curves = curves_of({"cold": rows, "onnxruntime": peer, "warm": {}})
+    assert [curve.name for curve in curves] == ["cold", "onnxruntime"]
+    drawn = picture("chain", curves)
+    assert drawn.count("<circle") == 4
+    assert "cold, k = 1.00" in drawn
+    ElementTree.fromstring(drawn)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+from typing import cast
+
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.dialects.fused.concat import ConcatOp
@@ -23,16 +26,16 @@ def lie_in_place(block: Block) -> None:
     taken = {value for op in joins for value, flag in zip(op.inputs, op.in_place, strict=True) if flag}
     for op in joins:
         flags = list(op.in_place)
-        for position, value in enumerate(op.inputs):
-            if not flags[position] and value not in taken and _fits(op, position, block):
+        starts = accumulate((dims(value.type)[op.axis.value.data] for value in op.inputs), initial=cast("Dim", 0))
+        for position, (value, start) in enumerate(zip(op.inputs, starts, strict=False)):
+            if not flags[position] and value not in taken and _fits(op, value, start, block):
                 flags[position] = True
                 taken.add(value)
         if any(flags):
             op.in_place = flags
 
 
-def _fits(op: ConcatOp, position: int, block: Block) -> bool:
-    value = op.inputs[position]
+def _fits(op: ConcatOp, value: SSAValue, start: Dim, block: Block) -> bool:
     owner = value.owner
     computed = isinstance(owner, FusedOp) and not isinstance(owner, ViewOp) and owner.parent is block
     if slice_starts(owner) is not None and not value.has_one_use():
@@ -41,20 +44,17 @@ def _fits(op: ConcatOp, position: int, block: Block) -> bool:
         return False
     if memory_order(value.type) != memory_order(op.output.type) or row_length(value.type):
         return False
-    return _keeps_vectors(op, position, value)
+    return _keeps_vectors(op, value, start)
 
 
 def _reads_by_strides(user: Operation, block: Block) -> bool:
     return isinstance(user, FusedOp) and user.parent is block
 
 
-def _keeps_vectors(op: ConcatOp, position: int, value: SSAValue) -> bool:
+def _keeps_vectors(op: ConcatOp, value: SSAValue, start: Dim) -> bool:
     """Whether each row starts at a multiple of the widest access, except where that was not so before."""
     axis, sizes = op.axis.value.data, dims(value.type)
     whole, own = strides(op.output.type)[0], strides(value.type)[0]
     lanes = WIDE // byte_width(element_of(value.type))
-    before: Dim = 0
-    for earlier in op.inputs[:position]:
-        before = before + dims(earlier.type)[axis]
     changed = [step for size, step, old in zip(sizes, whole, own, strict=True) if size != 1 and step != old]
-    return all(modulo(step, lanes) == 0 for step in (before * whole[axis], *changed))
+    return all(modulo(step, lanes) == 0 for step in (start * whole[axis], *changed))

@@ -52,6 +52,7 @@ class OrderAssignment:
             op: choice_of(op, self.costs) for op in block.ops if not isinstance(op, ConstantOp)
         }
         self._conversions: dict[tuple[SSAValue, Attribute], SSAValue] = {}
+        self._copies: dict[ConcatOp, set[int]] = {}
         self._direct = direct_values(block)
 
     def run(self) -> None:
@@ -68,6 +69,8 @@ class OrderAssignment:
             for wish in choice.wishes:
                 if wish.price is None:
                     self._grant(op, wish, wish.order or own)
+        for op, copies in self._copies.items():  # which are written straight into the result
+            op.in_place = [flag or k in copies for k, flag in enumerate(op.in_place)]
         drop_idle_copies(self.block, _BY_ROWS)
         join_slices(self.block)
         lie_in_place(self.block)
@@ -127,8 +130,8 @@ class OrderAssignment:
         if isinstance(op, ConvolutionOp) and order is Order.LAST:
             wanted = _in_whole_vectors(wanted)
         op.operands[wish.operand] = self._converted(value, wanted, op)
-        if isinstance(op, ConcatOp):  # the copy is written straight into the result
-            op.in_place = [flag or k == wish.operand for k, flag in enumerate(op.in_place)]
+        if isinstance(op, ConcatOp):
+            self._copies.setdefault(op, set()).add(wish.operand)
 
     def _converted(self, value: SSAValue, wanted: Attribute, before: Operation) -> SSAValue:
         """The value in another order, copied once in front of its first reader."""

@@ -1,0 +1,156 @@
+"""Keys of builds: digests of all that a plan follows from, for builder/plan_cache.py.
+
+There are two for each build. That of the network is made from the IR that the passes begin with, its weights and the
+options. That of the model is made from the bytes of the file and the arguments of `mlirt.compile`, so that a model that
+has been built before is not even imported. Both hold the compiler's own sources, the versions of the packages it works
+with, and the machine that it builds for. A build that depends on anything else has no key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
+from mlirt.builder.kernel_cache import key_of, versions
+from mlirt.builder.numba_cuda import SWITCH
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.kernel.plugin import PluginOp as KernelPluginOp
+from mlirt.dialects.module_digest import module_digest
+from mlirt.dialects.plugin_call import PluginCall
+from mlirt.dialects.weights import digest_of
+from mlirt.runtime.host_cpu import host_triple
+from mlirt.tensorrt.plugins.registry import get_plugin_registry
+from mlirt.version import __version__
+
+if TYPE_CHECKING:
+    import onnx
+    from xdsl.dialects.builtin import ModuleOp
+
+    from mlirt.builder.build import BuildOptions
+    from mlirt.builder.compile import ModelSource
+    from mlirt.builder.tactics.selection import Tuning
+
+_PACKAGES = ("xdsl", "numpy", "onnx", "ml-dtypes", "protobuf", "numba", "llvmlite")
+_CUDA_PACKAGES = ("numba-cuda", "nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-nvjitlink")
+_EXTERNAL_DATA = b"\n\x08location"
+"""How the name of a file beside the model is introduced in it."""
+
+
+def network_key(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptions) -> str | None:
+    """The key of a network that is about to be built; None where its plan follows from more than can be digested.
+
+    That are plugins, whose code is the user's, tactics that are measured or chosen by the caller, the texts of phases
+    that somebody wants, and engines that are for this process alone.
+    """
+    if options.temporary or options.dump_phases is not None or not _is_repeatable(target, options.tuning):
+        return None
+    if any(isinstance(op, PluginCall | KernelPluginOp) for op in module.walk()):
+        return None
+    how = [f"{field.name}={getattr(options, field.name)!r}" for field in fields(options) if field.name not in _NO_PART]
+    tuning = options.tuning
+    chosen = f"{tuning.workspace} {sorted(tuning.sources)} {tuning.replay}"
+    weights = "\n".join(f"{key} {digest}" for key, digest in ctx.weights.digests())
+    return key_of("network", module_digest(module), weights, *how, chosen, _compiler(target, options.precision))
+
+
+_NO_PART = frozenset({"progress", "dump_phases", "tuning", "temporary", "kept_as"})
+"""The options that the plan does not follow from, and `tuning`, of which only some has a part."""
+
+
+def _is_repeatable(target: str, tuning: Tuning) -> bool:
+    """Whether nothing is measured, asked or checked on the way."""
+    return target == "cpu" or (tuning.timer is None and tuning.selector is None and not _checks_machine_code())
+
+
+def _checks_machine_code() -> bool:
+    return os.environ.get(SWITCH, "0") not in ("", "0")
+
+
+_NO_MATTER = frozenset({"model", "target", "progress", "spin_ms", "shape_cache_mb"})
+"""The arguments of `mlirt.compile` that the plan does not follow from, or that the key holds in another way."""
+_OBJECTS = ("calibration", "dump_phases", "timing_cache", "algorithm_selector")
+"""Those that can be anything, and more than can be digested."""
+
+
+def model_key(model: ModelSource, target: str, arguments: Mapping[str, object]) -> str | None:
+    """The key of a model with the arguments of `mlirt.compile`, by their names.
+
+    None where its plan follows from more than those: from files beside the model, from plugins (a registered one could
+    stand for any of its nodes), and from what `network_key` says.
+    """
+    if target not in ("cpu", "cuda") or any(arguments[name] is not None for name in _OBJECTS):
+        return None
+    if target == "cuda" and (_checks_machine_code() or (not arguments["heuristic"] and gpu_is_here())):
+        return None
+    content = None if get_plugin_registry().all_creators else _content_digest(model)
+    if content is None:
+        return None
+    shown = {name: _shown(value) for name, value in arguments.items() if name not in _NO_MATTER}
+    return key_of("model", content, repr(shown), _compiler(target, str(arguments["precision"])))
+
+
+def _shown(value: object) -> object:
+    """An argument as something whose `repr` tells all of it."""
+    if isinstance(value, np.ndarray):
+        return digest_of(cast("np.ndarray[Any, np.dtype[Any]]", value))
+    if isinstance(value, Mapping):
+        return {name: _shown(one) for name, one in cast("Mapping[str, object]", value).items()}
+    return [_shown(one) for one in cast("list[object]", value)] if isinstance(value, list | tuple) else value
+
+
+def _content_digest(model: ModelSource) -> str | None:
+    if isinstance(model, bytes):
+        return _digest(model)
+    if not isinstance(model, str | os.PathLike):
+        return _digest_of_proto(model)
+    try:
+        with Path(model).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return _digest(content)
+    except (OSError, ValueError):
+        return None  # whoever reads it says what is wrong
+
+
+def _digest_of_proto(model: onnx.ModelProto) -> str | None:
+    from google.protobuf.message import EncodeError
+
+    try:
+        return _digest(model.SerializeToString(deterministic=True))
+    except (EncodeError, ValueError):  # there are no more than 2 GiB in one piece
+        return None
+
+
+def _digest(content: bytes | mmap.mmap) -> str | None:
+    if content.find(_EXTERNAL_DATA) >= 0:
+        return None
+    return hashlib.blake2b(content, digest_size=20).hexdigest()
+
+
+def _compiler(target: str, precision: str) -> str:
+    """Who builds, and for which machine."""
+    packages = versions(*_PACKAGES, *(_CUDA_PACKAGES if target == "cuda" else ()))
+    machine = cpu_target() if target == "cpu" else cuda_target(precision)
+    shown = f"{machine.vector_bits} {sorted(machine.features)} {sorted(machine.special)} {machine.arch}"
+    return f"{__version__} {own_sources()} {packages} {target} {shown} {machine.threads} {host_triple()}"
+
+
+@cache
+def own_sources() -> str:
+    """A digest of all files of this package: when the compiler changes, its old plans do not count."""
+    state = hashlib.blake2b(digest_size=20)
+    root = Path(__file__).parents[1]
+    for folder, inner, files in os.walk(root, followlinks=True):
+        inner[:] = sorted(name for name in inner if name != "__pycache__")
+        for name in sorted(files):
+            if not name.endswith((".pyc", ".pyo")):
+                path = Path(folder, name)
+                state.update(f"{path.relative_to(root)} {path.stat().st_size}\n".encode() + path.read_bytes())
+    return state.hexdigest()
