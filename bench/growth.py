@@ -2,6 +2,7 @@
 
     python bench/growth.py shapes [--launches 12,35,335,1500] [--shapes 1,4,5,64,1000]
     python bench/growth.py nodes [--kinds chain,fan-out] [--nodes 100,300,1000,3000,10000] [--target cpu|cuda]
+    python bench/growth.py weights [--products 2,7,30] [--storage float32,float16] [--home external|inside]
 
 Each part is a module with the arguments that it takes. Other work on the machine shows in seconds and milliseconds:
 compare only what one command printed. Nothing here passes or fails.
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 import growth_nodes
 import growth_shapes
+import growth_weights
 
 
 class Part(NamedTuple):
@@ -31,6 +33,9 @@ PARTS: Mapping[str, Part] = {
     ),
     "nodes": Part(
         "seconds and memory of a build, by the nodes of a network", growth_nodes.add_arguments, growth_nodes.run
+    ),
+    "weights": Part(
+        "memory of builds, saves, loads and runs, by bytes of weights", growth_weights.add_arguments, growth_weights.run
     ),
 }
 
