@@ -115,7 +115,8 @@ def build_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOpti
         how = {"precision": options.precision, "sources": sorted(options.tuning.sources), "tactics": tactics}
         manifest["info"] = {**cast("Mapping[str, object]", manifest.get("info", {})), "build": how}
     needed = set(weight_keys(module))
-    plan = make_plan(manifest, code | kept, {key: array for key, array in ctx.weights.items() if key in needed})
+    weights = ctx.weights.aligned(needed) if target == "cpu" else dict(ctx.weights.items(needed))
+    plan = make_plan(manifest, code | kept, weights)
     if options.temporary:
         return plan
     extents = extents_section(module, plan.manifest, as_json(manifest))

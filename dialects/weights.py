@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Collection, Iterator, KeysView, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import StringAttr
@@ -12,12 +14,17 @@ from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from mlirt.aligned_memory import AlignedMemory, is_aligned
 from mlirt.errors import InvalidModelError
+from mlirt.mapped_files import release_pages
 
 if TYPE_CHECKING:
     import numpy as np
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+# What of a mapped model may stay in memory at a time.
+_BYTES_BEFORE_RELEASE = 1 << 25
 
 
 @irdl_attr_definition
@@ -43,17 +50,38 @@ class WeightsAttr(ParametrizedAttribute):
             return [StringAttr(key), StringAttr(parser.parse_str_literal())]
 
 
+@dataclass
+class _Made:
+    """An array that is made of others again whenever it is needed and nobody has it any more."""
+
+    make: Callable[[], Array]
+    latest: weakref.ref[Array]
+
+    def array(self) -> Array:
+        found = self.latest()
+        if found is None:
+            found = self.make()
+            self.latest = weakref.ref(found)
+        return found
+
+
 class WeightStore:
     """Arrays by key; keys are unique, arrays are never changed in place."""
 
     def __init__(self) -> None:
-        self._arrays: dict[str, Array] = {}
+        self._arrays: dict[str, Array | _Made] = {}
         self._by_digest: dict[str, WeightsAttr] = {}
         self._counts: dict[str, int] = {}  # the next number to try for each hint
+        self._packed = AlignedMemory()
+        self._read = 0  # bytes since pages were released
 
-    def put(self, array: Array, hint: str = "weights") -> WeightsAttr:
-        """Store an array under a key made from `hint`; equal arrays share one entry."""
+    def put(self, array: Array, hint: str = "weights", make: Callable[[], Array] | None = None) -> WeightsAttr:
+        """Store an array under a key made from `hint`; equal arrays share one entry.
+
+        What `make` can make again, always the same, is not kept.
+        """
         digest = digest_of(array)
+        self._has_read(array.nbytes)
         if digest in self._by_digest:
             return self._by_digest[digest]
         count = self._counts.get(hint, 0)
@@ -61,8 +89,19 @@ class WeightStore:
             count += 1
         self._counts[hint] = count + 1
         attr = WeightsAttr(StringAttr(key), StringAttr(digest))
-        self._arrays[key] = array
+        self._arrays[key] = array if make is None else _Made(make, weakref.ref(array))
         self._by_digest[digest] = attr
+        return attr
+
+    def put_packed(self, array: Array, hint: str) -> WeightsAttr:
+        """The same for an array that kernels will read: it is copied, once, to where they can, in C order.
+
+        So a view of another array, with any strides, is the cheapest to give.
+        """
+        copy = self._packed.copy_of(array)
+        attr = self.put(copy, hint)
+        if self._arrays[attr.key.data] is not copy:
+            self._packed.take_back(copy)
         return attr
 
     def get(self, attr: WeightsAttr) -> Array:
@@ -70,7 +109,7 @@ class WeightStore:
         array = self._arrays.get(attr.key.data)
         if array is None:
             raise InvalidModelError(f"weights {attr.key.data!r} are not loaded: give the weights file beside the IR")
-        return array
+        return array.array() if isinstance(array, _Made) else array
 
     def add(self, key: str, array: Array) -> None:
         """Store an array under an exact key, as a weights file has it; raises `InvalidModelError` on a second one."""
@@ -80,8 +119,43 @@ class WeightStore:
         digest = digest_of(array)
         self._by_digest[digest] = WeightsAttr(StringAttr(key), StringAttr(digest))
 
-    def items(self) -> Iterator[tuple[str, Array]]:
-        return iter(self._arrays.items())
+    def share(self, other: WeightStore, keys: Collection[str] | None = None) -> None:
+        """Have the arrays of another store under the same keys, all of them or some; this one is empty."""
+        assert not self._arrays
+        self._arrays = {key: array for key, array in other._arrays.items() if keys is None or key in keys}
+        self._by_digest = {
+            digest: attr for digest, attr in other._by_digest.items() if attr.key.data in self._arrays
+        }
+
+    def keys(self) -> KeysView[str]:
+        return self._arrays.keys()
+
+    def items(self, keys: Collection[str] | None = None) -> Iterator[tuple[str, Array]]:
+        """All arrays with their keys, or those of some keys."""
+        for key, array in self._arrays.items():
+            if keys is None or key in keys:
+                yield key, array.array() if isinstance(array, _Made) else array
+
+    def aligned(self, keys: Collection[str]) -> dict[str, Array]:
+        """Arrays where kernels can read them; what is copied for that is kept here in place of the original."""
+        found: dict[str, Array] = {}
+        for key, array in self.items(keys):
+            found[key] = array if is_aligned(array) else self._packed.copy_of(array)
+            self._has_read(array.nbytes)
+        self._arrays |= found
+        return found
+
+    def forget(self, keys: Collection[str]) -> None:
+        """Keep these arrays alone, so that the memory of the others is free."""
+        self._arrays = {key: array for key, array in self._arrays.items() if key in keys}
+        self._by_digest = {digest: attr for digest, attr in self._by_digest.items() if attr.key.data in keys}
+        release_pages()
+
+    def _has_read(self, size: int) -> None:
+        self._read += size
+        if self._read >= _BYTES_BEFORE_RELEASE:
+            self._read = 0
+            release_pages()
 
 
 def digest_of(array: Array) -> str:

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute
 from mlirt.dialects.tensor_types import element_type
 from mlirt.errors import InvalidModelError, UnsupportedError
 from mlirt.frontend.onnx.narrow_types import NARROW_TYPES, read_narrow
+from mlirt.mapped_files import map_file
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -151,8 +152,8 @@ def _external(tensor: TensorProto, what: str, folder: Path | None, kind: np.dtyp
         )
     if not size:
         return np.empty(0, kind)
-    mapped = np.memmap(path, np.uint8, "r", offset, (length,))
-    return mapped != 0 if kind == np.bool_ else np.frombuffer(mapped, kind)
+    mapped = np.frombuffer(map_file(path), np.uint8, length, offset)
+    return mapped != 0 if kind == np.bool_ else mapped.view(kind)
 
 
 def _inside(folder: Path, location: str, what: str) -> Path:

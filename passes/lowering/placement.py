@@ -231,8 +231,8 @@ class Placements:
     def new_weight(self, made: Array | Packed, hint: str) -> SSAValue:
         """The buffer of an array made by a lowering."""
         if not isinstance(made, Packed):
-            return self.weight(weights_of(self._ctx).put(made, hint))
-        buffer = self._weight(weights_of(self._ctx).put(made.array, hint))
+            return self.weight(weights_of(self._ctx).put_packed(made, hint))
+        buffer = self._weight(weights_of(self._ctx).put_packed(made.array, hint))
         if self.recording is not None:
             self.recording.packed(buffer, made, hint)
         return buffer

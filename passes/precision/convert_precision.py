@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from xdsl.context import Context
@@ -182,8 +183,9 @@ class _Conversion:
         owner = value.owner
         if isinstance(owner, ConstantOp):
             self.issues.look(self._weight(owner), self.element, name_of(reader))
-            array = converted(self._weight(owner), self.element, name_of(reader))
-            new: TensorOp = ConstantOp.from_array(array, weights_of(self.ctx), name_of(reader))
+            make = partial(converted, self._weight(owner), self.element, name_of(reader))
+            again = None if self.to_half else make  # larger than what it is made of
+            new: TensorOp = ConstantOp.from_array(make(), weights_of(self.ctx), name_of(reader), make=again)
         else:
             new = IdentityOp.cast(
                 value, self.element, owner.location if isinstance(owner, Operation) else reader.location

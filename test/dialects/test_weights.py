@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from counted_copies import counted_copies
 from numpy.testing import assert_array_equal
+from numpy.typing import NDArray
 from xdsl.dialects.builtin import StringAttr
 
 from mlirt.dialects.weights import WeightsAttr, WeightStore, digest_of
@@ -76,3 +78,39 @@ def test_a_key_is_given_once() -> None:
     store.add("w", np.zeros(2))
     with pytest.raises(InvalidModelError, match="weights 'w' are given twice"):
         store.add("w", np.ones(2))
+
+
+def test_what_can_be_made_again_is_not_kept() -> None:
+    store, made = WeightStore(), list[str]()
+
+    def make() -> NDArray[np.float32]:
+        made.append("once more")
+        return np.arange(5000, dtype=np.float32)
+
+    attr = store.put(make(), "w", make)
+    again = store.get(attr)
+    assert store.get(attr) is again
+    assert len(made) == 2, "the first array is gone, the second one is there"
+    del again
+    assert_array_equal(store.get(attr), np.arange(5000))
+    assert len(made) == 3
+
+
+def test_packed_arrays_are_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, copied = WeightStore(), counted_copies(monkeypatch)
+    turned = np.arange(24, dtype=np.float32).reshape(4, 6).T
+    attr = store.put_packed(turned, "packed")
+    assert_array_equal(store.get(attr), turned)
+    assert store.aligned([attr.key.data])[attr.key.data] is store.get(attr)
+    assert copied == [turned.nbytes]
+    assert store.put_packed(turned, "other") == attr
+    assert len(store.keys()) == 1
+
+
+def test_a_store_shares_arrays_with_another() -> None:
+    store, other = WeightStore(), WeightStore()
+    attributes = [store.put(np.full(9, value), f"w{value}") for value in range(3)]
+    other.share(store, ["w1", "w2"])
+    assert set(other.keys()) == {"w1", "w2"}
+    assert other.get(attributes[1]) is store.get(attributes[1])
+    assert other.put(np.full(9, 2), "new") == attributes[2]

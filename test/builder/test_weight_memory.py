@@ -1,0 +1,108 @@
+"""Weights are in memory once: what a build packs is what the plan saves and what kernels read. Bytes are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from counted_copies import counted_copies
+from onnx import helper
+from onnx_models import model_of, run_onnxruntime
+
+import mlirt
+from mlirt.mapped_files import MappedFile
+from mlirt.runtime.cpu import CpuDevice
+from mlirt.runtime.engine import Engine
+
+save: Callable[..., None] = getattr(onnx, "save")
+RNG = np.random.default_rng(0)
+
+
+def products(storage: str, count: int = 3, size: int = 64) -> onnx.ModelProto:
+    """A row times several matrices."""
+    matrices = {f"w{k}": (RNG.standard_normal((size, size)) / 8).astype(storage) for k in range(count)}
+    nodes = [helper.make_node("MatMul", [f"y{k}", f"w{k}"], [f"y{k + 1}"]) for k in range(count)]
+    return model_of(nodes, {"y0": (storage, [1, size])}, [f"y{count}"], matrices)
+
+
+def beside(model: onnx.ModelProto, folder: Path) -> Path:
+    """The model in a file, its weights in another one."""
+    path = folder / "model.onnx"
+    save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    return path
+
+
+def compiled(model: onnx.ModelProto | Path) -> Engine:
+    engine = mlirt.compile(model, target="cpu")
+    assert isinstance(engine, Engine)
+    return engine
+
+
+@pytest.mark.parametrize("storage", ["float32", "float16"])
+def test_each_weight_is_packed_once_and_the_runtime_reads_that(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    copies = counted_copies(monkeypatch)
+    engine = compiled(products(storage))
+    weights = engine.plan.weights
+    assert sum(copies) == sum(array.nbytes for array in weights.values())
+    device = engine._device  # pyright: ignore[reportPrivateUsage]
+    assert isinstance(device, CpuDevice)
+    for number, memory in device.weights.items():
+        key = device.manifest.buffers[number].weight
+        assert key is not None
+        assert memory.ctypes.data == weights[key].ctypes.data
+
+
+def test_a_table_that_is_read_as_it_is_stays_in_the_file_of_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = RNG.standard_normal((500, 64)).astype(np.float32)
+    node = helper.make_node("Gather", ["table", "places"], ["rows"])
+    path = beside(model_of([node], {"places": ("int64", ["n"])}, ["rows"], {"table": table}), tmp_path)
+    copies = counted_copies(monkeypatch)
+    engine = compiled(path)
+    (array,) = (array for array in engine.plan.weights.values() if array.nbytes == table.nbytes)
+    assert sum(copies) < table.nbytes
+    base: Any = array
+    while isinstance(base, np.ndarray | memoryview):
+        base = base.obj if isinstance(base, memoryview) else base.base
+    assert isinstance(base, MappedFile)
+    places = np.array([3, 0, 499])
+    np.testing.assert_array_equal(engine.run({"places": places})["rows"], table[places])
+
+
+@pytest.mark.parametrize("storage", ["float32", "float16"])
+def test_weights_in_another_file_give_the_same_plan(storage: str, tmp_path: Path) -> None:
+    model = products(storage)
+    (tmp_path / "model").mkdir()
+    engines = [compiled(model), compiled(beside(onnx.ModelProto.FromString(model.SerializeToString()), tmp_path))]
+    for number, engine in enumerate(engines):
+        engine.plan.save(tmp_path / f"{number}.plan")
+        feeds = {"y0": np.ones((1, 64), storage)}
+        (want,) = run_onnxruntime(model, feeds)
+        np.testing.assert_allclose(engine.run(feeds)["y3"], want, rtol=1e-2, atol=1e-3)
+    assert {key: array.tobytes() for key, array in engines[0].plan.weights.items()} == {
+        key: array.tobytes() for key, array in engines[1].plan.weights.items()
+    }
+
+
+def test_widened_weights_of_a_build_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the packing reads is made of the halves again; no float32 array but the packed one is left."""
+    from mlirt.dialects.context import RtContext
+
+    stores = list[RtContext]()
+    made = RtContext.__init__
+
+    def remembered(own: RtContext) -> None:
+        made(own)
+        stores.append(own)
+
+    monkeypatch.setattr(RtContext, "__init__", remembered)
+    engine = compiled(products("float16"))
+    arrays = stores[0].weights._arrays.values()  # pyright: ignore[reportPrivateUsage]
+    kept = [array for array in arrays if isinstance(array, np.ndarray)]
+    wide = sum(array.nbytes for array in kept if array.dtype == np.float32)
+    assert wide == sum(array.nbytes for array in engine.plan.weights.values())
