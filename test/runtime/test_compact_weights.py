@@ -121,3 +121,30 @@ def changed(change: dict[str, Any]) -> bytes:
 def test_damage_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(PlanError, match=message):
         safetensors_section.parse(memoryview(changed(change)))
+
+
+def test_the_stream_holds_no_array_twice() -> None:
+    """Float32 arrays go out from where they lie; what is shortened is made some rows at a time, each time anew."""
+    plain = RNG.standard_normal((64, 2048)).astype(np.float32)
+    halves = RNG.standard_normal((256, 8192)).astype(np.float16).astype(np.float32)
+    made = safetensors_section.stream_of({"halves": halves, "plain": plain})
+    first, second = (b"".join(made.pieces()) for _ in range(2))
+    assert first == second
+    assert len(first) == made.size
+    own = [piece for piece in made.pieces() if len(piece) > 4096]
+    assert sum(np.shares_memory(np.frombuffer(piece, np.uint8), plain) for piece in own) == 1
+    assert max(len(piece) for piece in own if len(piece) != plain.nbytes) <= 2 << 20
+    assert sum(len(piece) for piece in own) == plain.nbytes + halves.nbytes // 2
+
+
+def test_streams_of_one_identity_share_what_is_widened() -> None:
+    weights = {"w": RNG.standard_normal((64, 64)).astype(np.float16).astype(np.float32)}
+    content = memoryview(stream(weights))
+    one, other = (safetensors_section.parse(content, "digest")["w"] for _ in range(2))
+    assert one.ctypes.data == other.ctypes.data
+    assert safetensors_section.parse(content, "another")["w"].ctypes.data != one.ctypes.data
+    assert safetensors_section.parse(content)["w"].ctypes.data != one.ctypes.data
+    address = one.ctypes.data
+    del one
+    assert safetensors_section.parse(content, "digest")["w"].ctypes.data == address
+    np.testing.assert_array_equal(other, weights["w"])
