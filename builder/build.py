@@ -115,8 +115,7 @@ def build_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOpti
         how = {"precision": options.precision, "sources": sorted(options.tuning.sources), "tactics": tactics}
         manifest["info"] = {**cast("Mapping[str, object]", manifest.get("info", {})), "build": how}
     needed = set(weight_keys(module))
-    weights = ctx.weights.aligned(needed) if target == "cpu" else dict(ctx.weights.items(needed))
-    plan = make_plan(manifest, code | kept, weights)
+    plan = make_plan(manifest, code | kept, ctx.weights.for_kernels(needed))
     if options.temporary:
         return plan
     extents = extents_section(module, plan.manifest, as_json(manifest))

@@ -16,7 +16,7 @@ from xdsl.printer import Printer
 
 from mlirt.aligned_memory import AlignedMemory, is_aligned
 from mlirt.errors import InvalidModelError
-from mlirt.mapped_files import release_pages
+from mlirt.mapped_files import is_mapped, release_pages
 
 if TYPE_CHECKING:
     import numpy as np
@@ -136,11 +136,14 @@ class WeightStore:
             if keys is None or key in keys:
                 yield key, array.array() if isinstance(array, _Made) else array
 
-    def aligned(self, keys: Collection[str]) -> dict[str, Array]:
-        """Arrays where kernels can read them; what is copied for that is kept here in place of the original."""
+    def for_kernels(self, keys: Collection[str]) -> dict[str, Array]:
+        """Arrays where kernels can read them, none of them in a file of the model, which may be written to later.
+
+        What is copied for that is kept here in place of the original.
+        """
         found: dict[str, Array] = {}
         for key, array in self.items(keys):
-            found[key] = array if is_aligned(array) else self._packed.copy_of(array)
+            found[key] = array if is_aligned(array) and not is_mapped(array) else self._packed.copy_of(array)
             self._has_read(array.nbytes)
         self._arrays |= found
         return found

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mlirt.mapped_files import map_file, release_pages
+from mlirt.mapped_files import is_mapped, map_file, release_pages
 
 
 def test_a_file_is_mapped_once_as_long_as_it_is_the_same(tmp_path: Path) -> None:
@@ -28,3 +28,12 @@ def test_released_pages_are_read_again(tmp_path: Path) -> None:
     for _ in range(2):
         np.testing.assert_array_equal(mapped, numbers)
         release_pages()
+
+
+def test_what_lies_in_a_mapped_file(tmp_path: Path) -> None:
+    (tmp_path / "weights.bin").write_bytes(bytes(64))
+    mapping = map_file(tmp_path / "weights.bin")
+    mapped = np.frombuffer(memoryview(mapping)[8:], np.uint8).view(np.float32)[2:]
+    assert is_mapped(mapped)
+    assert not is_mapped(mapped.copy())
+    assert not is_mapped(np.frombuffer(bytes(8), np.uint8))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from typing import Any
 from weakref import WeakValueDictionary
 
 _mapped: WeakValueDictionary[tuple[int, ...], MappedFile] = WeakValueDictionary()
@@ -23,6 +24,16 @@ def map_file(path: str | os.PathLike[str]) -> MappedFile:
         if mapping is None:
             _mapped[state] = mapping = MappedFile(file.fileno(), 0, access=mmap.ACCESS_READ)
     return mapping
+
+
+def is_mapped(array: object) -> bool:
+    """Whether the elements of an array are in a mapped file of a model."""
+    owner: Any = array
+    while not isinstance(owner, MappedFile):
+        owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)
+        if owner is None:
+            return False
+    return True
 
 
 def release_pages() -> None:

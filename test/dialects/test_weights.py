@@ -101,7 +101,7 @@ def test_packed_arrays_are_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
     turned = np.arange(24, dtype=np.float32).reshape(4, 6).T
     attr = store.put_packed(turned, "packed")
     assert_array_equal(store.get(attr), turned)
-    assert store.aligned([attr.key.data])[attr.key.data] is store.get(attr)
+    assert store.for_kernels([attr.key.data])[attr.key.data] is store.get(attr)
     assert copied == [turned.nbytes]
     assert store.put_packed(turned, "other") == attr
     assert len(store.keys()) == 1
