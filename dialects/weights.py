@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-from collections.abc import Callable, Collection, Iterator, KeysView, Sequence
+from collections.abc import Collection, Iterator, KeysView, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,6 +16,7 @@ from xdsl.printer import Printer
 
 from mlirt.aligned_memory import AlignedMemory, is_aligned
 from mlirt.errors import InvalidModelError
+from mlirt.half_numbers import are_halves
 from mlirt.mapped_files import is_mapped, release_pages
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 # What of a mapped model may stay in memory at a time.
 _BYTES_BEFORE_RELEASE = 1 << 25
+
+# Arrays for which it matters that they could be stored in half the bytes.
+_LARGE = 1 << 16
 
 
 @irdl_attr_definition
@@ -51,16 +55,17 @@ class WeightsAttr(ParametrizedAttribute):
 
 
 @dataclass
-class _Made:
-    """An array that is made of others again whenever it is needed and nobody has it any more."""
+class _Widened:
+    """The numbers of a narrower array in another type, made again whenever they are needed and nobody has them."""
 
-    make: Callable[[], Array]
+    source: Array
+    dtype: np.dtype[Any]
     latest: weakref.ref[Array]
 
     def array(self) -> Array:
         found = self.latest()
         if found is None:
-            found = self.make()
+            found = self.source.astype(self.dtype)
             self.latest = weakref.ref(found)
         return found
 
@@ -69,16 +74,17 @@ class WeightStore:
     """Arrays by key; keys are unique, arrays are never changed in place."""
 
     def __init__(self) -> None:
-        self._arrays: dict[str, Array | _Made] = {}
+        self._arrays: dict[str, Array | _Widened] = {}
         self._by_digest: dict[str, WeightsAttr] = {}
         self._counts: dict[str, int] = {}  # the next number to try for each hint
+        self._halves: dict[str, bool] = {}  # by digest
         self._packed = AlignedMemory()
         self._read = 0  # bytes since pages were released
 
-    def put(self, array: Array, hint: str = "weights", make: Callable[[], Array] | None = None) -> WeightsAttr:
+    def put(self, array: Array, hint: str = "weights", source: Array | None = None) -> WeightsAttr:
         """Store an array under a key made from `hint`; equal arrays share one entry.
 
-        What `make` can make again, always the same, is not kept.
+        One with the numbers of a narrower array, its `source`, is not kept: it can be made again.
         """
         digest = digest_of(array)
         self._has_read(array.nbytes)
@@ -89,7 +95,7 @@ class WeightStore:
             count += 1
         self._counts[hint] = count + 1
         attr = WeightsAttr(StringAttr(key), StringAttr(digest))
-        self._arrays[key] = array if make is None else _Made(make, weakref.ref(array))
+        self._arrays[key] = array if source is None else _Widened(source, array.dtype, weakref.ref(array))
         self._by_digest[digest] = attr
         return attr
 
@@ -109,7 +115,26 @@ class WeightStore:
         array = self._arrays.get(attr.key.data)
         if array is None:
             raise InvalidModelError(f"weights {attr.key.data!r} are not loaded: give the weights file beside the IR")
-        return array.array() if isinstance(array, _Made) else array
+        return array.array() if isinstance(array, _Widened) else array
+
+    def are_halves(self, attr: WeightsAttr) -> bool:
+        """Whether an array of float32, unless it is a small one, has the numbers of halves alone."""
+        digest = attr.digest.data
+        if digest not in self._halves:
+            source = self._source_in_halves(attr)
+            array = self.get(attr) if source is None else source
+            is_large = array.size * 4 >= _LARGE and array.dtype.name in ("float16", "float32")
+            self._halves[digest] = is_large and (source is not None or _is_widened(array))
+        return self._halves[digest]
+
+    def halves(self, attr: WeightsAttr) -> Array:
+        """The numbers of such an array in half precision."""
+        source = self._source_in_halves(attr)
+        return self.get(attr).astype("float16") if source is None else source
+
+    def _source_in_halves(self, attr: WeightsAttr) -> Array | None:
+        entry = self._arrays.get(attr.key.data)
+        return entry.source if isinstance(entry, _Widened) and entry.source.dtype.name == "float16" else None
 
     def add(self, key: str, array: Array) -> None:
         """Store an array under an exact key, as a weights file has it; raises `InvalidModelError` on a second one."""
@@ -134,7 +159,7 @@ class WeightStore:
         """All arrays with their keys, or those of some keys."""
         for key, array in self._arrays.items():
             if keys is None or key in keys:
-                yield key, array.array() if isinstance(array, _Made) else array
+                yield key, array.array() if isinstance(array, _Widened) else array
 
     def for_kernels(self, keys: Collection[str]) -> dict[str, Array]:
         """Arrays where kernels can read them, none of them in a file of the model, which may be written to later.
@@ -159,6 +184,10 @@ class WeightStore:
         if self._read >= _BYTES_BEFORE_RELEASE:
             self._read = 0
             release_pages()
+
+
+def _is_widened(array: Array) -> bool:
+    return array.dtype.name == "float32" and are_halves(array)
 
 
 def digest_of(array: Array) -> str:

@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from mlirt.half_numbers import are_halves
 from mlirt.runtime.host_memory import aligned_empty, aligned_part
 
 _FEWEST = 1024  # elements that are worth it
@@ -96,19 +97,6 @@ def compact_form(array: np.ndarray) -> CompactForm | None:
     return CompactForm() if are_halves(array) else None
 
 
-def are_halves(array: np.ndarray) -> bool:
-    """Whether float32 numbers are those of halves, to the bit."""
-    flat = array.reshape(-1)
-    return _as_halves(flat[:_SAMPLE]) and all(
-        _as_halves(flat[start : start + _CHUNK]) for start in range(0, flat.size, _CHUNK)
-    )
-
-
-def _as_halves(array: np.ndarray) -> bool:
-    with np.errstate(over="ignore", under="ignore"):
-        return _same_bits(array.astype(np.float16).astype(np.float32), array)
-
-
 def _axes_of_lines(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """Along which axes numbers may have the same scale: along all, all but outer or inner ones, a single one."""
     axes = tuple(range(len(shape)))
@@ -174,7 +162,3 @@ def _fit(lines: np.ndarray, scales: np.ndarray) -> np.ndarray:
         bounded = np.where(np.abs(numbers) <= _LARGEST, numbers, 0).astype(np.int8)
         again = np.multiply(bounded, scales, dtype=np.float32)
     return np.asarray((again.view(np.uint32) == lines.view(np.uint32)).all(axis=1))
-
-
-def _same_bits(one: np.ndarray, other: np.ndarray) -> bool:
-    return np.array_equal(one.view(np.uint32), np.ascontiguousarray(other).view(np.uint32))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, LocationAttr, TensorType
@@ -90,13 +90,13 @@ class ConstantOp(TensorOp):
         store: WeightStore,
         hint: str,
         location: LocationAttr | None = None,
-        make: Callable[[], Array] | None = None,
+        source: Array | None = None,
     ) -> ConstantOp:
-        """A constant op for an array; large ones are put in the store under a key made from `hint`, and are not kept
-        where `make` can make them again.
+        """A constant op for an array; large ones are put in the store under a key made from `hint`, where only a
+        narrower `source` is kept of one that has the same numbers.
         """
         type_ = tensor(element_type_of(array.dtype.name), [int(size) for size in array.shape])
-        value = _dense(array, type_) if array.nbytes <= INLINE_BYTES else store.put(array, hint, make)
+        value = _dense(array, type_) if array.nbytes <= INLINE_BYTES else store.put(array, hint, source)
         op = cls.build(properties={"value": value}, result_types=[type_])
         if location is not None:
             op.location = location

@@ -44,7 +44,8 @@ Pack: TypeAlias = "Callable[[Array], Array]"
 
 @dataclass(frozen=True)
 class Packed:
-    """A constant in another order: `array` is what `pack` makes of its elements, and of those of any equal op.
+    """A constant in another order: `array` is what `pack` makes of its elements, in half precision where they are to be
+    stored `as_halves`, and of those of any equal op.
 
     `pack` has nothing from the op but what types, attributes and placements say.
     """
@@ -52,6 +53,7 @@ class Packed:
     value: SSAValue
     pack: Pack
     array: Array
+    as_halves: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from xdsl.context import Context
@@ -183,9 +182,10 @@ class _Conversion:
         owner = value.owner
         if isinstance(owner, ConstantOp):
             self.issues.look(self._weight(owner), self.element, name_of(reader))
-            make = partial(converted, self._weight(owner), self.element, name_of(reader))
-            again = None if self.to_half else make  # larger than what it is made of
-            new: TensorOp = ConstantOp.from_array(make(), weights_of(self.ctx), name_of(reader), make=again)
+            before = self._weight(owner)
+            array = converted(before, self.element, name_of(reader))
+            source = None if self.to_half else before  # which takes half of the memory
+            new: TensorOp = ConstantOp.from_array(array, weights_of(self.ctx), name_of(reader), source=source)
         else:
             new = IdentityOp.cast(
                 value, self.element, owner.location if isinstance(owner, Operation) else reader.location

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -14,6 +16,8 @@ from onnx_models import model_of, run_onnxruntime
 
 import mlirt
 from mlirt.mapped_files import is_mapped
+from mlirt.passes.lowering.matmul import cpu_tiles
+from mlirt.runtime import plan_source
 from mlirt.runtime.cpu import CpuDevice
 from mlirt.runtime.engine import Engine
 
@@ -105,3 +109,53 @@ def test_widened_weights_of_a_build_are_not_kept(monkeypatch: pytest.MonkeyPatch
     kept = [array for array in arrays if isinstance(array, np.ndarray)]
     wide = sum(array.nbytes for array in kept if array.dtype == np.float32)
     assert wide == sum(array.nbytes for array in engine.plan.weights.values())
+
+
+def halved(rows: int | str, count: int = 2, size: int = 160) -> onnx.ModelProto:
+    """Products with matrices of float32 of which the even ones have the numbers of halves."""
+    matrices = {f"w{k}": (RNG.standard_normal((size, size)) / 8).astype(np.float32) for k in range(count)}
+    matrices |= {name: array.astype(np.float16).astype(np.float32) for name, array in list(matrices.items())[::2]}
+    nodes = [helper.make_node("MatMul", [f"y{k}", f"w{k}"], [f"y{k + 1}"]) for k in range(count)]
+    return model_of(nodes, {"y0": ("float32", [rows, size])}, [f"y{count}"], matrices)
+
+
+def stored_types(engine: Engine) -> list[str]:
+    return sorted(array.dtype.name for array in engine.plan.weights.values() if array.size >= 160**2)
+
+
+@pytest.mark.parametrize(("rows", "stays"), [(1, True), (7, True), (32, True), (33, False), ("n", False)])
+def test_products_of_few_rows_read_halves_as_they_are(
+    rows: int | str, stays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equal products but for the numbers of their weights are not lowered alike, and the results are the same."""
+    model = halved(rows)
+    engine = compiled(model)
+    assert stored_types(engine) == (["float16", "float32"] if stays else ["float32", "float32"])
+    assert not engine.plan.manifest.sealed
+    monkeypatch.setattr(cpu_tiles, "_ROWS_FOR_HALVES", 0)
+    wide = compiled(model)
+    assert stored_types(wide) == ["float32", "float32"]
+    feeds = {"y0": RNG.standard_normal((rows if isinstance(rows, int) else 5, 160)).astype(np.float32)}
+    np.testing.assert_array_equal(engine.run(feeds)["y2"], wide.run(feeds)["y2"])
+    np.testing.assert_allclose(engine.run(feeds)["y2"], run_onnxruntime(model, feeds)[0], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("rows", [40, "n"])
+def test_large_matrices_are_read_as_halves_by_any_rows(rows: int | str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu_tiles, "_BYTES_FOR_HALVES", 160 * 160 * 4)
+    assert stored_types(compiled(halved(rows))) == ["float16", "float32"]
+
+
+def test_halves_are_mapped_by_a_loaded_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_source, "MOST_READ", 0)
+    engine = compiled(halved(1, count=1))
+    engine.save(tmp_path / "a.plan")
+    loaded = mlirt.load(tmp_path / "a.plan")
+    (array,) = loaded.plan.weights.values()
+    assert array.dtype == np.float16
+    base: Any = array
+    while isinstance(base, np.ndarray | memoryview):
+        base = base.obj if isinstance(base, memoryview) else base.base
+    assert isinstance(base, mmap.mmap)
+    feeds = {"y0": np.ones((1, 160), np.float32)}
+    np.testing.assert_array_equal(loaded.run(feeds)["y1"], engine.run(feeds)["y1"])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 from counted_copies import counted_copies
 from numpy.testing import assert_array_equal
-from numpy.typing import NDArray
 from xdsl.dialects.builtin import StringAttr
 
 from mlirt.dialects.weights import WeightsAttr, WeightStore, digest_of
@@ -80,20 +81,27 @@ def test_a_key_is_given_once() -> None:
         store.add("w", np.ones(2))
 
 
-def test_what_can_be_made_again_is_not_kept() -> None:
-    store, made = WeightStore(), list[str]()
+def test_what_is_widened_is_not_kept() -> None:
+    store, narrow = WeightStore(), np.arange(40_000).astype(np.float16)
+    attr = store.put(narrow.astype(np.float32), "w", narrow)
+    first = store.get(attr)
+    assert store.get(attr) is first
+    latest = weakref.ref(first)
+    del first
+    assert latest() is None
+    assert_array_equal(store.get(attr), narrow)
+    assert store.get(attr).dtype == np.float32
+    assert store.are_halves(attr)
+    assert store.halves(attr) is narrow
 
-    def make() -> NDArray[np.float32]:
-        made.append("once more")
-        return np.arange(5000, dtype=np.float32)
 
-    attr = store.put(make(), "w", make)
-    again = store.get(attr)
-    assert store.get(attr) is again
-    assert len(made) == 2, "the first array is gone, the second one is there"
-    del again
-    assert_array_equal(store.get(attr), np.arange(5000))
-    assert len(made) == 3
+@pytest.mark.parametrize(("size", "step", "are"), [(40_000, 1.0, True), (40_000, 1e-6, False), (10, 1.0, False)])
+def test_which_arrays_are_large_and_halves(size: int, step: float, are: bool) -> None:
+    store = WeightStore()
+    attr = store.put(np.arange(size, dtype=np.float32) % 2048 + np.float32(step), "w")
+    assert store.are_halves(attr) == are
+    if are:
+        assert_array_equal(store.halves(attr), store.get(attr))
 
 
 def test_packed_arrays_are_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
