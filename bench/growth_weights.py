@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -91,7 +92,8 @@ class Watch:
             "file": found["RssFile"],
             "seconds": now - self._start,
         }
-        Path("/proc/self/clear_refs").write_text("5")  # sets the peak back to what is resident now
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")  # sets the peak back to what is resident now
         self._start = time.process_time()
 
 
