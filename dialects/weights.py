@@ -173,12 +173,6 @@ class WeightStore:
         self._arrays |= found
         return found
 
-    def forget(self, keys: Collection[str]) -> None:
-        """Keep these arrays alone, so that the memory of the others is free."""
-        self._arrays = {key: array for key, array in self._arrays.items() if key in keys}
-        self._by_digest = {digest: attr for digest, attr in self._by_digest.items() if attr.key.data in keys}
-        release_pages()
-
     def _has_read(self, size: int) -> None:
         self._read += size
         if self._read >= _BYTES_BEFORE_RELEASE:

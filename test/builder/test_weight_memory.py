@@ -159,3 +159,22 @@ def test_halves_are_mapped_by_a_loaded_engine(tmp_path: Path, monkeypatch: pytes
     assert isinstance(base, mmap.mmap)
     feeds = {"y0": np.ones((1, 160), np.float32)}
     np.testing.assert_array_equal(loaded.run(feeds)["y1"], engine.run(feeds)["y1"])
+
+
+@pytest.mark.parametrize("storage", ["float16", "float32"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_tables_are_read_as_halves(storage: str, axis: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each element that is gathered is widened, whether the model has halves or their numbers in float32."""
+    table = RNG.standard_normal((300, 100)).astype(np.float16).astype(storage)
+    nodes = [helper.make_node("Gather", ["table", "places"], ["rows"], axis=axis)]
+    model = model_of(nodes, {"places": ("int64", ["n"])}, ["rows"], {"table": table})
+    copies = counted_copies(monkeypatch)
+    engine = compiled(model)
+    (stored,) = (array for array in engine.plan.weights.values() if array.size == table.size)
+    assert stored.dtype == np.float16
+    assert sum(copies) == sum(array.nbytes for array in engine.plan.weights.values())
+    assert not engine.plan.manifest.sealed
+    for places in (np.array([3, 0, 99, -1]), np.arange(17)):
+        found = engine.run({"places": places})["rows"]
+        assert found.dtype == table.dtype
+        np.testing.assert_array_equal(found, table.take(places, axis))
