@@ -3,6 +3,7 @@
 Networks in half precision and networks with quantised weights have such weights, where kernels want float32.
 """
 
+import os
 import threading
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -74,6 +75,16 @@ def shared_wide(name: Hashable, stored: CompactWeights) -> np.ndarray:
                 _shared[name] = wide.base
             return wide
     return aligned_part(memory, stored.numbers.shape, np.dtype(np.float32))
+
+
+def _free_after_fork() -> None:
+    """The thread that held the lock is not in the child."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_after_fork)
 
 
 def compact(array: np.ndarray) -> CompactWeights | None:

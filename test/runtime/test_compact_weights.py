@@ -1,13 +1,15 @@
 """Float32 weights that are halves, or bytes times scales, take no more bytes in a plan, and have their bits again."""
 
 import json
+import os
+import signal
 from typing import Any
 
 import numpy as np
 import pytest
 
 from mlirt.errors import PlanError
-from mlirt.runtime import safetensors_section
+from mlirt.runtime import compact_weights, safetensors_section
 from mlirt.runtime.compact_weights import compact
 
 RNG = np.random.default_rng(0)
@@ -148,3 +150,14 @@ def test_streams_of_one_identity_share_what_is_widened() -> None:
     del one
     assert safetensors_section.parse(content, "digest")["w"].ctypes.data == address
     np.testing.assert_array_equal(other, weights["w"])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_child_that_is_forked_while_weights_are_widened_has_a_lock_of_its_own() -> None:
+    content = memoryview(stream({"w": RNG.standard_normal((64, 64)).astype(np.float16).astype(np.float32)}))
+    with compact_weights._lock:  # pyright: ignore[reportPrivateUsage]
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            os._exit(0 if len(safetensors_section.parse(content, "in the child")) == 1 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
