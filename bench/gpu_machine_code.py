@@ -106,7 +106,7 @@ def _give_ranges(module: Any, model: Any) -> None:
     from mlirt.builder.calibration.ranges_for_build import Int8Choice, give_ranges
     from mlirt.frontend.onnx.model_reader import read_model
 
-    proto, _ = read_model(model)
+    proto = read_model(model).proto
     names = [value.name for value in proto.graph.input]
     names += [name for node in proto.graph.node for name in node.output if name]
     give_ranges(module, Int8Choice(None, dict.fromkeys(names, _RANGE)), _never)

@@ -3,6 +3,7 @@
     python bench/growth.py shapes [--launches 12,35,335,1500] [--shapes 1,4,5,64,1000]
     python bench/growth.py nodes [--kinds chain,fan-out] [--nodes 100,300,1000,3000,10000] [--target cpu|cuda]
     python bench/growth.py counts [--kinds chain,fan-out] [--nodes 60,240] [--target cpu|cuda]
+    python bench/growth.py weights [--products 2,7,30] [--storage float32,float16] [--home external|inside]
 
 Each part is a module with the arguments that it takes. Other work on the machine shows in seconds and milliseconds:
 compare only what one command printed. Nothing here passes or fails.
@@ -17,6 +18,7 @@ from typing import NamedTuple
 import growth_counts
 import growth_nodes
 import growth_shapes
+import growth_weights
 
 
 class Part(NamedTuple):
@@ -36,6 +38,9 @@ PARTS: Mapping[str, Part] = {
     ),
     "counts": Part(
         "calls of functions in a build, by the nodes of a network", growth_counts.add_arguments, growth_counts.run
+    ),
+    "weights": Part(
+        "memory of builds, saves, loads and runs, by bytes of weights", growth_weights.add_arguments, growth_weights.run
     ),
 }
 

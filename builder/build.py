@@ -136,7 +136,7 @@ def _new_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptio
         how = {"precision": options.precision, "sources": sorted(options.tuning.sources), "tactics": tactics}
         manifest["info"] = {**cast("Mapping[str, object]", manifest.get("info", {})), "build": how}
     needed = set(weight_keys(module))
-    plan = make_plan(manifest, code | kept, {key: array for key, array in ctx.weights.items() if key in needed})
+    plan = make_plan(manifest, code | kept, ctx.weights.for_kernels(needed))
     if options.temporary:
         return plan
     return plan.with_extents(extents_section(module, plan.manifest, plan.manifest_json))

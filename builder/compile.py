@@ -242,6 +242,5 @@ def imported(
     from mlirt.frontend.onnx.model_reader import read_model
 
     if profiles:
-        proto, _ = read_model(model)
-        shapes = {**shapes, **pinned_shapes(profiles, input_dims(proto, shapes))}
+        shapes = {**shapes, **pinned_shapes(profiles, input_dims(read_model(model).proto, shapes))}
     return import_model(model, ctx, shapes, constants, keeps_weights=keeps_weights)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Collection, Iterator, KeysView, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import StringAttr
@@ -12,12 +14,21 @@ from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from mlirt.aligned_memory import AlignedMemory, is_aligned
 from mlirt.errors import InvalidModelError
+from mlirt.half_numbers import are_halves
+from mlirt.mapped_files import is_mapped, release_pages
 
 if TYPE_CHECKING:
     import numpy as np
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+# What of a mapped model may stay in memory at a time.
+_BYTES_BEFORE_RELEASE = 1 << 25
+
+# Arrays for which it matters that they could be stored in half the bytes.
+_LARGE = 1 << 16
 
 
 @irdl_attr_definition
@@ -43,17 +54,40 @@ class WeightsAttr(ParametrizedAttribute):
             return [StringAttr(key), StringAttr(parser.parse_str_literal())]
 
 
+@dataclass
+class _Widened:
+    """The numbers of a narrower array in another type, made again whenever they are needed and nobody has them."""
+
+    source: Array
+    dtype: np.dtype[Any]
+    latest: weakref.ref[Array]
+
+    def array(self) -> Array:
+        found = self.latest()
+        if found is None:
+            found = self.source.astype(self.dtype)
+            self.latest = weakref.ref(found)
+        return found
+
+
 class WeightStore:
     """Arrays by key; keys are unique, arrays are never changed in place."""
 
     def __init__(self) -> None:
-        self._arrays: dict[str, Array] = {}
+        self._arrays: dict[str, Array | _Widened] = {}
         self._by_digest: dict[str, WeightsAttr] = {}
         self._counts: dict[str, int] = {}  # the next number to try for each hint
+        self._halves: dict[str, bool] = {}  # by digest
+        self._packed = AlignedMemory()
+        self._read = 0  # bytes since pages were released
 
-    def put(self, array: Array, hint: str = "weights") -> WeightsAttr:
-        """Store an array under a key made from `hint`; equal arrays share one entry."""
+    def put(self, array: Array, hint: str = "weights", source: Array | None = None) -> WeightsAttr:
+        """Store an array under a key made from `hint`; equal arrays share one entry.
+
+        One with the numbers of a narrower array, its `source`, is not kept: it can be made again.
+        """
         digest = digest_of(array)
+        self._has_read(array.nbytes)
         if digest in self._by_digest:
             return self._by_digest[digest]
         count = self._counts.get(hint, 0)
@@ -61,8 +95,19 @@ class WeightStore:
             count += 1
         self._counts[hint] = count + 1
         attr = WeightsAttr(StringAttr(key), StringAttr(digest))
-        self._arrays[key] = array
+        self._arrays[key] = array if source is None else _Widened(source, array.dtype, weakref.ref(array))
         self._by_digest[digest] = attr
+        return attr
+
+    def put_packed(self, array: Array, hint: str) -> WeightsAttr:
+        """The same for an array that kernels will read: it is copied, once, to where they can, in C order.
+
+        So a view of another array, with any strides, is the cheapest to give.
+        """
+        copy = self._packed.copy_of(array)
+        attr = self.put(copy, hint)
+        if self._arrays[attr.key.data] is not copy:
+            self._packed.take_back(copy)
         return attr
 
     def get(self, attr: WeightsAttr) -> Array:
@@ -70,7 +115,26 @@ class WeightStore:
         array = self._arrays.get(attr.key.data)
         if array is None:
             raise InvalidModelError(f"weights {attr.key.data!r} are not loaded: give the weights file beside the IR")
-        return array
+        return array.array() if isinstance(array, _Widened) else array
+
+    def are_halves(self, attr: WeightsAttr) -> bool:
+        """Whether an array of float32, unless it is a small one, has the numbers of halves alone."""
+        digest = attr.digest.data
+        if digest not in self._halves:
+            source = self._source_in_halves(attr)
+            array = self.get(attr) if source is None else source
+            is_large = array.size * 4 >= _LARGE and array.dtype.name in ("float16", "float32")
+            self._halves[digest] = is_large and (source is not None or _is_widened(array))
+        return self._halves[digest]
+
+    def halves(self, attr: WeightsAttr) -> Array:
+        """The numbers of such an array in half precision."""
+        source = self._source_in_halves(attr)
+        return self.get(attr).astype("float16") if source is None else source
+
+    def _source_in_halves(self, attr: WeightsAttr) -> Array | None:
+        entry = self._arrays.get(attr.key.data)
+        return entry.source if isinstance(entry, _Widened) and entry.source.dtype.name == "float16" else None
 
     def add(self, key: str, array: Array) -> None:
         """Store an array under an exact key, as a weights file has it; raises `InvalidModelError` on a second one."""
@@ -84,8 +148,44 @@ class WeightStore:
         """The digest of each array by its key."""
         return ((attr.key.data, digest) for digest, attr in self._by_digest.items())
 
-    def items(self) -> Iterator[tuple[str, Array]]:
-        return iter(self._arrays.items())
+    def share(self, other: WeightStore, keys: Collection[str] | None = None) -> None:
+        """Have the arrays of another store under the same keys, all of them or some; this one is empty."""
+        assert not self._arrays
+        self._arrays = {key: array for key, array in other._arrays.items() if keys is None or key in keys}
+        self._by_digest = {
+            digest: attr for digest, attr in other._by_digest.items() if attr.key.data in self._arrays
+        }
+
+    def keys(self) -> KeysView[str]:
+        return self._arrays.keys()
+
+    def items(self, keys: Collection[str] | None = None) -> Iterator[tuple[str, Array]]:
+        """All arrays with their keys, or those of some keys."""
+        for key, array in self._arrays.items():
+            if keys is None or key in keys:
+                yield key, array.array() if isinstance(array, _Widened) else array
+
+    def for_kernels(self, keys: Collection[str]) -> dict[str, Array]:
+        """Arrays where kernels can read them, none of them in a file of the model, which may be written to later.
+
+        What is copied for that is kept here in place of the original.
+        """
+        found: dict[str, Array] = {}
+        for key, array in self.items(keys):
+            found[key] = array if is_aligned(array) and not is_mapped(array) else self._packed.copy_of(array)
+            self._has_read(array.nbytes)
+        self._arrays |= found
+        return found
+
+    def _has_read(self, size: int) -> None:
+        self._read += size
+        if self._read >= _BYTES_BEFORE_RELEASE:
+            self._read = 0
+            release_pages()
+
+
+def _is_widened(array: Array) -> bool:
+    return array.dtype.name == "float32" and are_halves(array)
 
 
 def digest_of(array: Array) -> str:

@@ -3,18 +3,27 @@
 Networks in half precision and networks with quantised weights have such weights, where kernels want float32.
 """
 
-from collections.abc import Iterator
+import os
+import threading
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 import numpy as np
 
-from mlirt.runtime.host_memory import aligned_empty
+from mlirt.half_numbers import are_halves
+from mlirt.runtime.host_memory import aligned_empty, aligned_part
 
 _FEWEST = 1024  # elements that are worth it
 _SHORTEST = 8  # elements of a line, which has a scale of its own
 _SAMPLE = 4096  # elements that tell most weights from what is shorter
 _LARGEST = 127
 _STEPS = 6  # of its scale to the smallest number of a line, at most
+_CHUNK = 1 << 20  # elements that are converted at a time
+
+_shared: WeakValueDictionary[Hashable, np.ndarray] = WeakValueDictionary()
+"""The memory of float32 numbers that somebody in this process uses, by what they are."""
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -34,8 +43,58 @@ class CompactWeights:
         return result
 
 
+@dataclass(frozen=True)
+class CompactForm:
+    """How an array becomes shorter: halves, or bytes with `scales`."""
+
+    scales: np.ndarray | None = None
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        return np.dtype(np.float16 if self.scales is None else np.int8)
+
+    def chunks(self, array: np.ndarray) -> Iterator[np.ndarray]:
+        """The shorter numbers, some rows after the other."""
+        rows = max(1, _CHUNK * len(array) // array.size)
+        for start in range(0, len(array), rows):
+            part = array[start : start + rows]
+            if self.scales is None:
+                yield part.astype(np.float16)
+            else:
+                scales = self.scales if len(self.scales) == 1 else self.scales[start : start + rows]
+                yield np.rint(part / scales).astype(np.int8)
+
+
+def shared_wide(name: Hashable, stored: CompactWeights) -> np.ndarray:
+    """The float32 numbers of what is always the same under this name, in memory that all of the process share."""
+    with _lock:
+        memory = _shared.get(name)
+        if memory is None:
+            wide = stored.wide()
+            if isinstance(wide.base, np.ndarray):
+                _shared[name] = wide.base
+            return wide
+    return aligned_part(memory, stored.numbers.shape, np.dtype(np.float32))
+
+
+def _free_after_fork() -> None:
+    """The thread that held the lock is not in the child."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_after_fork)
+
+
 def compact(array: np.ndarray) -> CompactWeights | None:
     """What has the same bits when it is wide again; None where nothing shorter is known to."""
+    form = compact_form(array)
+    return None if form is None else CompactWeights(np.concatenate(list(form.chunks(array))), form.scales)
+
+
+def compact_form(array: np.ndarray) -> CompactForm | None:
+    """How to make an array shorter so that it has the same bits when it is wide again; None where no way is known."""
     if array.dtype != np.float32 or array.size < _FEWEST:
         return None
     flat = array.reshape(-1)
@@ -43,21 +102,10 @@ def compact(array: np.ndarray) -> CompactWeights | None:
     for axes in _axes_of_lines(array.shape):
         line = array[tuple(slice(None) if axis in axes else place for axis, place in enumerate(start))]
         if _may_fit(line.reshape(1, -1)[:, :: -(-line.size // _SAMPLE)]):
-            found = _scaled_bytes(array, axes)
-            if found is not None:
-                return found
-    return _halves(array)
-
-
-def _halves(array: np.ndarray) -> CompactWeights | None:
-    sample = array.reshape(-1)[:_SAMPLE]
-    return _as_halves(array) if _as_halves(sample) is not None else None
-
-
-def _as_halves(array: np.ndarray) -> CompactWeights | None:
-    with np.errstate(over="ignore", under="ignore"):
-        found = CompactWeights(array.astype(np.float16))
-    return found if _same_bits(found.wide(), array) else None
+            scales = _scales_along(array, axes)
+            if scales is not None:
+                return CompactForm(scales)
+    return CompactForm() if are_halves(array) else None
 
 
 def _axes_of_lines(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -69,18 +117,15 @@ def _axes_of_lines(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
             yield choice
 
 
-def _scaled_bytes(array: np.ndarray, axes: tuple[int, ...]) -> CompactWeights | None:
-    """Bytes times a scale for each line along some axes."""
+def _scales_along(array: np.ndarray, axes: tuple[int, ...]) -> np.ndarray | None:
+    """A scale for each line along some axes."""
     kept = tuple(axis for axis in range(array.ndim) if axis not in axes)
     order = (*kept, *axes)
-    lengths = [array.shape[axis] for axis in order]
-    lines = array.transpose(order).reshape(int(np.prod(lengths[: len(kept)], dtype=np.int64)), -1)
+    lines = array.transpose(order).reshape(int(np.prod([array.shape[axis] for axis in kept], dtype=np.int64)), -1)
     scales = _scales(lines)
     if scales is None:
         return None
-    numbers = np.rint(lines / scales).astype(np.int8).reshape(lengths).transpose(np.argsort(order))
-    sizes = [1 if axis in axes else length for axis, length in enumerate(array.shape)]
-    return CompactWeights(np.ascontiguousarray(numbers), scales.reshape(sizes))
+    return scales.reshape([1 if axis in axes else length for axis, length in enumerate(array.shape)])
 
 
 def _scales(lines: np.ndarray) -> np.ndarray | None:
@@ -128,7 +173,3 @@ def _fit(lines: np.ndarray, scales: np.ndarray) -> np.ndarray:
         bounded = np.where(np.abs(numbers) <= _LARGEST, numbers, 0).astype(np.int8)
         again = np.multiply(bounded, scales, dtype=np.float32)
     return np.asarray((again.view(np.uint32) == lines.view(np.uint32)).all(axis=1))
-
-
-def _same_bits(one: np.ndarray, other: np.ndarray) -> bool:
-    return np.array_equal(one.view(np.uint32), np.ascontiguousarray(other).view(np.uint32))

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from mlirt.atomic_file import Bytes
-from mlirt.errors import InvalidInputError, reports_shortage
+from mlirt.errors import InvalidInputError, PlanError, reports_shortage
 from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.decisions import Decision, decisions
 from mlirt.runtime.device import Device
@@ -18,6 +18,7 @@ from mlirt.runtime.known_profiles import known_ranges
 from mlirt.runtime.manifest import Tensor
 from mlirt.runtime.output_arrays import put_into
 from mlirt.runtime.plan_file import Plan, plan_bytes, read_plan
+from mlirt.runtime.plan_source import PlanFile, large_file
 from mlirt.runtime.profile_ranges import ShapeRange
 from mlirt.runtime.shape_binding import ShapeBinder
 from mlirt.tensor_formats import layout_of, pack, unpack
@@ -72,6 +73,7 @@ class Engine:
         """`spin_ms`, `shape_cache_mb`: as in `load`. One that `waits` opens its device for the first run, so that it
         can be saved where there is none."""
         self.plan = plan
+        self._file = None if plan.origin is None else plan.origin.file
         self._spin_ms = spin_ms
         self._shape_cache_mb = shape_cache_mb
         if not waits:
@@ -176,15 +178,30 @@ class Engine:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan file at once or not at all."""
         self.plan.save(path)
+        self._file = large_file(path)
 
-    def __reduce__(self) -> tuple[Callable[..., "Engine"], tuple[bytes, float | None, float | None]]:
-        """Pickled as its plan, so that it can be handed to another process, which opens it on its own device."""
+    def check_weights(self) -> None:
+        """Raise PlanError where the weights are not those that were saved, for an engine loaded without this check."""
+        self.plan.check_weights()
+
+    def __reduce__(self) -> tuple[Callable[..., "Engine"], tuple[bytes | PlanFile, float | None, float | None]]:
+        """Pickled as its plan, so that it can be handed to another process, which opens it on its own device.
+
+        A plan of more than 32 MiB that is in a file, from which it was loaded or to which it was saved last, is pickled
+        as the name of the file, as long as nobody has written to it.
+        """
+        if self._file is not None and self._file.is_unchanged:
+            return _opened, (self._file, self._spin_ms, self._shape_cache_mb)
         plan = plan_bytes(self.plan.manifest_json, self.plan.sections, self.plan.weights)
         return _opened, (plan, self._spin_ms, self._shape_cache_mb)
 
 
 def load(
-    source: str | os.PathLike[str] | Bytes, *, spin_ms: float | None = None, shape_cache_mb: float | None = None
+    source: str | os.PathLike[str] | Bytes,
+    *,
+    spin_ms: float | None = None,
+    shape_cache_mb: float | None = None,
+    check_weights: bool = True,
 ) -> Engine:
     """Open a plan file, or its bytes; PlanError where it is damaged or was made for another machine.
 
@@ -192,12 +209,19 @@ def load(
         not at all, None what the environment variable MLIRT_SPIN_MS says, else 50.
     shape_cache_mb: how many MiB each context may keep of what runs have worked out for their shapes, so that it is
         ready when these come again; 0 keeps the last one alone, None what MLIRT_SHAPE_CACHE_MB says, else 64.
+    check_weights: whether to compare the weights with their digest, for which all of them are read; without it
+        `engine.check_weights()` does so when it is asked to. All else in the file is always checked.
     """
-    return Engine(read_plan(source), spin_ms, shape_cache_mb=shape_cache_mb)
+    plan = read_plan(source, check_weights=check_weights)
+    return Engine(plan, spin_ms, shape_cache_mb=shape_cache_mb)
 
 
-def _opened(plan: bytes, spin_ms: float | None, shape_cache_mb: float | None) -> Engine:
-    return load(plan, spin_ms=spin_ms, shape_cache_mb=shape_cache_mb)
+def _opened(plan: bytes | PlanFile, spin_ms: float | None, shape_cache_mb: float | None) -> Engine:
+    if not isinstance(plan, PlanFile):
+        return load(plan, spin_ms=spin_ms, shape_cache_mb=shape_cache_mb)
+    if not plan.is_unchanged:
+        raise PlanError(f"the engine was pickled as the name of its plan file {plan.path}, which is not as it was then")
+    return load(plan.path, spin_ms=spin_ms, shape_cache_mb=shape_cache_mb)
 
 
 def _device_for(plan: Plan, spin_ms: float | None) -> Device:

@@ -1,13 +1,14 @@
 """Blocks of host memory on page boundaries, on 2 MiB pages where the system offers them."""
 
 import ctypes
-import mmap
 import sys
 
 import numpy as np
 
-HUGE_PAGE = 1 << 21
-ALIGNMENT = 64
+from mlirt.aligned_memory import ALIGNMENT, private_memory
+from mlirt.aligned_memory import LARGE_PAGE as HUGE_PAGE
+
+__all__ = ["ALIGNMENT", "HUGE_PAGE", "HostBlock", "OutputMemory", "address_of", "aligned_empty", "aligned_part"]
 
 
 class HostBlock:
@@ -15,12 +16,7 @@ class HostBlock:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._mapping = _private_memory(max(size, 1) + (HUGE_PAGE if size >= HUGE_PAGE else 0))
-        if size >= HUGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
-            try:
-                self._mapping.madvise(mmap.MADV_HUGEPAGE)
-            except OSError:
-                pass  # the kernel was built without huge pages: small ones do the same, slower
+        self._mapping = private_memory(max(size, 1) + (HUGE_PAGE if size >= HUGE_PAGE else 0))
         start = ctypes.addressof(ctypes.c_char.from_buffer(self._mapping))
         self.address = start + (-start % HUGE_PAGE if size >= HUGE_PAGE else 0)
 
@@ -34,16 +30,6 @@ class HostBlock:
         assert 0 <= offset <= offset + size <= self.size
         base = self.address - ctypes.addressof(ctypes.c_char.from_buffer(self._mapping))
         return np.frombuffer(self._mapping, np.uint8, size, base + offset) if size else np.empty(0, np.uint8)
-
-
-def _private_memory(size: int) -> mmap.mmap:
-    """Python's default would be shared with forked children, and gets no huge pages."""
-    try:
-        if hasattr(mmap, "MAP_PRIVATE"):
-            return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        return mmap.mmap(-1, size)
-    except (OSError, OverflowError, ValueError) as error:
-        raise MemoryError(f"a block of {size} bytes is not to be had") from error
 
 
 def address_of(array: np.ndarray) -> int:
@@ -62,9 +48,14 @@ def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[np.generic], alignment
     count = dtype.itemsize
     for dim in shape:
         count *= dim
-    raw = np.empty(count + alignment, np.uint8)
-    start = -raw.ctypes.data % alignment
-    return raw[start : start + count].view(dtype).reshape(shape)
+    return aligned_part(np.empty(count + alignment, np.uint8), shape, dtype, alignment)
+
+
+def aligned_part(
+    memory: np.ndarray, shape: tuple[int, ...], dtype: np.dtype[np.generic], alignment: int = ALIGNMENT
+) -> np.ndarray:
+    """The first array in some bytes whose address is a multiple of `alignment`."""
+    return np.ndarray(shape, dtype, memory, -memory.ctypes.data % alignment)
 
 
 class OutputMemory:

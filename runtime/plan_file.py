@@ -85,13 +85,15 @@ What the fields leave open is settled so:
   * A float that is not finite is spelt "inf", "-inf" or "nan" (`write_plan` does so by itself).
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import math
 import os
 import struct
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import IO, cast
 
 import numpy as np
@@ -103,7 +105,7 @@ from mlirt.runtime.contract_checks import check_contracts, sealed_contracts
 from mlirt.runtime.extents import SECTION as _EXTENTS
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.manifest_parser import parse_manifest
-from mlirt.runtime.plan_source import open_source
+from mlirt.runtime.plan_source import PlanFile, open_source
 
 MAGIC = b"\x89mlirt\r\n"
 CONTAINER_VERSION = 3
@@ -119,6 +121,15 @@ _WEIGHTS, _MANIFEST = "weights", "manifest"
 
 
 @dataclass(frozen=True)
+class PlanOrigin:
+    """Where a plan was read: its file, if that is mapped, and the section with its weights."""
+
+    file: PlanFile | None
+    weights: memoryview
+    weights_digest: str
+
+
+@dataclass(frozen=True)
 class Plan:
     """A validated plan: its table of contents, object code by section name, and weights by key."""
 
@@ -127,6 +138,12 @@ class Plan:
     """The manifest as a file has it."""
     sections: Mapping[str, Bytes]
     weights: Mapping[str, np.ndarray]
+    origin: PlanOrigin | None = field(default=None, compare=False, repr=False)
+
+    def check_weights(self) -> None:
+        """Raise PlanError where the weights are not those that were saved: `read_plan` may have left that out."""
+        if self.origin is not None:
+            _check_digest(_WEIGHTS, self.origin.weights, self.origin.weights_digest)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan file at once or not at all."""
@@ -139,7 +156,7 @@ class Plan:
         """
         return _file_pieces(self.manifest_json, _with_contracts(self.manifest_json, self.sections), self.weights)
 
-    def with_extents(self, section: bytes) -> "Plan":
+    def with_extents(self, section: bytes) -> Plan:
         """The plan with the section `extents`, which alone is validated."""
         contracts, sealed = check_contracts(self.manifest, self.manifest_json, section)
         manifest = replace(self.manifest, contracts=contracts, sealed=sealed)
@@ -198,14 +215,15 @@ def _file_pieces(
     manifest: Mapping[str, object], sections: Mapping[str, Bytes], weights: Mapping[str, np.ndarray]
 ) -> Iterable[Bytes]:
     text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-    bodies: dict[str, list[memoryview]] = {_MANIFEST: [memoryview(text)]}
+    bodies = {_MANIFEST: memoryview(text)}
     for name in sorted(sections):
         if name in (_MANIFEST, _WEIGHTS):
             raise PlanError(f"section name {name!r} is reserved")
-        bodies[name] = [memoryview(sections[name]).cast("B")]
-    bodies[_WEIGHTS] = list(safetensors_section.pieces(weights))
-    digests = {name: _digest(body) for name, body in bodies.items()}
-    sizes = {name: sum(len(piece) for piece in body) for name, body in bodies.items()}
+        bodies[name] = memoryview(sections[name]).cast("B")
+    # Read twice, for the digest and for the file, so that no copy of the weights is ever there.
+    stream = safetensors_section.stream_of(weights)
+    digests = {name: _digest([body]) for name, body in bodies.items()} | {_WEIGHTS: _digest(stream.pieces())}
+    sizes = {name: len(body) for name, body in bodies.items()} | {_WEIGHTS: stream.size}
     index, offsets, end = _layout(sizes, digests)
     start = _START.pack(MAGIC, CONTAINER_VERSION, end, len(index))
     yield start + hashlib.sha256(start + index).digest()
@@ -213,8 +231,10 @@ def _file_pieces(
     position = _HEADER.size + len(index)
     for name, body in bodies.items():
         yield bytes(offsets[name] - position)
-        yield from body
+        yield body
         position = offsets[name] + sizes[name]
+    yield bytes(offsets[_WEIGHTS] - position)
+    yield from stream.pieces()
 
 
 def size_and_digest(header: bytes) -> tuple[int, str]:
@@ -262,8 +282,9 @@ def _json_form(value: object) -> object:
 
 
 @reports_shortage("the plan file")
-def read_plan(source: str | os.PathLike[str] | Bytes) -> Plan:
-    """Open a plan file or its bytes; raise PlanError where it is damaged.
+def read_plan(source: str | os.PathLike[str] | Bytes, *, check_weights: bool = True) -> Plan:
+    """Open a plan file or its bytes; raise PlanError where it is damaged. Without `check_weights` the digest of the
+    weights is not compared: the rest of a mapped file is all that is read.
 
     A file of at most 32 MiB is read. A larger one is mapped, so that its weights are read when they are used and shared
     by processes: while an engine has it, it may be replaced (as `save` and `mv` do) but not written to. Who cannot say
@@ -271,16 +292,19 @@ def read_plan(source: str | os.PathLike[str] | Bytes) -> Plan:
     """
     opened = open_source(source)
     index = _read_index(opened.data)
-    bodies = _read_sections(opened.data, index)
+    bodies = _read_sections(opened.data, index, () if check_weights else (_WEIGHTS,))
     if _MANIFEST not in bodies or _WEIGHTS not in bodies:
         raise PlanError("damaged plan file: it has no manifest or no weights section")
-    weights = safetensors_section.parse(bodies.pop(_WEIGHTS))
+    origin = PlanOrigin(opened.file, bodies[_WEIGHTS], next(row[3] for row in index if row[0] == _WEIGHTS))
+    identity = origin.weights_digest if check_weights else opened.state or None
+    weights = safetensors_section.parse(bodies.pop(_WEIGHTS), identity)
     manifest = _read_json(bodies.pop(_MANIFEST), "the manifest", _MAX_MANIFEST)
     if _EXTENTS not in bodies:
         raise PlanError("the plan file does not say what its kernels touch (section 'extents'); please rebuild it")
     parsed = _parsed(manifest, bodies, {key: array.nbytes for key, array in weights.items()})
     opened.check_unchanged()
-    return Plan(parsed, cast("Mapping[str, object]", manifest), cast("Mapping[str, Bytes]", bodies), weights)
+    opened.release_pages()
+    return Plan(parsed, cast("Mapping[str, object]", manifest), cast("Mapping[str, Bytes]", bodies), weights, origin)
 
 
 def _read_index(data: memoryview) -> list[tuple[str, int, int, str]]:
@@ -310,7 +334,9 @@ def _read_index(data: memoryview) -> list[tuple[str, int, int, str]]:
     return index
 
 
-def _read_sections(data: memoryview, index: list[tuple[str, int, int, str]]) -> dict[str, memoryview]:
+def _read_sections(
+    data: memoryview, index: list[tuple[str, int, int, str]], unchecked: Collection[str]
+) -> dict[str, memoryview]:
     position = _HEADER.size + _HEADER.unpack(data[: _HEADER.size])[3]
     bodies: dict[str, memoryview] = {}
     for name, offset, size, digest in index:
@@ -322,12 +348,17 @@ def _read_sections(data: memoryview, index: list[tuple[str, int, int, str]]) -> 
         if name in bodies:
             raise PlanError(f"damaged plan file: two sections are called {name[:80]!r}")
         bodies[name] = data[offset:end]
-        if hashlib.sha256(bodies[name]).hexdigest() != digest:
-            raise PlanError(f"damaged plan file: the digest of section {name[:80]!r} does not match")
+        if name not in unchecked:
+            _check_digest(name, bodies[name], digest)
         position = end
     if position != len(data):
         raise PlanError("damaged plan file: there are bytes after the last section")
     return bodies
+
+
+def _check_digest(name: str, body: memoryview, digest: str) -> None:
+    if hashlib.sha256(body).hexdigest() != digest:
+        raise PlanError(f"damaged plan file: the digest of section {name[:80]!r} does not match")
 
 
 def _read_json(text: memoryview, what: str, limit: int) -> object:

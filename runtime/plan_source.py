@@ -8,6 +8,7 @@ import os
 import stat
 from dataclasses import dataclass
 from io import BufferedReader
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -19,6 +20,23 @@ MOST_READ = 32 << 20
 """Bytes of a file that is read; larger ones are mapped."""
 
 
+_mapped: WeakValueDictionary[tuple[int, ...], mmap.mmap] = WeakValueDictionary()
+"""The plan files that this process has mapped, by their state: one mapping each."""
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """A plan file that is too large to be read, and the state in which its plan was found."""
+
+    path: str
+    state: tuple[int, ...]
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the file is there as it was."""
+        return state_of(self.path) == self.state
+
+
 @dataclass(frozen=True)
 class PlanSource:
     """The bytes, and for those of a mapped file what its state was before they were looked at."""
@@ -27,12 +45,24 @@ class PlanSource:
     path: str = ""
     state: tuple[int, ...] = ()
 
+    @property
+    def file(self) -> PlanFile | None:
+        """The file, where it is mapped."""
+        return PlanFile(os.path.abspath(self.path), self.state) if self.state else None
+
+    def release_pages(self) -> None:
+        """Give back the memory of what was read of a mapped file; who reads it again gets it from the system's
+        cache.
+        """
+        if isinstance(self.data.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            self.data.obj.madvise(mmap.MADV_DONTNEED)
+
     def check_unchanged(self) -> None:
         """Raise PlanError where somebody has written to the file meanwhile: digests would say nothing of its bytes."""
         if not self.state:
             return
-        now = _state(os.stat(self.path)) if os.path.exists(self.path) else self.state
-        if now != self.state and now[0] == self.state[0]:  # another file may have come in its place
+        now = state_of(self.path) or self.state
+        if now != self.state and now[:2] == self.state[:2]:  # another file may have come in its place
             raise PlanError(f"the plan file {self.path} was written to while it was read; load it once it is complete")
 
 
@@ -66,8 +96,27 @@ def _of_file(file: BufferedReader, path: str) -> PlanSource:
         # Weights are used where they lie.
         data = aligned_empty((found.st_size,), np.dtype(np.uint8)).data
         return PlanSource(data[: file.readinto(data)].toreadonly())
-    return PlanSource(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), path, _state(found))
+    state = _state(found)
+    mapping = _mapped.get(state)
+    if mapping is None:
+        _mapped[state] = mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return PlanSource(memoryview(mapping), path, state)
+
+
+def large_file(path: str | os.PathLike[str]) -> PlanFile | None:
+    """The plan file at a path, where it is one that would be mapped."""
+    state = state_of(os.fspath(path))
+    is_large = bool(state) and os.path.isfile(path) and os.path.getsize(path) > MOST_READ
+    return PlanFile(os.path.abspath(path), state) if is_large else None
+
+
+def state_of(path: str) -> tuple[int, ...]:
+    """What is another one when other bytes are in a file; empty where there is no file."""
+    try:
+        return _state(os.stat(path))
+    except (OSError, ValueError):
+        return ()
 
 
 def _state(found: os.stat_result) -> tuple[int, ...]:
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -6,13 +6,14 @@ Float32 tensors that are halves, or bytes times scales (`SCALES*`), are stored a
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
 from mlirt.errors import PlanError
-from mlirt.runtime.compact_weights import CompactWeights, compact
+from mlirt.runtime.compact_weights import CompactForm, CompactWeights, compact_form, shared_wide
 from mlirt.runtime.data_types import FROM_SAFETENSORS, SAFETENSORS_NAMES, numpy_dtype
 
 ALIGNMENT = 64
@@ -23,56 +24,83 @@ FLOAT32 = "mlirt.float32"
 MAX_HEADER = 1 << 26
 
 
+@dataclass(frozen=True)
+class Stream:
+    """The stream that holds some weights, as often as it is read; what is stored in fewer bytes is made each time."""
+
+    header: bytes
+    bodies: Sequence[bytes | tuple[np.ndarray, CompactForm | None]]
+    size: int
+
+    def pieces(self) -> Iterator[memoryview]:
+        """The bytes one after the other: those of arrays where they lie, or some rows of what is made of them."""
+        yield memoryview(self.header)
+        for body in self.bodies:
+            if isinstance(body, bytes):
+                yield memoryview(body)
+                continue
+            array, form = body
+            parts = [np.ascontiguousarray(array)] if form is None else form.chunks(array)
+            yield from (part.reshape(-1).view(np.uint8).data for part in parts)
+
+
 def pieces(weights: Mapping[str, np.ndarray]) -> Iterator[memoryview]:
     """Yield the stream that holds `weights`, piece by piece, in the order of their names."""
+    return stream_of(weights).pieces()
+
+
+def stream_of(weights: Mapping[str, np.ndarray]) -> Stream:
+    """The stream that holds `weights`, in the order of their names."""
     header: dict[str, object] = {}
-    bodies: list[memoryview] = []
+    bodies: list[bytes | tuple[np.ndarray, CompactForm | None]] = []
     position = 0
     stored, widened = _stored(weights)
     if widened:
         header["__metadata__"] = {FLOAT32: json.dumps(widened)}
     for key in sorted(stored):
-        array = np.ascontiguousarray(stored[key])
-        if array.dtype.name not in SAFETENSORS_NAMES:
-            raise PlanError(f"weight {key!r}: a plan cannot hold elements of type {array.dtype}")
+        array, form = stored[key]
+        dtype = array.dtype if form is None else form.dtype
+        if dtype.name not in SAFETENSORS_NAMES:
+            raise PlanError(f"weight {key!r}: a plan cannot hold elements of type {dtype}")
         fill = -position % ALIGNMENT
         if fill:
             end = position + fill
             header[f"{FILLER}{len(header)}"] = {"dtype": "U8", "shape": [fill], "data_offsets": [position, end]}
-            bodies.append(memoryview(bytes(fill)))
+            bodies.append(bytes(fill))
             position = end
-        end = position + array.nbytes
-        entry = {"dtype": SAFETENSORS_NAMES[array.dtype.name], "shape": list(stored[key].shape)}
+        end = position + array.size * dtype.itemsize
+        entry = {"dtype": SAFETENSORS_NAMES[dtype.name], "shape": list(array.shape)}
         header[key] = {**entry, "data_offsets": [position, end]}
-        bodies.append(array.reshape(-1).view(np.uint8).data)
+        bodies.append((array, form))
         position = end
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(8 + len(text)) % ALIGNMENT)
-    yield memoryview(len(text).to_bytes(8, "little"))
-    yield memoryview(text)
-    yield from bodies
+    return Stream(len(text).to_bytes(8, "little") + text, bodies, 8 + len(text) + position)
 
 
-def _stored(weights: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[str]]:
+def _stored(
+    weights: Mapping[str, np.ndarray],
+) -> tuple[dict[str, tuple[np.ndarray, CompactForm | None]], list[str]]:
     """The tensors of the stream, and which of them become float32 when they are read."""
-    stored: dict[str, np.ndarray] = {}
+    stored: dict[str, tuple[np.ndarray, CompactForm | None]] = {}
     widened: list[str] = []
     for key in sorted(weights):
         if key.startswith((FILLER, SCALES)) or key == "__metadata__":
             raise PlanError(f"weight key {key!r} is reserved")
-        short = compact(weights[key])
-        stored[key] = weights[key] if short is None else short.numbers
-        if short is not None:
+        form = compact_form(weights[key])
+        stored[key] = weights[key], form
+        if form is not None:
             widened.append(key)
-            if short.scales is not None:
-                stored[SCALES + key] = short.scales
+            if form.scales is not None:
+                stored[SCALES + key] = form.scales, None
     return stored, widened
 
 
-def parse(stream: memoryview) -> dict[str, np.ndarray]:
+def parse(stream: memoryview, identity: Hashable | None = None) -> dict[str, np.ndarray]:
     """Return the tensors of `stream` as read-only arrays; raise PlanError where it is damaged.
 
-    They lie in the stream's own memory, but for those that are stored in fewer bytes.
+    They lie in the stream's own memory, but for those that are stored in fewer bytes. These are shared by all who have
+    read a stream of the same `identity`, where there is one: streams with equal ones have equal bytes.
     """
     if len(stream) < 8:
         raise PlanError("weights section: shorter than its header")
@@ -91,7 +119,7 @@ def parse(stream: memoryview) -> dict[str, np.ndarray]:
         if key != "__metadata__" and not key.startswith(FILLER):
             found[key] = _tensor(key, entry, data)
     for key in _widened(cast("dict[str, object]", header)):
-        found[key] = _wide(key, found)
+        found[key] = _wide(key, found, identity)
     return {key: array for key, array in found.items() if not key.startswith(SCALES)}
 
 
@@ -108,7 +136,7 @@ def _widened(header: Mapping[str, object]) -> list[str]:
     return cast("list[str]", names)
 
 
-def _wide(key: str, found: Mapping[str, np.ndarray]) -> np.ndarray:
+def _wide(key: str, found: Mapping[str, np.ndarray], identity: Hashable | None) -> np.ndarray:
     """The float32 numbers of a tensor that is stored in fewer bytes."""
     numbers, scales = found.get(key), found.get(SCALES + key)
     if numbers is None or numbers.dtype != (np.float16 if scales is None else np.int8):
@@ -119,7 +147,8 @@ def _wide(key: str, found: Mapping[str, np.ndarray]) -> np.ndarray:
         )
         if scales.dtype != np.float32 or not fits:
             raise PlanError(f"weight {key[:80]!r}: its scales do not fit it")
-    array = CompactWeights(numbers, scales).wide()
+    short = CompactWeights(numbers, scales)
+    array = short.wide() if identity is None else shared_wide((identity, key), short)
     array.flags.writeable = False
     return array
 

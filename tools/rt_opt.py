@@ -133,7 +133,7 @@ class _Driver:
             return
         from mlirt.dialects.weights_file import weights_in, write_weights
 
-        if weights_in(module).keys() <= dict(ctx.weights.items()).keys():
+        if weights_in(module).keys() <= ctx.weights.keys():
             write_weights(module, ctx, Path(output).with_suffix(".safetensors"))
 
     def _emit(self, module: ModuleOp) -> str:

@@ -10,6 +10,5 @@ def apart(ctx: RtContext) -> RtContext:
     """A context with the same weights: what calibration packs must not change the names of what the build packs."""
     own = RtContext()
     register_dialects(own)
-    for key, array in ctx.weights.items():
-        own.weights.add(key, array)
+    own.weights.share(ctx.weights)
     return own

@@ -106,9 +106,7 @@ def trials(
     """A trial for each of the candidates that lowers the op alone; the others are left out."""
     network, own = network_of(op, known), RtContext()
     needed = {key for key in _constant_keys(network)}
-    for key, array in ctx.weights.items():
-        if key in needed:
-            own.weights.add(key, array)
+    own.weights.share(ctx.weights, needed)
     kept: dict[bytes, Sample] = {}
     made = [_trial(network.clone(), name, own, target, kept) for name in names]
     return [trial for trial in made if trial is not None]
@@ -134,7 +132,7 @@ def _trial(network: ModuleOp, name: str, ctx: RtContext, target: Target, kept: d
         manifest, keys = cast("dict[str, Any]", manifest_of(network)), set(weight_keys(network))
     except MlirtError:  # for example a size that only a whole run tells
         return None
-    samples = {key: Sample.of(array, kept) for key, array in ctx.weights.items() if key in keys}
+    samples = {key: Sample.of(array, kept) for key, array in ctx.weights.items(keys)}
     arena = [parse(buffer["bytes"], known) for buffer in manifest["buffers"] if buffer["kind"] == "arena"]
     workspace = sum(evaluate(size, known) for size in arena)
     return Trial(name, manifest, sources_of(network), samples, shapes, workspace)

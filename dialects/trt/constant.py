@@ -85,11 +85,18 @@ class ConstantOp(TensorOp):
 
     @classmethod
     def from_array(
-        cls, array: Array, store: WeightStore, hint: str, location: LocationAttr | None = None
+        cls,
+        array: Array,
+        store: WeightStore,
+        hint: str,
+        location: LocationAttr | None = None,
+        source: Array | None = None,
     ) -> ConstantOp:
-        """A constant op for an array; large ones are put in the store under a key made from `hint`."""
+        """A constant op for an array; large ones are put in the store under a key made from `hint`, where only a
+        narrower `source` is kept of one that has the same numbers.
+        """
         type_ = tensor(element_type_of(array.dtype.name), [int(size) for size in array.shape])
-        value = _dense(array, type_) if array.nbytes <= INLINE_BYTES else store.put(array, hint)
+        value = _dense(array, type_) if array.nbytes <= INLINE_BYTES else store.put(array, hint, source)
         op = cls.build(properties={"value": value}, result_types=[type_])
         if location is not None:
             op.location = location

@@ -118,7 +118,7 @@ class OnnxParser(FixedAttributes, ContextManager):
 
         source = Path(path) if path is not None and Path(path).is_file() else bytes(model)
         try:
-            proto, _ = read_model(source)
+            proto = read_model(source).proto
             known = [self.supports_operator(node.op_type) for node in proto.graph.node]
             if all(known):
                 import_model(source, RtContext())

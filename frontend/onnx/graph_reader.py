@@ -27,6 +27,7 @@ from mlirt.frontend.onnx.plugin_nodes import creator_of, not_found, plugin_resul
 from mlirt.frontend.onnx.refusals import not_supported
 from mlirt.frontend.onnx.sequences import check_sequence_inputs
 from mlirt.frontend.onnx.shape_values import propagate
+from mlirt.frontend.onnx.stored_bytes import Stored
 from mlirt.frontend.onnx.tensor_reader import element, read_tensor, shape_of
 
 LARGEST_FUNCTION_DEPTH = 32
@@ -59,6 +60,8 @@ class Scope:
     folder: Path | None = None
     depth: int = 0
     layer: str = ""
+    stored: Stored = field(default_factory=dict[int, memoryview])
+    """What large initializers of this graph hold, which have none of it themselves."""
 
     def find(self, name: str) -> Value | None:
         scope: Scope | None = self
@@ -101,9 +104,10 @@ class GraphReader:
             raise not_supported(
                 "sparse_initializer", graph.sparse_initializer[0].values.name, scope.opsets.get("", 0), ""
             )
-        known: dict[str, TensorProto] = {}
-        for stored in graph.initializer:
-            if known.setdefault(stored.name, stored) != stored:  # readers disagree about which one counts
+        known: dict[str, tuple[TensorProto, memoryview | None]] = {}
+        for number, stored in enumerate(graph.initializer):
+            raw = scope.stored.get(number)
+            if known.setdefault(stored.name, (stored, raw)) != (stored, raw):  # readers disagree about which one counts
                 raise InvalidModelError(f"there are two initializers {stored.name!r}, which differ")
             what = f"initializer {stored.name!r}"
             type_ = tensor(element(stored.data_type, what), shape_of(stored, what))
@@ -111,7 +115,7 @@ class GraphReader:
                 stored.name,
                 Value(
                     type_,
-                    load=lambda t=stored, w=what: read_tensor(t, w, scope.folder),
+                    load=lambda t=stored, w=what, r=raw: read_tensor(t, w, scope.folder, r),
                     hint=stored.name,
                     narrow=NARROW_TYPES.get(stored.data_type),
                 ),

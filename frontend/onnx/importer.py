@@ -40,12 +40,13 @@ def import_model(
     With `keeps_weights` weights are constants of their own that other importers would join, such as statistics.
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet.
     """
-    proto, folder = read_model(model)
+    source = read_model(model)
+    proto = source.proto
     register_dialects(ctx)
 
     def read(assumed: Assumptions) -> Reading:
         net = Network(ctx.weights, assumed, keeps_weights=keeps_weights)
-        scope = Scope(opsets(proto), function_table(proto.functions), folder=folder)
+        scope = Scope(opsets(proto), function_table(proto.functions), folder=source.folder, stored=source.stored)
         read_inputs(proto.graph, net, scope, input_shapes or {}, constants or {})
         outputs = GraphReader(net).read_graph(proto.graph, scope)
         return Reading(_module(proto, net, outputs), net.misfits + _other_ranks(proto, outputs))

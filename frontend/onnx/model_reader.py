@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
-import mmap
 import os
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -12,7 +12,9 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from mlirt.errors import InvalidInputError, InvalidModelError, UnsupportedError
+from mlirt.frontend.onnx.stored_bytes import Stored, without_large_initializers
 from mlirt.frontend.onnx.text_check import texts
+from mlirt.mapped_files import map_file
 
 ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | onnx.ModelProto"
 
@@ -20,30 +22,36 @@ OLDEST_OPSET = 1
 DEFAULT_DOMAINS = ("", "ai.onnx")
 
 
-def read_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
-    """The model and the folder of its external data (`None` where it did not come from a file).
-
-    Raises `InvalidModelError` for a file that is missing, truncated or not ONNX.
+@dataclass(frozen=True)
+class Model:
+    """A model that is read. `stored` has the raw data of large initializers, which the proto is without; `folder` is
+    that of external data (`None` where the model did not come from a file).
     """
+
+    proto: onnx.ModelProto
+    stored: Stored = field(default_factory=dict[int, memoryview])
+    folder: Path | None = None
+
+
+def read_model(source: ModelSource) -> Model:
+    """Raises `InvalidModelError` for a file that is missing, truncated or not ONNX."""
     if isinstance(source, onnx.ModelProto):
-        return _checked(source, "the model"), None
+        return Model(_checked(source, "the model"))
     if isinstance(source, bytes | bytearray | memoryview):
-        return _parsed(bytes(source), "the model"), None
+        return _parsed(memoryview(bytes(source)), "the model")
     try:
         path = Path(source)
     except TypeError as error:
         kind = type(source).__name__
         raise InvalidInputError(f"a model is a path, bytes or an onnx.ModelProto, but it is {kind}") from error
-    return _read_file(path), path.parent
+    return replace(_read_file(path), folder=path.parent)
 
 
-def _read_file(path: Path) -> onnx.ModelProto:
+def _read_file(path: Path) -> Model:
     try:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_size == 0:
-                raise InvalidModelError(f"{path}: expected an ONNX model, but the file is empty")
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                return _parsed(content, str(path))
+        if os.stat(path).st_size == 0:
+            raise InvalidModelError(f"{path}: expected an ONNX model, but the file is empty")
+        return _parsed(memoryview(map_file(path)), str(path))
     except (OSError, ValueError) as error:
         if isinstance(error, InvalidModelError) or getattr(error, "errno", None) == errno.ENOMEM:
             raise
@@ -51,17 +59,17 @@ def _read_file(path: Path) -> onnx.ModelProto:
         raise InvalidModelError(f"{path}: expected a readable ONNX model: {reason}") from error
 
 
-def _parsed(content: bytes | mmap.mmap, label: str) -> onnx.ModelProto:
+def _parsed(content: memoryview, label: str) -> Model:
+    small, stored = without_large_initializers(content)
     try:
-        with memoryview(content) as view:
-            model = onnx.ModelProto.FromString(view)  # pyright: ignore[reportArgumentType]  (any buffer, without a copy)
+        model = onnx.ModelProto.FromString(small)  # pyright: ignore[reportArgumentType]  (any buffer, without a copy)
     except (DecodeError, RuntimeError, ValueError, TypeError) as error:
         if "alloc failed" in str(error):
             raise MemoryError(str(error)) from error
         raise InvalidModelError(
             f"{label}: expected an ONNX model, but it is not a readable protobuf: {error}"
         ) from error
-    return _checked(model, label)
+    return Model(_checked(model, label), stored)
 
 
 def _checked(model: onnx.ModelProto, label: str) -> onnx.ModelProto:

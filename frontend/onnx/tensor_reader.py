@@ -13,6 +13,7 @@ from xdsl.ir import Attribute
 from mlirt.dialects.tensor_types import element_type
 from mlirt.errors import InvalidModelError, UnsupportedError
 from mlirt.frontend.onnx.narrow_types import NARROW_TYPES, read_narrow
+from mlirt.mapped_files import map_file
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -94,16 +95,21 @@ def shape_of(tensor: TensorProto, what: str) -> tuple[int, ...]:
     return shape
 
 
-def read_tensor(tensor: TensorProto, what: str, folder: Path | None = None) -> Array:
-    """The array of a stored tensor, read-only; raises `InvalidModelError` where bytes and shape disagree."""
+def read_tensor(
+    tensor: TensorProto, what: str, folder: Path | None = None, raw: memoryview | None = None
+) -> Array:
+    """The array of a stored tensor, read-only; raises `InvalidModelError` where bytes and shape disagree.
+
+    `raw` is its raw data, where that is not in the tensor.
+    """
     shape = shape_of(tensor, what)
     if tensor.data_type in NARROW_TYPES and tensor.data_location != TensorProto.EXTERNAL:
-        return read_narrow(tensor, what)
+        return read_narrow(tensor if raw is None else _with_raw_data(tensor, raw), what)
     kind = dtype(element_name(tensor.data_type, what))
     if tensor.data_location == TensorProto.EXTERNAL:
         flat = _external(tensor, what, folder, kind, math.prod(shape) * kind.itemsize)
     elif tensor.HasField("raw_data"):
-        flat = _raw(tensor.raw_data, what, kind)
+        flat = _raw(tensor.raw_data if raw is None else raw, what, kind)
     else:
         flat = _typed(tensor, what, kind)
     if flat.size != math.prod(shape):
@@ -113,7 +119,14 @@ def read_tensor(tensor: TensorProto, what: str, folder: Path | None = None) -> A
     return array
 
 
-def _raw(content: bytes, what: str, kind: np.dtype[Any]) -> Array:
+def _with_raw_data(tensor: TensorProto, raw: memoryview) -> TensorProto:
+    whole = TensorProto()
+    whole.CopyFrom(tensor)
+    whole.raw_data = bytes(raw)
+    return whole
+
+
+def _raw(content: bytes | memoryview, what: str, kind: np.dtype[Any]) -> Array:
     if len(content) % kind.itemsize:
         raise InvalidModelError(f"{what} holds {len(content)} bytes, which is no whole number of {kind.name} elements")
     flat = np.frombuffer(content, np.uint8 if kind == np.bool_ else kind)
@@ -151,8 +164,8 @@ def _external(tensor: TensorProto, what: str, folder: Path | None, kind: np.dtyp
         )
     if not size:
         return np.empty(0, kind)
-    mapped = np.memmap(path, np.uint8, "r", offset, (length,))
-    return mapped != 0 if kind == np.bool_ else np.frombuffer(mapped, kind)
+    mapped = np.frombuffer(map_file(path), np.uint8, length, offset)
+    return mapped != 0 if kind == np.bool_ else mapped.view(kind)
 
 
 def _inside(folder: Path, location: str, what: str) -> Path:

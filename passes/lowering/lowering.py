@@ -41,6 +41,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.target import Target
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.weights import WeightsAttr
 from mlirt.dialects.xdsl_compat import IrPrinter
 from mlirt.errors import CompileError
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
@@ -103,11 +104,24 @@ class Lowering:
         sizes = tuple(size for size in dims(value.type) if isinstance(size, int))
         return Known(sizes, prod(sizes) * byte_width(element_of(value.type)))
 
-    def packed(self, value: SSAValue, pack: Pack) -> Packed:
-        """A constant in the order that `pack` brings its elements to."""
-        array = self._elements(value)
-        assert array is not None
-        return Packed(value, pack, pack(array))
+    def are_halves(self, value: SSAValue) -> bool:
+        """Whether a large constant of float32 has the numbers of halves alone, so that a kernel for the CPU may read it
+        as these. Only ops that agree in this are lowered alike.
+        """
+        constant = value.owner
+        if self.target.kind != "cpu" or not isinstance(constant, ConstantOp):
+            return False
+        return isinstance(constant.value, WeightsAttr) and weights_of(self.ctx).are_halves(constant.value)
+
+    def packed(self, value: SSAValue, pack: Pack, *, as_halves: bool = False) -> Packed:
+        """A constant in the order that `pack` brings its elements to; `as_halves` where they shall stay such."""
+        owner = value.owner
+        assert isinstance(owner, ConstantOp)
+        store = weights_of(self.ctx)
+        if as_halves:
+            assert isinstance(owner.value, WeightsAttr)
+            return Packed(value, pack, pack(store.halves(owner.value)), as_halves)
+        return Packed(value, pack, pack(owner.array(store)))
 
     def _elements(self, value: SSAValue) -> Array | None:
         owner = value.owner
@@ -120,7 +134,7 @@ class Lowering:
             return
         if is_shown(op):
             return
-        key = None if self._recipes is None else key_of(op, self.placements, self.block)
+        key = None if self._recipes is None else key_of(op, self)
         if self._recipes is None or key is None:
             self._lower_by_tactic(op)
             return

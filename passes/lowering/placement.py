@@ -45,7 +45,8 @@ Pack: TypeAlias = "Callable[[Array], Array]"
 
 @dataclass(frozen=True)
 class Packed:
-    """A constant in another order: `array` is what `pack` makes of its elements, and of those of any equal op.
+    """A constant in another order: `array` is what `pack` makes of its elements, in half precision where they are to be
+    stored `as_halves`, and of those of any equal op.
 
     `pack` has nothing from the op but what types, attributes and placements say.
     """
@@ -53,6 +54,7 @@ class Packed:
     value: SSAValue
     pack: Pack
     array: Array
+    as_halves: bool = False
 
 
 @dataclass(frozen=True)
@@ -234,8 +236,8 @@ class Placements:
     def new_weight(self, made: Array | Packed, hint: str) -> SSAValue:
         """The buffer of an array made by a lowering."""
         if not isinstance(made, Packed):
-            return self.weight(weights_of(self._ctx).put(made, hint))
-        buffer = self._weight(weights_of(self._ctx).put(made.array, hint))
+            return self.weight(weights_of(self._ctx).put_packed(made, hint))
+        buffer = self._weight(weights_of(self._ctx).put_packed(made.array, hint))
         if self.recording is not None:
             self.recording.packed(buffer, made, hint)
         return buffer

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.plugin import PluginOp
@@ -57,6 +57,7 @@ class _PackedConstant:
     operand: int
     pack: Pack
     hint: str
+    as_halves: bool
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class Recording:
 
     def packed(self, buffer: SSAValue, packed: Packed, hint: str) -> None:
         """The tactic uses the elements of a constant in another order."""
-        self._memory(buffer, _PackedConstant(self._operand(packed.value), packed.pack, hint))
+        self._memory(buffer, _PackedConstant(self._operand(packed.value), packed.pack, hint, packed.as_halves))
 
     def launch(self, made: LaunchOp, buffers: Sequence[SSAValue], arguments: Sequence[Argument], grid: Grid) -> None:
         """The tactic launches a kernel."""
@@ -188,7 +189,7 @@ class Recipe:
                 case _Weight():
                     made[number] = places.weight(step.attr)
                 case _PackedConstant():
-                    packed = lowering.packed(op.operands[step.operand], step.pack)
+                    packed = lowering.packed(op.operands[step.operand], step.pack, as_halves=step.as_halves)
                     made[number] = places.new_weight(packed, step.hint)
                 case _Constant():
                     places[op.operands[step.operand]]
@@ -221,13 +222,14 @@ class Recipes:
         self._of[key] = every, known
 
 
-def key_of(op: Operation, placements: Placements, block: Block) -> Hashable | None:
+def key_of(op: Operation, lowering: Lowering) -> Hashable | None:
     """What makes ops equal but for the elements of their constants; None for one that is always lowered by itself.
 
     Those are plugins, whose state is their own, and concatenations and their inputs, whose memory others share.
     """
     if isinstance(op, PluginOp | ConcatOp):
         return None
+    placements, block = lowering.placements, lowering.block
     buffers: dict[SSAValue, int] = {}
     values: dict[SSAValue, int] = {}
     places: list[Hashable] = []
@@ -235,7 +237,7 @@ def key_of(op: Operation, placements: Placements, block: Block) -> Hashable | No
         number = values.setdefault(value, len(values))
         place = placements.find(value)
         if isinstance(value.owner, ConstantOp):
-            lies: Hashable = "constant"
+            lies: Hashable = "halves" if lowering.are_halves(value) else "constant"
         elif place is not None:
             at = buffers.setdefault(place.buffer, len(buffers))
             lies = at, placements.size_of(place.buffer), place.offset, place.strides, place.part

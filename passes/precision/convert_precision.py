@@ -182,8 +182,10 @@ class _Conversion:
         owner = value.owner
         if isinstance(owner, ConstantOp):
             self.issues.look(self._weight(owner), self.element, name_of(reader))
-            array = converted(self._weight(owner), self.element, name_of(reader))
-            new: TensorOp = ConstantOp.from_array(array, weights_of(self.ctx), name_of(reader))
+            before = self._weight(owner)
+            array = converted(before, self.element, name_of(reader))
+            source = None if self.to_half else before  # which takes half of the memory
+            new: TensorOp = ConstantOp.from_array(array, weights_of(self.ctx), name_of(reader), source=source)
         else:
             new = IdentityOp.cast(
                 value, self.element, owner.location if isinstance(owner, Operation) else reader.location

@@ -76,3 +76,16 @@ def test_curves_are_drawn_with_their_exponents() -> None:
     assert drawn.count("<circle") == 4
     assert "cold, k = 1.00" in drawn
     ElementTree.fromstring(drawn)
+
+
+def test_a_small_run_of_the_weights(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["growth.py", "weights", "--products", "2", "--size", "96", "--storage", "float16", "--transposed"]
+    monkeypatch.setattr(sys, "argv", [*command, "--modes", "build,load"])
+    growth.main()
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "2 products, float16 in 0.00 GB:"
+    assert [line.split()[:2] for line in told[1:]] == [
+        *(["build", phase] for phase in ("build", "save", "run")),
+        *(["load", phase] for phase in ("load", "run", "second")),
+    ]
+    assert all("private" in line and "s of CPU" in line for line in told[1:])

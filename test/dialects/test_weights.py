@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
+from counted_copies import counted_copies
 from numpy.testing import assert_array_equal
 from xdsl.dialects.builtin import StringAttr
 
@@ -76,3 +79,46 @@ def test_a_key_is_given_once() -> None:
     store.add("w", np.zeros(2))
     with pytest.raises(InvalidModelError, match="weights 'w' are given twice"):
         store.add("w", np.ones(2))
+
+
+def test_what_is_widened_is_not_kept() -> None:
+    store, narrow = WeightStore(), np.arange(40_000).astype(np.float16)
+    attr = store.put(narrow.astype(np.float32), "w", narrow)
+    first = store.get(attr)
+    assert store.get(attr) is first
+    latest = weakref.ref(first)
+    del first
+    assert latest() is None
+    assert_array_equal(store.get(attr), narrow)
+    assert store.get(attr).dtype == np.float32
+    assert store.are_halves(attr)
+    assert store.halves(attr) is narrow
+
+
+@pytest.mark.parametrize(("size", "step", "are"), [(40_000, 1.0, True), (40_000, 1e-6, False), (10, 1.0, False)])
+def test_which_arrays_are_large_and_halves(size: int, step: float, are: bool) -> None:
+    store = WeightStore()
+    attr = store.put(np.arange(size, dtype=np.float32) % 2048 + np.float32(step), "w")
+    assert store.are_halves(attr) == are
+    if are:
+        assert_array_equal(store.halves(attr), store.get(attr))
+
+
+def test_packed_arrays_are_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, copied = WeightStore(), counted_copies(monkeypatch)
+    turned = np.arange(24, dtype=np.float32).reshape(4, 6).T
+    attr = store.put_packed(turned, "packed")
+    assert_array_equal(store.get(attr), turned)
+    assert store.for_kernels([attr.key.data])[attr.key.data] is store.get(attr)
+    assert copied == [turned.nbytes]
+    assert store.put_packed(turned, "other") == attr
+    assert len(store.keys()) == 1
+
+
+def test_a_store_shares_arrays_with_another() -> None:
+    store, other = WeightStore(), WeightStore()
+    attributes = [store.put(np.full(9, value), f"w{value}") for value in range(3)]
+    other.share(store, ["w1", "w2"])
+    assert set(other.keys()) == {"w1", "w2"}
+    assert other.get(attributes[1]) is store.get(attributes[1])
+    assert other.put(np.full(9, 2), "new") == attributes[2]

@@ -1,13 +1,15 @@
 """Float32 weights that are halves, or bytes times scales, take no more bytes in a plan, and have their bits again."""
 
 import json
+import os
+import signal
 from typing import Any
 
 import numpy as np
 import pytest
 
 from mlirt.errors import PlanError
-from mlirt.runtime import safetensors_section
+from mlirt.runtime import compact_weights, safetensors_section
 from mlirt.runtime.compact_weights import compact
 
 RNG = np.random.default_rng(0)
@@ -121,3 +123,41 @@ def changed(change: dict[str, Any]) -> bytes:
 def test_damage_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(PlanError, match=message):
         safetensors_section.parse(memoryview(changed(change)))
+
+
+def test_the_stream_holds_no_array_twice() -> None:
+    """Float32 arrays go out from where they lie; what is shortened is made some rows at a time, each time anew."""
+    plain = RNG.standard_normal((64, 2048)).astype(np.float32)
+    halves = RNG.standard_normal((256, 8192)).astype(np.float16).astype(np.float32)
+    made = safetensors_section.stream_of({"halves": halves, "plain": plain})
+    first, second = (b"".join(made.pieces()) for _ in range(2))
+    assert first == second
+    assert len(first) == made.size
+    own = [piece for piece in made.pieces() if len(piece) > 4096]
+    assert sum(np.shares_memory(np.frombuffer(piece, np.uint8), plain) for piece in own) == 1
+    assert max(len(piece) for piece in own if len(piece) != plain.nbytes) <= 2 << 20
+    assert sum(len(piece) for piece in own) == plain.nbytes + halves.nbytes // 2
+
+
+def test_streams_of_one_identity_share_what_is_widened() -> None:
+    weights = {"w": RNG.standard_normal((64, 64)).astype(np.float16).astype(np.float32)}
+    content = memoryview(stream(weights))
+    one, other = (safetensors_section.parse(content, "digest")["w"] for _ in range(2))
+    assert one.ctypes.data == other.ctypes.data
+    assert safetensors_section.parse(content, "another")["w"].ctypes.data != one.ctypes.data
+    assert safetensors_section.parse(content)["w"].ctypes.data != one.ctypes.data
+    address = one.ctypes.data
+    del one
+    assert safetensors_section.parse(content, "digest")["w"].ctypes.data == address
+    np.testing.assert_array_equal(other, weights["w"])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_child_that_is_forked_while_weights_are_widened_has_a_lock_of_its_own() -> None:
+    content = memoryview(stream({"w": RNG.standard_normal((64, 64)).astype(np.float16).astype(np.float32)}))
+    with compact_weights._lock:  # pyright: ignore[reportPrivateUsage]
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            os._exit(0 if len(safetensors_section.parse(content, "in the child")) == 1 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

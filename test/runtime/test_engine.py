@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from mlirt.errors import InvalidInputError, PlanError
+from mlirt.runtime import plan_source
 from mlirt.runtime.engine import Engine, load
 from mlirt.runtime.plan_file import plan_bytes, write_plan
 
@@ -324,6 +325,64 @@ def test_an_engine_is_handed_to_another_process(tiny: Maker, tmp_path: Path) -> 
         "assert e.run({'x': np.ones((3, 4), np.float32)})['y'].shape == (3, 4)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+def large_plans(tiny: Maker, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A plan file that counts as large, so that it is mapped."""
+    monkeypatch.setattr(plan_source, "MOST_READ", 0)
+    parts, path = tiny(), folder / "large.plan"
+    write_plan(path, parts.manifest, parts.sections, parts.weights)
+    return path
+
+
+def test_an_engine_of_a_large_file_is_pickled_as_its_name(
+    tiny: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = large_plans(tiny, tmp_path, monkeypatch)
+    loaded, built = load(path), engine_of(tiny())
+    assert len(pickle.dumps(built)) > path.stat().st_size
+    built.save(tmp_path / "saved.plan")
+    for engine in (loaded, built):
+        content = pickle.dumps(engine)
+        assert len(content) < 1000
+        x = random(3, 4)
+        np.testing.assert_array_equal(pickle.loads(content).run({"x": x})["y"], engine.run({"x": x})["y"])
+
+
+def test_an_engine_whose_file_has_changed_is_pickled_as_bytes(
+    tiny: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = large_plans(tiny, tmp_path, monkeypatch)
+    engine = load(path)
+    by_name = pickle.dumps(engine)
+    path.unlink()
+    assert pickle.loads(pickle.dumps(engine)).run({"x": random(3, 4)})["y"].shape == (3, 4)
+    with pytest.raises(PlanError, match=r"large\.plan, which is not as it was"):
+        pickle.loads(by_name)
+
+
+def test_engines_of_one_large_file_share_its_memory(
+    tiny: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = large_plans(tiny, tmp_path, monkeypatch)
+    one, other = load(path), load(path)
+    for key, array in one.plan.weights.items():
+        assert array.ctypes.data == other.plan.weights[key].ctypes.data
+
+
+def test_weights_are_checked_later_on_wish(tiny: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = large_plans(tiny, tmp_path, monkeypatch)
+    load(path, check_weights=False).check_weights()
+    content = bytearray(path.read_bytes())
+    content[content.rindex(np.arange(8, dtype=np.float32).tobytes())] ^= 1
+    path.unlink()
+    path.write_bytes(content)
+    with pytest.raises(PlanError, match="'weights' does not match"):
+        load(path)
+    engine = load(path, check_weights=False)
+    with pytest.raises(PlanError, match="'weights' does not match"):
+        engine.check_weights()
+    engine_of(tiny()).check_weights()
 
 
 def test_memory_does_not_grow(tiny: Maker) -> None:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
+
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.gather import GatherOp
 from mlirt.dialects.indexing import GatherMode
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import dims, element_of, rank
+from mlirt.dialects.tensor_types import dims, element_of, rank, strides
+from mlirt.passes.lowering.kernel_builder import Stride
 from mlirt.passes.lowering.loops.block_lanes import zero
 from mlirt.passes.lowering.loops.indexed_access import Coordinate, coordinate_operands, resolve
 from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, NestCode, collapse, direct
 from mlirt.passes.lowering.lowering import Lowering
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
 
 OPS = (GatherOp,)
 TARGETS = frozenset({"cpu", "cuda"})
@@ -20,25 +27,41 @@ PRIORITY = 0
 
 
 def lower(op: GatherOp, lowering: Lowering) -> bool:
-    """`parallel (i..) { j = indices[i..]; y[i..] = data[i.., j] if j is in range else 0 }`."""
-    data, indices = lowering.placements[op.data], lowering.placements[op.indices]
-    data_steps, index_steps, axes = _steps(op, data.strides, indices.strides)
+    """`parallel (i..) { j = indices[i..]; y[i..] = data[i.., j] if j is in range else 0 }`.
+
+    A large table with the numbers of halves is stored as these; elements are widened as they are read.
+    """
+    as_halves = lowering.are_halves(op.data)
+    lies = strides(op.data.type)[0] if as_halves else lowering.placements[op.data].strides
+    indices = lowering.placements[op.indices]
+    data_steps, index_steps, axes = _steps(op, lies, indices.strides)
     depth = op.depth if op.mode.data is GatherMode.ND else None
     picks = coordinate_operands(op.indices, indices, index_steps, depth)
     result = direct(op.output, lowering.placements[op.output])
     nest = Nest.of(dims(op.output.type), [*picks, Affine(op.data, data_steps), result]).ordered(-1)
     k = lowering.kernel("gather")
-    code = NestCode(k, collapse(nest))
-    sizes, strides = dims(op.data.type), k.strides(op.data)
-    coordinates = [Coordinate(position, k.size(sizes[axis]), strides[axis]) for position, axis in enumerate(axes)]
     source, target = len(picks), len(picks) + 1
-    outside = zero(k, element_of(op.data.type))
+    table = k.weights(lowering.packed(op.data, _as_it_is, as_halves=True), "halves") if as_halves else None
+    code = NestCode(k, collapse(nest), {} if table is None else {source: table})
+    sizes, steps = dims(op.data.type), [k.stride(step) for step in lies] if as_halves else k.strides(op.data)
+    coordinates = [Coordinate(position, k.size(sizes[axis]), steps[axis]) for position, axis in enumerate(axes)]
+    element = element_of(op.data.type)
+    outside = zero(k, element)
+
+    def read(here: Sequence[SSAValue], places: Sequence[tuple[SSAValue, Stride]]) -> SSAValue:
+        found = code.load(source, here, places)
+        return k.scalars(element).cast(found, found.type) if as_halves else found
+
     with k.parallel(code.extents()) as loops:
         places, valid = resolve(k, code, coordinates, code.loops_before(rank(op.output.type), loops))
         here = code.loops_before(rank(op.output.type), loops)
-        code.store(k.guarded(valid, partial(code.load, source, here, places), outside), target, here)
+        code.store(k.guarded(valid, partial(read, here, places), outside), target, here)
     k.finish(op)
     return True
+
+
+def _as_it_is(table: Array) -> Array:
+    return table
 
 
 def _steps(

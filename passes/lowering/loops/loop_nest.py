@@ -6,7 +6,7 @@ loops, and the last one stays the one along which memory is contiguous.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.ir import Attribute, SSAValue
@@ -122,12 +122,16 @@ def collapse(nest: Nest, keep: frozenset[int] = frozenset(), borders: frozenset[
 
 
 class NestCode:
-    """Loads and stores of a nest's operands in a kernel."""
+    """Loads and stores of a nest's operands in a kernel; `memories` are those of operands that lie elsewhere."""
 
-    def __init__(self, builder: KernelBuilder, nest: Nest) -> None:
+    def __init__(self, builder: KernelBuilder, nest: Nest, memories: Mapping[int, SSAValue] | None = None) -> None:
         self.builder = builder
         self.nest = nest
-        self._pointers = [builder.buffer(one.value, one.offset) for one in nest.operands]
+        known = memories or {}
+        self._pointers = [
+            known[number] if number in known else builder.buffer(one.value, one.offset)
+            for number, one in enumerate(nest.operands)
+        ]
         # Operands that lie alike share their strides, so that the code may know that they do.
         alike = {one.steps: self._strides(one.steps) for one in nest.operands}
         self._steps = [alike[one.steps] for one in nest.operands]

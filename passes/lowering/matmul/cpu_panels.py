@@ -25,11 +25,25 @@ def pack(matrices: Array, width: int, word: int = 1) -> Array:
     *batches, depth, columns = matrices.shape
     panels = -(-columns // width)
     lines = -(-depth // word)
-    padded = np.zeros((*batches, lines * word, panels * width), matrices.dtype)
-    padded[..., :depth, :columns] = matrices
+    padded = matrices
+    if (lines * word, panels * width) != (depth, columns):
+        padded = np.zeros((*batches, lines * word, panels * width), matrices.dtype)
+        padded[..., :depth, :columns] = matrices
+    if word == 1:
+        return split_columns(padded, width)
     split = padded.reshape(*batches, lines, word, panels, width)
     ordered = np.moveaxis(np.moveaxis(split, -3, -1), -3, -4)
     return np.ascontiguousarray(ordered.reshape(*batches, panels, lines * word, width))
+
+
+def split_columns(matrices: Array, width: int) -> Array:
+    """`[b.., depth, columns]` as `[b.., panels, depth, width]`: a view, so that whoever keeps it copies it once."""
+    import numpy as np
+
+    *outer, row, column = matrices.strides
+    *batches, depth, columns = matrices.shape
+    shape = (*batches, columns // width, depth, width)
+    return np.lib.stride_tricks.as_strided(matrices, shape, (*outer, width * column, row, column), writeable=False)
 
 
 def batch_steps(packed: tuple[int, ...]) -> list[Dim]:

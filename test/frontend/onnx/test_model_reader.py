@@ -10,7 +10,7 @@ import pytest
 from onnx_models import imported_text, numbers, one_node, write_model
 
 from mlirt.errors import InvalidInputError, InvalidModelError, UnsupportedError
-from mlirt.frontend.onnx.model_reader import opsets, read_model
+from mlirt.frontend.onnx.model_reader import Model, opsets, read_model
 
 MODEL, _ = one_node("Relu", [numbers(3)])
 
@@ -18,10 +18,10 @@ MODEL, _ = one_node("Relu", [numbers(3)])
 def test_path_bytes_and_proto_are_the_same(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     write_model(MODEL, path)
-    assert read_model(path) == (MODEL, tmp_path)
-    assert read_model(str(path)) == (MODEL, tmp_path)
-    assert read_model(MODEL.SerializeToString()) == (MODEL, None)
-    assert read_model(MODEL) == (MODEL, None)
+    assert read_model(path) == Model(MODEL, folder=tmp_path)
+    assert read_model(str(path)) == Model(MODEL, folder=tmp_path)
+    assert read_model(MODEL.SerializeToString()) == Model(MODEL)
+    assert read_model(MODEL) == Model(MODEL)
 
 
 @pytest.mark.parametrize(
