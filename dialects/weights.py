@@ -106,7 +106,10 @@ class WeightStore:
         """
         copy = self._packed.copy_of(array)
         attr = self.put(copy, hint)
-        if self._arrays[attr.key.data] is not copy:
+        found = self._arrays[attr.key.data]
+        if isinstance(found, _Widened) or not _suits_kernels(found):
+            self._arrays[attr.key.data] = copy
+        elif found is not copy:
             self._packed.take_back(copy)
         return attr
 
@@ -172,7 +175,7 @@ class WeightStore:
         """
         found: dict[str, Array] = {}
         for key, array in self.items(keys):
-            found[key] = array if is_aligned(array) and not is_mapped(array) else self._packed.copy_of(array)
+            found[key] = array if _suits_kernels(array) else self._packed.copy_of(array)
             self._has_read(array.nbytes)
         self._arrays |= found
         return found
@@ -182,6 +185,10 @@ class WeightStore:
         if self._read >= _BYTES_BEFORE_RELEASE:
             self._read = 0
             release_pages()
+
+
+def _suits_kernels(array: Array) -> bool:
+    return is_aligned(array) and not is_mapped(array)
 
 
 def _is_widened(array: Array) -> bool:

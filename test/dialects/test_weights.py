@@ -10,6 +10,7 @@ from counted_copies import counted_copies
 from numpy.testing import assert_array_equal
 from xdsl.dialects.builtin import StringAttr
 
+from mlirt.aligned_memory import is_aligned
 from mlirt.dialects.weights import WeightsAttr, WeightStore, digest_of
 from mlirt.errors import InvalidModelError
 
@@ -122,3 +123,16 @@ def test_a_store_shares_arrays_with_another() -> None:
     assert set(other.keys()) == {"w1", "w2"}
     assert other.get(attributes[1]) is store.get(attributes[1])
     assert other.put(np.full(9, 2), "new") == attributes[2]
+
+
+def test_a_packed_array_takes_the_place_of_an_equal_one_that_kernels_cannot_read() -> None:
+    store = WeightStore()
+    unaligned = np.zeros(101, np.uint8)[1:]
+    unaligned[:] = np.arange(100)
+    attr = store.put(unaligned, "w")
+    assert store.put_packed(unaligned, "packed") == attr
+    packed = store.get(attr)
+    assert is_aligned(packed)
+    assert store.put_packed(unaligned, "once more") == attr
+    assert store.get(attr) is packed
+    assert store.for_kernels([attr.key.data])[attr.key.data] is packed
