@@ -56,7 +56,7 @@ def _in_a_child(
 ) -> Mapping[str, Memory]:
     given = [arguments.size, products, arguments.rows, storage, arguments.home, arguments.transposed, arguments.target]
     command = [sys.executable, __file__, mode, str(path), json.dumps(given)]
-    environment = {"MLIRT_CACHE": str(path.with_name("cache")), **os.environ}
+    environment = {"MLIRT_CACHE": str(path.with_name("cache")), **os.environ, "MLIRT_PLAN_CACHE_MB": "0"}
     done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
     found: dict[str, Memory] = json.loads(done.stdout.splitlines()[-1])
     return found

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -57,7 +58,8 @@ class PlanCache:
             os.utime(path)
         except (OSError, MlirtError):
             return None
-        return plan
+        # The file may be removed from the cache: nobody shall be handed its name in place of the plan.
+        return replace(plan, origin=None)
 
     def put(self, keys: Sequence[str], plan: Plan) -> None:
         """Keep a plan under some keys; a folder that cannot be written is not an error."""

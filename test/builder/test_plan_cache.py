@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import mlirt
 from mlirt.builder.plan_cache import TAKEN, PlanCache
 from mlirt.counted_warnings import warn
 from mlirt.passes import pipeline
+from mlirt.runtime import plan_source
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.plan_file import Plan, plan_bytes
 
@@ -243,3 +245,12 @@ def _plan_of(number: int, size: int = 200_000) -> Plan:
     assert isinstance(engine, Engine)
     sections = {**engine.plan.sections, "ballast": np.random.default_rng(number).bytes(size)}
     return Plan(engine.plan.manifest, engine.plan.manifest_json, sections, engine.plan.weights)
+
+
+def test_an_engine_from_the_cache_is_pickled_with_its_bytes(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its file there may be removed by any build, and nobody may depend on it."""
+    monkeypatch.setattr(plan_source, "MOST_READ", 0)
+    model = network()
+    mlirt.compile(model, target="cpu")
+    (path,) = _plans(cache)
+    assert len(pickle.dumps(mlirt.compile(model, target="cpu"))) > path.stat().st_size // 2
