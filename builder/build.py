@@ -125,7 +125,7 @@ def _new_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptio
         manifest["profiles"] = profile_records(options.profiles, inputs)
     if target == "cpu":
         manifest["main"] = _CPU_MAIN
-        _take_inputs_where_they_lie(manifest)
+        _take_arrays_where_they_lie(manifest)
     elif "program" in manifest:
         setters = setter_cubins(_architectures(options))
         manifest["conditions"] = {arch: f"set_condition.{arch}.cubin" for arch in setters}
@@ -173,11 +173,13 @@ def _pipeline_options(machine: Target, options: BuildOptions) -> PipelineOptions
     return PipelineOptions(machine.kind, options.precision, *sizes, features, dump_folder=options.dump_phases)
 
 
-def _take_inputs_where_they_lie(manifest: dict[str, object]) -> None:
-    """CPU kernels read whole elements at any address, so that no caller's array needs to be copied."""
+def _take_arrays_where_they_lie(manifest: dict[str, object]) -> None:
+    """CPU kernels read and write whole elements at any address, so that no caller's array needs to be copied."""
     buffers = cast("list[dict[str, object]]", manifest["buffers"])
-    for tensor in cast("list[dict[str, Any]]", manifest["inputs"]):
-        buffers[tensor["buffer"]]["align"] = numpy_dtype(tensor["dtype"]).itemsize
+    inputs, outputs = (cast("list[dict[str, Any]]", manifest[kind]) for kind in ("inputs", "outputs"))
+    for tensor in (*inputs, *outputs):
+        if buffers[tensor["buffer"]]["kind"] in ("input", "output"):
+            buffers[tensor["buffer"]]["align"] = numpy_dtype(tensor["dtype"]).itemsize
 
 
 def _silent(text: str, done: int, total: int) -> None:

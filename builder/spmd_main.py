@@ -2,8 +2,10 @@
 
 It is written as LLVM IR (builder/spmd_code/) and is the same for every network: what differs is the table. Its symbols:
   mlirt_main(table, sync, nt, start, tid)       one thread's share of the run that has the number `start`
-  mlirt_run(control, main, table, rows, sync, nt)    wakes the workers and takes part itself; returns when all is done:
-                                            0, or the number (from 1) of the row that stopped the run
+  mlirt_run(control, table, rows, request)  wakes the workers and takes part itself; returns when all is done: 0, the
+                                            number (from 1) of the row that stopped the run, or less than 0 where
+                                            it was asked to stop
+  mlirt_alone(job)                          the same on the caller's thread, which shares nothing with others
   mlirt_worker(control, tid)                the life of a worker: spin, sleep, run, again; returns when stopped
   mlirt_prepare(control, nt)                makes the semaphores of a zeroed control block
   mlirt_spin(n)                             n pauses, to find out how long one takes
@@ -17,19 +19,24 @@ A row's work is cut into parts, more of them than threads: a thread that the sys
 that it holds and no more, and one that comes late finds nothing left to do. A thread takes its own parts first, whose
 data its cache has, then those of others. Parts go from a kernel's last one to its first: where there are fewer tasks
 than parts the last ones have them, and the caller, who is awake for certain, should be the one to take a single task.
-`sync` (64 words, zeroed once) holds the ticket in word 0 (number of the step << 32, one bit for each part that is
-left), in word 1 the first row that the ticket is for (-1: the run is over), in word 2 the number of the run, in word 3
-the row that stopped it, in word 4 the rows of the table, in words 5 and 6 how many rows the ticket is for and their
-parts, and the parts done in word 16. Numbers grow through all runs: who comes from an old run sees a new number and
-leaves, so the table of a finished run is never read. A ticket has at most 32 parts, which the rows that are open at the
-same time divide among them: as many rows as leave each one a part for every thread, at most 8.
+`sync` (SYNC_WORDS, zeroed once) holds the first ticket in word 0 (number of the step << 32, one bit for each part that
+is left), in word 1 the first row that the tickets are for (-1: the run is over), in word 2 the number of the run, in
+word 3 the row that stopped it, in word 4 the rows of the table, in words 5 and 6 how many rows the tickets are for and
+their parts, in word 7 the address of a request to stop (0: none; @asked_to_stop says what it holds), the parts done in
+word 16, and other tickets in words 64, 80, ..: there is one for each 32 threads. Numbers grow through all runs: who
+comes from an old run sees a new number and leaves, so the table of a finished run is never read. A ticket has at most
+32 parts; the rows that are open at the same time divide the parts of all among them: as many rows as leave each one a
+part for every thread, at most 8.
+`job` has the words 3, 4 and 7 of `sync`, and the address of the table in word 8.
 `control` is CONTROL_WORDS(nt) words, zeroed once; words that different threads write lie 128 bytes apart. Word 0 is the
-job number, odd while the words 16..22 are being written (main, table, -, sync, nt, pauses before sleeping, start);
-32 stop; 48+16*tid whether that worker sleeps, and from the 4th word after it its semaphore.
+job number, odd while the words 16..22 are being written (main, table, -, sync, nt, pauses before sleeping, start; main,
+sync and nt are written once, before the workers begin); 32 stop; 33 how often a worker was woken; 48+16*tid whether
+that worker sleeps, and from the 4th word after it its semaphore.
 """
 
 from functools import cache
 
+from mlirt.builder.spmd_code.alone import ALONE
 from mlirt.builder.spmd_code.declarations import DECLARATIONS
 from mlirt.builder.spmd_code.one_run import ONE_RUN
 from mlirt.builder.spmd_code.table_rows import TABLE_ROWS
@@ -46,7 +53,7 @@ _PAUSES = {
     "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
 }
 
-_SOURCE = "\n".join((DECLARATIONS, TABLE_ROWS, ONE_RUN, WORKERS))
+_SOURCE = "\n".join((DECLARATIONS, TABLE_ROWS, ONE_RUN, ALONE, WORKERS))
 
 
 @cache

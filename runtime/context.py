@@ -6,20 +6,24 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 import numpy as np
 
 from mlirt.errors import InvalidInputError, MlirtError, PlanError, out_of_memory, reports_shortage
+from mlirt.runtime.bound_run import BoundRun
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import DeviceTensor, Program, RunTimes, Session
 from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.manifest import Manifest
-from mlirt.runtime.output_arrays import put_into
+from mlirt.runtime.output_arrays import Kind, check_outputs, put_into
 from mlirt.runtime.program import Requirement, SizeCheck, steps
 from mlirt.runtime.program_cache import ProgramCache, ShapeCacheUse, shape_cache_bytes
-from mlirt.runtime.shape_binding import ShapeBinder
+from mlirt.runtime.shape_binding import ShapeBinder, ShapeBinding
+from mlirt.runtime.small_run import SmallRun
+from mlirt.runtime.stop_request import StopRequest
 from mlirt.runtime.symbol_values import GUESS, Shape, settled_sizes
 
 # How often a run is made again before a size counts as one that changes while the network runs.
@@ -44,12 +48,16 @@ class ExecutionContext:
         self._dtypes = [numpy_dtype(tensor.dtype) for tensor in given]
         self._input_names = [tensor.name for tensor in given]
         self._counts_runs = len(given) < len(manifest.inputs)
-        self._runs = 0  # that did not fail: what a network with random numbers draws the next ones by
-        self._known_names = set(self._input_names)
+        self.runs = 0
+        """Those that did not fail: what a network with random numbers draws the next ones by."""
+        self._expected = list(zip(self._input_names, self._dtypes, strict=True))
         self._output_names = [tensor.name for tensor in manifest.outputs]
         self._programs = ProgramCache(session, shape_cache_bytes(shape_cache_mb))
         self._sizes = dict.fromkeys(manifest.sizes, GUESS)
         self._lock = threading.Lock()
+        self.small: SmallRun | None = None
+        """The quickest way to run what ran last, where there is one."""
+        self._last: tuple[tuple[Shape, ...], Program] | None = None
         _contexts.add(self)
         # A launch in a branch or a loop that would leave its buffers ends a run, too.
         self._checks = not all(isinstance(step, int) for step in manifest.program)
@@ -58,22 +66,72 @@ class ExecutionContext:
             self._prepare(tuple(tuple(evaluate(dim, {}) for dim in tensor.shape) for tensor in given))
 
     def run(
-        self, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None = None
+        self,
+        feeds: Mapping[str, np.ndarray],
+        outputs: Mapping[str, np.ndarray] | None = None,
+        *,
+        stop: StopRequest | None = None,
     ) -> dict[str, np.ndarray]:
         """The outputs by name for inputs by name; InvalidInputError where an array does not fit.
 
-        They are in fresh arrays, but for those that `outputs` has an array of the same type and shape for.
+        They are in fresh arrays, but for those that `outputs` has an array of the same type and shape for. Kernels
+        write into such an array where it lies, if it is contiguous, aligned, and shares no memory with another one.
+        A run that is asked to `stop` raises `DeadlineError` or `RunCancelledError`.
         """
+        small = self.small
+        if small is not None and stop is None and (found := small(feeds, outputs)) is not None:
+            return found
+        return self._run_any(feeds, outputs or {}, stop)
+
+    def _run_any(
+        self, feeds: Mapping[str, np.ndarray], given: Mapping[str, np.ndarray], stop: StopRequest | None
+    ) -> dict[str, np.ndarray]:
         arrays = self._checked(feeds)
+        lock = self._hold(stop)
         try:
-            with self._lock:
+            if self._counts_runs:
                 arrays += self._run_number()
-                program = self._run(arrays)
-                found = dict(zip(self._output_names, program.download(), strict=True))
-                self._runs += 1
+            program = self._run(arrays, self._numbered(given) if given else {}, stop)
+            found = dict(zip(self._output_names, program.download(), strict=True))
+            self.runs += 1
         except MemoryError as error:
             raise out_of_memory("the run", error) or error from error
-        return put_into(outputs or {}, found)
+        finally:
+            lock.release()
+        return put_into(given, found) if given else found
+
+    def _numbered(self, given: Mapping[str, np.ndarray]) -> Mapping[int, np.ndarray]:
+        return {number: given[name] for number, name in enumerate(self._output_names) if name in given}
+
+    @reports_shortage("the run")
+    def bind(
+        self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None = None
+    ) -> BoundRun:
+        """Check arrays once; the object that is returned runs on them, whatever they hold when it is called.
+
+        `outputs` are those that results are written into; others are made. InvalidInputError where an array does not
+        fit, or where the data decide about the shapes of tensors.
+        """
+        for name, array in inputs.items():
+            if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InvalidInputError(f"input {name!r}: expected a NumPy array to bind, got {type(array).__name__}")
+        self._checked(inputs)
+        if self._sizes:
+            raise InvalidInputError(
+                f"the sizes {', '.join(self._sizes)} follow from the data, so that no arrays can be bound; use run"
+            )
+        arrays = [inputs[name] for name in self._input_names]
+        number = self._run_number()
+        given = outputs or {}
+        with self._lock:
+            binding = self._binder.bind(self._shapes_of(arrays), self._sizes)
+            check_outputs(given, dict(zip(self._output_names, self._output_kinds(binding), strict=True)))
+            program = self._session.prepare(binding, copies_small=False)
+            return BoundRun(self, program, [*arrays, *number], given, self._output_names, number[0] if number else None)
+
+    def _output_kinds(self, binding: ShapeBinding) -> Iterator[Kind]:
+        dtypes = [numpy_dtype(tensor.dtype) for tensor in self._manifest.outputs]
+        return zip(dtypes, binding.output_shapes, strict=True)
 
     @reports_shortage("the run")
     def run_in_place(self, feeds: Mapping[str, np.ndarray]) -> dict[str, DeviceTensor] | None:
@@ -83,8 +141,8 @@ class ExecutionContext:
         arrays = self._checked(feeds)
         with self._lock:
             arrays += self._run_number()
-            program = self._run(arrays)
-            self._runs += 1
+            program = self._run(arrays, {}, None)
+            self.runs += 1
             return dict(zip(self._output_names, program.outputs_in_place(), strict=True))
 
     def run_positional(self, *arrays: np.ndarray) -> list[np.ndarray]:
@@ -104,8 +162,8 @@ class ExecutionContext:
             return False
         with self._lock:
             program = self._program_of(tuple(shapes), timed=False)
-            is_queued = program.run_at(inputs, outputs, stream, self._runs if self._counts_runs else None)
-            self._runs += is_queued
+            is_queued = program.run_at(inputs, outputs, stream, self.runs if self._counts_runs else None)
+            self.runs += is_queued
             return is_queued
 
     @reports_shortage("the run")
@@ -123,7 +181,7 @@ class ExecutionContext:
             outputs = program.download()
             end = _now()
             device = program.device_times()
-            self._runs += 1
+            self.runs += 1
         names = dict(zip(self._output_names, outputs, strict=True))
         if device is None:
             return names, RunTimes(start, uploaded, start, uploaded, uploaded, executed, executed, end)
@@ -176,20 +234,51 @@ class ExecutionContext:
         if self._lock.locked():
             self._lock = threading.Lock()
             self._programs.clear()
+            self._last = self.small = None
             self._sizes = dict.fromkeys(self._sizes, GUESS)
 
-    def _run(self, arrays: Sequence[np.ndarray]) -> Program:
+    @contextmanager
+    def held(self, stop: StopRequest | None = None) -> Generator[None]:
+        """The context is the caller's, once others are done with it; `DeadlineError` where that takes too long."""
+        lock = self._hold(stop)
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _hold(self, stop: StopRequest | None) -> threading.Lock:
+        """The context's lock, which the caller has from now on."""
+        lock = self._lock
+        if not lock.acquire(False) and not lock.acquire(timeout=-1 if stop is None else stop.seconds_left()):
+            assert stop is not None
+            raise stop.error()
+        if stop is not None:
+            try:
+                stop.check()
+            except MlirtError:
+                lock.release()
+                raise
+        return lock
+
+    def _run(
+        self, arrays: Sequence[np.ndarray], given: Mapping[int, np.ndarray], stop: StopRequest | None
+    ) -> Program:
         """Run with what the run's own sizes were last time, and again where they turn out to be others."""
         try:
-            return self._run_until_settled(arrays)
+            return self._run_until_settled(arrays, given, stop)
         except (MlirtError, MemoryError):
             self._sizes = dict.fromkeys(self._sizes, GUESS)  # those of a run that failed would be in the next one's way
             raise
 
-    def _run_until_settled(self, arrays: Sequence[np.ndarray]) -> Program:
+    def _run_until_settled(
+        self, arrays: Sequence[np.ndarray], given: Mapping[int, np.ndarray], stop: StopRequest | None
+    ) -> Program:
         told = ""
         for _ in range(1 + _TRIES_PER_SIZE * len(self._sizes)):
             program = self._fitting_program(arrays, told)
+            program.stop = stop
+            if given:
+                program.accept(given)
             program.upload(arrays)
             program.execute()
             if not self._checks:
@@ -226,36 +315,52 @@ class ExecutionContext:
     def _settled(self, arrays: Sequence[np.ndarray]) -> Program:
         """The program for these inputs, whose data may decide about sizes."""
         if self._checks:
-            self._run(arrays).wait()
+            self._run(arrays, {}, None).wait()
         return self._program(arrays)
 
     def _checked(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         try:
-            known = set(feeds) == self._known_names
+            if len(feeds) == len(self._expected):
+                return [_checked_array(name, feeds[name], dtype) for name, dtype in self._expected]
+        except (KeyError, TypeError, IndexError):
+            pass  # no mapping, or other names
+        self._complain_about_names(feeds)
+        return [_checked_array(name, feeds[name], dtype) for name, dtype in self._expected]
+
+    def _run_number(self) -> list[np.ndarray]:
+        """The input that no caller gives, of networks that have one. A run that fails leaves its number to the next."""
+        return [np.array(self.runs)] if self._counts_runs else []
+
+    def _complain_about_names(self, feeds: Mapping[str, np.ndarray]) -> None:
+        try:
+            names = set(feeds)
         except TypeError as error:
             kind = type(feeds).__name__
             example = f"{{{self._input_names[0]!r}: array}}" if self._input_names else "{}"
             raise InvalidInputError(f"expected the inputs by name, such as {example}, got {kind}") from error
-        if not known:
-            self._complain_about_names(feeds)
-        expected = zip(self._input_names, self._dtypes, strict=True)
-        return [_checked_array(name, feeds[name], dtype) for name, dtype in expected]
-
-    def _run_number(self) -> list[np.ndarray]:
-        """The input that no caller gives, of networks that have one. A run that fails leaves its number to the next."""
-        return [np.array(self._runs)] if self._counts_runs else []
-
-    def _complain_about_names(self, feeds: Mapping[str, np.ndarray]) -> None:
         known = ", ".join(map(repr, self._input_names)) or "none"
         for name in self._input_names:
-            if name not in feeds:
+            if name not in names:
                 raise InvalidInputError(f"input {name!r} is missing; the engine's inputs are {known}")
         for name in feeds:
             if name not in self._input_names:
                 raise InvalidInputError(f"the engine has no input {name!r}; its inputs are {known}")
 
     def _program(self, arrays: Sequence[np.ndarray], timed: bool = True) -> Program:
-        return self._program_of(self._shapes_of(arrays), timed)
+        shapes = self._shapes_of(arrays)
+        if self._last is not None and self._last[0] == shapes:
+            program = self._last[1]
+            program.timed = timed
+            return program
+        program = self._program_of(shapes, timed)
+        if not self._sizes:
+            self._last = shapes, program
+            self.small = self._small_run(program)
+        return program
+
+    def _small_run(self, program: Program) -> SmallRun | None:
+        cut = None if self._checks or self._counts_runs else program.short_cut()
+        return SmallRun(self._expected, self._output_names, cut, self._lock) if cut is not None and cut.staged else None
 
     def _program_of(self, shapes: tuple[Shape, ...], timed: bool) -> Program:
         key = (shapes, tuple(self._sizes.values()))
@@ -311,6 +416,8 @@ class ResidentRun:
 
 
 def _checked_array(name: str, value: np.ndarray, dtype: np.dtype[np.generic]) -> np.ndarray:
+    if type(value) is np.ndarray and value.dtype is dtype and value.flags.c_contiguous:
+        return value
     try:
         array: np.ndarray = np.asarray(value)
     except ValueError as error:

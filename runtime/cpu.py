@@ -9,20 +9,24 @@ import numpy as np
 
 from mlirt.errors import PlanError, UnmetConditionError
 from mlirt.runtime.bound_launch import Address
+from mlirt.runtime.caller_arrays import InputPlace, OutputPlace, separate, stage
 from mlirt.runtime.control_rows import HostRow, JumpRow, KernelRow, RequireRow, Row, SizeRow, rows_of
 from mlirt.runtime.cpu_arena import Arena, GuardedArena, PlannedArena
+from mlirt.runtime.cpu_job import Job, ShortCut, caller_code
 from mlirt.runtime.cpu_table import ROW_WORDS, STOP_WORDS, Patch, TableLayout
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import DeviceTensor, WrongSize
 from mlirt.runtime.guarded_memory import GuardedBlock, GuardedOutput, Side, guarded_side
-from mlirt.runtime.host_cpu import allow_matrix_unit, refuse_foreign_code, spin_seconds, thread_count
-from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, OutputMemory, address_of, aligned_empty
-from mlirt.runtime.manifest import Manifest
+from mlirt.runtime.host_cpu import allow_matrix_unit, refuse_foreign_code, spin_seconds
+from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, OutputMemory, address_of
+from mlirt.runtime.manifest import Manifest, Tensor
 from mlirt.runtime.object_linker import LinkedCode
 from mlirt.runtime.plan_file import Plan
 from mlirt.runtime.plugin_launches import EnginePlugins
 from mlirt.runtime.shape_binding import ShapeBinding
-from mlirt.runtime.worker_pool import SYMBOLS, WorkerPool, shared_pool
+from mlirt.runtime.stop_request import StopRequest
+from mlirt.runtime.worker_groups import ThreadChoice, WorkerGroups, shared_groups, thread_choice
+from mlirt.runtime.worker_pool import SYMBOLS
 
 _BYTES_OF_RECORDS = 10240  # about what a program takes besides arrays
 _TARGET_WORD = 1  # of row 0, where that is a jump
@@ -31,14 +35,17 @@ _TARGET_WORD = 1  # of row 0, where that is a jump
 class CpuDevice:
     """The linked code and the weights of one plan."""
 
-    def __init__(self, plan: Plan, spin_ms: float | None = None) -> None:
+    def __init__(self, plan: Plan, spin_ms: float | None = None, choice: ThreadChoice | None = None) -> None:
+        """`choice`: the threads that run it, and the groups that they are divided among."""
         self.manifest = plan.manifest
         self._spin_seconds = spin_seconds(spin_ms)
         refuse_foreign_code(self.manifest.target.triple, self.manifest.target.features)
         allow_matrix_unit(self.manifest.target.features)
-        self.threads = thread_count()
+        self.choice = choice or thread_choice()
         self._main_section = self.manifest.main or ""
         self._code, self.kernel_addresses = self._link(plan)
+        main = None if self._code is None else self._code.addresses[self._main_section, "mlirt_alone"]
+        self.on_caller = caller_code(main)
         self.guarded: Side | None = guarded_side()
         self.weights = _weights(self.manifest, plan.weights, self.guarded)
         self.plugins = EnginePlugins(self.manifest, plan.weights)
@@ -68,12 +75,30 @@ class CpuDevice:
         places = iter([code.addresses[home] for home in homes])
         return code, [0 if kernel.plugin is not None else next(places) for kernel in self.manifest.kernels]
 
-    def run(self, table: int, rows: int) -> int:
-        """Run rows of the table at address `table` with all threads; the number of the row that stopped it, or 0."""
-        if self._code is None:
+    @property
+    def groups(self) -> WorkerGroups | None:
+        """The workers that runs take turns with; None for a plan without code."""
+        return None if self._code is None else shared_groups(self._code, self._main_section, self.choice)
+
+    def run(self, job: Job, stop: StopRequest | None) -> int:
+        """Run the rows of a job by a group of workers, when it is the caller's turn.
+
+        The number of the row that stopped it, or 0; less than 0 where it was asked to stop.
+        """
+        groups = self.groups
+        if groups is None or not job.rows:
             return 0
-        pool: WorkerPool = shared_pool(self._code, self._main_section, self.threads)
-        return pool.run(table, rows, self._spin_seconds)
+        group = groups.take(None if stop is None else stop.deadline)
+        if group is None:
+            assert stop is not None
+            raise stop.error()
+        try:
+            if group.pool is None:
+                return self.on_caller.run(job, stop)
+            request = 0 if stop is None else stop.address
+            return group.pool.run(job.table, job.rows, request, self._spin_seconds)
+        finally:
+            groups.give_back(group)
 
     def layout(self, binding: ShapeBinding, hosted: Collection[int]) -> TableLayout:
         """Where the rows of a program stand; the host makes the launches `hosted`."""
@@ -140,9 +165,9 @@ class CpuSession:
         self.tenant: object = None
         self.plugins = device.plugins.for_context()
 
-    def prepare(self, binding: ShapeBinding) -> "CpuProgram":
+    def prepare(self, binding: ShapeBinding, *, copies_small: bool = True) -> "CpuProgram":
         """Make the program for one set of shapes; a larger arena is got where needed, which older programs move to."""
-        return CpuProgram(self, binding)
+        return CpuProgram(self, binding, copies_small=copies_small)
 
     def outgrown_bytes(self) -> int:
         """None: programs move to the largest arena."""
@@ -165,8 +190,9 @@ class CpuSession:
 class CpuProgram:
     """The kernel table and parameters for one set of shapes; inputs and outputs are patched in at each run."""
 
-    def __init__(self, session: CpuSession, binding: ShapeBinding) -> None:
+    def __init__(self, session: CpuSession, binding: ShapeBinding, *, copies_small: bool) -> None:
         self.timed = False
+        self.stop: StopRequest | None = None
         self._tenancy = object()  # the session remembers this, not the program: a cycle would keep memory
         self._session = session
         self._device = session.device
@@ -175,7 +201,6 @@ class CpuProgram:
         self._arena = session.arena_of(binding)
         manifest = self._device.manifest
         self._dtypes = [numpy_dtype(tensor.dtype) for tensor in manifest.outputs]
-        self._aligns = [max(manifest.buffers[tensor.buffer].align, 1) for tensor in manifest.inputs]
         self._bound_outputs = self._choose_bound_outputs()
         loose = [i for i in self._device.output_owners if i not in self._bound_outputs]
         # Memory for output buffers of which only views are outputs.
@@ -188,14 +213,24 @@ class CpuProgram:
         bases = np.where(self._device.is_arena, self._arena.addresses(), self._device.weight_addresses)
         for i, block in self._scratch.items():
             bases[i] = block.address
-        self._table, self._parameters = self._layout.filled(binding, self._device.kernel_array, bases)
-        self._table_address = address_of(self._table)
-        self._input_patches = [self._patch_of(tensor.buffer) for tensor in manifest.inputs]
-        self._output_patches = {i: self._patch_of(root) for root, i in self._bound_outputs.items()}
+        filled = self._layout.filled(binding, self._device.kernel_array, bases)
+        self._table, self._parameters, self.workers = filled
+        self._job = Job(address_of(self._table), len(self._rows))
+        copies_small = copies_small and self._guarded is None
+        # The number of the run, which no caller gives, comes behind the inputs that have shapes.
+        shapes = (*binding.input_shapes, *[()] * (len(manifest.inputs) - len(binding.input_shapes)))
+        self._places_of_inputs = [
+            self._place_of_input(tensor, shape, copies_small)
+            for tensor, shape in zip(manifest.inputs, shapes, strict=True)
+        ]
+        self._places_of_outputs = [self._place_of_output(i, copies_small) for i in range(len(self._dtypes))]
+        self._loose_outputs = [
+            (place, output)
+            for place, output in zip(self._output_places, self._places_of_outputs, strict=True)
+            if not output.is_written_by_kernels
+        ]
+        self._given: Mapping[int, np.ndarray] = {}
         self._inputs: list[np.ndarray] = []
-        self._outputs: list[np.ndarray] = []
-        kinds = zip(binding.output_shapes, self._dtypes, strict=True)
-        self._output_memory = [self._memory_of_output(shape, dtype) for shape, dtype in kinds]
         self._input_blocks = [
             _block(int(binding.size_array[one.buffer]), self._guarded) for one in manifest.inputs if self._guarded
         ]
@@ -203,11 +238,10 @@ class CpuProgram:
     @property
     def held_bytes(self) -> int:
         """What the program keeps besides the context's arena; records of Python are estimated."""
-        outputs = sum(
-            dtype.itemsize * prod(shape) for dtype, shape in zip(self._dtypes, self._output_shapes, strict=True)
-        )
+        kinds = zip(self._dtypes, self._output_shapes, self._places_of_outputs, strict=True)
+        outputs = sum(dtype.itemsize * prod(shape) for dtype, shape, place in kinds if place.staged is None)
         blocks = sum(block.size for block in (*self._scratch.values(), *self._input_blocks))
-        patches = sum(patch.nbytes for patch in (*self._input_patches, *self._output_patches.values()))
+        patches = sum(place.nbytes for place in (*self._places_of_inputs, *self._places_of_outputs))
         records = _BYTES_OF_RECORDS + (0 if self._layout.is_shared else self._layout.nbytes)
         own = self._table.nbytes + self._parameters.nbytes + patches + records
         return own + outputs + blocks + self._arena.held_bytes
@@ -221,27 +255,48 @@ class CpuProgram:
                 bound.setdefault(place.root, i)
         return bound
 
-    def _memory_of_output(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> OutputMemory | GuardedOutput:
-        return OutputMemory(shape, dtype) if self._guarded is None else GuardedOutput(shape, dtype, self._guarded)
+    def _place_of_input(self, tensor: Tensor, shape: tuple[int, ...], copies_small: bool) -> InputPlace:
+        align = max(self._device.manifest.buffers[tensor.buffer].align, 1) if self._guarded is None else 1
+        staged = stage(shape, numpy_dtype(tensor.dtype)) if copies_small else None
+        return InputPlace(self._patch_of(tensor.buffer), align, staged)
+
+    def _place_of_output(self, number: int, copies_small: bool) -> OutputPlace:
+        shape, dtype, guarded = self._output_shapes[number], self._dtypes[number], self._guarded
+        memory = OutputMemory(shape, dtype) if guarded is None else GuardedOutput(shape, dtype, guarded)
+        root = self._output_places[number].root
+        patch = self._patch_of(root) if self._bound_outputs.get(root) == number else None
+        align = max(self._device.manifest.buffers[root].align, 1)
+        return OutputPlace(shape, dtype, memory, patch, align, stage(shape, dtype) if copies_small else None)
 
     def _patch_of(self, root: int) -> Patch:
         return Patch(self._parameters, self._layout.pointers[self._layout.roots == root])
 
+    def accept(self, given: Mapping[int, np.ndarray]) -> None:
+        """Let the next upload have outputs written where the caller wants them, by number, as far as that can be."""
+        self._given = given
+
     def upload(self, inputs: Sequence[np.ndarray]) -> None:
-        """Point the parameters at the caller's arrays (or at aligned copies) and at fresh output arrays."""
+        """Point the parameters at the caller's arrays (or at aligned copies) and at the arrays for outputs."""
         self._inputs = []
         inputs = self._between_guards(inputs)
-        for array, align, patch in zip(inputs, self._aligns, self._input_patches, strict=True):
-            address = address_of(array)
-            if self._guarded is None and address % align:
-                array = _aligned_copy(array, align)
-                address = address_of(array)
-            patch.point_at(address)
-            self._inputs.append(array)
-        self._outputs = []
-        self._outputs = [memory.array() for memory in self._output_memory]
-        for i, patch in self._output_patches.items():
-            patch.point_at(self._output_memory[i].address)
+        self._inputs = [place.take(array) for place, array in zip(self._places_of_inputs, inputs, strict=True)]
+        given = self._placeable() if self._given else self._given
+        for number, place in enumerate(self._places_of_outputs):
+            place.begin(given.get(number))
+
+    def _placeable(self) -> Mapping[int, np.ndarray]:
+        """The arrays of the caller that may be written while kernels run; none unless all fit."""
+        given, self._given = self._given, {}
+        places = self._places_of_outputs
+        if not all(places[number].fits(array) for number, array in given.items()):
+            return {}
+        large = {number: array for number, array in given.items() if places[number].staged is None}
+        return separate(large, self._inputs)
+
+    @property
+    def inputs(self) -> Sequence[np.ndarray]:
+        """The arrays that kernels read, since the last upload."""
+        return self._inputs if self._guarded is None else []
 
     def _between_guards(self, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         """The inputs themselves, or copies between guard pages."""
@@ -251,7 +306,8 @@ class CpuProgram:
     def _check_guards(self) -> None:
         """Raise `PlanError` where what lies next to guarded memory was written."""
         self._arena.check()
-        for what, blocks in (("input", self._input_blocks), ("output", self._output_memory)):
+        outputs = [place.memory for place in self._places_of_outputs]
+        for what, blocks in (("input", self._input_blocks), ("output", outputs)):
             for i, block in enumerate(blocks):
                 if isinstance(block, GuardedBlock | GuardedOutput):
                     block.check(f"{what} {i}")
@@ -270,9 +326,13 @@ class CpuProgram:
         """Run all rows; returns when they are done, or when one stopped the run."""
         self._enter()
         self._stopped = self._run_from(1)
-        while self._stopped and isinstance(row := self._rows[self._stopped - 1], HostRow):
+        while self._stopped > 0 and isinstance(row := self._rows[self._stopped - 1], HostRow):
+            if self.stop is not None:
+                self.stop.check()
             self._call(row, self._stopped - 1)
             self._stopped = self._run_from(self._stopped)
+        if self._stopped < 0 and self.stop is not None:
+            raise self.stop.error(self._stopped)
         if self._guarded is not None:
             self._check_guards()
 
@@ -280,7 +340,35 @@ class CpuProgram:
         """Run until a row stops it; its number from 1 on, or 0. Where rows need the host, row 0 jumps to the first."""
         if self._plugins:
             self._parameters[_TARGET_WORD] = row
-        return self._device.run(self._table_address, len(self._rows))
+        if self.workers.needs_one:
+            return self._device.on_caller.run(self._job, self.stop, is_brief=self.workers.is_brief)
+        return self._device.run(self._job, self.stop)
+
+    def short_cut(self) -> ShortCut | None:
+        """How a run is made that needs nothing but the caller's thread, and to which no row puts an end."""
+        if not self.workers.needs_one or not all(isinstance(row, KernelRow) for row in self._rows):
+            return None
+        if self._guarded is not None or not self._rows:
+            return None
+        code = self._device.on_caller
+        native = code.brief if self.workers.is_brief else code.native
+        return ShortCut(self._job, native, self._session, self._tenancy, self._enter, self._staged())
+
+    def _staged(self) -> tuple[list[np.ndarray], list[np.ndarray]] | None:
+        """The copies that kernels read and write, where each input and output has one."""
+        inputs = [place.staged for place in self._places_of_inputs if place.staged is not None]
+        written = [place for place in self._places_of_outputs if place.is_written_by_kernels]
+        outputs = [place.staged for place in written if place.staged is not None]
+        all_are = len(inputs) == len(self._places_of_inputs) and len(outputs) == len(self._places_of_outputs)
+        return (inputs, outputs) if all_are else None
+
+    @property
+    def copied_outputs(self) -> int:
+        """The outputs that kernels do not write where the caller finds them."""
+        places = self._places_of_outputs
+        if self._guarded is not None:
+            return len(places)
+        return sum(not place.is_written_by_kernels or place.staged is not None for place in places)
 
     def _call(self, row: HostRow, number: int) -> None:
         """Let a plugin compute, on the tensors whose addresses its row has."""
@@ -303,15 +391,20 @@ class CpuProgram:
         return row.symbol, row.expected if row.place is None else int(self._bytes_at(row.place, 8).view(np.int64)[0])
 
     def download(self) -> list[np.ndarray]:
-        """Copy the outputs that do not lie in a returned array already; return them all."""
-        for i, (place, output) in enumerate(zip(self._output_places, self._outputs, strict=True)):
-            if self._bound_outputs.get(place.root) != i and output.nbytes:
-                output.reshape(-1).view(np.uint8)[...] = self._bytes_at(place, output.nbytes)
-        return self._outputs if self._guarded is None else [output.copy() for output in self._outputs]
+        """Write the outputs that kernels have not written where they belong; return all."""
+        self._complete()
+        found = [place.array if place.staged is None else place.staged.copy() for place in self._places_of_outputs]
+        return found if self._guarded is None else [output.copy() for output in found]
+
+    def _complete(self) -> None:
+        for place, output in self._loose_outputs:
+            if output.array.nbytes:
+                output.array.reshape(-1).view(np.uint8)[...] = self._bytes_at(place, output.array.nbytes)
 
     def outputs_in_place(self) -> list[DeviceTensor]:
         """The outputs in the host's memory, which is the device's."""
-        return [DeviceTensor(output.ctypes.data, output.shape) for output in self.download()]
+        self._complete()
+        return [DeviceTensor(one.array.ctypes.data, one.array.shape) for one in self._places_of_outputs]
 
     def _bytes_at(self, place: Address, size: int) -> np.ndarray:
         manifest = self._device.manifest
@@ -326,7 +419,7 @@ class CpuProgram:
         elif place.root in self._scratch:
             return self._scratch[place.root].bytes_at(place.offset, size)
         else:
-            whole = self._outputs[self._bound_outputs[place.root]].reshape(-1).view(np.uint8)
+            whole = self._places_of_outputs[self._bound_outputs[place.root]].array.reshape(-1).view(np.uint8)
         return whole[place.offset : place.offset + size]
 
     def wait(self) -> None:
@@ -346,7 +439,7 @@ class CpuProgram:
             if isinstance(row, HostRow):
                 self._call(row, number)
             elif isinstance(row, KernelRow):
-                self._device.run(self._table_address + number * ROW_WORDS * 8, 1)
+                self._device.run(Job(self._job.table + number * ROW_WORDS * 8, 1), None)
             if isinstance(row, HostRow | KernelRow):
                 times[row.launch] += (time.perf_counter() - start) * 1e3
             number = self._after(row, number)
@@ -362,9 +455,3 @@ class CpuProgram:
 
 def _block(size: int, guarded: Side | None) -> HostBlock | GuardedBlock:
     return HostBlock(size) if guarded is None else GuardedBlock(size, guarded)
-
-
-def _aligned_copy(array: np.ndarray, align: int) -> np.ndarray:
-    copy = aligned_empty(array.shape, array.dtype, max(align, ALIGNMENT))
-    copy[...] = array
-    return copy

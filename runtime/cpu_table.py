@@ -20,6 +20,17 @@ STOP_WORDS = 2
 _PARAMETER_LINE = 8
 _NO_BARRIER, _SERIAL, _JUMP, _SIZE, _REQUIRE = 1, 2, 4, 8, 16
 _TINY_BYTES = 4096
+_BRIEF_ROWS = 16
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who a run of a table needs."""
+
+    needs_one: bool
+    """Whether more than one worker would have nothing to do: no launch has parts, and none runs beside another."""
+    is_brief: bool
+    """Whether it takes a few microseconds at most."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +99,10 @@ class TableLayout:
         """About the memory that it takes."""
         return (self.starts.nbytes + self.spots.nbytes) * 2 + self.pointers.nbytes * 2 + 100 * len(self.rows)
 
-    def filled(self, binding: ShapeBinding, kernels: np.ndarray, bases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The table and the parameters; `kernels` and `bases` are the addresses of kernels and buffers by number."""
+    def filled(
+        self, binding: ShapeBinding, kernels: np.ndarray, bases: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, Workers]:
+        """The table, the parameters and who is needed; `kernels` and `bases` are addresses of kernels and buffers."""
         assert binding.words is not None
         parameters = aligned_empty((self.end + 2,), np.dtype(np.int64))
         parameters[...] = 0
@@ -98,16 +111,24 @@ class TableLayout:
         table[...] = 0
         table[: len(self.rows), 1] = address_of(parameters) + 8 * self.starts
         table[self.launch_rows, 0] = kernels[self.kernels]
-        table[self.launch_rows, 2] = self._flags(binding)[self.launches]
+        is_tiny = self._is_tiny(binding)
+        flags = (self.flags | np.where(is_tiny, _SERIAL, 0))[self.launches]
+        table[self.launch_rows, 2] = flags
         if len(self.rows) > len(self.launch_rows):
             self._fill_control_rows(table, parameters)
         parameters[self.pointers] += bases[self.roots]
-        return table, parameters
+        return table, parameters, self._workers(is_tiny[self.launches], flags)
 
-    def _flags(self, binding: ShapeBinding) -> np.ndarray:
+    def _is_tiny(self, binding: ShapeBinding) -> np.ndarray:
         """Launches on little memory are one worker's, who is done before others could have taken their parts."""
         touched = np.bincount(self.arguments.launches, binding.size_array[self.arguments.roots], len(self.flags))
-        return self.flags | np.where(touched <= _TINY_BYTES, _SERIAL, 0)
+        return touched <= _TINY_BYTES
+
+    def _workers(self, is_tiny: np.ndarray, flags: np.ndarray) -> Workers:
+        if is_tiny.all():
+            is_brief = len(self.rows) <= _BRIEF_ROWS and not any(isinstance(row, JumpRow) for row in self.rows)
+            return Workers(needs_one=True, is_brief=is_brief)
+        return Workers(needs_one=bool(((flags & (_SERIAL | _NO_BARRIER)) == _SERIAL).all()), is_brief=False)
 
     def _fill_control_rows(self, table: np.ndarray, parameters: np.ndarray) -> None:
         zero = address_of(parameters) + self.end * 8

@@ -139,7 +139,7 @@ class CudaSession:
         self.consumed = event
         return True
 
-    def prepare(self, binding: ShapeBinding) -> CudaProgram:
+    def prepare(self, binding: ShapeBinding, *, copies_small: bool = True) -> CudaProgram:
         """Make the program for one set of shapes; more memory is got where needed (older programs keep theirs)."""
         self.device.driver.activate()
         return CudaProgram(self, binding)

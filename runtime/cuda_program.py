@@ -1,7 +1,7 @@
 """One set of shapes on a CUDA device: frozen arguments, the captured graph, and the runs of it."""
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
@@ -24,6 +24,7 @@ from mlirt.runtime.manifest import Kernel
 from mlirt.runtime.memory_planning import aligned
 from mlirt.runtime.program import Place, Program
 from mlirt.runtime.shape_binding import ShapeBinding
+from mlirt.runtime.stop_request import StopRequest
 
 if TYPE_CHECKING:
     from mlirt.runtime.cuda import CudaSession
@@ -48,6 +49,7 @@ class CudaProgram:
 
     def __init__(self, session: "CudaSession", binding: ShapeBinding) -> None:
         self.timed = False
+        self.stop: StopRequest | None = None
         self._tenancy = object()  # the session remembers this, not the program: a cycle would keep memory
         self._session = session
         self._driver = session.device.driver
@@ -224,6 +226,22 @@ class CudaProgram:
         else:
             self._wrong_size = self._decisions.run(run_stretch, self._call)
 
+    def accept(self, given: Mapping[int, np.ndarray]) -> None:
+        """Nothing: outputs come by way of pinned memory."""
+
+    @property
+    def inputs(self) -> Sequence[np.ndarray]:
+        """None: kernels read the device's memory."""
+        return []
+
+    def short_cut(self) -> None:
+        """None: a run goes by the device's queue."""
+
+    @property
+    def copied_outputs(self) -> int:
+        """All: kernels write the device's memory."""
+        return len(self._output_sizes)
+
     def upload(self, inputs: Sequence[np.ndarray]) -> None:
         """Copy the inputs to pinned memory and queue the way to the device."""
         driver, stream = self._driver, self._session.stream
@@ -254,6 +272,8 @@ class CudaProgram:
 
     def execute(self) -> None:
         """Queue the kernels."""
+        if self.stop is not None:
+            self.stop.check()
         self._enter()
         self._session.is_busy = True
         self._mark(2)

@@ -1,13 +1,15 @@
 """What the engine asks of a device: a place for code and weights, contexts with their memory, programs that run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Protocol
 
 import numpy as np
 
+from mlirt.runtime.cpu_job import ShortCut
 from mlirt.runtime.shape_binding import ShapeBinding
+from mlirt.runtime.stop_request import StopRequest
 
 WrongSize = tuple[str, int]
 """A symbol that only the run tells, and what it turned out to be."""
@@ -48,17 +50,41 @@ class Program(Protocol):
     timed: bool
     """Whether the next runs keep the time stamps that `device_times` returns."""
 
+    stop: StopRequest | None
+    """What the next run looks at between launches; a device that cannot stop a run begins none that is late."""
+
     @property
     def held_bytes(self) -> int:
         """About the memory, of the host and of the device, that goes with the program."""
+        ...
+
+    def accept(self, given: Mapping[int, np.ndarray]) -> None:
+        """Let the next upload have outputs, by number, written into arrays of the caller, as far as that can be.
+
+        `download` returns these arrays for those outputs. They fit in type and shape.
+        """
         ...
 
     def upload(self, inputs: Sequence[np.ndarray]) -> None:
         """Make `inputs` (contiguous, of the right type and shape) available to the kernels."""
         ...
 
+    @property
+    def inputs(self) -> Sequence[np.ndarray]:
+        """The arrays that kernels read since the last upload; none where they read memory of a device."""
+        ...
+
     def execute(self) -> None:
         """Run the kernels, or put them on the device's queue."""
+        ...
+
+    def short_cut(self) -> ShortCut | None:
+        """What a run comes down to after an upload, where that is one call; else None."""
+        ...
+
+    @property
+    def copied_outputs(self) -> int:
+        """How many outputs `download` copies; where there are none, it need not be called."""
         ...
 
     def run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: int, number: int | None) -> bool:
@@ -99,8 +125,8 @@ class Program(Protocol):
 class Session(Protocol):
     """The memory of one execution context."""
 
-    def prepare(self, binding: ShapeBinding) -> Program:
-        """Make the program for one set of shapes."""
+    def prepare(self, binding: ShapeBinding, *, copies_small: bool = True) -> Program:
+        """Make the program for one set of shapes; `copies_small`: small arrays may be copied where that is quicker."""
         ...
 
     def outgrown_bytes(self) -> int:

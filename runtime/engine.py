@@ -1,6 +1,7 @@
 """The engine: a plan that is loaded on its device and answers `run`; `load` opens one from a file."""
 
 import os
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,10 +11,12 @@ import numpy as np
 
 from mlirt.atomic_file import Bytes
 from mlirt.errors import InvalidInputError, PlanError, reports_shortage
+from mlirt.runtime.bound_run import BoundRun
 from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.decisions import Decision, decisions
 from mlirt.runtime.device import Device
 from mlirt.runtime.expressions import to_text
+from mlirt.runtime.fair_queue import FairQueue, QueueUse
 from mlirt.runtime.known_profiles import known_ranges
 from mlirt.runtime.manifest import Tensor
 from mlirt.runtime.output_arrays import put_into
@@ -21,6 +24,8 @@ from mlirt.runtime.plan_file import Plan, plan_bytes, read_plan
 from mlirt.runtime.plan_source import PlanFile, large_file
 from mlirt.runtime.profile_ranges import ShapeRange
 from mlirt.runtime.shape_binding import ShapeBinder
+from mlirt.runtime.stop_request import StopRequest
+from mlirt.runtime.worker_groups import HasGroups, ThreadChoice, thread_choice
 from mlirt.tensor_formats import layout_of, pack, unpack
 
 
@@ -58,6 +63,18 @@ class EngineLike(Protocol):
     def save(self, path: str | os.PathLike[str]) -> None: ...
 
 
+@dataclass(frozen=True)
+class RequestUse:
+    """How the runs of an engine have met."""
+
+    contexts: QueueUse
+    """At the contexts of `Engine.run`."""
+    groups: QueueUse | None
+    """At the groups of workers that all engines with the same threads and streams share; None without such."""
+    woken: int
+    """How often a sleeping worker of these groups was woken."""
+
+
 class Engine:
     """A plan on its device. `run` uses a context of its own; make others for other threads."""
 
@@ -68,12 +85,16 @@ class Engine:
         spin_ms: float | None = None,
         *,
         shape_cache_mb: float | None = None,
+        threads: int | None = None,
+        streams: int | None = None,
         waits: bool = False,
     ) -> None:
-        """`spin_ms`, `shape_cache_mb`: as in `load`. One that `waits` opens its device for the first run, so that it
-        can be saved where there is none."""
+        """The options are those of `load`. One that `waits` opens its device for the first run, so that it can be saved
+        where there is none."""
         self.plan = plan
         self._file = None if plan.origin is None else plan.origin.file
+        self._threads, self._streams = threads, streams
+        self._choice = thread_choice(threads, streams)
         self._spin_ms = spin_ms
         self._shape_cache_mb = shape_cache_mb
         if not waits:
@@ -81,7 +102,7 @@ class Engine:
 
     @cached_property
     def _device(self) -> Device:
-        return _device_for(self.plan, self._spin_ms)
+        return _device_for(self.plan, self._spin_ms, self._choice)
 
     @cached_property
     def _binder(self) -> ShapeBinder:
@@ -136,14 +157,79 @@ class Engine:
         """A context with memory of its own."""
         return ExecutionContext(self.plan.manifest, self._device.session(), self._shape_cache_mb, self._binder)
 
+    @cached_property
+    def _contexts(self) -> FairQueue[ExecutionContext]:
+        """The contexts of `run`, one for each stream; a network that counts its runs has one."""
+        manifest, device, binder, first = self.plan.manifest, self._device, self._binder, self.context
+        shape_cache_mb = self._shape_cache_mb
+        _engines.add(self)
+
+        def context_of(number: int) -> ExecutionContext:  # not a method: the engine would hold what holds it
+            return ExecutionContext(manifest, device.session(), shape_cache_mb, binder) if number else first
+
+        counts = len(manifest.given_inputs) < len(manifest.inputs)
+        return FairQueue(1 if counts else self._choice.streams, context_of)
+
+    def free_after_fork(self) -> None:
+        """In the child: contexts that other threads were running have nobody who would give them back."""
+        self.__dict__.pop("_contexts", None)
+
+    @property
+    def requests(self) -> RequestUse:
+        """How many runs went on at the same time, how often one had to wait, and how often workers were woken."""
+        device = self._device
+        groups = device.groups if isinstance(device, HasGroups) else None
+        if groups is None:
+            return RequestUse(self._contexts.use, None, 0)
+        return RequestUse(self._contexts.use, groups.use, groups.woken)
+
     def run(
-        self, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None = None
+        self,
+        feeds: Mapping[str, np.ndarray],
+        outputs: Mapping[str, np.ndarray] | None = None,
+        *,
+        timeout: float | None = None,
     ) -> dict[str, np.ndarray]:
         """The outputs by name for inputs by name; InvalidInputError where an array does not fit.
 
-        They are in fresh arrays, but for those that `outputs` has an array of the same type and shape for.
+        They are in fresh arrays, but for those that `outputs` has an array of the same type and shape for. Kernels of a
+        CPU write into such an array where it lies, if it is contiguous, aligned, and shares no memory with another one.
+        `timeout`: the seconds after which the run is stopped, be it that it waits for its turn; `DeadlineError` then.
+        Calls from several threads run side by side on as many streams as the engine has, first come, first served.
         """
-        return put_into(outputs or {}, self._unpacked(self.context.run(self.packed(feeds))))
+        if timeout is None:
+            small = self.context.small
+            if small is not None and not self._has_formats and (found := small(feeds, outputs)) is not None:
+                return found
+        return self._run(feeds, outputs or {}, None if timeout is None else StopRequest(timeout))
+
+    def _run(
+        self, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray], stop: StopRequest | None
+    ) -> dict[str, np.ndarray]:
+        contexts = self._contexts
+        context = contexts.take(None if stop is None else stop.deadline)
+        if context is None:
+            assert stop is not None
+            raise stop.error()
+        try:
+            if not self._has_formats:
+                return context.run(feeds, outputs, stop=stop)
+            return put_into(outputs, self._unpacked(context.run(self.packed(feeds), stop=stop)))
+        finally:
+            contexts.give_back(context)
+
+    def bind(
+        self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None = None
+    ) -> BoundRun:
+        """Check arrays once: calls of the object that is returned run on them, whatever they hold by then.
+
+        `outputs` are arrays that results are written into; others are made, and are the same in each call. The object
+        has a context of its own, and takes one call at a time. InvalidInputError where an array does not fit, or the
+        engine was built for other formats than arrays have.
+        """
+        if self._has_formats:
+            raise InvalidInputError("arrays of an engine with formats such as chw4 are converted in each run; use run")
+        return self.create_execution_context().bind(inputs, outputs)
 
     def run_positional(self, *arrays: np.ndarray) -> list[np.ndarray]:
         """The same with inputs and outputs in the order of the network."""
@@ -184,16 +270,28 @@ class Engine:
         """Raise PlanError where the weights are not those that were saved, for an engine loaded without this check."""
         self.plan.check_weights()
 
-    def __reduce__(self) -> tuple[Callable[..., "Engine"], tuple[bytes | PlanFile, float | None, float | None]]:
+    def __reduce__(self) -> tuple[Callable[..., "Engine"], tuple[object, ...]]:
         """Pickled as its plan, so that it can be handed to another process, which opens it on its own device.
 
         A plan of more than 32 MiB that is in a file, from which it was loaded or to which it was saved last, is pickled
         as the name of the file, as long as nobody has written to it.
         """
         if self._file is not None and self._file.is_unchanged:
-            return _opened, (self._file, self._spin_ms, self._shape_cache_mb)
+            return _opened, (self._file, self._spin_ms, self._shape_cache_mb, self._threads, self._streams)
         plan = plan_bytes(self.plan.manifest_json, self.plan.sections, self.plan.weights)
-        return _opened, (plan, self._spin_ms, self._shape_cache_mb)
+        return _opened, (plan, self._spin_ms, self._shape_cache_mb, self._threads, self._streams)
+
+
+_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+def _free_after_fork() -> None:
+    for engine in list(_engines):
+        engine.free_after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_after_fork)
 
 
 def load(
@@ -202,36 +300,48 @@ def load(
     spin_ms: float | None = None,
     shape_cache_mb: float | None = None,
     check_weights: bool = True,
+    threads: int | None = None,
+    streams: int | None = None,
 ) -> Engine:
     """Open a plan file, or its bytes; PlanError where it is damaged or was made for another machine.
 
     spin_ms: on a CPU, for how many milliseconds after a run idle workers wait for the next one before they sleep; 0 is
-        not at all, None what the environment variable MLIRT_SPIN_MS says, else 50.
+        not at all, None what the environment variable MLIRT_SPIN_MS says, else up to 50, as it follows from when runs
+        come and who else wants the processors.
     shape_cache_mb: how many MiB each context may keep of what runs have worked out for their shapes, so that it is
         ready when these come again; 0 keeps the last one alone, None what MLIRT_SHAPE_CACHE_MB says, else 64.
     check_weights: whether to compare the weights with their digest, for which all of them are read; without it
         `engine.check_weights()` does so when it is asked to. All else in the file is always checked.
+    threads: on a CPU, the threads that compute, in all; None is as many as there are processors (or time of them in a
+        container), at most MLIRT_NUM_THREADS.
+    streams: how many runs may go on at once. On a CPU the threads are divided among as many groups: 1, as with None, is
+        for the quickest answer, as many as threads for the most answers. Who waits is served in the order of arrival.
     """
     plan = read_plan(source, check_weights=check_weights)
-    return Engine(plan, spin_ms, shape_cache_mb=shape_cache_mb)
+    return Engine(plan, spin_ms, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams)
 
 
-def _opened(plan: bytes | PlanFile, spin_ms: float | None, shape_cache_mb: float | None) -> Engine:
-    if not isinstance(plan, PlanFile):
-        return load(plan, spin_ms=spin_ms, shape_cache_mb=shape_cache_mb)
-    if not plan.is_unchanged:
+def _opened(
+    plan: bytes | PlanFile,
+    spin_ms: float | None,
+    shape_cache_mb: float | None,
+    threads: int | None,
+    streams: int | None,
+) -> Engine:
+    if isinstance(plan, PlanFile) and not plan.is_unchanged:
         raise PlanError(f"the engine was pickled as the name of its plan file {plan.path}, which is not as it was then")
-    return load(plan.path, spin_ms=spin_ms, shape_cache_mb=shape_cache_mb)
+    source = plan.path if isinstance(plan, PlanFile) else plan
+    return load(source, spin_ms=spin_ms, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams)
 
 
-def _device_for(plan: Plan, spin_ms: float | None) -> Device:
+def _device_for(plan: Plan, spin_ms: float | None, choice: ThreadChoice) -> Device:
     if plan.manifest.target.kind == "cuda":
         from mlirt.runtime.cuda import CudaDevice
 
         return CudaDevice(plan)
     from mlirt.runtime.cpu import CpuDevice
 
-    return CpuDevice(plan, spin_ms)
+    return CpuDevice(plan, spin_ms, choice)
 
 
 def _packed(tensor: Tensor, array: np.ndarray) -> np.ndarray:

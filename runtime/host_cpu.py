@@ -9,6 +9,10 @@ from functools import cache
 
 from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.llvm_binding import llvm
+from mlirt.runtime.processor_quota import processor_quota, within_quota
+
+MOST_THREADS = 256
+"""Of one group of workers: what the words of builder/spmd_main.py have room for."""
 
 # Linux on x86-64: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA).
 _ARCH_PRCTL, _REQUEST_PERMISSION, _MATRIX_REGISTERS = 158, 0x1023, 18
@@ -62,24 +66,22 @@ def allow_matrix_unit(features: Iterable[str]) -> None:
 
 
 def thread_count() -> int:
-    """The threads to run with: the processors that this process may use, at most MLIRT_NUM_THREADS."""
-    available = processor_count()
+    """The threads to run with: the processors that this process may use, or has time for, at most MLIRT_NUM_THREADS."""
+    available = min(within_quota(processor_count(), processor_quota()), MOST_THREADS)
     wish = os.environ.get("MLIRT_NUM_THREADS", "")
     return max(1, min(available, int(wish))) if wish.isdigit() and int(wish) > 0 else available
 
 
-_USUAL_SPIN_MS = 50.0
+def spin_seconds(spin_ms: float | None = None) -> float | None:
+    """How long an idle worker looks for the next run before it sleeps: `spin_ms`, else MLIRT_SPIN_MS.
 
-
-def spin_seconds(spin_ms: float | None = None) -> float:
-    """How long an idle worker looks for the next run before it sleeps: `spin_ms`, else MLIRT_SPIN_MS, else 50 ms.
-
-    Waking a sleeping thread takes tens of microseconds, which a small network feels in every run. Thread pools of
-    numerical libraries usually wait 50 to 200 ms.
+    None where neither is given: runtime/spin_policy.py finds what is good.
     """
     wish = os.environ.get("MLIRT_SPIN_MS", "") if spin_ms is None else spin_ms
+    if wish == "":
+        return None
     try:
-        milliseconds = float(wish if wish != "" else _USUAL_SPIN_MS)
+        milliseconds = float(wish)
     except ValueError:
         milliseconds = math.nan
     if not 0 <= milliseconds < math.inf:

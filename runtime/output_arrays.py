@@ -8,25 +8,34 @@ import numpy as np
 
 from mlirt.errors import InvalidInputError
 
+Kind = tuple["np.dtype[np.generic]", tuple[int, ...]]
+"""The data type and the shape of an output."""
+
 
 def put_into(given: Mapping[str, np.ndarray], found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The outputs, in the arrays that are given for them; InvalidInputError where one does not fit.
 
-    Nothing is written unless all fit.
+    Nothing is copied unless all fit.
     """
+    check_outputs(given, {name: (array.dtype, array.shape) for name, array in found.items()})
     for name, array in given.items():
-        _check(name, array, found)
-    for name, array in given.items():
-        np.copyto(array, found[name])
+        if array is not found[name]:  # else the run has written it already
+            np.copyto(array, found[name])
     return {**found, **given}
 
 
-def _check(name: str, array: np.ndarray, found: Mapping[str, np.ndarray]) -> None:
-    if name not in found:
-        raise InvalidInputError(f"the engine has no output {name!r}; its outputs are {', '.join(map(repr, found))}")
+def check_outputs(given: Mapping[str, np.ndarray], kinds: Mapping[str, Kind]) -> None:
+    """Raise InvalidInputError where an array cannot be an output of the kind that its name has."""
+    for name, array in given.items():
+        _check(name, array, kinds)
+
+
+def _check(name: str, array: np.ndarray, kinds: Mapping[str, Kind]) -> None:
+    if name not in kinds:
+        raise InvalidInputError(f"the engine has no output {name!r}; its outputs are {', '.join(map(repr, kinds))}")
     if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInputError(f"output {name!r}: expected a NumPy array, got {type(array).__name__}")
-    dtype, shape = found[name].dtype, found[name].shape
+    dtype, shape = kinds[name]
     if array.dtype != dtype or array.shape != shape:
         raise InvalidInputError(
             f"output {name!r}: expected an array of {dtype} and shape {shape}, got {array.dtype} and {array.shape}"

@@ -9,39 +9,58 @@ entry:
   %parts_at = getelementptr i64, ptr %sync, i64 6
   %done_at = getelementptr i64, ptr %sync, i64 16
   %each = call i64 @share(i64 %nt)
+  %tickets = call i64 @tickets(i64 %nt)
   %own = mul i64 %tid, %each
+  %own_ticket = lshr i64 %own, 5
   %first_own = and i64 %own, 31
   br label %look
-; The words beside the ticket belong to it where claiming a part succeeds: nobody writes them while parts are left.
 look:
   %n = phi i64 [ 0, %entry ], [ 0, %do ], [ 0, %open ], [ 0, %lost ], [ %counted, %patient ], [ {resume}, %give_way ]
-  %ticket = load atomic i64, ptr %sync seq_cst, align 8
+  br label %scan
+; The own ticket first, then those behind it, around to the one before it.
+scan:
+  %k = phi i64 [ 0, %look ], [ %next_k, %none ]
+  %turned = add i64 %own_ticket, %k
+  %beyond_last = icmp uge i64 %turned, %tickets
+  %around = sub i64 %turned, %tickets
+  %which = select i1 %beyond_last, i64 %around, i64 %turned
+  %ticket_at = call ptr @ticket_at(ptr %sync, i64 %which)
+  %ticket = load atomic i64, ptr %ticket_at seq_cst, align 8
   %run = load atomic i64, ptr %run_at seq_cst, align 8
   %row = load atomic i64, ptr %row_at seq_cst, align 8
   %ours = icmp eq i64 %run, %start
   br i1 %ours, label %count_parts, label %leave
+; The words beside the tickets belong to them where claiming a part succeeds: nobody writes them while parts are left.
 count_parts:
   %left = and i64 %ticket, 4294967295
   %some = icmp ne i64 %left, 0
   br i1 %some, label %claim, label %none
 none:
+  %next_k = add i64 %k, 1
+  %more_tickets = icmp ult i64 %next_k, %tickets
+  br i1 %more_tickets, label %scan, label %nothing
+nothing:
   %over = icmp slt i64 %row, 0
   br i1 %over, label %leave, label %wait
 claim:
-  %from_own = lshr i64 %left, %first_own
+  %is_own = icmp eq i64 %k, 0
+  %from = select i1 %is_own, i64 %first_own, i64 0
+  %from_own = lshr i64 %left, %from
   %has_own = icmp ne i64 %from_own, 0
   %near = call i64 @llvm.cttz.i64(i64 %from_own, i1 false)
-  %near_part = add i64 %near, %first_own
+  %near_part = add i64 %near, %from
   %far_part = call i64 @llvm.cttz.i64(i64 %left, i1 false)
-  %part = select i1 %has_own, i64 %near_part, i64 %far_part
-  %bit = shl i64 1, %part
+  %place = select i1 %has_own, i64 %near_part, i64 %far_part
+  %bit = shl i64 1, %place
   %taken = xor i64 %ticket, %bit
-  %pair = cmpxchg ptr %sync, i64 %ticket, i64 %taken acq_rel acquire
+  %pair = cmpxchg ptr %ticket_at, i64 %ticket, i64 %taken acq_rel acquire
   %won = extractvalue {{ i64, i1 }} %pair, 1
   br i1 %won, label %work, label %lost
 lost:
   br label %look
 work:
+  %before_ticket = shl i64 %which, 5
+  %part = add i64 %before_ticket, %place
   %together = load i64, ptr %together_at, align 8
   %all_parts = load i64, ptr %parts_at, align 8
   br label %find

@@ -1,6 +1,25 @@
 """The walk through the table: parts of rows, rows that are open together, branches, the ticket for what is next."""
 
 TABLE_ROWS = """
+; The tickets that the parts of a step are divided among, 32 each.
+define internal i64 @tickets(i64 %nt) {{
+entry:
+  %rounded = add i64 %nt, 31
+  %tickets = lshr i64 %rounded, 5
+  ret i64 %tickets
+}}
+
+; Where ticket %which is: the first one beside the words that all threads read, the others on lines of their own.
+define internal ptr @ticket_at(ptr %sync, i64 %which) {{
+entry:
+  %lines = mul i64 %which, 16
+  %first = icmp eq i64 %which, 0
+  %behind = add i64 %lines, 48
+  %word = select i1 %first, i64 0, i64 %behind
+  %at = getelementptr i64, ptr %sync, i64 %word
+  ret ptr %at
+}}
+
 ; How many parts each thread has of a row that is shared.
 define internal i64 @share(i64 %nt) {{
 entry:
@@ -23,7 +42,9 @@ entry:
   %whole = or i1 %is_serial, %few
   %each = call i64 @share(i64 %nt)
   %many = mul i64 %nt, %each
-  %most = udiv i64 32, %together
+  %tickets = call i64 @tickets(i64 %nt)
+  %room = shl i64 %tickets, 5
+  %most = udiv i64 %room, %together
   %capped = call i64 @llvm.umin.i64(i64 %many, i64 %most)
   %parts = select i1 %whole, i64 1, i64 %capped
   ret i64 %parts
@@ -32,7 +53,9 @@ entry:
 ; How many rows are open at the same time as row %i, which has a kernel, itself included.
 define internal i64 @rows_together(ptr %table, i64 %i, ptr %sync, i64 %nt) {{
 entry:
-  %fitting = udiv i64 32, %nt
+  %tickets = call i64 @tickets(i64 %nt)
+  %room = shl i64 %tickets, 5
+  %fitting = udiv i64 %room, %nt
   %most = call i64 @llvm.umin.i64(i64 %fitting, i64 {most_together})
   %rows_at = getelementptr i64, ptr %sync, i64 4
   %rows = load i64, ptr %rows_at, align 8
@@ -138,13 +161,63 @@ done:
   ret i64 %sum
 }}
 
-; Open the first row with a kernel from row %from on to all threads, by the ticket, and the rows that are joined to it,
+; Why the run has to end: 0 where nobody asked for it, -1 where word 0 of the request at word 7 says so, -2 where the
+; time in its word 1 (nanoseconds of the system's monotonic clock; 0: none) has come.
+define internal i64 @asked_to_stop(ptr %sync) {{
+entry:
+  %time = alloca {{ i64, i64 }}, align 8
+  %request_at = getelementptr i64, ptr %sync, i64 7
+  %request = load ptr, ptr %request_at, align 8
+  %nobody = icmp eq ptr %request, null
+  br i1 %nobody, label %go_on, label %ask
+ask:
+  %flag = load atomic i64, ptr %request seq_cst, align 8
+  %cancelled = icmp ne i64 %flag, 0
+  br i1 %cancelled, label %cancel, label %timed
+timed:
+  %deadline_at = getelementptr i64, ptr %request, i64 1
+  %deadline = load i64, ptr %deadline_at, align 8
+  %none = icmp eq i64 %deadline, 0
+  br i1 %none, label %go_on, label %read
+read:
+  call i32 @clock_gettime(i32 1, ptr %time)
+  %nanos_at = getelementptr i64, ptr %time, i64 1
+  %seconds = load i64, ptr %time, align 8
+  %nanos = load i64, ptr %nanos_at, align 8
+  %whole = mul i64 %seconds, 1000000000
+  %now = add i64 %whole, %nanos
+  %late = icmp sge i64 %now, %deadline
+  br i1 %late, label %expire, label %go_on
+cancel:
+  ret i64 -1
+expire:
+  ret i64 -2
+go_on:
+  ret i64 0
+}}
+
+; The next row with a kernel, as @settle finds it, unless the run was asked to stop.
+define internal i64 @next_kernel(ptr %table, i64 %from, ptr %sync) {{
+entry:
+  %why = call i64 @asked_to_stop(ptr %sync)
+  %stops = icmp ne i64 %why, 0
+  br i1 %stops, label %stop, label %go_on
+stop:
+  %stopped_at = getelementptr i64, ptr %sync, i64 3
+  store i64 %why, ptr %stopped_at, align 8
+  ret i64 -1
+go_on:
+  %row = call i64 @settle(ptr %table, i64 %from, ptr %sync)
+  ret i64 %row
+}}
+
+; Open the first row with a kernel from row %from on to all threads, by the tickets, and the rows that are joined to it,
 ; or end the run, by the row -1. Either is the last that is written here: who sees the end may begin the next run at
 ; once.
 define internal void @publish(ptr %table, i64 %from, ptr %sync, i64 %nt) {{
 entry:
   %row_at = getelementptr i64, ptr %sync, i64 1
-  %row = call i64 @settle(ptr %table, i64 %from, ptr %sync)
+  %row = call i64 @next_kernel(ptr %table, i64 %from, ptr %sync)
   %old = load atomic i64, ptr %sync seq_cst, align 8
   store atomic i64 %row, ptr %row_at seq_cst, align 8
   %more = icmp sge i64 %row, 0
@@ -159,11 +232,23 @@ open:
   %parts = call i64 @parts_of_rows(ptr %table, i64 %row, i64 %nt, i64 %together)
   store i64 %together, ptr %together_at, align 8
   store i64 %parts, ptr %parts_at, align 8
-  %bit = shl i64 1, %parts
+  %rounded = add i64 %parts, 31
+  %tickets = lshr i64 %rounded, 5
+  br label %ticket
+; From the last one to the first, which has the number that the next step counts on from.
+ticket:
+  %above = phi i64 [ %tickets, %open ], [ %which, %ticket ]
+  %which = sub i64 %above, 1
+  %before = shl i64 %which, 5
+  %rest = sub i64 %parts, %before
+  %count = call i64 @llvm.umin.i64(i64 %rest, i64 32)
+  %bit = shl i64 1, %count
   %left = sub i64 %bit, 1
-  %ticket = or i64 %shifted, %left
-  store atomic i64 %ticket, ptr %sync seq_cst, align 8
-  br label %done
+  %fresh = or i64 %shifted, %left
+  %ticket_at = call ptr @ticket_at(ptr %sync, i64 %which)
+  store atomic i64 %fresh, ptr %ticket_at seq_cst, align 8
+  %again = icmp ugt i64 %which, 0
+  br i1 %again, label %ticket, label %done
 done:
   ret void
 }}

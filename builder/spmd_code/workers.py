@@ -1,26 +1,28 @@
 """The life of the threads: a run wakes them, between runs they spin for a while and then sleep."""
 
 WORKERS = """
-define i64 @mlirt_run(ptr %control, ptr %main, ptr %table, i64 %rows, ptr %sync, i64 %nt) {{
+define i64 @mlirt_run(ptr %control, ptr %table, i64 %rows, ptr %request) {{
 entry:
   %main_at = getelementptr i64, ptr %control, i64 16
   %table_at = getelementptr i64, ptr %control, i64 17
   %sync_at = getelementptr i64, ptr %control, i64 19
   %nt_at = getelementptr i64, ptr %control, i64 20
   %start_at = getelementptr i64, ptr %control, i64 22
+  %main = load ptr, ptr %main_at, align 8
+  %sync = load ptr, ptr %sync_at, align 8
+  %nt = load i64, ptr %nt_at, align 8
   %run_at = getelementptr i64, ptr %sync, i64 2
   %stopped_at = getelementptr i64, ptr %sync, i64 3
   %rows_at = getelementptr i64, ptr %sync, i64 4
+  %request_at = getelementptr i64, ptr %sync, i64 7
   %before = load atomic i64, ptr %run_at seq_cst, align 8
   %start = add i64 %before, 1
   %writing = atomicrmw add ptr %control, i64 1 seq_cst
-  store atomic ptr %main, ptr %main_at seq_cst, align 8
   store atomic ptr %table, ptr %table_at seq_cst, align 8
-  store atomic ptr %sync, ptr %sync_at seq_cst, align 8
-  store atomic i64 %nt, ptr %nt_at seq_cst, align 8
   store atomic i64 %start, ptr %start_at seq_cst, align 8
   store atomic i64 0, ptr %stopped_at seq_cst, align 8
   store atomic i64 %rows, ptr %rows_at seq_cst, align 8
+  store ptr %request, ptr %request_at, align 8
   store atomic i64 %start, ptr %run_at seq_cst, align 8
   call void @publish(ptr %table, i64 0, ptr %sync, i64 %nt)
   %job = atomicrmw add ptr %control, i64 1 seq_cst
@@ -42,6 +44,10 @@ claim:
   br i1 %ours, label %post, label %awake
 post:
   %semaphore = getelementptr i64, ptr %flag, i64 4
+  %woken_at = getelementptr i64, ptr %control, i64 33
+  %woken = load i64, ptr %woken_at, align 8
+  %woken_now = add i64 %woken, 1
+  store i64 %woken_now, ptr %woken_at, align 8
   call i32 @sem_post(ptr %semaphore)
   br label %awake
 awake:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mlirt.errors import (
         AccuracyWarning,
         CompileError,
+        DeadlineError,
         InvalidInputError,
         InvalidModelError,
         MissingPackageError,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         OutOfMemoryError,
         PlanError,
         PluginError,
+        RunCancelledError,
         UnmetConditionError,
         UnsupportedError,
     )
@@ -55,6 +57,8 @@ _HOMES = {
     "PluginError": "mlirt.errors",
     "UnmetConditionError": "mlirt.errors",
     "CompileError": "mlirt.errors",
+    "DeadlineError": "mlirt.errors",
+    "RunCancelledError": "mlirt.errors",
     "MissingPackageError": "mlirt.errors",
     "AccuracyWarning": "mlirt.errors",
 }
@@ -63,6 +67,7 @@ __all__ = [
     "AccuracyWarning",
     "Calibration",
     "CompileError",
+    "DeadlineError",
     "Engine",
     "InvalidInputError",
     "InvalidModelError",
@@ -71,6 +76,7 @@ __all__ = [
     "OutOfMemoryError",
     "PlanError",
     "PluginError",
+    "RunCancelledError",
     "TimingCache",
     "UnmetConditionError",
     "UnsupportedError",

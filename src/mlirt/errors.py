@@ -55,6 +55,14 @@ class PluginError(MlirtError):
     """A plugin has no creator here, or its own code failed; the cause is its exception."""
 
 
+class DeadlineError(MlirtError, TimeoutError):
+    """A run did not end within its timeout, and was stopped or not begun."""
+
+
+class RunCancelledError(MlirtError):
+    """A run was cancelled before it ended."""
+
+
 class MissingPackageError(MlirtError, ImportError):
     """What was asked for needs a package that is not installed, as on a machine that only runs engines."""
 

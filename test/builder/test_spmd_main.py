@@ -12,13 +12,19 @@ import pytest
 from tiny_plan import compile_ir, tiny_parts
 
 from mlirt.builder import spmd_main
-from mlirt.runtime import cpu, worker_pool
+from mlirt.runtime import worker_groups
 from mlirt.runtime.engine import load
 from mlirt.runtime.llvm_binding import llvm
 from mlirt.runtime.plan_file import plan_bytes
-from mlirt.runtime.worker_pool import WorkerPool
+from mlirt.runtime.worker_groups import ThreadChoice, WorkerGroups
 
 _RUNS, _SECONDS = 1500, 60.0
+Groups = dict[ThreadChoice, WorkerGroups]
+
+
+def stop(groups: Groups) -> None:
+    for pool in (pool for one in groups.values() for pool in one.pools):
+        pool.stop()
 
 
 def _hesitating_object(monkeypatch: pytest.MonkeyPatch) -> bytes:
@@ -49,23 +55,22 @@ def _hesitating_object(monkeypatch: pytest.MonkeyPatch) -> bytes:
     return spmd_main.main_object.__wrapped__(llvm().get_process_triple())
 
 
-@pytest.mark.parametrize(("threads", "joined"), [(2, False), (4, False), (2, True), (4, True)])
+@pytest.mark.parametrize(("threads", "joined"), [(2, False), (4, False), (2, True), (4, True), (33, False)])
 def test_who_is_late_in_a_run_does_not_write_into_the_next_one(
     threads: int, joined: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = tiny_parts()
     parts.manifest["launches"][1]["no_barrier"] = joined
     parts.sections = {**parts.sections, "main": _hesitating_object(monkeypatch)}
-    pools: dict[int, WorkerPool] = {}
-    monkeypatch.setattr(cpu, "thread_count", lambda: threads)
-    monkeypatch.setattr(worker_pool, "_pools", pools)
-    engine: Any = load(plan_bytes(parts.manifest, parts.sections, parts.weights))
-    x = np.random.default_rng(0).standard_normal((100, 4), np.float32)
+    groups: Groups = {}
+    monkeypatch.setattr(worker_groups, "_groups", groups)
+    engine: Any = load(plan_bytes(parts.manifest, parts.sections, parts.weights), threads=threads)
+    x = np.random.default_rng(0).standard_normal((400, 4), np.float32)
     want = np.cos((2 * x + 1).reshape(-1)[::-1]).reshape(x.shape)
     worst: list[float] = []
 
     def run() -> None:
-        for _ in range(_RUNS):
+        for _ in range(_RUNS if threads < 8 else 100):
             worst.append(float(np.abs(engine.run({"x": x})["y"] - want).max()))
 
     # Native code that waits forever cannot be interrupted: it is left behind.
@@ -74,8 +79,7 @@ def test_who_is_late_in_a_run_does_not_write_into_the_next_one(
     runner.join(_SECONDS)
     assert not runner.is_alive(), f"run {len(worst)} does not end"
     assert max(worst) < 1e-6
-    for pool in pools.values():
-        pool.stop()
+    stop(groups)
 
 
 # params: own word, the other one's word, y; the integer y[0] = 1 where the other word is set before patience ends
@@ -119,15 +123,13 @@ def test_launches_without_a_barrier_run_at_the_same_time(monkeypatch: pytest.Mon
     manifest["launches"][:2] = [clear, *meetings]
     manifest["buffers"][1]["last"] = 2
     manifest["buffers"][4].update(first=3, last=3)
-    pools: dict[int, WorkerPool] = {}
-    monkeypatch.setattr(cpu, "thread_count", lambda: 2)
-    monkeypatch.setattr(worker_pool, "_pools", pools)
-    engine: Any = load(plan_bytes(manifest, parts.sections, parts.weights))
+    groups: Groups = {}
+    monkeypatch.setattr(worker_groups, "_groups", groups)
+    engine: Any = load(plan_bytes(manifest, parts.sections, parts.weights), threads=2)
     for _ in range(20):
-        y = engine.run({"x": np.ones((1, 4), np.float32)})["y"]
+        y = engine.run({"x": np.ones((400, 4), np.float32)})["y"]
         assert y.view(np.int32)[0, :2].tolist() == [1, 1]
-    for pool in pools.values():
-        pool.stop()
+    stop(groups)
 
 
 # params: y; the integer y[0] = how many parts the kernel has
@@ -147,11 +149,9 @@ def test_a_launch_on_little_memory_is_one_part(rows: int, parts_wanted: int, mon
     parts.sections = {**parts.sections, "count.o": compile_ir(_COUNT)}
     parts.manifest["kernels"].append({"name": "count", "symbol": "count", "object": "count.o", "args": ["ptr"]})
     parts.manifest["launches"][1] = {"kernel": 2, "layer": "count", "args": [{"buffer": 2}]}
-    pools: dict[int, WorkerPool] = {}
-    monkeypatch.setattr(cpu, "thread_count", lambda: 2)
-    monkeypatch.setattr(worker_pool, "_pools", pools)
-    engine: Any = load(plan_bytes(parts.manifest, parts.sections, parts.weights))
+    groups: Groups = {}
+    monkeypatch.setattr(worker_groups, "_groups", groups)
+    engine: Any = load(plan_bytes(parts.manifest, parts.sections, parts.weights), threads=2)
     y = engine.run({"x": np.ones((rows, 4), np.float32)})["y"]
     assert y.view(np.int32)[0, 0] == parts_wanted
-    for pool in pools.values():
-        pool.stop()
+    stop(groups)

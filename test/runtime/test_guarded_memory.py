@@ -79,7 +79,7 @@ def test_a_kernel_that_leaves_a_buffer_ends_the_process(
     x = np.ones((5, 4), np.float32)
     context: Any = engine.create_execution_context()
     program = context._fitting_program([x], "")
-    address = program._output_memory[0].address if buffer == 2 else program._device.weights[3].ctypes.data
+    address = program._places_of_outputs[0].memory.address if buffer == 2 else program._device.weights[3].ctypes.data
     program.upload([x])
     words = program._parameters
     words[words == address] += shift

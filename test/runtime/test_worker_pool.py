@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mlirt.errors import InvalidInputError
-from mlirt.runtime import cpu, worker_pool
+from mlirt.runtime import worker_groups, worker_pool
 from mlirt.runtime.engine import load
 from mlirt.runtime.host_cpu import spin_seconds, thread_count
 from mlirt.runtime.plan_file import plan_bytes, write_plan
@@ -21,10 +21,10 @@ from mlirt.runtime.plan_file import plan_bytes, write_plan
 Maker = Callable[[], Any]
 
 
-def run_many(tiny: Maker, runs: int, pause: float, spin_ms: float | None = None) -> None:
+def run_many(tiny: Maker, runs: int, pause: float, spin_ms: float | None = None, threads: int = 2) -> None:
     parts = tiny()
-    engine = load(plan_bytes(parts.manifest, parts.sections, parts.weights), spin_ms=spin_ms)
-    x = np.random.default_rng(0).standard_normal((100, 4), np.float32)
+    engine = load(plan_bytes(parts.manifest, parts.sections, parts.weights), spin_ms=spin_ms, threads=threads)
+    x = np.random.default_rng(0).standard_normal((400, 4), np.float32)
     want = np.cos((2 * x + 1).reshape(-1)[::-1]).reshape(x.shape)
     for _ in range(runs):
         np.testing.assert_allclose(engine.run({"x": x})["y"], want, rtol=1e-6, atol=1e-6)
@@ -33,20 +33,30 @@ def run_many(tiny: Maker, runs: int, pause: float, spin_ms: float | None = None)
 
 @pytest.mark.parametrize("spin_ms", [0.0, 0.05, 50.0])
 @pytest.mark.parametrize("pause", [0.0, 20e-6, 100e-6, 2e-3])
-def test_workers_wake_from_spinning_and_from_sleep(
-    tiny: Maker, pause: float, spin_ms: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cpu, "thread_count", lambda: 2)
+def test_workers_wake_from_spinning_and_from_sleep(tiny: Maker, pause: float, spin_ms: float) -> None:
     run_many(tiny, 100, pause, spin_ms)
 
 
-def fresh_pool(monkeypatch: pytest.MonkeyPatch) -> dict[int, worker_pool.WorkerPool]:
-    """Two threads on two processors, in a pool of their own."""
-    pools: dict[int, worker_pool.WorkerPool] = {}
-    monkeypatch.setattr(cpu, "thread_count", lambda: 2)
+class Pools(list[worker_pool.WorkerPool]):
+    """Those that engines of the test have made."""
+
+
+@pytest.fixture
+def pools(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pools]:
+    """Two processors, and no groups of workers yet."""
+    found = Pools()
+    make = worker_pool.WorkerPool
+
+    def made(*args: Any, **options: Any) -> worker_pool.WorkerPool:
+        found.append(make(*args, **options))
+        return found[-1]
+
     monkeypatch.setattr(worker_pool, "processor_count", lambda: 2)
-    monkeypatch.setattr(worker_pool, "_pools", pools)
-    return pools
+    monkeypatch.setattr(worker_groups, "WorkerPool", made)
+    monkeypatch.setattr(worker_groups, "_groups", {})
+    yield found
+    for pool in found:
+        pool.stop()
 
 
 def sleeps(pool: worker_pool.WorkerPool) -> bool:
@@ -55,41 +65,36 @@ def sleeps(pool: worker_pool.WorkerPool) -> bool:
     return bool(ctypes.c_int64.from_address(control + (48 + 16) * 8).value)
 
 
-def test_an_engine_says_how_long_workers_spin(tiny: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    pools = fresh_pool(monkeypatch)
+def test_an_engine_says_how_long_workers_spin(tiny: Maker, pools: Pools) -> None:
     run_many(tiny, 1, 0.0, spin_ms=600e3)
     time.sleep(0.2)
-    assert not sleeps(pools[2])
+    assert not sleeps(pools[0])
     run_many(tiny, 1, 0.0, spin_ms=0)
     deadline = time.monotonic() + 30
-    while not sleeps(pools[2]) and time.monotonic() < deadline:
+    while not sleeps(pools[0]) and time.monotonic() < deadline:
         time.sleep(1e-3)
-    assert sleeps(pools[2])
-    pools[2].stop()
+    assert sleeps(pools[0])
 
 
 def test_workers_that_would_take_each_others_processors_spin_for_a_moment(
-    tiny: Maker, monkeypatch: pytest.MonkeyPatch
+    tiny: Maker, pools: Pools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pools = fresh_pool(monkeypatch)
     monkeypatch.setattr(worker_pool, "processor_count", lambda: 1)
     run_many(tiny, 1, 0.0, spin_ms=600e3)
     deadline = time.monotonic() + 30
-    while not sleeps(pools[2]) and time.monotonic() < deadline:
+    while not sleeps(pools[0]) and time.monotonic() < deadline:
         time.sleep(1e-3)
-    assert sleeps(pools[2])
-    pools[2].stop()
+    assert sleeps(pools[0])
 
 
 _FORKING = """
 import os, sys, numpy as np
-from mlirt.runtime import cpu
 from mlirt.runtime.engine import load
-cpu.thread_count = lambda: 2
-engine = load(sys.argv[1], spin_ms=600e3)
-want = engine.run({"x": np.ones((4, 4), np.float32)})["y"]
+engine = load(sys.argv[1], spin_ms=600e3, threads=2)
+want = engine.run({"x": np.ones((400, 4), np.float32)})["y"]
 child = os.fork()
-again = engine.run({"x": np.ones((4, 4), np.float32)})["y"]
+again = engine.run({"x": np.ones((400, 4), np.float32)})["y"]
+assert engine.requests.groups.most_running == 1
 assert (again == want).all()
 if child:
     assert os.waitpid(child, 0)[1] == 0
@@ -106,9 +111,9 @@ def test_spinning_workers_hold_up_neither_an_exit_nor_a_fork(tiny: Maker, tmp_pa
     assert (done.returncode, done.stdout.split()) == (0, ["done", "done"]), done.stderr
 
 
-@pytest.mark.parametrize(("wish", "option", "expected"), [("", None, 0.05), ("2.5", None, 0.0025), ("2.5", 0, 0.0)])
+@pytest.mark.parametrize(("wish", "option", "expected"), [("", None, None), ("2.5", None, 0.0025), ("2.5", 0, 0.0)])
 def test_how_long_workers_spin(
-    wish: str, option: float | None, expected: float, monkeypatch: pytest.MonkeyPatch
+    wish: str, option: float | None, expected: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLIRT_SPIN_MS", wish)
     assert spin_seconds(option) == expected
@@ -121,10 +126,9 @@ def test_times_that_make_no_sense(wish: str, option: float | None, monkeypatch: 
         spin_seconds(option)
 
 
-@pytest.mark.parametrize("threads", [3, 7])
-def test_more_threads_than_cores(tiny: Maker, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "thread_count", lambda: threads)
-    run_many(tiny, 50, 0.0)
+@pytest.mark.parametrize("threads", [3, 7, 33, 70])
+def test_more_threads_than_cores(tiny: Maker, threads: int) -> None:
+    run_many(tiny, 50, 0.0, threads=threads)
 
 
 @pytest.mark.parametrize(("wish", "expected"), [("1", 1), ("0", None), ("", None), ("many", None), ("100000", None)])

@@ -1,0 +1,121 @@
+"""The arrays that a caller gives to a run on the CPU, and gets from it: where kernels read and write.
+
+Kernels use an array of the caller where it lies. Small ones are copied instead: that is quicker than to find out their
+address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from mlirt.runtime.cpu_table import Patch
+from mlirt.runtime.guarded_memory import GuardedOutput
+from mlirt.runtime.host_memory import ALIGNMENT, OutputMemory, address_of, aligned_empty
+
+_SMALL_BYTES = 2048
+
+
+def stage(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> np.ndarray | None:
+    """Memory for copies of a small array; None for a larger one."""
+    count = dtype.itemsize
+    for dim in shape:
+        count *= dim
+    return aligned_empty(shape, dtype) if count <= _SMALL_BYTES else None
+
+
+class InputPlace:
+    """Where kernels find one input."""
+
+    def __init__(self, patch: Patch, align: int, staged: np.ndarray | None) -> None:
+        self._patch, self._align = patch, align
+        self.staged = staged
+        if staged is not None:
+            patch.point_at(address_of(staged))
+
+    @property
+    def nbytes(self) -> int:
+        """What it holds besides the caller's array."""
+        return self._patch.nbytes + (0 if self.staged is None else self.staged.nbytes)
+
+    def take(self, array: np.ndarray) -> np.ndarray:
+        """Let kernels read an array; the one that they read is returned."""
+        if self.staged is not None:
+            self.staged[...] = array
+            return self.staged
+        address = address_of(array)
+        if address % self._align:
+            array = _aligned_copy(array, self._align)
+            address = address_of(array)
+        self._patch.point_at(address)
+        return array
+
+
+class OutputPlace:
+    """Where one output is written: by kernels where there is a patch, else when the outputs are fetched."""
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: np.dtype[np.generic],
+        memory: OutputMemory | GuardedOutput,
+        patch: Patch | None,
+        align: int,
+        staged: np.ndarray | None,
+    ) -> None:
+        self.memory, self._patch, self._align = memory, patch, align
+        self.staged = staged
+        self._shape, self._dtype = shape, dtype
+        self.array: np.ndarray = np.empty(0)
+        if staged is not None:
+            self.array = staged
+            if patch is not None:
+                patch.point_at(address_of(staged))
+
+    @property
+    def nbytes(self) -> int:
+        """What it holds besides the array for the caller."""
+        return (0 if self._patch is None else self._patch.nbytes) + (0 if self.staged is None else self.staged.nbytes)
+
+    @property
+    def is_written_by_kernels(self) -> bool:
+        return self._patch is not None
+
+    def begin(self, given: np.ndarray | None) -> None:
+        """Choose the array: one that the caller gives where it can be written as it is, else a fresh one."""
+        if self.staged is not None:
+            return
+        if given is not None and self._takes(given):
+            self.array = given
+            address = address_of(given)
+        else:
+            self.array = self.memory.array()
+            address = self.memory.address
+        if self._patch is not None:
+            self._patch.point_at(address)
+
+    def fits(self, given: np.ndarray) -> bool:
+        """Whether an array of the caller may be this output."""
+        is_array = isinstance(given, np.ndarray)  # pyright: ignore[reportUnnecessaryIsInstance]
+        return is_array and given.dtype == self._dtype and given.shape == self._shape and given.flags.writeable
+
+    def _takes(self, given: np.ndarray) -> bool:
+        align = max(self._align, given.dtype.itemsize) if self._patch is not None else 1
+        return isinstance(self.memory, OutputMemory) and given.flags.c_contiguous and address_of(given) % align == 0
+
+
+def separate(given: Mapping[int, np.ndarray], inputs: Sequence[np.ndarray]) -> Mapping[int, np.ndarray]:
+    """The arrays for outputs that share no memory with inputs or with one another: others must not be written early."""
+    found: dict[int, np.ndarray] = {}
+    for number, array in given.items():
+        others = (*inputs, *(one for other, one in given.items() if other != number))
+        if not any(np.may_share_memory(array, other) for other in others):
+            found[number] = array
+    return found
+
+
+def _aligned_copy(array: np.ndarray, align: int) -> np.ndarray:
+    copy = aligned_empty(array.shape, array.dtype, max(align, ALIGNMENT))
+    copy[...] = array
+    return copy

@@ -1,0 +1,85 @@
+"""A table of kernels that waits to be run, and how the caller's thread runs it alone."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from mlirt.runtime.stop_request import StopRequest
+
+_WORDS, _ROWS, _REQUEST, _TABLE = 16, 4, 7, 8
+Native = Callable[[int], int]
+
+
+class Job:
+    """The words that `mlirt_alone` reads, which builder/spmd_main.py describes."""
+
+    def __init__(self, table: int, rows: int) -> None:
+        self.table, self.rows = table, rows
+        self.words = (ctypes.c_int64 * _WORDS)()
+        self.words[_ROWS], self.words[_TABLE] = rows, table
+        self.address = ctypes.addressof(self.words)
+
+    def ask(self, stop: StopRequest | None) -> None:
+        """Let the next run look at a request to stop, or at none."""
+        self.words[_REQUEST] = 0 if stop is None else stop.address
+
+
+class CallerCode:
+    """Runs jobs on the thread that calls; it takes no lock, and wakes nobody."""
+
+    def __init__(self, native: Native, brief: Native) -> None:
+        self.native = native
+        """Lets other threads of Python run in the meantime."""
+        self.brief = brief
+        """Does not: for jobs that are done before another thread could have begun."""
+
+    def run(self, job: Job, stop: StopRequest | None, *, is_brief: bool = False) -> int:
+        """The number of the row that stopped it, or 0; less than 0 where it was asked to stop."""
+        if not job.rows:
+            return 0
+        native = self.brief if is_brief else self.native
+        if stop is None:
+            return native(job.address)
+        job.ask(stop)
+        try:
+            return native(job.address)
+        finally:
+            job.ask(None)
+
+
+class Tenanted(Protocol):
+    """Memory that programs use by turns."""
+
+    tenant: object
+
+
+@dataclass(frozen=True)
+class ShortCut:
+    """The one call that a run is, where the arena is as it was left."""
+
+    job: Job
+    native: Native
+    session: Tenanted
+    tenancy: object
+    """The session's tenant, where no other program has used the arena since."""
+    enter: Callable[[], None]
+    """Makes it ready where one has."""
+    staged: tuple[Sequence[np.ndarray], Sequence[np.ndarray]] | None
+    """The copies of inputs and outputs that kernels use, where each has one."""
+
+
+def caller_code(address: int | None) -> CallerCode:
+    """For `mlirt_alone` at an address; a plan without code has nothing to run."""
+    if address is None:
+        return CallerCode(_nothing, _nothing)
+    word = ctypes.c_int64
+    return CallerCode(ctypes.CFUNCTYPE(word, word)(address), ctypes.PYFUNCTYPE(word, word)(address))
+
+
+def _nothing(job: int) -> int:
+    return 0

@@ -1,0 +1,78 @@
+"""How long idle workers look for the next run before they sleep: it follows from when runs come and who wants cores.
+
+Waking a sleeping thread takes tens of microseconds, which a small network feels in every run; a thread that spins takes
+a core from others, and from what a quota allows. So workers spin for some multiple of the pause that is usual between
+runs, for next to nothing where runs come so rarely that spinning has been in vain, and hardly at all where a quota
+counts it or threads wait for processors.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+_MOST_SECONDS = 50e-3
+_LEAST_SECONDS = 1e-3
+_BRIEF_SECONDS = 50e-6
+_LIMITED_SECONDS = 200e-6
+_PAUSES = 8
+_LOOK_AGAIN_SECONDS = 0.1
+_NEWS = 0.25  # the weight of the last pause
+
+
+class SpinPolicy:
+    """The spinning of one pool's workers, by the pauses between its runs."""
+
+    def __init__(self, processors: int, waiting: Callable[[], int], *, is_limited: bool, threads: int) -> None:
+        """`waiting()`: how many threads of the machine run or wait for a processor. `is_limited`: by a quota."""
+        self._machine = os.cpu_count() or processors
+        self._waiting = waiting
+        self._limit = _LIMITED_SECONDS if is_limited else _MOST_SECONDS
+        self._has_room = threads <= processors
+        self._is_busy = False
+        self._looks_at = 0.0
+        self._end: float | None = None
+        self._pause = 0.0
+        self._worth = 1.0
+
+    def begin(self, now: float, wish: float | None) -> float:
+        """A run begins: for how many seconds workers spin after it; `wish` is what the caller has set."""
+        if self._end is not None:
+            self._learn(now - self._end)
+        if not self._has_room:
+            return min(_BRIEF_SECONDS, _MOST_SECONDS if wish is None else wish)
+        if wish is not None:
+            return wish
+        granted = self._granted()
+        return min(granted, _BRIEF_SECONDS) if granted > _BRIEF_SECONDS and self._others_wait(now) else granted
+
+    def end(self, now: float) -> None:
+        """The run has ended: a pause begins."""
+        self._end = now
+
+    def _learn(self, pause: float) -> None:
+        came = pause <= _MOST_SECONDS
+        self._worth += _NEWS * (came - self._worth)
+        if came:
+            self._pause += _NEWS * (pause - self._pause)
+
+    def _granted(self) -> float:
+        if self._worth < 0.5:
+            return _BRIEF_SECONDS
+        return min(max(_PAUSES * self._pause, _LEAST_SECONDS), self._limit)
+
+    def _others_wait(self, now: float) -> bool:
+        """Whether more threads want to run than there are processors, as of a moment ago."""
+        if now >= self._looks_at:
+            self._looks_at = now + _LOOK_AGAIN_SECONDS
+            self._is_busy = self._waiting() > self._machine
+        return self._is_busy
+
+
+def run_queue_length(path: str = "/proc/loadavg") -> int:
+    """The threads of the machine that run or wait for a processor, as Linux counts them; 0 where nothing tells."""
+    try:
+        return int(Path(path).read_text("ascii").split()[3].partition("/")[0])
+    except (OSError, ValueError, IndexError):
+        return 0
