@@ -79,6 +79,9 @@ def build(
     options: BuildOptions | None = None,
     spin_ms: float | None = None,
     shape_cache_mb: float | None = None,
+    *,
+    threads: int | None = None,
+    streams: int | None = None,
 ) -> Engine:
     """The engine of a network for `cpu` or `cuda`; the module is rewritten in place.
 
@@ -86,7 +89,7 @@ def build(
     """
     plan = build_plan(module, ctx, target, options)
     waits = target == "cuda" and not gpu_is_here()
-    return Engine(plan, spin_ms, shape_cache_mb=shape_cache_mb, waits=waits)
+    return Engine(plan, spin_ms, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams, waits=waits)
 
 
 @reports_shortage("the build")

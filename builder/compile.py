@@ -67,6 +67,8 @@ def compile(
     min_timing_iterations: int = 7,
     spin_ms: float | None = None,
     shape_cache_mb: float | None = None,
+    threads: int | None = None,
+    streams: int | None = None,
     calibration: CalibrationLike | None = None,
     dynamic_ranges: Mapping[str, Range] | None = None,
     layer_precisions: Mapping[str, str] | None = None,
@@ -98,9 +100,12 @@ def compile(
     avg_timing_iterations, min_timing_iterations: a tactic is measured in so many runs at once, so many times over.
     algorithm_selector: asked which tactics each layer may have, and told which it got. For "cuda".
     spin_ms: on a CPU, for how many milliseconds after a run idle workers wait for the next one before they sleep; 0 is
-        not at all, None what the environment variable MLIRT_SPIN_MS says, else 50.
+        not at all, None what the environment variable MLIRT_SPIN_MS says, else up to 50, as it follows from when runs
+        come and who else wants the processors.
     shape_cache_mb: how many MiB each context may keep of what runs have worked out for their shapes, so that it is
         ready when these come again; 0 keeps the last one alone, None what MLIRT_SHAPE_CACHE_MB says, else 64.
+    threads, streams: the threads of a CPU that runs are computed with, and how many runs may go on at once, for each of
+        which there is its share of the threads. As in `mlirt.load`; they do not change the plan.
     calibration: for "int8" what `mlirt.calibrate` gives, a calibration cache (a path or its bytes), or a calibrator
         with TensorRT's interface. A network that quantises itself needs none. For "int8+fp16" on a GPU a batch of its
         samples shows whether half precision holds the results of all layers (`AccuracyWarning`, see `check_range`).
@@ -169,7 +174,7 @@ def compile(
     if key is not None and warnings_so_far() == warned:
         options = replace(options, kept_as=[key])
     if chosen != "cuda":
-        return build(module, ctx, chosen, options, spin_ms, shape_cache_mb)
+        return build(module, ctx, chosen, options, spin_ms, shape_cache_mb, threads=threads, streams=streams)
     from mlirt.builder.tactics.tuning import tuning
 
     calls, rounds = avg_timing_iterations, min_timing_iterations
@@ -182,7 +187,8 @@ def compile(
         sources=tactic_sources,
         workspace=workspace,
     ) as choice:
-        return build(module, ctx, chosen, replace(options, tuning=choice), shape_cache_mb=shape_cache_mb)
+        options = replace(options, tuning=choice)
+        return build(module, ctx, chosen, options, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams)
 
 
 def asked_precisions(module: ModuleOp, asked: Mapping[str, str]) -> dict[str, str]:

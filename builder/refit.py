@@ -38,10 +38,17 @@ _BUILD = "build"
 
 
 @reports_shortage("the build")
-def refit(engine: Engine, weights: Mapping[str, Array], *, spin_ms: float | None = None) -> Engine:
+def refit(
+    engine: Engine,
+    weights: Mapping[str, Array],
+    *,
+    spin_ms: float | None = None,
+    threads: int | None = None,
+    streams: int | None = None,
+) -> Engine:
     """An engine with other weights, given by their names in the ONNX model; the others stay as they are.
 
-    The engine, or the plan that it was loaded from, was built with `refittable=True`. Raises `InvalidInputError` for
+    `spin_ms`, `threads` and `streams` are those of `mlirt.load`. The engine, or the plan that it was loaded from, was built with `refittable=True`. Raises `InvalidInputError` for
     one that was not, for names that it does not know (`refittable_weights` gives them), and arrays of another shape.
     """
     network = KeptNetwork(engine.plan)
@@ -49,7 +56,8 @@ def refit(engine: Engine, weights: Mapping[str, Array], *, spin_ms: float | None
         if name not in network.named:
             raise InvalidInputError(f"the engine has no weights {name!r}; it has {', '.join(network.named) or 'none'}")
         network.replace_named(name, array)
-    return Engine(network.plan(), spin_ms, waits=engine.target == "cuda" and not gpu_is_here())
+    waits = engine.target == "cuda" and not gpu_is_here()
+    return Engine(network.plan(), spin_ms, threads=threads, streams=streams, waits=waits)
 
 
 def refittable_weights(engine: Engine) -> dict[str, Array]:

@@ -25,6 +25,7 @@ from mlirt.runtime.plan_source import PlanFile, large_file
 from mlirt.runtime.profile_ranges import ShapeRange
 from mlirt.runtime.shape_binding import ShapeBinder
 from mlirt.runtime.stop_request import StopRequest
+from mlirt.runtime.submitted_runs import RunFuture, SubmittedRuns
 from mlirt.runtime.worker_groups import HasGroups, ThreadChoice, thread_choice
 from mlirt.tensor_formats import layout_of, pack, unpack
 
@@ -170,9 +171,15 @@ class Engine:
         counts = len(manifest.given_inputs) < len(manifest.inputs)
         return FairQueue(1 if counts else self._choice.streams, context_of)
 
+    @cached_property
+    def _submitted(self) -> SubmittedRuns:
+        _engines.add(self)
+        return SubmittedRuns(self._contexts.count)
+
     def free_after_fork(self) -> None:
         """In the child: contexts that other threads were running have nobody who would give them back."""
         self.__dict__.pop("_contexts", None)
+        self.__dict__.pop("_submitted", None)
 
     @property
     def requests(self) -> RequestUse:
@@ -217,6 +224,33 @@ class Engine:
             return put_into(outputs, self._unpacked(context.run(self.packed(feeds), stop=stop)))
         finally:
             contexts.give_back(context)
+
+    def submit(
+        self,
+        feeds: Mapping[str, np.ndarray],
+        outputs: Mapping[str, np.ndarray] | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> RunFuture:
+        """Let a run be made by a thread of the engine, of which there is one for each stream; the first come is first.
+
+        The arguments are those of `run`; the arrays are the engine's until the future is done. `timeout` counts from
+        now on. `cancel()` of the future takes the run out of the queue, or ends it between two launches.
+        """
+        stop = StopRequest(timeout)
+        return self._submitted.submit(lambda: self._run(feeds, outputs or {}, stop), stop)
+
+    async def run_async(
+        self,
+        feeds: Mapping[str, np.ndarray],
+        outputs: Mapping[str, np.ndarray] | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> dict[str, np.ndarray]:
+        """`submit` for coroutines. A task that is cancelled ends its run between two launches."""
+        import asyncio  # only those who have a loop need it
+
+        return await asyncio.wrap_future(self.submit(feeds, outputs, timeout=timeout))
 
     def bind(
         self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None = None

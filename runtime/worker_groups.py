@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 
 from mlirt.errors import InvalidInputError
 from mlirt.runtime.fair_queue import FairQueue
-from mlirt.runtime.host_cpu import MOST_THREADS, thread_count
+from mlirt.runtime.host_cpu import MOST_THREADS, processor_count, thread_count
 from mlirt.runtime.numa_nodes import homes, numa_nodes
 from mlirt.runtime.object_linker import LinkedCode
 from mlirt.runtime.processor_quota import processor_quota
@@ -68,7 +68,8 @@ class WorkerGroups(FairQueue[WorkerGroup]):
     def _made_group(self, number: int) -> WorkerGroup:
         if self._each == 1:
             return WorkerGroup(None)
-        is_limited = processor_quota() is not None
+        quota = processor_quota()
+        is_limited = quota is not None and quota < processor_count()
         pool = WorkerPool(self._code, self._section, self._each, self._homes[number], is_limited=is_limited)
         self.pools.append(pool)
         return WorkerGroup(pool)

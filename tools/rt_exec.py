@@ -126,7 +126,12 @@ def _load(arguments: Namespace) -> EngineLike:
     from mlirt.runtime.engine import load
 
     start = time.perf_counter()
-    engine = load(arguments.loadEngine, shape_cache_mb=arguments.shapeCache)
+    engine = load(
+        arguments.loadEngine,
+        shape_cache_mb=arguments.shapeCache,
+        threads=arguments.threads,
+        streams=arguments.streams,
+    )
     log("I", f"Engine loaded in {time.perf_counter() - start:g} sec.")
     return engine
 
@@ -162,6 +167,8 @@ def _build(arguments: Namespace) -> EngineLike:
             min_timing_iterations=arguments.minTiming,
             tactic_sources=measured_libraries(arguments),
             shape_cache_mb=arguments.shapeCache,
+            threads=arguments.threads,
+            streams=arguments.streams,
             workspace=arguments.memPoolSize.get("workspace", arguments.workspace),
             input_formats=arguments.inputIOFormats,
             output_formats=arguments.outputIOFormats,

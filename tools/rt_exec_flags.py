@@ -184,8 +184,15 @@ def _add_run(add: Add) -> None:
         help="pause between runs; default: %(default)s",
     )
     add("--shapeCache", type=number, metavar="MIB", help="for runs' shapes that come again (64); 0: the last alone")
-    add("--streams", type=positive, default=1, metavar="N", help="contexts that run at once; default: %(default)s")
-    add("--threads", action="store_true", help="a thread for each stream (always so)")
+    add("--streams", type=positive, default=1, metavar="N", help="runs that go on at once; default: %(default)s")
+    add(
+        "--threads",
+        type=positive,
+        nargs="?",
+        const=None,
+        metavar="N",
+        help="on a CPU, the threads that the streams divide among them; each stream has a caller of its own, always",
+    )
     add("--noDataTransfers", action="store_true", help="inputs stay on the device, outputs are not fetched")
     add("--useCudaGraph", action="store_true", help="replay a CUDA graph (on CUDA this is always so)")
     add("--useSpinWait", action="store_true", help="accepted; waiting is left to the driver")

@@ -256,6 +256,7 @@ def test_building(builder: Callable[[Builder], None], plan: str, tmp_path: Path)
     assert run(f"--onnx={model}", "--buildOnly", "--timingCacheFile=t", "--heuristic", "--minTiming=3") == 0
     assert run(f"--onnx={model}", "--buildOnly", "--tacticSources=-CUDNN,+CUBLAS_LT") == 0
     assert run(f"--onnx={model}", "--buildOnly", "--shapeCache=1.5") == 0
+    assert run(f"--onnx={model}", "--buildOnly", "--threads=6", "--streams=3") == 0
     counts = {"avg_timing_iterations": 10, "min_timing_iterations": 7}
     borders: dict[str, Any] = {"input_formats": [], "output_formats": [], "direct_io": False}
     usual: dict[str, Any] = {
@@ -264,6 +265,8 @@ def test_building(builder: Callable[[Builder], None], plan: str, tmp_path: Path)
         "tactic_sources": (),
         "workspace": None,
         "shape_cache_mb": None,
+        "threads": None,
+        "streams": 1,
         **counts,
         **borders,
     }
@@ -271,9 +274,11 @@ def test_building(builder: Callable[[Builder], None], plan: str, tmp_path: Path)
     assert tactics[2] == {**usual, "timing_cache": "t", "heuristic": True, "min_timing_iterations": 3}
     assert tactics[3] == {**usual, "tactic_sources": ("CUBLAS_LT",)}
     assert tactics[4] == {**usual, "shape_cache_mb": 1.5}
+    assert tactics[5] == {**usual, "threads": 6, "streams": 3}
     assert asked == [
         (model, "cpu", "fp16", {"x": ((1, 4), (2, 4), (8, 4))}),
         (model, "auto", "fp32", {"x": ((2, 4), (2, 4), (2, 4))}),
+        (model, "auto", "fp32", None),
         (model, "auto", "fp32", None),
         (model, "auto", "fp32", None),
         (model, "auto", "fp32", None),
@@ -327,7 +332,7 @@ def test_flags_without_effect(plan: str, capsys: pytest.CaptureFixture[str]) -> 
     assert "--device" not in out.splitlines()[1]
 
 
-@pytest.mark.parametrize("more", [[], ["--noDataTransfers"], ["--threads"]])
+@pytest.mark.parametrize("more", [[], ["--noDataTransfers"], ["--threads"], ["--threads=6"]])
 def test_streams(plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
     """Row 30.4: each stream makes its runs, and all of them count for the throughput of the time they took together."""
     path = tmp_path / "times.json"

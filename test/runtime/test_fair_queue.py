@@ -1,0 +1,127 @@
+"""Callers take turns: in the order of arrival, with a limit in time, and whatever fails nobody waits for ever."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from mlirt.runtime.fair_queue import FairQueue, QueueUse
+
+
+def wait_until(condition: object, seconds: float = 30.0) -> None:
+    assert callable(condition)
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(1e-3)
+
+
+def test_things_are_made_when_they_are_needed() -> None:
+    made: list[int] = []
+    queue = FairQueue(3, lambda number: made.append(number) or number)
+    first = queue.take()
+    assert first == 0
+    queue.give_back(first)
+    assert queue.take() == 0
+    assert queue.take() == 1
+    assert made == [0, 1]
+    assert queue.use == QueueUse(2, 2, 0)
+
+
+def test_who_waits_longest_is_next() -> None:
+    queue = FairQueue(1, lambda number: number)
+    thing = queue.take()
+    assert thing is not None
+    order: list[int] = []
+
+    def work(number: int) -> None:
+        got = queue.take()
+        assert got is not None
+        order.append(number)
+        queue.give_back(got)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for number, thread in enumerate(threads):
+        thread.start()
+        wait_until(lambda number=number: queue.use.waited == number + 1)
+    queue.give_back(thing)
+    for thread in threads:
+        thread.join()
+    assert order == list(range(8))
+    assert queue.use == QueueUse(0, 1, 8)
+
+
+def test_who_cannot_wait_longer_leaves_the_queue() -> None:
+    queue = FairQueue(1, lambda number: number)
+    thing = queue.take()
+    assert thing is not None
+    assert queue.take(time.monotonic() - 1) is None
+    assert queue.take(time.monotonic() + 0.01) is None
+    queue.give_back(thing)
+    assert queue.take(time.monotonic()) == 0
+
+
+def test_what_cannot_be_made_is_tried_again_by_who_waits() -> None:
+    entered, go_on = threading.Event(), threading.Event()
+    tries: list[int] = []
+
+    def make(number: int) -> int:
+        tries.append(number)
+        if len(tries) == 1:
+            entered.set()
+            go_on.wait()
+            raise MemoryError
+        return number
+
+    queue = FairQueue(1, make)
+    faults: list[BaseException] = []
+    got: list[int | None] = []
+
+    def fail() -> None:
+        try:
+            queue.take()
+        except MemoryError as error:
+            faults.append(error)
+
+    first, second = threading.Thread(target=fail), threading.Thread(target=lambda: got.append(queue.take()))
+    first.start()
+    entered.wait()
+    second.start()
+    wait_until(lambda: queue.use.waited == 1)
+    go_on.set()
+    first.join()
+    second.join()
+    assert (len(faults), got, tries) == (1, [0], [0, 0])
+    assert queue.use.running == 1
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_nobody_shares_a_thing(count: int) -> None:
+    queue = FairQueue(count, lambda number: [number])
+    used = [0] * count
+
+    def work() -> None:
+        for _ in range(200):
+            thing = queue.take()
+            assert thing is not None
+            used[thing[0]] += 1
+            assert used[thing[0]] == 1
+            used[thing[0]] -= 1
+            queue.give_back(thing)
+
+    faults: list[object] = []
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    before = threading.excepthook
+    threading.excepthook = faults.append
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        threading.excepthook = before
+    assert faults == []
+    assert queue.use.running == 0
+    assert queue.use.most_running <= count
