@@ -1,6 +1,7 @@
-"""How costs grow: generated networks of many nodes and many shapes, with onnxruntime beside.
+"""How costs grow: generated networks of many nodes and many shapes, many callers, with onnxruntime beside.
 
     python bench/growth.py shapes [--launches 12,35,335,1500] [--shapes 1,4,5,64,1000]
+    python bench/growth.py requests [--parts floor,busy,idle,callers,engines] [--callers 1,2,4,16] [--engines 1,4,16]
     python bench/growth.py nodes [--kinds chain,fan-out] [--nodes 100,300,1000,3000,10000] [--target cpu|cuda]
     python bench/growth.py counts [--kinds chain,fan-out] [--nodes 60,240] [--target cpu|cuda]
     python bench/growth.py weights [--products 2,7,30] [--storage float32,float16] [--home external|inside]
@@ -17,6 +18,7 @@ from typing import NamedTuple
 
 import growth_counts
 import growth_nodes
+import growth_requests
 import growth_shapes
 import growth_weights
 
@@ -32,6 +34,9 @@ class Part(NamedTuple):
 PARTS: Mapping[str, Part] = {
     "shapes": Part(
         "runs of shapes that are new, come again, and take turns", growth_shapes.add_arguments, growth_shapes.run
+    ),
+    "requests": Part(
+        "callers and engines at once, and what a call costs", growth_requests.add_arguments, growth_requests.run
     ),
     "nodes": Part(
         "seconds and memory of a build, by the nodes of a network", growth_nodes.add_arguments, growth_nodes.run

@@ -20,6 +20,9 @@ STOP_WORDS = 2
 _PARAMETER_LINE = 8
 _NO_BARRIER, _SERIAL, _JUMP, _SIZE, _REQUIRE = 1, 2, 4, 8, 16
 _TINY_BYTES = 4096
+"""Launches on so little memory are one worker's, who is done before others could have taken their parts."""
+_SMALL_BYTES = 8192
+"""Of launches on so little memory several workers save no more than it takes to get them: they need not be woken."""
 _BRIEF_ROWS = 16
 
 
@@ -111,21 +114,20 @@ class TableLayout:
         table[...] = 0
         table[: len(self.rows), 1] = address_of(parameters) + 8 * self.starts
         table[self.launch_rows, 0] = kernels[self.kernels]
-        is_tiny = self._is_tiny(binding)
-        flags = (self.flags | np.where(is_tiny, _SERIAL, 0))[self.launches]
+        touched = self._touched(binding)
+        flags = (self.flags | np.where(touched <= _TINY_BYTES, _SERIAL, 0))[self.launches]
         table[self.launch_rows, 2] = flags
         if len(self.rows) > len(self.launch_rows):
             self._fill_control_rows(table, parameters)
         parameters[self.pointers] += bases[self.roots]
-        return table, parameters, self._workers(is_tiny[self.launches], flags)
+        return table, parameters, self._workers(touched[self.launches], flags)
 
-    def _is_tiny(self, binding: ShapeBinding) -> np.ndarray:
-        """Launches on little memory are one worker's, who is done before others could have taken their parts."""
-        touched = np.bincount(self.arguments.launches, binding.size_array[self.arguments.roots], len(self.flags))
-        return touched <= _TINY_BYTES
+    def _touched(self, binding: ShapeBinding) -> np.ndarray:
+        """The bytes of the buffers of each launch."""
+        return np.bincount(self.arguments.launches, binding.size_array[self.arguments.roots], len(self.flags))
 
-    def _workers(self, is_tiny: np.ndarray, flags: np.ndarray) -> Workers:
-        if is_tiny.all():
+    def _workers(self, touched: np.ndarray, flags: np.ndarray) -> Workers:
+        if (touched <= _SMALL_BYTES).all():
             is_brief = len(self.rows) <= _BRIEF_ROWS and not any(isinstance(row, JumpRow) for row in self.rows)
             return Workers(needs_one=True, is_brief=is_brief)
         return Workers(needs_one=bool(((flags & (_SERIAL | _NO_BARRIER)) == _SERIAL).all()), is_brief=False)
