@@ -1,11 +1,11 @@
 """The part `requests` of bench/growth.py: many callers, many engines, and what a call costs besides its kernels.
 
-The sides take turns in short blocks, and what counts is the median block; a ratio above 1 means that we are better. With
-several callers our engine has as many streams as there are processors or callers, whichever are fewer; the peers have
-sessions of one thread (each caller is the worker) and of all threads, and the better one of the two counts. OpenVINO is
-measured where it can be imported. "Floor" is microseconds of one call with everything in place, "busy" the 99.9th
-percentile of `run` beside a process for each processor that never rests, and "idle" the milliseconds of CPU time for one
-run each 100 ms.
+The sides take turns in short blocks, and what counts is the median block; a ratio above 1 means that we are better.
+With several callers our engine has as many streams as there are processors or callers, whichever are fewer; the peers
+have sessions of one thread (each caller is the worker) and of all threads, and the better one of the two counts.
+OpenVINO is measured where it can be imported. "Floor" is microseconds of one call with everything in place, "busy" the
+99.9th percentile of `run` beside a process for each processor that never rests, and "idle" the milliseconds of CPU time
+for one run each 100 ms. The CPU time of a run tells more than the clock where others use the machine.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ class Block(NamedTuple):
     """Calls a second."""
     late: float
     """The 99th percentile of milliseconds."""
+    work: float
+    """Microseconds of CPU time a call, of all threads."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -182,9 +184,11 @@ def _callers(arguments: argparse.Namespace) -> None:
                 best = max((block for key, block in others if key.startswith(peer)), key=lambda block: block.rate)
                 ratios.setdefault(f"{peer} throughput", []).append(ours[1].rate / best.rate)
                 ratios.setdefault(f"{peer} p99", []).append(best.late / ours[1].late)
+                ratios.setdefault(f"{peer} CPU time", []).append(best.work / ours[1].work)
         for key, values in ratios.items():
-            text = f"median {statistics.median(values):.2f}, least {min(values):.2f}, better {sum(r >= 1 for r in values)}"
-            print(f"** {callers} callers, ratio to {key}: {text} of {len(values)}", flush=True)
+            better = f"better {sum(ratio >= 1 for ratio in values)} of {len(values)}"
+            text = f"median {statistics.median(values):.2f}, least {min(values):.2f}, {better}"
+            print(f"** {callers} callers, ratio to {key}: {text}", flush=True)
 
 
 def _engines(arguments: argparse.Namespace) -> None:
@@ -237,10 +241,9 @@ def _compare(
             time.sleep(_PAUSE)
             blocks[key].append(_block([side(number) for number in range(callers)], arguments.seconds))
     found = {
-        key: Block(statistics.median(block.rate for block in all_), statistics.median(block.late for block in all_))
-        for key, all_ in blocks.items()
+        key: Block(*(statistics.median(values) for values in zip(*all_, strict=True))) for key, all_ in blocks.items()
     }
-    texts = [f"{key} {block.rate:.0f}/s p99 {block.late:.3f} ms" for key, block in found.items()]
+    texts = [f"{key} {one.rate:.0f}/s p99 {one.late:.3f} ms CPU {one.work:.1f} us" for key, one in found.items()]
     print(f"{title}: " + ", ".join(texts), flush=True)
     return found
 
@@ -249,17 +252,18 @@ def _block(calls: Sequence[Call], seconds: float) -> Block:
     times: list[list[float]] = [[] for _ in calls]
     ready = threading.Barrier(len(calls) + 1)
 
-    def work(number: int) -> None:
+    def call(number: int) -> None:
         calls[number]()
         ready.wait()
         times[number] = _times(calls[number], seconds)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(calls))]
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(len(calls))]
     for thread in threads:
         thread.start()
     ready.wait()
-    start = time.perf_counter()
+    start, worked = time.perf_counter(), time.process_time()
     for thread in threads:
         thread.join()
     every = [one for some in times for one in some]
-    return Block(len(every) / (time.perf_counter() - start), float(np.percentile(every, 99)))
+    work = (time.process_time() - worked) / len(every) * 1e6
+    return Block(len(every) / (time.perf_counter() - start), float(np.percentile(every, 99)), work)

@@ -11,8 +11,6 @@ import onnx
 from graph_writer import GraphWriter, floats
 from growth_networks import chain, fan_out, hourglass, random, transformer
 
-_TYPES = {onnx.TensorProto.FLOAT: np.float32, onnx.TensorProto.INT64: np.int64}
-
 
 def add(count: int = 4) -> onnx.ModelProto:
     """The sum of two rows."""
@@ -82,6 +80,6 @@ def feeds_of(model: onnx.ModelProto) -> dict[str, np.ndarray[Any, np.dtype[Any]]
     for value in model.graph.input:
         kind = value.type.tensor_type
         shape = tuple(dim.dim_value or 1 for dim in kind.shape.dim)
-        dtype = _TYPES[kind.elem_type]
-        found[value.name] = (rng.integers(0, 2, shape) if dtype is np.int64 else rng.standard_normal(shape)).astype(dtype)
+        is_whole = kind.elem_type == onnx.TensorProto.INT64
+        found[value.name] = rng.integers(0, 2, shape) if is_whole else rng.standard_normal(shape, np.float32)
     return found

@@ -48,7 +48,8 @@ def refit(
 ) -> Engine:
     """An engine with other weights, given by their names in the ONNX model; the others stay as they are.
 
-    `spin_ms`, `threads` and `streams` are those of `mlirt.load`. The engine, or the plan that it was loaded from, was built with `refittable=True`. Raises `InvalidInputError` for
+    `spin_ms`, `threads` and `streams` are those of `mlirt.load`.
+    The engine, or the plan that it was loaded from, was built with `refittable=True`. Raises `InvalidInputError` for
     one that was not, for names that it does not know (`refittable_weights` gives them), and arrays of another shape.
     """
     network = KeptNetwork(engine.plan)

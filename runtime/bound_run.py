@@ -67,7 +67,7 @@ class BoundRun:
         try:
             if cut.session.tenant is not cut.tenancy:
                 cut.enter()
-            cut.native(cut.job.address)
+            cut.execute()
         finally:
             lock.release()
         return self.outputs

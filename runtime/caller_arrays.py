@@ -15,6 +15,7 @@ from mlirt.runtime.guarded_memory import GuardedOutput
 from mlirt.runtime.host_memory import ALIGNMENT, OutputMemory, address_of, aligned_empty
 
 _SMALL_BYTES = 2048
+_NOTHING: np.ndarray = np.empty(0)
 
 
 def stage(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> np.ndarray | None:
@@ -67,7 +68,7 @@ class OutputPlace:
         self.memory, self._patch, self._align = memory, patch, align
         self.staged = staged
         self._shape, self._dtype = shape, dtype
-        self.array: np.ndarray = np.empty(0)
+        self.array = _NOTHING
         if staged is not None:
             self.array = staged
             if patch is not None:
@@ -90,6 +91,7 @@ class OutputPlace:
             self.array = given
             address = address_of(given)
         else:
+            self.array = _NOTHING  # where nobody else holds the last array either, its memory is used again
             self.array = self.memory.array()
             address = self.memory.address
         if self._patch is not None:

@@ -22,7 +22,7 @@ from mlirt.runtime.output_arrays import Kind, check_outputs, put_into
 from mlirt.runtime.program import Requirement, SizeCheck, steps
 from mlirt.runtime.program_cache import ProgramCache, ShapeCacheUse, shape_cache_bytes
 from mlirt.runtime.shape_binding import ShapeBinder, ShapeBinding
-from mlirt.runtime.small_run import SmallRun
+from mlirt.runtime.short_run import ShortRun
 from mlirt.runtime.stop_request import StopRequest
 from mlirt.runtime.symbol_values import GUESS, Shape, settled_sizes
 
@@ -55,7 +55,7 @@ class ExecutionContext:
         self._programs = ProgramCache(session, shape_cache_bytes(shape_cache_mb))
         self._sizes = dict.fromkeys(manifest.sizes, GUESS)
         self._lock = threading.Lock()
-        self.small: SmallRun | None = None
+        self.short: ShortRun | None = None
         """The quickest way to run what ran last, where there is one."""
         self._last: tuple[tuple[Shape, ...], Program] | None = None
         _contexts.add(self)
@@ -78,8 +78,8 @@ class ExecutionContext:
         write into such an array where it lies, if it is contiguous, aligned, and shares no memory with another one.
         A run that is asked to `stop` raises `DeadlineError` or `RunCancelledError`.
         """
-        small = self.small
-        if small is not None and stop is None and (found := small(feeds, outputs)) is not None:
+        short = self.short
+        if short is not None and stop is None and (found := short(feeds, outputs)) is not None:
             return found
         return self._run_any(feeds, outputs or {}, stop)
 
@@ -234,7 +234,7 @@ class ExecutionContext:
         if self._lock.locked():
             self._lock = threading.Lock()
             self._programs.clear()
-            self._last = self.small = None
+            self._last = self.short = None
             self._sizes = dict.fromkeys(self._sizes, GUESS)
 
     @contextmanager
@@ -355,12 +355,12 @@ class ExecutionContext:
         program = self._program_of(shapes, timed)
         if not self._sizes:
             self._last = shapes, program
-            self.small = self._small_run(program)
+            self.short = self._short_run(program)
         return program
 
-    def _small_run(self, program: Program) -> SmallRun | None:
+    def _short_run(self, program: Program) -> ShortRun | None:
         cut = None if self._checks or self._counts_runs else program.short_cut()
-        return SmallRun(self._expected, self._output_names, cut, self._lock) if cut is not None and cut.staged else None
+        return None if cut is None else ShortRun(self._expected, self._output_names, cut, self._lock)
 
     def _program_of(self, shapes: tuple[Shape, ...], timed: bool) -> Program:
         key = (shapes, tuple(self._sizes.values()))

@@ -1,7 +1,7 @@
 """Runs a plan on the CPU: links its object code, fills the table of kernels and parameters, runs it on all threads."""
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from math import prod
 
@@ -42,6 +42,7 @@ class CpuDevice:
         refuse_foreign_code(self.manifest.target.triple, self.manifest.target.features)
         allow_matrix_unit(self.manifest.target.features)
         self.choice = choice or thread_choice()
+        self._groups: WorkerGroups | None = None
         self._main_section = self.manifest.main or ""
         self._code, self.kernel_addresses = self._link(plan)
         main = None if self._code is None else self._code.addresses[self._main_section, "mlirt_alone"]
@@ -78,9 +79,13 @@ class CpuDevice:
     @property
     def groups(self) -> WorkerGroups | None:
         """The workers that runs take turns with; None for a plan without code."""
-        return None if self._code is None else shared_groups(self._code, self._main_section, self.choice)
+        if self._code is None:
+            return None
+        if self._groups is None or not self._groups.is_alive:
+            self._groups = shared_groups(self._code, self._main_section, self.choice)
+        return self._groups
 
-    def run(self, job: Job, stop: StopRequest | None) -> int:
+    def run(self, job: Job, stop: StopRequest | None = None) -> int:
         """Run the rows of a job by a group of workers, when it is the caller's turn.
 
         The number of the row that stopped it, or 0; less than 0 where it was asked to stop.
@@ -197,6 +202,7 @@ class CpuProgram:
         self._session = session
         self._device = session.device
         self._output_places, self._output_shapes = binding.outputs, binding.output_shapes
+        self._input_shapes = binding.input_shapes
         self._guarded: Side | None = session.device.guarded
         self._arena = session.arena_of(binding)
         manifest = self._device.manifest
@@ -345,22 +351,21 @@ class CpuProgram:
         return self._device.run(self._job, self.stop)
 
     def short_cut(self) -> ShortCut | None:
-        """How a run is made that needs nothing but the caller's thread, and to which no row puts an end."""
-        if not self.workers.needs_one or not all(isinstance(row, KernelRow) for row in self._rows):
+        """What a run comes down to where no row puts an end to it, and kernels write all outputs."""
+        if self._guarded is not None or self._loose_outputs or not self._rows:
             return None
-        if self._guarded is not None or not self._rows:
+        if not all(isinstance(row, KernelRow) for row in self._rows):
             return None
-        code = self._device.on_caller
-        native = code.brief if self.workers.is_brief else code.native
-        return ShortCut(self._job, native, self._session, self._tenancy, self._enter, self._staged())
-
-    def _staged(self) -> tuple[list[np.ndarray], list[np.ndarray]] | None:
-        """The copies that kernels read and write, where each input and output has one."""
-        inputs = [place.staged for place in self._places_of_inputs if place.staged is not None]
-        written = [place for place in self._places_of_outputs if place.is_written_by_kernels]
-        outputs = [place.staged for place in written if place.staged is not None]
-        all_are = len(inputs) == len(self._places_of_inputs) and len(outputs) == len(self._places_of_outputs)
-        return (inputs, outputs) if all_are else None
+        device, job = self._device, self._job
+        execute: Callable[[], int] = partial(device.run, job)
+        brief: Callable[[], int] | None = None
+        if self.workers.needs_one or device.choice.each == 1:
+            brief = partial(device.on_caller.brief, job.address)
+        if self.workers.needs_one:
+            execute = brief if brief and self.workers.is_brief else partial(device.on_caller.native, job.address)
+        shapes = self._input_shapes
+        places = self._places_of_inputs, self._places_of_outputs
+        return ShortCut(execute, brief, self._session, self._tenancy, self._enter, shapes, *places)
 
     @property
     def copied_outputs(self) -> int:
@@ -439,7 +444,7 @@ class CpuProgram:
             if isinstance(row, HostRow):
                 self._call(row, number)
             elif isinstance(row, KernelRow):
-                self._device.run(Job(self._job.table + number * ROW_WORDS * 8, 1), None)
+                self._device.run(Job(self._job.table + number * ROW_WORDS * 8, 1))
             if isinstance(row, HostRow | KernelRow):
                 times[row.launch] += (time.perf_counter() - start) * 1e3
             number = self._after(row, number)

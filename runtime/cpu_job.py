@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
+from mlirt.runtime.caller_arrays import InputPlace, OutputPlace
 from mlirt.runtime.stop_request import StopRequest
 
 _WORDS, _ROWS, _REQUEST, _TABLE = 16, 4, 7, 8
@@ -60,17 +59,20 @@ class Tenanted(Protocol):
 
 @dataclass(frozen=True)
 class ShortCut:
-    """The one call that a run is, where the arena is as it was left."""
+    """The one call that a run is once its arrays are in place and the arena is as it was left."""
 
-    job: Job
-    native: Native
+    execute: Callable[[], int]
+    brief: Callable[[], int] | None
+    """The same for a run that is over before another thread of Python could have begun; None where workers help."""
     session: Tenanted
     tenancy: object
     """The session's tenant, where no other program has used the arena since."""
     enter: Callable[[], None]
     """Makes it ready where one has."""
-    staged: tuple[Sequence[np.ndarray], Sequence[np.ndarray]] | None
-    """The copies of inputs and outputs that kernels use, where each has one."""
+    shapes: Sequence[tuple[int, ...]]
+    """Those of the inputs."""
+    inputs: Sequence[InputPlace]
+    outputs: Sequence[OutputPlace]
 
 
 def caller_code(address: int | None) -> CallerCode:

@@ -205,8 +205,8 @@ class Engine:
         Calls from several threads run side by side on as many streams as the engine has, first come, first served.
         """
         if timeout is None:
-            small = self.context.small
-            if small is not None and not self._has_formats and (found := small(feeds, outputs)) is not None:
+            short = self.context.short
+            if short is not None and not self._has_formats and (found := short(feeds, outputs)) is not None:
                 return found
         return self._run(feeds, outputs or {}, None if timeout is None else StopRequest(timeout))
 

@@ -22,8 +22,8 @@ class RunFuture(Future[Outputs]):
     def cancel(self) -> bool:
         """True where the run has not begun, and never will.
 
-        False where it has: it then ends after the launch that it is at, and `result()` raises `RunCancelledError`, or it
-        had ended already.
+        False where it has: it then ends after the launch that it is at, and `result()` raises `RunCancelledError`, or
+        it had ended already.
         """
         is_cancelled = super().cancel()
         if not is_cancelled:

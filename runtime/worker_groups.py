@@ -59,6 +59,8 @@ class WorkerGroups(FairQueue[WorkerGroup]):
         self._code, self._section, self._each = code, section, choice.each
         self._homes = homes(numa_nodes(_allowed()), choice.streams, choice.each)
         self.pools: list[WorkerPool] = []
+        self.is_alive = True
+        """Whether there are such workers: not in a forked child."""
 
     @property
     def woken(self) -> int:
@@ -106,7 +108,9 @@ def _forget_groups() -> None:
     """A forked child has no workers: it starts its own, and never touches the parent's blocks."""
     global _groups_lock
     _groups_lock = threading.Lock()
-    _abandoned.extend(_groups.values())
+    for groups in _groups.values():
+        groups.is_alive = False
+        _abandoned.append(groups)
     _groups.clear()
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mlirt.runtime import output_arrays
-from mlirt.runtime.caller_arrays import separate, stage
+from mlirt.runtime.caller_arrays import OutputPlace, separate, stage
 from mlirt.runtime.engine import load
 from mlirt.runtime.host_memory import aligned_empty
 from mlirt.runtime.plan_file import plan_bytes
@@ -18,26 +17,22 @@ _FLOAT = np.dtype(np.float32)
 
 
 @pytest.fixture
-def copies(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """The shapes of outputs that were copied after a run."""
-    found: list[tuple[int, ...]] = []
+def written(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
+    """The arrays that kernels wrote the output into, run by run."""
+    found: list[np.ndarray] = []
+    begin = OutputPlace.begin
 
-    class Counting:
-        """NumPy with a counter."""
+    def recorded(place: OutputPlace, given: np.ndarray | None) -> None:
+        begin(place, given)
+        found.append(place.array)
 
-        ndarray = np.ndarray
-
-        @staticmethod
-        def copyto(target: np.ndarray, source: np.ndarray) -> None:
-            found.append(target.shape)
-            np.copyto(target, source)
-
-    monkeypatch.setattr(output_arrays, "np", Counting)
+    monkeypatch.setattr(OutputPlace, "begin", recorded)
     return found
 
 
+@pytest.mark.parametrize("timeout", [None, 60.0])  # a short run, and the long way
 def test_a_fitting_output_is_written_where_it_belongs(
-    tiny: Callable[[], Any], copies: list[tuple[int, ...]]
+    tiny: Callable[[], Any], written: list[np.ndarray], timeout: float | None
 ) -> None:
     parts = tiny()
     parts.manifest["buffers"][0]["align"] = parts.manifest["buffers"][2]["align"] = 4
@@ -46,15 +41,13 @@ def test_a_fitting_output_is_written_where_it_belongs(
     x = np.random.default_rng(0).standard_normal((1000, 4), np.float32)
     want = engine.run({"x": x})["y"]
     for y in (aligned_empty((1000, 4), _FLOAT), np.empty((1000, 4), np.float32)):
-        assert engine.run({"x": x}, {"y": y})["y"] is y
+        assert engine.run({"x": x}, {"y": y}, timeout=timeout)["y"] is y
         np.testing.assert_array_equal(y, want)
-    assert copies == []
-    y = np.empty((4, 1000), np.float32).T
-    engine.run({"x": x}, {"y": y})
-    np.testing.assert_array_equal(y, want)
-    engine.run({"x": x}, {"y": x})
-    np.testing.assert_array_equal(x, want)
-    assert copies == [(1000, 4), (1000, 4)]
+        assert written[-1] is y
+    for y in (np.empty((4, 1000), np.float32).T, x):
+        assert engine.run({"x": x}, {"y": y}, timeout=timeout)["y"] is y
+        np.testing.assert_array_equal(y, want)
+        assert not np.shares_memory(written[-1], y)
 
 
 def test_a_later_run_does_not_write_into_an_array_given_before(tiny: Callable[[], Any]) -> None:
@@ -76,3 +69,19 @@ def test_arrays_that_share_memory_are_not_written_early() -> None:
 @pytest.mark.parametrize(("shape", "is_staged"), [((), True), ((0, 5), True), ((512,), True), ((513,), False)])
 def test_small_arrays_are_staged(shape: tuple[int, ...], is_staged: bool) -> None:
     assert (stage(shape, _FLOAT) is not None) == is_staged
+
+
+@pytest.mark.parametrize("timeout", [None, 60.0])
+def test_memory_of_outputs_that_nobody_holds_is_used_again(
+    tiny: Callable[[], Any], written: list[np.ndarray], timeout: float | None
+) -> None:
+    parts = tiny()
+    del parts.manifest["outputs"][1:]
+    engine = load(plan_bytes(parts.manifest, parts.sections, parts.weights))
+    x, places = np.ones((1000, 4), np.float32), set[int]()
+    for _ in range(10):
+        engine.run({"x": x}, timeout=timeout)
+        places.add(written.pop().ctypes.data)
+    assert len(places) == 1
+    first, second = engine.run({"x": x}), engine.run({"x": x})
+    assert not np.shares_memory(first["y"], second["y"])

@@ -27,7 +27,7 @@ def tree(folder: Path, own: str, files: dict[str, str]) -> tuple[Path, Path]:
         ("0::/a/b\n", {"cpu.max": "max 100000", "a/cpu.max": "200000 100000", "a/b/cpu.max": "400000 100000"}, 2.0),
         ("0::/a\n", {"a/cpu.max": "50000 100000\n"}, 0.5),
         ("0::/not/seen/here\n", {"cpu.max": "300000 100000\n"}, 3.0),
-        ("4:cpu,cpuacct:/\n", {"cpu,cpuacct/cpu.cfs_quota_us": "250000", "cpu,cpuacct/cpu.cfs_period_us": "100000"}, 2.5),
+        ("4:cpu,cpuacct:/", {"cpu,cpuacct/cpu.cfs_quota_us": "2500", "cpu,cpuacct/cpu.cfs_period_us": "1000"}, 2.5),
         ("1:cpu:/x\n0::/\n", {"cpu/x/cpu.cfs_quota_us": "100000\n", "cpu/x/cpu.cfs_period_us": "100000\n"}, 1.0),
         ("1:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
         ("4:memory:/\n", {"memory/cpu.cfs_quota_us": "1", "memory/cpu.cfs_period_us": "1"}, None),

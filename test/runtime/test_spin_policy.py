@@ -1,4 +1,4 @@
-"""How long workers spin, by a clock of the test: it follows the pauses between runs, quotas and who else wants to run."""
+"""How long workers spin, by a clock of the test: pauses between runs, quotas and who else wants to run decide."""
 
 from __future__ import annotations
 

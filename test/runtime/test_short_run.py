@@ -1,4 +1,4 @@
-"""Small networks: no lock but the context's, nobody woken, two copies an array, and every other case left to `run`."""
+"""Short runs: no lock but the context's, nobody woken where the network is small, other cases left to `run` proper."""
 
 from __future__ import annotations
 

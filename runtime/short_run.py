@@ -1,0 +1,113 @@
+"""A run that comes down to one call: arrays are checked where they are used, and nothing else is looked at.
+
+Most of what a run of a small network costs is Python, not kernels. What does not fit here as it is goes the long way.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from mlirt.runtime.caller_arrays import separate
+from mlirt.runtime.cpu_job import ShortCut
+
+Tensor = tuple[str, "np.dtype[np.generic]"]
+_TRIALS = 8
+_BRIEF_SECONDS = 10e-6
+
+
+class ShortRun:
+    """Runs one program on arrays that are right as they are."""
+
+    def __init__(
+        self, inputs: Sequence[Tensor], output_names: Sequence[str], cut: ShortCut, lock: threading.Lock
+    ) -> None:
+        """`lock` is that of the context, whose memory the program uses."""
+        places = zip(inputs, cut.shapes, cut.inputs, strict=True)
+        self._inputs = [(name, dtype, shape, place.staged, place) for (name, dtype), shape, place in places]
+        self._outputs = [(name, place.staged, place) for name, place in zip(output_names, cut.outputs, strict=True)]
+        self._large = [(name, place) for name, staged, place in self._outputs if staged is None]
+        self._known = frozenset(output_names)
+        self._count = len(self._inputs)
+        self._session, self._tenancy, self._enter = cut.session, cut.tenancy, cut.enter
+        self._lock = lock
+        self._execute = cut.execute
+        self._brief = cut.brief
+        self._trials = _TRIALS if cut.brief is not None else 0
+        self._least = 1.0
+
+    def __call__(
+        self, feeds: Mapping[str, np.ndarray], given: Mapping[str, np.ndarray] | None = None
+    ) -> dict[str, np.ndarray] | None:
+        """The outputs, those of `given` in these arrays; None, with nothing done, where one does not fit as it is."""
+        lock = self._lock
+        if not lock.acquire(False):
+            return None
+        try:
+            if len(feeds) != self._count:
+                return None
+            kept: list[np.ndarray] = []
+            for name, dtype, shape, staged, place in self._inputs:
+                array = feeds[name]
+                if type(array) is not np.ndarray or array.dtype is not dtype or array.shape != shape:
+                    return None
+                if staged is not None:
+                    staged[...] = array
+                elif array.flags.c_contiguous:
+                    kept.append(place.take(array))
+                else:
+                    return None
+            if not self._begin(given, kept):
+                return None
+            if self._session.tenant is not self._tenancy:
+                self._enter()
+            if self._trials:
+                self._try()
+            else:
+                self._execute()
+            return self._found(given)
+        except (KeyError, TypeError):
+            return None  # the names or what holds them are wrong, which the run proper says
+        finally:
+            lock.release()
+
+    def _begin(self, given: Mapping[str, np.ndarray] | None, inputs: Sequence[np.ndarray]) -> bool:
+        """Choose where large outputs are written; False where an array of the caller does not fit."""
+        if not given:
+            for _, place in self._large:
+                place.begin(None)
+            return True
+        if not self._known.issuperset(given):
+            return False
+        if not all(place.fits(given[name]) for name, _, place in self._outputs if name in given):
+            return False
+        large = {number: given[name] for number, (name, _) in enumerate(self._large) if name in given}
+        apart = separate(large, inputs) if large else large
+        for number, (_, place) in enumerate(self._large):
+            place.begin(apart.get(number))
+        return True
+
+    def _found(self, given: Mapping[str, np.ndarray] | None) -> dict[str, np.ndarray]:
+        if not given:
+            return {name: place.array if staged is None else staged.copy() for name, staged, place in self._outputs}
+        found: dict[str, np.ndarray] = {}
+        for name, staged, place in self._outputs:
+            source, target = place.array if staged is None else staged, given.get(name)
+            if target is None:
+                target = source if staged is None else staged.copy()
+            elif target is not source:
+                target[...] = source
+            found[name] = target
+        return found
+
+    def _try(self) -> None:
+        """Time the first runs: other threads of Python need not go on beside one that takes less than to let them."""
+        start = time.perf_counter()
+        self._execute()
+        self._least = min(self._least, time.perf_counter() - start)
+        self._trials -= 1
+        if not self._trials and self._brief is not None and self._least < _BRIEF_SECONDS:
+            self._execute = self._brief
