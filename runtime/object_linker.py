@@ -38,7 +38,10 @@ class LinkedCode:
         tables = {name: read_symbols(elf) for name, elf in read.items()}
         for section, symbol in needed:
             if symbol not in tables[section].strong and symbol not in tables[section].weak:
-                raise PlanError(f"damaged object code {section!r}: it does not define {symbol[:80]!r}")
+                raise PlanError(
+                    f"damaged object code {section!r}: it does not define {symbol[:80]!r}; if an earlier mlirt built "
+                    "the plan, please rebuild it"
+                )
         self._engines: list[Any] = []
         self.addresses: dict[tuple[str, str], int] = {}
         for group in _grouped(read, tables):

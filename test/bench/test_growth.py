@@ -5,6 +5,7 @@ from collections.abc import Callable
 from xml.etree import ElementTree
 
 import growth
+import growth_requests
 import numpy as np
 import onnx
 import pytest
@@ -12,6 +13,7 @@ from growth_counts import calls_of_build, growing
 from growth_fit import exponent, numbers
 from growth_networks import KINDS, dynamic_images
 from plot_growth import curves_of, picture
+from request_networks import NETWORKS
 
 check_model: Callable[[onnx.ModelProto], None] = getattr(onnx.checker, "check_model")
 
@@ -89,3 +91,16 @@ def test_a_small_run_of_the_weights(monkeypatch: pytest.MonkeyPatch, capsys: pyt
         *(["load", phase] for phase in ("load", "run", "second")),
     ]
     assert all("private" in line and "s of CPU" in line for line in told[1:])
+
+
+def test_a_small_run_of_the_requests(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for model in (make() for make in NETWORKS.values()):
+        check_model(model)
+    parts = ["--parts", "floor,busy,callers,engines", "--networks", "add", "--callers", "1,2", "--engines", "1,2"]
+    command = ["growth.py", "requests", *parts, "--seconds", "0.01", "--rounds", "1"]
+    monkeypatch.setattr(sys, "argv", command)
+    monkeypatch.setattr(growth_requests, "_FLOOR", ("add",))
+    growth.main()
+    told = capsys.readouterr().out
+    for expected in ("bound", "onnxruntime run", "p99.9", "** 2 callers, ratio to onnxruntime throughput", " 2 engines"):
+        assert expected in told

@@ -34,6 +34,7 @@ LIVING = (
     "docs/int8.md",
     "docs/quantised-networks.md",
     "docs/network-api.md",
+    "docs/requests.md",
 )
 
 
