@@ -1,7 +1,7 @@
 """How costs grow: generated networks of many nodes and many shapes, many callers, with onnxruntime beside.
 
     python bench/growth.py shapes [--launches 12,35,335,1500] [--shapes 1,4,5,64,1000]
-    python bench/growth.py requests [--parts floor,busy,idle,callers,engines] [--callers 1,2,4,16] [--engines 1,4,16]
+    python bench/growth.py requests [--parts floor,busy,idle,streams,callers] [--callers 1,2,4,16]
     python bench/growth.py nodes [--kinds chain,fan-out] [--nodes 100,300,1000,3000,10000] [--target cpu|cuda]
     python bench/growth.py counts [--kinds chain,fan-out] [--nodes 60,240] [--target cpu|cuda]
     python bench/growth.py weights [--products 2,7,30] [--storage float32,float16] [--home external|inside]

@@ -35,7 +35,7 @@ Call: TypeAlias = Callable[[], object]
 Side: TypeAlias = Callable[[int], Call]
 """Makes what caller number n calls."""
 
-PARTS = ("floor", "busy", "idle", "callers", "engines")
+PARTS = ("floor", "busy", "idle", "streams", "callers", "engines")
 _FLOOR = ("add", "products", "images_10")
 _PAUSE = 0.06  # workers of the side before it spin as long
 
@@ -65,7 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Measure the parts asked for."""
     print(f"{thread_count()} threads; OpenVINO {'beside' if find_spec('openvino') else 'is not installed'}", flush=True)
-    measured = {"floor": _floor, "busy": _busy, "idle": _idle, "callers": _callers, "engines": _engines}
+    measured = {
+        "floor": _floor,
+        "busy": _busy,
+        "idle": _idle,
+        "streams": _streams,
+        "callers": _callers,
+        "engines": _engines,
+    }
     for part in arguments.parts.split(","):
         print(f"== {part}", flush=True)
         measured[part](arguments)
@@ -172,6 +179,22 @@ def _idle(arguments: argparse.Namespace) -> None:
             call()
             time.sleep(0.1)
         print(f"{key:24s} ms of CPU time a run: {(time.process_time() - start) / 20 * 1e3:.2f}", flush=True)
+
+
+def _streams(arguments: argparse.Namespace) -> None:
+    """As many streams of one thread as there are processors, beside one of one thread."""
+    count = thread_count()
+    for name in arguments.networks.split(","):
+        feeds = feeds_of(NETWORKS[name]())
+        one, many = _engine(name, threads=1), _engine(name, threads=count, streams=count)
+        rates: dict[str, list[float]] = {"one": [], "many": []}
+        for _ in range(arguments.rounds):
+            rates["one"].append(_block([lambda one=one, feeds=feeds: one.run(feeds)], arguments.seconds).rate)
+            calls: list[Call] = [lambda many=many, feeds=feeds: many.run(feeds)] * count
+            rates["many"].append(_block(calls, arguments.seconds).rate)
+        pairs = zip(rates["one"], rates["many"], strict=True)
+        ratio = statistics.median(many / one for one, many in pairs)
+        print(f"{name:16s} {count} streams {statistics.median(rates['many']):.0f}/s, {ratio:.2f} times one", flush=True)
 
 
 def _callers(arguments: argparse.Namespace) -> None:

@@ -79,8 +79,13 @@ class ExecutionContext:
         A run that is asked to `stop` raises `DeadlineError` or `RunCancelledError`.
         """
         short = self.short
-        if short is not None and stop is None and (found := short(feeds, outputs)) is not None:
-            return found
+        if short is not None and stop is None:
+            try:
+                found = short(feeds, outputs)
+            except MemoryError as error:
+                raise out_of_memory("the run", error) or error from error
+            if found is not None:
+                return found
         return self._run_any(feeds, outputs or {}, stop)
 
     def _run_any(
@@ -355,7 +360,7 @@ class ExecutionContext:
         program = self._program_of(shapes, timed)
         if not self._sizes:
             self._last = shapes, program
-            self.short = self._short_run(program)
+            self.short = self._programs.companion((shapes, ()), lambda: self._short_run(program))
         return program
 
     def _short_run(self, program: Program) -> ShortRun | None:

@@ -354,7 +354,7 @@ class CpuProgram:
         """What a run comes down to where no row puts an end to it, and kernels write all outputs."""
         if self._guarded is not None or self._loose_outputs or not self._rows:
             return None
-        if not all(isinstance(row, KernelRow) for row in self._rows):
+        if self._plugins or len(self._rows) > len(self._layout.launch_rows):
             return None
         device, job = self._device, self._job
         execute: Callable[[], int] = partial(device.run, job)

@@ -206,8 +206,11 @@ class Engine:
         """
         if timeout is None:
             short = self.context.short
-            if short is not None and not self._has_formats and (found := short(feeds, outputs)) is not None:
-                return found
+            # Others take a context that is free, in their turn.
+            if short is not None and short.is_brief and not self._has_formats:
+                found = short(feeds, outputs)
+                if found is not None:
+                    return found
         return self._run(feeds, outputs or {}, None if timeout is None else StopRequest(timeout))
 
     def _run(

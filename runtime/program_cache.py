@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import os
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 from mlirt.errors import InvalidInputError
 from mlirt.runtime.device import Program, Session
 
+T = TypeVar("T")
 _USUAL_MEBIBYTES = 64.0
 _VARIABLE = "MLIRT_SHAPE_CACHE_MB"
 
@@ -44,6 +46,7 @@ class ProgramCache:
         self._session = session
         self._limit = limit
         self._programs: OrderedDict[Hashable, tuple[Program, int]] = OrderedDict()
+        self._companions: dict[Hashable, object] = {}
         self._bytes = 0
 
     def get(self, key: Hashable) -> Program | None:
@@ -59,14 +62,27 @@ class ProgramCache:
         """Keep a program, and let the least recently used ones go as long as all take more than they may."""
         if key in self._programs:
             self._bytes -= self._programs.pop(key)[1]
+            self._companions.pop(key, None)
         self._programs[key] = program, program.held_bytes
         self._bytes += program.held_bytes
         while len(self._programs) > 1 and self._bytes + self._session.outgrown_bytes() > self._limit:
-            self._bytes -= self._programs.popitem(last=False)[1][1]
+            gone, (_, size) = self._programs.popitem(last=False)
+            self._companions.pop(gone, None)
+            self._bytes -= size
+
+    def companion(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` makes for a program that is kept, once; it is kept as long."""
+        if key not in self._companions:
+            made = make()
+            if key not in self._programs:
+                return made
+            self._companions[key] = made
+        return cast("T", self._companions[key])
 
     def clear(self) -> None:
         """Keep none."""
         self._programs.clear()
+        self._companions.clear()
         self._bytes = 0
 
     @property

@@ -39,6 +39,11 @@ class ShortRun:
         self._trials = _TRIALS if cut.brief is not None else 0
         self._least = 1.0
 
+    @property
+    def is_brief(self) -> bool:
+        """Whether others would gain nothing by running beside it."""
+        return self._execute is self._brief
+
     def __call__(
         self, feeds: Mapping[str, np.ndarray], given: Mapping[str, np.ndarray] | None = None
     ) -> dict[str, np.ndarray] | None:

@@ -121,3 +121,18 @@ def test_shapes_by_turns_in_one_arena(tiny: Maker) -> None:
     for rows in (5, 9, 5, 2000, 5, 9):
         for _ in range(2):
             np.testing.assert_allclose(engine.run({"x": random(rows)})["y"], expected(random(rows)), atol=1e-6)
+
+
+def test_shapes_that_come_again_have_their_short_run_again(tiny: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    cut = cpu.CpuProgram.short_cut
+
+    def counted(program: cpu.CpuProgram) -> object:
+        made.append(program)
+        return cut(program)
+
+    monkeypatch.setattr(cpu.CpuProgram, "short_cut", counted)
+    engine = engine_of(tiny())
+    for rows in (5, 9, 5, 9, 5, 9):
+        engine.run({"x": random(rows)})
+    assert len(made) == 2

@@ -45,7 +45,7 @@ wait:
   call i32 @sched_yield()
   %there = load atomic i32, ptr %x seq_cst, align 4
   %met = icmp sge i32 %there, %wanted
-  %tired = icmp ugt i64 %n, 30000000
+  %tired = icmp ugt i64 %n, 3000000
   %enough = or i1 %met, %tired
   br i1 %enough, label %done, label %wait
 done:
@@ -76,6 +76,7 @@ def meeting_parts(tiny: Maker) -> Any:
     parts.sections = {**parts.sections, "meet.o": compile_ir(_MEET)}
     manifest = parts.manifest
     manifest["kernels"].append({"name": "meet", "symbol": "meet", "object": "meet.o", "args": ["ptr", "ptr"]})
+    del manifest["outputs"][1:]  # z lies in the arena: no short run
     manifest["launches"][1] = {"kernel": 2, "layer": "meet", "args": [{"buffer": 0}, {"buffer": 2}]}
     return parts
 
@@ -101,7 +102,8 @@ def meet(engines: Any, callers: int) -> list[int]:
 def test_64_callers_on_64_simulated_processors_are_all_in_a_kernel(tiny: Maker) -> None:
     engine = engine_of(meeting_parts(tiny), threads=64, streams=64)
     before = threading.active_count()
-    assert meet([engine], 64) == [1] * 64
+    for _ in range(3):
+        assert meet([engine], 64) == [1] * 64
     use = engine.requests
     assert use.groups is not None
     assert (use.groups.most_running, use.groups.waited, use.groups.running) == (64, 0, 0)
@@ -113,7 +115,8 @@ def test_64_callers_on_64_simulated_processors_are_all_in_a_kernel(tiny: Maker) 
 def test_groups_with_workers_run_side_by_side(tiny: Maker, engines: int) -> None:
     parts = meeting_parts(tiny)
     several = [engine_of(parts, threads=6, streams=3) for _ in range(engines)]
-    assert meet(several, 3) == [1] * 3
+    for _ in range(3):  # from the second time on they are short runs
+        assert meet(several, 3) == [1] * 3
     use = several[0].requests.groups
     assert use is not None
     assert (use.most_running, use.waited) == (3, 0)
