@@ -75,7 +75,7 @@ def _checks_machine_code() -> bool:
     return os.environ.get(SWITCH, "0") not in ("", "0")
 
 
-_NO_MATTER = frozenset({"model", "target", "progress", "spin_ms", "shape_cache_mb"})
+_NO_MATTER = frozenset({"model", "target", "progress", "spin_ms", "shape_cache_mb", "threads", "streams"})
 """The arguments of `mlirt.compile` that the plan does not follow from, or that the key holds in another way."""
 _OBJECTS = ("calibration", "dump_phases", "timing_cache", "algorithm_selector")
 """Those that can be anything, and more than can be digested."""

@@ -139,7 +139,7 @@ def compile(
         if progress is not None:
             progress(TAKEN, 0, 1)
         waits = chosen == "cuda" and not gpu_is_here()
-        return Engine(plan, spin_ms, shape_cache_mb=shape_cache_mb, waits=waits)
+        return Engine(plan, spin_ms, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams, waits=waits)
     warned = warnings_so_far()
     covered = widest(allowed)
     module = imported(model, ctx, covered, input_shapes or {}, constants, keeps_weights=refittable)
