@@ -18,12 +18,12 @@ from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import InvalidModelError, MlirtError, UnsupportedError
+from mlirt.frontend.importing.dimension_names import identifier
 from mlirt.frontend.network.emitter import LayerEmitter
 from mlirt.frontend.network.imported_op import copied
 from mlirt.frontend.network.record import LayerRecord
 from mlirt.frontend.network.scaled_bytes import numbers_of_bytes
 from mlirt.frontend.network.tensor import ITensor
-from mlirt.frontend.onnx.dimension_names import identifier
 from mlirt.tensorrt.data_types import DataType, numpy_name
 from mlirt.tensorrt.dims import MAX_DIMS
 

@@ -15,10 +15,10 @@ from mlirt.dialects.tensor_types import Tensor, element_of, tensor
 from mlirt.dialects.trt.define_size import DefineSizeOp
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.errors import InvalidModelError
+from mlirt.frontend.importing.dimension_names import identifier
+from mlirt.frontend.importing.layers import expand, reshape, scalar_like
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.assumptions import RankConflict
-from mlirt.frontend.onnx.dimension_names import identifier
-from mlirt.frontend.onnx.layers import expand, reshape, scalar_like
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 
 

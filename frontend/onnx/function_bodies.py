@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import onnx
 from onnx import AttributeProto, FunctionProto, NodeProto, TensorProto, TypeProto
 
-from mlirt.frontend.onnx.network import Value
+from mlirt.frontend.importing.network import Value
 
 if TYPE_CHECKING:
     from mlirt.frontend.onnx.node import Node

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from mlirt.dialects.broadcasting import repeated_to
 from mlirt.dialects.length_requirements import at_least, equal, multiple
 from mlirt.dialects.symbolic import Dim
-from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.run_time_sizes import require_lengths
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.run_time_sizes import require_lengths
 
 
 def require_lengths_of_function(net: Network, node: Node) -> None:

@@ -12,13 +12,14 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import Tensor, dims, element_name, element_of, tensor
 from mlirt.errors import InvalidInputError, InvalidModelError
-from mlirt.frontend.onnx.dimension_names import DimensionNames, given_dims, identifier, is_name
+from mlirt.frontend.importing.dimension_names import DimensionNames, given_dims, identifier, is_name
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.number_arrays import Array
+from mlirt.frontend.importing.refusals import ValueNeededError
 from mlirt.frontend.onnx.graph_reader import Scope
 from mlirt.frontend.onnx.model_reader import opsets
 from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
-from mlirt.frontend.onnx.network import Network, Value
-from mlirt.frontend.onnx.number_arrays import Array
-from mlirt.frontend.onnx.refusals import ValueNeededError, not_supported
+from mlirt.frontend.onnx.refusals import not_supported
 from mlirt.frontend.onnx.sequences import MissingValue, SequenceValue, item_name
 from mlirt.frontend.onnx.tensor_reader import element
 

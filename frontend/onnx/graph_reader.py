@@ -14,15 +14,15 @@ from mlirt.dialects.locations import named
 from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import element_type, numpy_dtype, tensor
 from mlirt.errors import InvalidModelError, MlirtError, out_of_memory
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.number_arrays import ABSENT, Numbers, constant_of
 from mlirt.frontend.onnx.function_bodies import FunctionTable, body_of
 from mlirt.frontend.onnx.function_lengths import require_lengths_of_function
 from mlirt.frontend.onnx.handlers import Handler, handler_for
 from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
 from mlirt.frontend.onnx.narrow_values import check_narrow_inputs, with_narrow_types
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.node_order import node_label, ordered_nodes
-from mlirt.frontend.onnx.number_arrays import ABSENT, Numbers, constant_of
 from mlirt.frontend.onnx.plugin_nodes import creator_of, not_found, plugin_results
 from mlirt.frontend.onnx.refusals import not_supported
 from mlirt.frontend.onnx.sequences import check_sequence_inputs

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from onnx import GraphProto, NodeProto
 
-from mlirt.frontend.onnx import layers
-from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.node_order import tensors_read
 from mlirt.frontend.onnx.sequences import RowSequence, SequenceValue, merged_dims, stacked
 

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.importing.network import Network, Value
 
 if TYPE_CHECKING:
     from mlirt.frontend.onnx.node import Node

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from onnx import ModelProto
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Region
+from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.registry import register_dialects
 from mlirt.errors import InvalidModelError, reports_shortage
+from mlirt.frontend.importing.main_function import end_network, main_module
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.number_arrays import Array
 from mlirt.frontend.onnx.assumptions import Assumptions, Reading, best_reading
 from mlirt.frontend.onnx.function_bodies import function_table
 from mlirt.frontend.onnx.graph_inputs import Shapes, read_inputs
 from mlirt.frontend.onnx.graph_reader import GraphReader, Scope
 from mlirt.frontend.onnx.model_reader import ModelSource, opsets, read_model
-from mlirt.frontend.onnx.network import Network, Value
-from mlirt.frontend.onnx.number_arrays import Array
 from mlirt.frontend.onnx.sequences import is_tensor_value, named_parts
 from mlirt.frontend.onnx.squeezed_outputs import squeezed_results
 
@@ -59,16 +58,8 @@ def _module(proto: ModelProto, net: Network, outputs: Sequence[Value]) -> Module
     if len(set(names)) != len(names):
         raise InvalidModelError(f"two graph outputs have the same name: {names}")
     parts = [part for name, value in zip(names, outputs, strict=True) for part in named_parts(name, value)]
-    results = [net.ssa(value) for _, value in parts]
-    net.append(ReturnOp(*results))
-    function = FuncOp(
-        "main",
-        ([arg.type for arg in net.block.args], [result.type for result in results]),
-        Region(net.block),
-        arg_attrs=_tensor_names(net.input_names),
-        res_attrs=_result_attributes([name for name, _ in parts], squeezed_results(net)),
-    )
-    return ModuleOp([function])
+    end_network(net, [value for _, value in parts])
+    return main_module(net, parts, squeezed_results(net))
 
 
 def _other_ranks(proto: ModelProto, outputs: Sequence[Value]) -> int:
@@ -79,14 +70,3 @@ def _other_ranks(proto: ModelProto, outputs: Sequence[Value]) -> int:
         for type_, value in zip(declared, outputs, strict=True)
     )
 
-
-def _result_attributes(names: Sequence[str], squeezed: Collection[int]) -> ArrayAttr[DictionaryAttr]:
-    squeeze: dict[str, Attribute] = {"trt.squeezed": UnitAttr()}
-    return ArrayAttr(
-        DictionaryAttr({"trt.name": StringAttr(name)} | (squeeze if k in squeezed else {}))
-        for k, name in enumerate(names)
-    )
-
-
-def _tensor_names(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
-    return ArrayAttr(DictionaryAttr({"trt.name": StringAttr(name)}) for name in names)

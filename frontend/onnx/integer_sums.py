@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlirt.dialects.symbolic import Dim
-from mlirt.frontend.onnx import layers
-from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.products import product as matrix_product
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.ops_convolution import convolve
-from mlirt.frontend.onnx.ops_matmul import product as matrix_product
 from mlirt.frontend.onnx.quantized import without_offset
 
 # Sums of this many products of 8-bit numbers are exact in float32.

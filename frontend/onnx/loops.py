@@ -15,11 +15,11 @@ from mlirt.dialects.symbolic import Dim, Expr, maximum, sym, symbols
 from mlirt.dialects.tensor_types import Tensor, tensor
 from mlirt.dialects.trt.define_size import DefineSizeOp
 from mlirt.errors import UnsupportedError
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.dim_numbers import not_negative
+from mlirt.frontend.importing.dimension_names import identifier
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.branches import scalar_of
-from mlirt.frontend.onnx.dim_numbers import not_negative
-from mlirt.frontend.onnx.dimension_names import identifier
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 
 _COUNTER = tensor(i64, [])

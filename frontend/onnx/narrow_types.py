@@ -15,53 +15,10 @@ import numpy as np
 from onnx import TensorProto, numpy_helper
 
 from mlirt.errors import InvalidModelError
+from mlirt.frontend.importing.narrow_type import NarrowType
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-
-
-@dataclass(frozen=True)
-class NarrowType:
-    """An element type that ml_dtypes calls `name` and that is stored as NumPy's `storage`."""
-
-    name: str
-    storage: str
-    bits: int
-
-    @property
-    def is_integer(self) -> bool:
-        return self.name.lstrip("u").startswith("int")
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether a network has the type itself."""
-        return self.storage == self.name
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        import ml_dtypes
-
-        return np.dtype(getattr(ml_dtypes, self.name))
-
-    def limits(self) -> tuple[int, int]:
-        """The smallest and the largest integer."""
-        return (
-            (0, 2**self.bits - 1) if self.name.startswith("u") else (-(2 ** (self.bits - 1)), 2 ** (self.bits - 1) - 1)
-        )
-
-    def stored(self, numbers: Array) -> Array:
-        """Numbers of this type as they are stored."""
-        if self.is_kept:
-            return numbers
-        return numbers.astype(self.storage) if self.is_integer else numbers.view(np.uint8)
-
-    def numbers(self, stored: Array) -> Array:
-        """Stored numbers in this type again."""
-        return (
-            stored.astype(self.dtype)
-            if self.is_integer or self.is_kept
-            else np.ascontiguousarray(stored).view(self.dtype)
-        )
 
 
 NARROW_TYPES: dict[int, NarrowType] = {

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Attribute
 
 from mlirt.dialects.tensor_types import is_float
-from mlirt.frontend.onnx import layers
-from mlirt.frontend.onnx.narrow_types import NarrowType, rounding_table, values_of_codes
-from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.narrow_type import NarrowType
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.onnx.narrow_types import rounding_table, values_of_codes
 
 if TYPE_CHECKING:
     from mlirt.frontend.onnx.node import Node

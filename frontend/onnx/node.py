@@ -11,8 +11,8 @@ from onnx import AttributeProto, GraphProto
 
 from mlirt.dialects.symbolic import Dim, Expr
 from mlirt.errors import InvalidModelError, UnsupportedError
-from mlirt.frontend.onnx.network import Network, Value
-from mlirt.frontend.onnx.number_arrays import Array
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.number_arrays import Array
 from mlirt.frontend.onnx.refusals import not_supported
 from mlirt.frontend.onnx.tensor_reader import read_tensor
 

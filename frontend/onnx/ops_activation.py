@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from mlirt.dialects.tensor_types import is_float
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.clipping import clipped
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node, scalar
 
 # Name in ONNX: kind in trt, default alpha, default beta, attributes that hold them.
@@ -112,21 +113,6 @@ def clip(net: Network, node: Node) -> Value:
             return _clip_at_run_time(net, x, given[0], given[1])
         bounds = [None if bound is None or bound.array is None else scalar(bound.array) for bound in given]
     return clipped(net, x, bounds[0], bounds[1])
-
-
-def clipped(net: Network, x: Value, low: float | None, high: float | None) -> Value:
-    """min(max(x, low), high), where an absent bound bounds nothing."""
-    if low is None and high is None:
-        return x
-    if is_float(x.element):
-        low, high = (-np.inf if low is None else low), (np.inf if high is None else high)
-        return (
-            layers.activation(net, "relu", x)
-            if (low, high) == (0, np.inf)
-            else layers.activation(net, "clip", x, low, high)
-        )
-    raised = x if low is None else layers.binary(net, "max", x, layers.scalar_like(net, low, x))
-    return raised if high is None else layers.binary(net, "min", raised, layers.scalar_like(net, high, x))
 
 
 def _clip_at_run_time(net: Network, x: Value, low: Value | None, high: Value | None) -> Value:

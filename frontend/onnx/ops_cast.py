@@ -6,11 +6,11 @@ from onnx import TensorProto
 from xdsl.ir import Attribute
 
 from mlirt.dialects.tensor_types import element_type
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
 from mlirt.frontend.onnx.narrow_values import narrowed, widened
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.tensor_reader import dtype, element_name
 

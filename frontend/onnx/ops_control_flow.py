@@ -8,12 +8,12 @@ import numpy as np
 from onnx import GraphProto
 
 from mlirt.errors import UnsupportedError
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.branches import assume, branch
 from mlirt.frontend.onnx.growing_states import growing_states, grown, with_parts
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.loops import Body, ChangingShapeError, LoopMaker, Trip
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node, scalar
 from mlirt.frontend.onnx.sequences import flattened, form, formed, is_tensor_value
 from mlirt.frontend.onnx.written_out_loops import written_out

@@ -9,11 +9,13 @@ import numpy as np
 
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import numpy_dtype
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import convolution as convolution_layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.windows import Geometry
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.windows import Geometry, geometry_of, pads_of
+from mlirt.frontend.onnx.windows import geometry_of
 
 
 @onnx_op("Conv")
@@ -22,62 +24,18 @@ def convolution(net: Network, node: Node) -> Value:
 
 
 def convolve(net: Network, node: Node, x: Value, kernel: Value, bias: Value | None, padding: int | Value = 0) -> Value:
-    """A convolution with the attributes of `node`; one spatial axis becomes two.
-
-    Cells of padding hold `padding`. A number of them, or what they hold, that only the run knows is a layer before.
-    """
+    """A convolution with the attributes of `node`; cells of padding hold `padding`."""
     sizes = _kernel_sizes(node, x, kernel)
     geometry = geometry_of(node, sizes, x.dims[2:])
-    if isinstance(padding, Value) or geometry.mode.startswith("same"):
-        pre, post = pads_of(geometry, sizes, x.dims[2:])
-        x = layers.pad(net, x, [0, 0, *pre], [0, 0, *post], "constant", _filling(net, x, padding))
-        geometry = Geometry(geometry.strides, geometry.dilations, [0] * len(sizes), [0] * len(sizes))
-        padding = 0
-    if len(sizes) == 1:
-        wide = convolve_wide(net, node, _image(net, x), _image(net, kernel), bias, geometry.widened(), padding)
-        return layers.squeeze(net, wide, [2])
-    return convolve_wide(net, node, x, kernel, bias, geometry, padding)
-
-
-def _filling(net: Network, x: Value, padding: int | Value) -> Value | None:
-    if isinstance(padding, Value) or not padding:
-        return padding or None
-    return net.constant(np.array(padding, numpy_dtype(x.element)))
-
-
-def convolve_wide(
-    net: Network, node: Node, x: Value, kernel: Value, bias: Value | None, geometry: Geometry, padding_value: int = 0
-) -> Value:
-    return net.emit(
-        "convolution",
-        [x, kernel, bias],
-        stride=geometry.strides,
-        dilation=geometry.dilations,
-        pre_padding=geometry.pre,
-        post_padding=geometry.post,
-        padding_mode=geometry.mode,
-        num_groups=node.integer("group", 1),
-        padding_value=padding_value,
-    )
+    return convolution_layers.convolve(net, x, kernel, bias, geometry, node.integer("group", 1), padding)
 
 
 def _kernel_sizes(node: Node, x: Value, kernel: Value) -> list[int]:
-    sizes = [size for size in kernel.dims[2:] if isinstance(size, int)]
-    if kernel.rank != x.rank or not 3 <= x.rank <= 5:
-        raise node.invalid(
-            f"expected input and weights of one rank from 3 to 5, but they have {x.rank} and {kernel.rank}"
-        )
-    if len(sizes) != kernel.rank - 2:
-        raise node.unsupported("the shape of its weights must be known when the engine is built")
+    sizes = convolution_layers.kernel_sizes(node, x, kernel)
     declared = node.integers("kernel_shape", sizes)
     if declared != sizes:
         raise node.invalid(f"kernel_shape is {declared}, but the weights are {[str(dim) for dim in kernel.dims]}")
     return sizes
-
-
-def _image(net: Network, x: Value) -> Value:
-    """N x C x W as N x C x 1 x W."""
-    return layers.unsqueeze(net, x, [2])
 
 
 @onnx_op("ConvTranspose")
@@ -89,19 +47,7 @@ def deconvolution(net: Network, node: Node) -> Value:
     geometry, added = _for_output_shape(node, geometry, sizes, added, x.dims[2:])
     if len(added) != len(sizes) or min(added, default=0) < 0:
         raise node.invalid(f"output_padding {added} needs one length for each of {len(sizes)} axes")
-    if len(sizes) == 1:
-        x, kernel, geometry, added = _image(net, x), _image(net, kernel), geometry.widened(), [0, *added]
-    result = net.emit(
-        "deconvolution",
-        [x, kernel, bias],
-        stride=geometry.strides,
-        dilation=geometry.dilations,
-        pre_padding=geometry.pre,
-        post_padding=geometry.post,
-        output_padding=added,
-        num_groups=node.integer("group", 1),
-    )
-    return layers.squeeze(net, result, [2]) if len(sizes) == 1 else result
+    return convolution_layers.deconvolve(net, x, kernel, bias, geometry, added, node.integer("group", 1))
 
 
 def _for_output_shape(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mlirt.dialects.tensor_types import byte_width, is_bool, is_float, is_unsigned
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 
 _BINARY = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 
 _DOMAIN = "ai.onnx.ml"

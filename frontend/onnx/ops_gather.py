@@ -7,11 +7,11 @@ import numpy as np
 from mlirt.dialects.length_requirements import at_least, equal, multiple
 from mlirt.dialects.symbolic import Dim, minimum, product
 from mlirt.dialects.symbolic_bounds import at_most
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.run_time_sizes import coordinates, require_lengths, true_positions
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.run_time_sizes import coordinates, require_lengths, true_positions
 
 _REDUCTIONS = ("none", "add", "mul", "max", "min")
 

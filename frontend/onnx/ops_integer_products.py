@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlirt.dialects.symbolic import Dim
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.integer_sums import integer_convolution, integer_product, per_result
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.ops_quantization import dynamically_quantized
 from mlirt.frontend.onnx.quantized import quantized

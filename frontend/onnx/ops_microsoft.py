@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.clipping import clipped
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.normalization import mean_inverse_and_standardized
+from mlirt.frontend.importing.products import product
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.ops_activation import clipped
 from mlirt.frontend.onnx.ops_convolution import convolve
-from mlirt.frontend.onnx.ops_matmul import gemm, product
-from mlirt.frontend.onnx.ops_normalization import mean_inverse_and_standardized
+from mlirt.frontend.onnx.ops_matmul import gemm
 
 _DOMAIN = "com.microsoft"
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.normalization import by_root_mean_square, standardized
+from mlirt.frontend.importing.products import product
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.ops_matmul import product
-from mlirt.frontend.onnx.ops_normalization import standardized
 
 _DOMAIN = "com.microsoft"
 _HIDDEN = -10000.0
@@ -22,7 +22,7 @@ _HIDDEN = -10000.0
 def simplified_layer_normalization(net: Network, node: Node) -> Sequence[Value]:
     x = node.input(0)
     axis = node.axis("axis", -1, x.rank)
-    return _by_root_mean_square(net, x, node.input(1), axis, node.real("epsilon", 1e-5))
+    return by_root_mean_square(net, x, node.input(1), axis, node.real("epsilon", 1e-5))
 
 
 @onnx_op("SkipSimplifiedLayerNormalization", domain=_DOMAIN)
@@ -31,18 +31,8 @@ def skip_simplified_layer_normalization(net: Network, node: Node) -> Sequence[Va
     total = layers.binary(net, "sum", node.input(0), node.input(1))
     bias = node.optional(3)
     total = total if bias is None else layers.binary(net, "sum", total, bias)
-    result, inverse = _by_root_mean_square(net, total, node.input(2), total.rank - 1, node.real("epsilon", 1e-5))
+    result, inverse = by_root_mean_square(net, total, node.input(2), total.rank - 1, node.real("epsilon", 1e-5))
     return [result, inverse, inverse, total]
-
-
-def _by_root_mean_square(net: Network, x: Value, scale: Value, axis: int, epsilon: float) -> list[Value]:
-    """`x / sqrt(mean of squares + epsilon) * scale`, with the mean in float32, and the factor."""
-    wide = layers.widened(net, x)
-    squares = layers.reduce(net, "avg", layers.binary(net, "prod", wide, wide), list(range(axis, x.rank)))
-    shifted = layers.binary(net, "sum", squares, layers.scalar_like(net, epsilon, squares))
-    inverse = layers.unary(net, "recip", layers.unary(net, "sqrt", shifted))
-    normalized = layers.cast(net, layers.binary(net, "prod", wide, inverse), x.element)
-    return [layers.binary(net, "prod", normalized, scale), inverse]
 
 
 @onnx_op("EmbedLayerNormalization", domain=_DOMAIN)

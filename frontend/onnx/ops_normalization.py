@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
-
-from mlirt.dialects.length_requirements import equal, multiple
+from mlirt.dialects.length_requirements import multiple
 from mlirt.dialects.symbolic import product
-from mlirt.dialects.tensor_types import numpy_dtype
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.normalization import (
+    batch_normalized,
+    layer_normalized,
+    per_channel,
+    require_one_per_channel,
+    standardized,
+    standardized_groups,
+)
+from mlirt.frontend.importing.run_time_sizes import require_lengths
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.number_arrays import Array
-from mlirt.frontend.onnx.run_time_sizes import require_lengths
 
 
 @onnx_op("BatchNormalization")
@@ -28,83 +31,17 @@ def batch_normalization(net: Network, node: Node) -> Value:
     x, scale, bias, mean, variance = (node.input(k) for k in range(5))
     if x.rank < 2:
         raise node.invalid(f"expected an input of at least 2 dimensions, but it has {x.rank}")
-    _require_one_per_channel(net, node, x, (scale, bias, mean, variance))
+    require_one_per_channel(net, node, x, (scale, bias, mean, variance))
     epsilon = node.real("epsilon", 1e-5)
-    stored = [value.array for value in (scale, bias, mean, variance)]
-    if all(array is not None for array in stored) and net.keeps_weights:
-        with net.unfolded():
-            coefficients = _coefficients(net, [scale, bias, mean, variance], epsilon, x)
-            return net.emit("scale", [x, *coefficients, None], mode="channel", channel_axis=1)
-    if all(array is not None for array in stored):
-        factor, shift = _folded([array for array in stored if array is not None], epsilon, numpy_dtype(x.element))
-        coefficients = [net.constant(shift, node.name), net.constant(factor, node.name)]
-        return net.emit("scale", [x, *coefficients, None], mode="channel", channel_axis=1)
-    return _normalized_at_run_time(net, x, [scale, bias, mean, variance], epsilon)
-
-
-def _coefficients(net: Network, statistics: Sequence[Value], epsilon: float, like: Value) -> list[Value]:
-    """What is added, and what x is multiplied with before, computed by layers."""
-    scale, bias, mean, variance = (layers.cast(net, value, like.element) for value in statistics)
-    spread = layers.binary(net, "sum", variance, layers.scalar_like(net, epsilon, variance))
-    factor = layers.binary(net, "div", scale, layers.unary(net, "sqrt", spread))
-    return [layers.binary(net, "sub", bias, layers.binary(net, "prod", mean, factor)), factor]
-
-
-def _folded(stored: Sequence[Array], epsilon: float, kind: np.dtype[Any]) -> tuple[Array, Array]:
-    """What x is multiplied with, and what is added then; statistics that make no sense give infinities or NaN."""
-    scale, bias, mean, variance = (array.astype(np.float64) for array in stored)
-    with np.errstate(all="ignore"):
-        factor = scale / np.sqrt(variance + epsilon)
-        return factor.astype(kind), (bias - mean * factor).astype(kind)
-
-
-def _normalized_at_run_time(net: Network, x: Value, statistics: Sequence[Value], epsilon: float) -> Value:
-    scale, bias, mean, variance = (
-        layers.cast(net, layers.reshape(net, value, [*value.dims, *[1] * (x.rank - 2)]), x.element)
-        for value in statistics
-    )
-    deviation = layers.unary(
-        net, "sqrt", layers.binary(net, "sum", variance, layers.scalar_like(net, epsilon, variance))
-    )
-    factor = layers.binary(net, "div", scale, deviation)
-    return layers.binary(net, "sum", layers.binary(net, "prod", layers.binary(net, "sub", x, mean), factor), bias)
+    return batch_normalized(net, x, (scale, bias, mean, variance), epsilon, node.name)
 
 
 @onnx_op("InstanceNormalization")
 def instance_normalization(net: Network, node: Node) -> Value:
     x, scale, bias = (node.input(k) for k in range(3))
-    _require_one_per_channel(net, node, x, (scale, bias))
+    require_one_per_channel(net, node, x, (scale, bias))
     normalized = standardized(net, x, list(range(2, x.rank)), node.real("epsilon", 1e-5))
-    return _per_channel(net, normalized, scale, bias)
-
-
-def _require_one_per_channel(net: Network, node: Node, x: Value, coefficients: Sequence[Value]) -> None:
-    for value in coefficients:
-        fault = "it needs {left} coefficients, one for each channel, but has {right}"
-        require_lengths(net, node, equal("", "", x.dims[1] if x.rank > 1 else 0, product(value.dims), fault))
-
-
-def _per_channel(net: Network, x: Value, scale: Value, bias: Value) -> Value:
-    factor, shift = (layers.reshape(net, value, [*value.dims, *[1] * (x.rank - 2)]) for value in (scale, bias))
-    return layers.binary(net, "sum", layers.binary(net, "prod", x, factor), shift)
-
-
-def standardized(net: Network, x: Value, axes: Sequence[int], epsilon: float) -> Value:
-    """(x - mean) / sqrt(variance + epsilon) over some axes, in the type of x."""
-    return mean_inverse_and_standardized(net, x, axes, epsilon)[2]
-
-
-def mean_inverse_and_standardized(
-    net: Network, x: Value, axes: Sequence[int], epsilon: float
-) -> tuple[Value, Value, Value]:
-    """The mean and 1 / sqrt(variance + epsilon), in float32 where x is in half precision; and (x - mean) times it."""
-    wide = layers.widened(net, x)
-    mean = layers.reduce(net, "avg", wide, axes)
-    centred = layers.binary(net, "sub", wide, mean)
-    variance = layers.reduce(net, "avg", layers.binary(net, "prod", centred, centred), axes)
-    shifted = layers.binary(net, "sum", variance, layers.scalar_like(net, epsilon, variance))
-    inverse = layers.unary(net, "recip", layers.unary(net, "sqrt", shifted))
-    return mean, inverse, layers.cast(net, layers.binary(net, "prod", centred, inverse), x.element)
+    return per_channel(net, normalized, scale, bias)
 
 
 @onnx_op("LayerNormalization")
@@ -113,12 +50,7 @@ def layer_normalization(net: Network, node: Node) -> Sequence[Value]:
     x, scale, bias = node.input(0), node.input(1), node.optional(2)
     axis = node.axis("axis", -1, x.rank)
     axes = list(range(axis, x.rank))
-    mean, inverse, normalized = mean_inverse_and_standardized(net, x, axes, node.real("epsilon", 1e-5))
-    # Coefficients are repeated to the shape of x, and never x to theirs.
-    result = layers.binary(net, "prod", normalized, layers.broadcast_to(net, scale, x.dims))
-    if bias is not None:
-        result = layers.binary(net, "sum", result, layers.broadcast_to(net, bias, x.dims))
-    return [result, mean, inverse]
+    return layer_normalized(net, x, scale, bias, axes, node.real("epsilon", 1e-5))
 
 
 @onnx_op("GroupNormalization", since=18)
@@ -130,17 +62,16 @@ def group_normalization(net: Network, node: Node) -> Value:
         raise node.invalid(f"expected a positive num_groups, got {groups}")
     require_lengths(net, node, multiple("", f"{groups} groups do not divide {{left}} channels", channels, groups))
     wide = layers.widened(net, x)
-    grouped = layers.reshape(net, wide, [x.dims[0], groups, channels // groups, *x.dims[2:]])
-    normalized = standardized(net, grouped, list(range(2, grouped.rank)), node.real("epsilon", 1e-5))
+    normalized = standardized_groups(net, wide, groups, node.real("epsilon", 1e-5))
     if scale.dims == (groups,) and node.opset < 21:
         factor, shift = (
             layers.reshape(net, layers.cast(net, v, wide.element), [groups, *[1] * (x.rank - 1)]) for v in (scale, bias)
         )
         scaled = layers.binary(net, "sum", layers.binary(net, "prod", normalized, factor), shift)
         return layers.cast(net, layers.reshape(net, scaled, x.dims), x.element)
-    _require_one_per_channel(net, node, x, (scale, bias))
+    require_one_per_channel(net, node, x, (scale, bias))
     plain = layers.cast(net, layers.reshape(net, normalized, x.dims), x.element)
-    return _per_channel(net, plain, scale, bias)
+    return per_channel(net, plain, scale, bias)
 
 
 @onnx_op("MeanVarianceNormalization")

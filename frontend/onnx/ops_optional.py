@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.sequences import MissingValue
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import element_type, is_float
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.tensor_reader import dtype, element_name
 

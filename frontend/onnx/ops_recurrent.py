@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import ArrayAttr
 
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.trt.activation import ActivationKind, ActivationKindAttr
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 
 _CELLS = {"RNN": "simple", "LSTM": "lstm", "GRU": "gru"}

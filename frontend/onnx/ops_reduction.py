@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 
 _KINDS = {"ReduceSum": "sum", "ReduceProd": "prod", "ReduceMax": "max", "ReduceMin": "min", "ReduceMean": "avg"}
@@ -44,22 +44,9 @@ def expanded_reduction(net: Network, node: Node) -> Value:
 
 @onnx_op("ReduceLogSumExp")
 def log_sum_exp(net: Network, node: Node) -> Value:
-    """log(sum(exp(x))), with the largest element taken out first so that nothing overflows."""
     given = node.input(0)
     axes = _axes(node, given)
-    if axes is None:
-        return given
-    x = layers.in_float(net, given)
-    if any(x.dims[axis] == 0 for axis in axes):
-        total = layers.reduce(net, "sum", layers.unary(net, "exp", x), axes, node.flag("keepdims", True))
-        return layers.cast(net, layers.unary(net, "log", total), given.element)
-    largest = layers.reduce(net, "max", x, axes)
-    infinite = layers.unary(net, "isinf", largest)
-    peak = layers.select(net, infinite, layers.scalar_like(net, 0.0, largest), largest)
-    total = layers.reduce(net, "sum", layers.unary(net, "exp", layers.binary(net, "sub", x, peak)), axes)
-    result = layers.binary(net, "sum", layers.unary(net, "log", total), peak)
-    result = result if node.flag("keepdims", True) else layers.squeeze(net, result, axes)
-    return layers.cast(net, result, given.element)
+    return given if axes is None else layers.log_sum_exp(net, given, axes, node.flag("keepdims", True))
 
 
 def _reduced(net: Network, node: Node, kind: str, x: Value, axes: Sequence[int]) -> Value:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.loops import LoopMaker, Trip
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.region_samples import Side, corners, neighbours, span
 

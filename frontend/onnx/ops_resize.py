@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlirt.dialects.symbolic import Dim
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.run_time_sizes import sizes_of
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.run_time_sizes import sizes_of
 
 _ROUNDINGS = {"round_prefer_floor": "half_down", "round_prefer_ceil": "half_up", "floor": "floor", "ceil": "ceil"}
 _COORDINATES = (

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from mlirt.dialects.length_requirements import equal
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.trt.require import RequireOp
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.run_time_sizes import clamped, number, require_lengths, size_of
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node, scalar
-from mlirt.frontend.onnx.run_time_sizes import clamped, number, require_lengths, size_of
 
 
 @onnx_op("TopK")
@@ -47,17 +47,18 @@ def hardmax(net: Network, node: Node) -> Value:
     x = node.input(0)
     axis = node.axis("axis", -1 if node.opset >= 13 else 1, x.rank)
     if node.opset >= 13:
-        return _first_largest(net, x, axis)
+        return layers.first_largest(net, x, axis)
     flat = layers.reshape(net, x, [product(x.dims[:axis]), product(x.dims[axis:])])
-    return layers.reshape(net, _first_largest(net, flat, 1), x.dims)
+    return layers.reshape(net, layers.first_largest(net, flat, 1), x.dims)
 
 
-def _first_largest(net: Network, x: Value, axis: int) -> Value:
-    found = layers.cast(net, net.emit_many("topk", [x], 2, kind="max", k=1, axis=axis)[1], "int64")
-    positions = layers.reshape(
-        net, layers.counting(net, "int64", x.dims[axis]), [x.dims[axis] if k == axis else 1 for k in range(x.rank)]
-    )
-    return layers.cast(net, layers.binary(net, "equal", positions, found), x.element)
+@onnx_op("Trilu")
+def trilu(net: Network, node: Node) -> Value:
+    """The upper (or lower) triangle from diagonal `k` on; zeros elsewhere."""
+    x = node.input(0)
+    if x.rank < 2:
+        raise node.invalid(f"expected an input of at least 2 dimensions, but it has {x.rank}")
+    return layers.triangle(net, x, _diagonal(net, node), upper=bool(node.integer("upper", 1)))
 
 
 @onnx_op("OneHot")
@@ -79,20 +80,6 @@ def one_hot(net: Network, node: Node) -> Value:
     hit = layers.binary(net, "equal", layers.select(net, negative, wrapped, whole), positions)
     off, on = (layers.along(net, values, 0, k, 1) for k in range(2))
     return layers.select(net, hit, on, off)
-
-
-@onnx_op("Trilu")
-def triangle(net: Network, node: Node) -> Value:
-    """The upper (or lower) triangle from diagonal `k` on; zeros elsewhere."""
-    x = node.input(0)
-    if x.rank < 2:
-        raise node.invalid(f"expected an input of at least 2 dimensions, but it has {x.rank}")
-    rows = layers.counting(net, "int64", x.dims[-2])
-    columns = layers.reshape(net, layers.counting(net, "int64", x.dims[-1]), [1, x.dims[-1]])
-    edge = layers.reshape(net, layers.binary(net, "sum", rows, _diagonal(net, node)), [x.dims[-2], 1])
-    upper = bool(node.integer("upper", 1))
-    kept = layers.binary(net, "greater_equal" if upper else "less_equal", columns, edge)
-    return layers.select(net, kept, x, layers.scalar_like(net, 0, x))
 
 
 def _diagonal(net: Network, node: Node) -> Value:

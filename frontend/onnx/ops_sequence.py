@@ -8,9 +8,9 @@ import numpy as np
 
 from mlirt.dialects.symbolic import Dim, Expr, ceil_div, floor_div
 from mlirt.dialects.trt.require import RequireOp
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.ops_slicing import require_parts
 from mlirt.frontend.onnx.sequences import RowSequence, SequenceValue, merged_dims, sequence_input, stacked

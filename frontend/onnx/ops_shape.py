@@ -11,12 +11,12 @@ from mlirt.dialects.broadcasting import common_length, is_repeated, repeated_to
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import is_unknown, tensor
 from mlirt.dialects.trt.require import RequireOp
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.number_arrays import numbers_from
+from mlirt.frontend.importing.run_time_sizes import elements_of, number, require_lengths, size_of, sizes_of
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.number_arrays import numbers_from
-from mlirt.frontend.onnx.run_time_sizes import elements_of, number, require_lengths, size_of, sizes_of
 from mlirt.frontend.onnx.squeezed_outputs import squeezed_for_certain
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from mlirt.dialects.symbolic import Dim
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.number_arrays import Array
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.number_arrays import Array
 
 # The matrix has length * frequencies * 4 elements.
 _LONGEST = 1 << 13

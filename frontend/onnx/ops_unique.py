@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.run_time_sizes import number, true_positions
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.run_time_sizes import number, true_positions
 
 
 @onnx_op("Unique")

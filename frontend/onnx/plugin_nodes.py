@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import AttributeProto
 
-from mlirt.frontend.onnx import layers
-from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.plugin_plan import plan_plugin
 from mlirt.tensorrt.plugins.calls import calling, created

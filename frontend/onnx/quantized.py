@@ -10,10 +10,10 @@ import numpy as np
 from mlirt.dialects.quantization_scales import wrong_scale
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import element_type, is_float, tensor
-from mlirt.frontend.onnx import layers
-from mlirt.frontend.onnx.narrow_types import NarrowType
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.narrow_type import NarrowType
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.narrow_values import as_narrow, clipped, narrowed, widened
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 
 

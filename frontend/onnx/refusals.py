@@ -5,14 +5,6 @@ from __future__ import annotations
 from mlirt.errors import UnsupportedError
 
 
-class ValueNeededError(UnsupportedError):
-    """A value that shapes the network is known only at run time; `inputs` are the graph inputs that would settle it."""
-
-    def __init__(self, message: str, inputs: tuple[str, ...] = ()) -> None:
-        super().__init__(message)
-        self.inputs = inputs
-
-
 def not_supported(op_type: str, name: str, opset: int, domain: str, why: str = "") -> UnsupportedError:
     """The refusal of a node for which there is no handler, or of a case that its handler does not cover."""
     where = f"(node {name!r}, opset {opset}, domain {domain or 'ai.onnx'})"

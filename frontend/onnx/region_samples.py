@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from mlirt.frontend.onnx import layers
-from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 
 

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import element_type, tensor
 from mlirt.errors import UnsupportedError
-from mlirt.frontend.onnx.network import Network, Value
+from mlirt.frontend.importing.network import Network, Value
 
 if TYPE_CHECKING:
     from mlirt.frontend.onnx.node import Node
@@ -134,7 +134,7 @@ def formed(parts: Sequence[Value], like: Sequence[Value]) -> list[Value]:
 
 def stacked(net: Network, items: Sequence[Value]) -> Value:
     """Items of one shape along a new first axis."""
-    from mlirt.frontend.onnx import layers
+    from mlirt.frontend.importing import layers
 
     return layers.concatenate(net, [layers.unsqueeze(net, item, [0]) for item in items], 0)
 

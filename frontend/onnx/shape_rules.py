@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mlirt.frontend.onnx import dim_numbers
-from mlirt.frontend.onnx.dim_numbers import Number
-from mlirt.frontend.onnx.number_arrays import (
+from mlirt.frontend.importing import dim_numbers
+from mlirt.frontend.importing.dim_numbers import Number
+from mlirt.frontend.importing.number_arrays import (
     ABSENT,
     LARGEST_SIZE,
     Numbers,

@@ -12,9 +12,9 @@ from typing import Any
 from xdsl.ir import Attribute
 
 from mlirt.dialects.tensor_types import is_float
-from mlirt.frontend.onnx import dim_numbers
+from mlirt.frontend.importing import dim_numbers
+from mlirt.frontend.importing.number_arrays import LARGEST_SIZE, Numbers, bounded
 from mlirt.frontend.onnx import shape_rules as rules
-from mlirt.frontend.onnx.number_arrays import LARGEST_SIZE, Numbers, bounded
 from mlirt.frontend.onnx.shape_rules import Rule
 
 

@@ -12,9 +12,9 @@ from xdsl.ir import Block, SSAValue
 from mlirt.dialects.locations import names
 from mlirt.dialects.tensor_types import Tensor
 from mlirt.dialects.weights import WeightStore
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.graph_reader import Scope
 from mlirt.frontend.onnx.handlers import handler_for
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 
 OPSET = 17

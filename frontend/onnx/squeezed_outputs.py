@@ -18,9 +18,9 @@ from mlirt.dialects.trt.elementwise import ElementwiseOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.dialects.trt.unary import UnaryOp
-from mlirt.frontend.onnx import layers
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.assumptions import RankConflict
-from mlirt.frontend.onnx.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# A row of refusals names so many nodes; the data has all.
+_MOST_SHOWN = 4
 _NOT_MAPPED = re.compile(r"[Cc]annot allocate memory|failed to map segment|Arena alloc failed")
 
 
@@ -25,6 +28,37 @@ class MlirtError(Exception):
 
 class UnsupportedError(MlirtError, NotImplementedError):
     """The network uses something that this version cannot compile."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An operator that cannot be taken for one reason: where it is, and what to do."""
+
+    operator: str
+    domain: str
+    why: str
+    way_out: str
+    nodes: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.nodes)
+
+    def __str__(self) -> str:
+        shown = ", ".join(self.nodes[:_MOST_SHOWN]) + (", .." if len(self.nodes) > _MOST_SHOWN else "")
+        domain = f" ({self.domain})" if self.domain else ""
+        way_out = f" | {self.way_out}" if self.way_out else ""
+        return f"{self.operator}{domain} | {self.count} | {self.why}{way_out} | {shown}"
+
+
+class UnsupportedOperatorsError(UnsupportedError):
+    """All that a network has and this version cannot compile; `refusals` has a row for each operator and reason."""
+
+    def __init__(self, refusals: Sequence[Refusal]) -> None:
+        self.refusals = tuple(refusals)
+        total = sum(refusal.count for refusal in refusals)
+        nodes = "node" if total == 1 else "nodes"
+        super().__init__(f"{total} {nodes} cannot be taken: " + "; ".join(map(str, refusals)))
 
 
 class InvalidModelError(MlirtError, ValueError):

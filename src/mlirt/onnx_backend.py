@@ -14,9 +14,9 @@ import onnx
 from onnx.backend.base import Backend, BackendRep
 
 from mlirt.errors import InvalidInputError, UnsupportedError
+from mlirt.frontend.importing.refusals import ValueNeededError
 from mlirt.frontend.onnx.composed_values import GivenShapes, holds_sequence, is_composed, put_together, taken_apart
 from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
-from mlirt.frontend.onnx.refusals import ValueNeededError
 from mlirt.frontend.onnx.tensor_reader import read_tensor
 
 if TYPE_CHECKING:

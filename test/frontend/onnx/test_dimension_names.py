@@ -7,7 +7,7 @@ from onnx import helper
 from onnx_models import imported_text, model_of
 
 from mlirt.dialects.symbolic_text import parse
-from mlirt.frontend.onnx.dimension_names import DimensionNames, identifier
+from mlirt.frontend.importing.dimension_names import DimensionNames, identifier
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto, numpy_helper
 
-from mlirt.frontend.onnx.narrow_types import NARROW_TYPES, NarrowType, read_narrow, rounding_table, values_of_codes
+from mlirt.frontend.importing.narrow_type import NarrowType
+from mlirt.frontend.onnx.narrow_types import NARROW_TYPES, read_narrow, rounding_table, values_of_codes
 
 FLOATS = [kind for kind in NARROW_TYPES.values() if not kind.is_integer]
 NUMBERS = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)

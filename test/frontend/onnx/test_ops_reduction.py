@@ -7,7 +7,7 @@ import pytest
 from onnx import helper
 from onnx_models import assert_agrees, check_node, imported_text, model_of, numbers, one_node, small_integers
 
-from mlirt.frontend.onnx.refusals import ValueNeededError
+from mlirt.frontend.importing.refusals import ValueNeededError
 
 REDUCTIONS = ["Sum", "Prod", "Max", "Min", "Mean", "L1", "L2", "SumSquare", "LogSum", "LogSumExp"]
 

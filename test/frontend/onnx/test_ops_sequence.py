@@ -10,7 +10,7 @@ import pytest
 from onnx_models import imported_text, run_onnxruntime, run_reference
 
 from mlirt.errors import InvalidInputError, InvalidModelError, UnsupportedError
-from mlirt.frontend.onnx.refusals import ValueNeededError
+from mlirt.frontend.importing.refusals import ValueNeededError
 
 ITEMS = [np.arange(6, dtype=np.float32).reshape(2, 3), -np.ones((2, 3), np.float32), np.full((2, 3), 7, np.float32)]
 INPUTS = {f"s{k}": item for k, item in enumerate(ITEMS)}

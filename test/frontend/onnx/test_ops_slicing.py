@@ -14,7 +14,7 @@ from onnx_models import assert_agrees, check_node, imported_text, model_of, numb
 import mlirt
 from mlirt.dialects.symbolic import evaluate, sym
 from mlirt.errors import InvalidInputError, InvalidModelError
-from mlirt.frontend.onnx.ops_slicing import window
+from mlirt.frontend.importing.slice_bounds import window
 
 
 @pytest.mark.parametrize(

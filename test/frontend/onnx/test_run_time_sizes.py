@@ -12,7 +12,7 @@ from onnx_models import model_of, run_onnxruntime
 
 import mlirt
 from mlirt.errors import InvalidInputError
-from mlirt.frontend.onnx.number_arrays import Array
+from mlirt.frontend.importing.number_arrays import Array
 
 Feeds = Mapping[str, Array]
 X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4)

@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import f32, i64
 
 from mlirt.dialects.symbolic import evaluate
 from mlirt.dialects.symbolic_text import parse
-from mlirt.frontend.onnx.dim_numbers import Number, Ratio
-from mlirt.frontend.onnx.number_arrays import ABSENT, Array, Numbers, as_numbers, constant_of, numbers_from
+from mlirt.frontend.importing.dim_numbers import Number, Ratio
+from mlirt.frontend.importing.number_arrays import ABSENT, Array, Numbers, as_numbers, constant_of, numbers_from
 from mlirt.frontend.onnx.shape_values import propagate
 
 TERMS = ["n", "2*n + 1", "h", "h + n", "n*h", "3", "0"]

@@ -8,7 +8,7 @@ import pytest
 from onnx_models import imported_text, run_reference
 
 from mlirt.errors import UnsupportedError
-from mlirt.frontend.onnx.refusals import ValueNeededError
+from mlirt.frontend.importing.refusals import ValueNeededError
 
 GROWING = """<ir_version: 8, opset_import: ["": 17]> g (float[2,3] x, int64 n) => (float y, float rows) {
     more = Constant<value = bool {1}>()

@@ -1,4 +1,4 @@
-"""Layers that handlers share, with what ONNX leaves implicit put in: ranks, element types, shapes of constants."""
+"""Layers that importers share, with what models leave implicit put in: ranks, element types, shapes of constants."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from xdsl.ir import Attribute
 from mlirt.dialects.broadcasting import is_repeated
 from mlirt.dialects.symbolic import Dim, ceil_div, maximum
 from mlirt.dialects.tensor_types import element_type, is_float, numpy_dtype, tensor
-from mlirt.frontend.onnx.dim_numbers import not_negative
-from mlirt.frontend.onnx.network import Network, Value
-from mlirt.frontend.onnx.refusals import not_supported
+from mlirt.errors import UnsupportedError
+from mlirt.frontend.importing.dim_numbers import not_negative
+from mlirt.frontend.importing.network import Network, Value
 
 # Longer sequences are left to the engine, which makes them as it runs.
 LARGEST_COUNT = 1 << 20
@@ -28,7 +28,7 @@ def unary(net: Network, kind: str, x: Value) -> Value:
 
 
 def binary(net: Network, kind: str, a: Value, b: Value) -> Value:
-    """An elementwise op with ONNX's broadcast: the shorter shape is filled up with leading ones."""
+    """An elementwise op with NumPy's broadcast: the shorter shape is filled up with leading ones."""
     left, right = aligned(net, [a, b])
     return net.emit("elementwise", [left, right], kind=kind)
 
@@ -99,6 +99,21 @@ def filled(net: Network, dims: Sequence[int], value: np.ndarray[tuple[int, ...],
 
 def reduce(net: Network, kind: str, x: Value, axes: Sequence[int], keep_dims: bool = True) -> Value:
     return x if not axes else net.emit("reduce", [x], kind=kind, axes=list(axes), keep_dims=keep_dims)
+
+
+def log_sum_exp(net: Network, given: Value, axes: Sequence[int], keep_dims: bool = True) -> Value:
+    """log(sum(exp(x))), with the largest element taken out first so that nothing overflows."""
+    x = in_float(net, given)
+    if any(x.dims[axis] == 0 for axis in axes):
+        total = reduce(net, "sum", unary(net, "exp", x), axes, keep_dims)
+        return cast(net, unary(net, "log", total), given.element)
+    largest = reduce(net, "max", x, axes)
+    infinite = unary(net, "isinf", largest)
+    peak = select(net, infinite, scalar_like(net, 0.0, largest), largest)
+    total = reduce(net, "sum", unary(net, "exp", binary(net, "sub", x, peak)), axes)
+    result = binary(net, "sum", unary(net, "log", total), peak)
+    result = result if keep_dims else squeeze(net, result, axes)
+    return cast(net, result, given.element)
 
 
 def slice_of(
@@ -183,7 +198,7 @@ def counting(net: Network, element: str, count: Dim, start: Dim = 0, step: int =
     if isinstance(count, int) and isinstance(start, int) and count <= LARGEST_COUNT:
         return net.constant((start + step * np.arange(count)).astype(numpy_dtype(element_type(element))))
     if not isinstance(start, int):
-        raise not_supported("Range", "", 0, "", f"it starts at {start}, expected a number")
+        raise UnsupportedError(f"a range that starts at {start} is not supported yet; expected a number")
     kind = numpy_dtype(element_type(element))
     first, beta = net.constant(np.array(start, kind)), net.constant(np.array(step, kind))
     return net.emit("fill", [None, first, beta], kind="linspace", output_dims=[count])
@@ -213,3 +228,20 @@ def pad(net: Network, x: Value, pre: Sequence[Dim], post: Sequence[Dim], mode: s
     modes = {"constant": "fill", "reflect": "reflect", "edge": "clamp", "wrap": "wrap"}
     start = [before * -1 for before in pre]
     return net.emit("slice", [x, None, None, None, fill], start=start, size=size, stride=[1] * x.rank, mode=modes[mode])
+
+
+def triangle(net: Network, x: Value, diagonal: Value, *, upper: bool) -> Value:
+    """The upper or lower triangle from a diagonal on; zeros elsewhere."""
+    rows = counting(net, "int64", x.dims[-2])
+    columns = reshape(net, counting(net, "int64", x.dims[-1]), [1, x.dims[-1]])
+    edge = reshape(net, binary(net, "sum", rows, diagonal), [x.dims[-2], 1])
+    kept = binary(net, "greater_equal" if upper else "less_equal", columns, edge)
+    return select(net, kept, x, scalar_like(net, 0, x))
+
+
+def first_largest(net: Network, x: Value, axis: int) -> Value:
+    """1 at the first of the largest elements along an axis, else 0."""
+    found = cast(net, net.emit_many("topk", [x], 2, kind="max", k=1, axis=axis)[1], "int64")
+    shape = [x.dims[axis] if k == axis else 1 for k in range(x.rank)]
+    positions = reshape(net, counting(net, "int64", x.dims[axis]), shape)
+    return cast(net, binary(net, "equal", positions, found), x.element)

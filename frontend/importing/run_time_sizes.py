@@ -12,10 +12,10 @@ from mlirt.dialects.symbolic import Dim, Expr, product, sym
 from mlirt.dialects.trt.define_size import DefineSizeOp
 from mlirt.dialects.trt.require_lengths import RequireLengthsOp
 from mlirt.errors import InvalidModelError
-from mlirt.frontend.onnx import layers
-from mlirt.frontend.onnx.dimension_names import identifier
-from mlirt.frontend.onnx.network import Network, Value
-from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.dimension_names import identifier
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.source_node import SourceNode
 
 # Updates of this place go nowhere.
 _NOWHERE = 1 << 62
@@ -32,7 +32,7 @@ def size_of(net: Network, count: Value, prefix: str) -> Dim:
     return sym(symbol)
 
 
-def require_lengths(net: Network, node: Node, requirement: LengthRequirement) -> None:
+def require_lengths(net: Network, node: SourceNode, requirement: LengthRequirement) -> None:
     """Let a run end whose lengths do not fulfil a requirement; raises `InvalidModelError` where none can."""
     holds = requirement.holds()
     if holds is False:
@@ -41,7 +41,7 @@ def require_lengths(net: Network, node: Node, requirement: LengthRequirement) ->
         net.append_at(RequireLengthsOp(replace(requirement, layer=node.name)))
 
 
-def sizes_of(net: Network, node: Node, shape: Value) -> list[Dim]:
+def sizes_of(net: Network, node: SourceNode, shape: Value) -> list[Dim]:
     """The lengths that a 1-D value holds; those that follow from the inputs' dimensions are no new symbols."""
     known = shape.dim_values
     return [
@@ -50,7 +50,7 @@ def sizes_of(net: Network, node: Node, shape: Value) -> list[Dim]:
     ]
 
 
-def elements_of(net: Network, node: Node, vector: Value) -> list[Value]:
+def elements_of(net: Network, node: SourceNode, vector: Value) -> list[Value]:
     """The elements of a 1-D value of known length as 0-D int64 values."""
     (count,) = vector.dims if vector.rank == 1 else (None,)
     if not isinstance(count, int):

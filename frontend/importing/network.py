@@ -35,10 +35,9 @@ from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import InvalidModelError, UnsupportedError
-from mlirt.frontend.onnx.assumptions import Assumptions
-from mlirt.frontend.onnx.narrow_types import NarrowType
-from mlirt.frontend.onnx.number_arrays import Array, Numbers, as_numbers
-from mlirt.frontend.onnx.refusals import ValueNeededError
+from mlirt.frontend.importing.narrow_type import NarrowType
+from mlirt.frontend.importing.number_arrays import Array, Numbers, as_numbers
+from mlirt.frontend.importing.refusals import ValueNeededError
 
 # Results that are larger than this, and larger than twice what they are made of, are left to the engine.
 LARGEST_GROWTH_BYTES = 1 << 20
@@ -107,9 +106,11 @@ Operands: TypeAlias = "Sequence[Value | Sequence[Value] | None]"
 
 
 class Network:
-    """Appends ops to a block; handlers of ONNX nodes speak to it through `layers.py`."""
+    """Appends ops to a block; handlers of nodes speak to it through `layers.py`."""
 
-    def __init__(self, store: WeightStore, assumed: Assumptions | None = None, *, keeps_weights: bool = False) -> None:
+    def __init__(
+        self, store: WeightStore, assumed: Mapping[str, bool] | None = None, *, keeps_weights: bool = False
+    ) -> None:
         """With `keeps_weights` handlers leave weights as the model has them where passes can work with them as well."""
         self.keeps_weights = keeps_weights
         self._folds = True

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mlirt.frontend.onnx.dim_numbers import Number, Ratio, from_float
+from mlirt.frontend.importing.dim_numbers import Number, Ratio, from_float
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
