@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := examples/recognise_text.py
 
-.PHONY: demo test lit lint docs clean
+.PHONY: demo test test-torch lit lint docs clean
 
 .venv/installed: pyproject.toml
 	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
@@ -15,6 +15,17 @@ demo: .venv/installed
 
 test: .venv/installed
 	$(BIN)/pytest -q --numprocesses auto
+
+# PyTorch is no part of `make test`: its CPU build and the packages that the tests of its importer need have a folder
+# of their own.
+.venv-torch/installed: pyproject.toml
+	test -x .venv-torch/bin/pip || $(PYTHON) -m venv .venv-torch
+	.venv-torch/bin/pip install --quiet torch==2.13.0 --extra-index-url https://download.pytorch.org/whl/cpu
+	.venv-torch/bin/pip install --quiet --editable '.[torch]' pytest hypothesis transformers
+	touch $@
+
+test-torch: .venv-torch/installed
+	.venv-torch/bin/pytest -q test/frontend/torch test/builder/from_torch
 
 lit: .venv/installed
 	$(BIN)/lit -v test/
@@ -28,4 +39,4 @@ docs: .venv/installed
 	$(BIN)/python -m mlirt.tools.documentation $(PAGES)
 
 clean:
-	rm -rf .venv .cache build dist
+	rm -rf .venv .venv-torch .cache build dist

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from xdsl.dialects.builtin import UnitAttr
 
 from mlirt.builder.build_keys import model_key
+from mlirt.builder.from_torch.model_kinds import is_source_network, is_torch_model
 from mlirt.builder.garbage_collection import rare_collections
 from mlirt.builder.host import gpu_is_here
 from mlirt.builder.plan_cache import TAKEN, PlanCache
@@ -34,12 +35,15 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirt.builder.calibration.ranges_for_build import CalibrationLike, Range
+    from mlirt.builder.from_torch.model_kinds import SourceNetwork
     from mlirt.builder.tactics.algorithm_selector import AlgorithmSelector
     from mlirt.builder.tactics.timing_cache import TimingCache
     from mlirt.frontend.onnx.graph_inputs import Shapes
     from mlirt.runtime.engine import EngineLike
 
     ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | onnx.ModelProto"
+    # Modules and exported programs of PyTorch; checkers do not know it here.
+    TorchModel: TypeAlias = Any
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 TARGETS = ("auto", "cpu", "cuda", "reference")
@@ -51,11 +55,14 @@ Progress: TypeAlias = "Callable[[str, int, int], None]"
 @reports_shortage("the build")
 @rare_collections()
 def compile(
-    model: ModelSource,
-    target: str = "auto",
+    model: ModelSource | SourceNetwork | TorchModel,
+    inputs_or_target: str | Sequence[Any] | None = None,
     precision: str = "fp32",
     profiles: Profiles | None = None,
     *,
+    target: str | None = None,
+    example_keywords: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
     input_shapes: Shapes | None = None,
     constants: Mapping[str, Array] | None = None,
     progress: Progress | None = None,
@@ -80,9 +87,15 @@ def compile(
     output_formats: Sequence[str] = (),
     direct_io: bool = False,
 ) -> EngineLike:
-    """Build an engine for an ONNX model given as a path, bytes or a ModelProto.
+    """Build an engine for an ONNX model given as a path, bytes or a ModelProto, or for a PyTorch module or program.
 
-    target: "cuda", "cpu", "reference" (NumPy), or "auto": cuda where there is a GPU, else cpu.
+    `mlirt.compile(module, (x,))` exports the module for inputs like these first; `mlirt.compile(program)` takes what
+    `torch.export.export` gives. Their engines are called like the module: `engine(x)`.
+
+    inputs_or_target: the example inputs of a PyTorch module; of other models the target.
+    target: "cuda", "cpu", "reference" (NumPy), or "auto", the default: cuda where there is a GPU, else cpu.
+    example_keywords, dynamic_shapes: of a PyTorch module, as `torch.export.export` has them. A `torch.export.Dim`
+        becomes a dimension of its name.
     precision: "fp32"; "tf32", which lets the matrix units of a GPU read float32 with 10 bits of mantissa; "fp16", which
         permits half precision; "int8", which computes products on bytes, or "int8+fp16". Where no half precision is to
         be had, as on a CPU, it is float32 all the same. A network that is in half precision itself is computed in
@@ -126,14 +139,22 @@ def compile(
     `InvalidInputError` for arguments that do not fit, `CompileError` where a pass or a back end fails.
     """
     arguments = dict(locals())
-    chosen = chosen_target(target)
+    if is_torch_model(model):
+        from mlirt.builder.from_torch.compile_module import compile_module
+
+        return compile_module(arguments)
+    if example_keywords is not None or dynamic_shapes is not None:
+        raise InvalidInputError("example_keywords and dynamic_shapes are for PyTorch modules")
+    chosen = chosen_target(_one_target(inputs_or_target, target))
     if precision not in PRECISIONS:
         raise InvalidInputError(f"precision {precision!r} is not known; expected one of {', '.join(PRECISIONS)}")
     ctx = RtContext()
     allowed = read_profiles(profiles)
     cache = PlanCache()
     arguments |= {"name": _name_of(model), "profiles": allowed}
-    key = model_key(model, chosen, arguments) if cache.is_open else None
+    # The one target has two places, of which the key knows one.
+    arguments.pop("inputs_or_target")
+    key = None if is_source_network(model) or not cache.is_open else model_key(model, chosen, arguments)
     plan = None if key is None else cache.get(key)
     if plan is not None:
         if progress is not None:
@@ -202,6 +223,14 @@ def asked_precisions(module: ModuleOp, asked: Mapping[str, str]) -> dict[str, st
     return found
 
 
+def _one_target(positional: str | Sequence[Any] | None, named: str | None) -> str:
+    if positional is not None and not isinstance(positional, str):
+        raise InvalidInputError("example inputs are for PyTorch modules; a target is a name")
+    if positional is not None and named is not None:
+        raise InvalidInputError(f"the target is given twice: {positional!r} and {named!r}")
+    return positional or named or "auto"
+
+
 def _has_floats(op: TensorOp) -> bool:
     return any(is_float(element_of(result.type)) for result in op.results)
 
@@ -214,10 +243,12 @@ def _warn_of_unknown_layers(module: ModuleOp, asked: Mapping[str, str]) -> None:
         warn(f"layer_precisions: the network has no layer {name!r}{hint}", stacklevel=3)
 
 
-def _name_of(model: ModelSource) -> str:
+def _name_of(model: ModelSource | SourceNetwork) -> str:
     """The name of the graph, or of the model's file."""
     if isinstance(model, bytes):
         return "network"
+    if is_source_network(model):
+        return model.name
     if isinstance(model, str | os.PathLike):
         path = Path(model)
         return path.parent.name if path.stem == "model" and path.parent.name else path.stem
@@ -234,7 +265,7 @@ def chosen_target(target: str) -> str:
 
 
 def imported(
-    model: ModelSource,
+    model: ModelSource | SourceNetwork,
     ctx: RtContext,
     profiles: Mapping[str, Profile] | None,
     shapes: Shapes,
@@ -243,6 +274,14 @@ def imported(
     keeps_weights: bool = False,
 ) -> ModuleOp:
     """The network of a model, its dimensions as profiles and shapes say."""
+    if is_torch_model(model):
+        from mlirt.builder.from_torch.exported_network import exported_network
+
+        return exported_network(model).import_into(ctx, keeps_weights=keeps_weights)
+    if is_source_network(model):
+        if shapes or constants:
+            raise InvalidInputError("input_shapes and constants are for ONNX models; export with other inputs")
+        return model.import_into(ctx, keeps_weights=keeps_weights)
     from mlirt.frontend.onnx.graph_inputs import input_dims
     from mlirt.frontend.onnx.importer import import_model
     from mlirt.frontend.onnx.model_reader import read_model

@@ -1,0 +1,112 @@
+"""An engine that is called as the module which it was made from: with tensors, positional or by name, nested or not."""
+
+# PyTorch is not among the packages that are checked here: what comes from it has no type.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch.utils import _pytree as pytree
+
+from mlirt.errors import InvalidInputError
+from mlirt.frontend.torch.elements import array_of, tensor_of
+from mlirt.frontend.torch.importer import CallingConvention
+from mlirt.runtime.engine import Engine, EngineLike, TensorDescription
+
+
+class ModuleEngine:
+    """`engine(x, mask=m)` gives what `module(x, mask=m)` gives; `engine.run({"x": array})` works as for every engine.
+
+    Tensors share their memory with the arrays that they become, inputs and results. Calls compute no gradients.
+    """
+
+    def __init__(self, engine: EngineLike, convention: CallingConvention) -> None:
+        self.engine = engine
+        self.convention = convention
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on tensors; raises `InvalidInputError` for arguments that are not built like the example's."""
+        leaves = self._leaves(args, kwargs)
+        if torch.is_grad_enabled() and any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in leaves):
+            raise InvalidInputError("an engine computes no gradients: call it under torch.no_grad()")
+        feeds = {
+            name: _array(name, leaf) for name, leaf in zip(self.convention.inputs, leaves, strict=True) if name
+        }
+        found = self.engine.run(feeds)
+        results = [
+            constant if name is None else tensor_of(found[name]) for name, constant in self.convention.outputs
+        ]
+        return pytree.tree_unflatten(results, self.convention.out_spec)
+
+    def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        wanted = self.convention.in_spec
+        names = list(wanted.child(1).context) if wanted.child(1).num_children else []
+        ordered = {name: kwargs[name] for name in names if name in kwargs} | kwargs
+        leaves, found = pytree.tree_flatten((args, ordered))
+        if found != wanted:
+            raise InvalidInputError(f"the module was exported for arguments {wanted}, but is called with {found}")
+        return leaves
+
+    @property
+    def name(self) -> str:
+        """The class of the module."""
+        return self.engine.name
+
+    @property
+    def inputs(self) -> tuple[TensorDescription, ...]:
+        """The inputs in the order of the network."""
+        return self.engine.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorDescription, ...]:
+        """The outputs in the order of the network."""
+        return self.engine.outputs
+
+    @property
+    def layers(self) -> tuple[Mapping[str, object], ...]:
+        """What the builder made of the network, one record per layer."""
+        return self.engine.layers
+
+    def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The outputs by name for inputs by name, as arrays."""
+        return self.engine.run(feeds)
+
+    def profile(self, feeds: Mapping[str, np.ndarray]) -> list[tuple[str, float]]:
+        """(layer, milliseconds) of every launch, each run alone."""
+        return self.engine.profile(feeds)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan file; `mlirt.load` opens it where there is no PyTorch, too."""
+        self.engine.save(path)
+
+    def refit(self, module: Any) -> ModuleEngine:
+        """An engine with the weights that a module, or a state dictionary, has now; this one keeps its own.
+
+        The engine was built with `refittable=True`. Raises `InvalidInputError` for weights of other shapes.
+        """
+        from mlirt.builder.refit import refit, refittable_weights
+
+        engine = cast("Engine", self.engine)
+        stored = dict(module if isinstance(module, Mapping) else _weights(module))
+        known = refittable_weights(engine)
+        lost = [name for name in self.convention.weights if name in stored and name not in known]
+        if lost:
+            raise InvalidInputError(f"the engine cannot change the weights {', '.join(lost)}; build it anew")
+        weights = {name: array_of(tensor) for name, tensor in stored.items() if name in known}
+        return ModuleEngine(refit(engine, weights), self.convention)
+
+
+def _weights(module: Any) -> dict[str, Any]:
+    return {**dict(module.named_buffers()), **dict(module.named_parameters(remove_duplicate=False))}
+
+
+def _array(name: str, leaf: Any) -> np.ndarray:
+    if not isinstance(leaf, torch.Tensor):
+        raise InvalidInputError(f"input {name!r}: expected a tensor, got {type(leaf).__name__}")
+    return array_of(leaf)

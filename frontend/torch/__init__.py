@@ -1,0 +1,1 @@
+"""Reads exported PyTorch programs into the `trt` dialect."""

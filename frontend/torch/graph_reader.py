@@ -1,0 +1,227 @@
+"""Walks the nodes of an exported graph and hands each to the handler of its operator."""
+
+# PyTorch is not among the packages that are checked here: what comes from it has no type.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportUnknownLambdaType=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.test_value import create_ssa_value
+
+from mlirt.dialects.locations import named
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_names import hint_of_name
+from mlirt.dialects.tensor_types import element_type, tensor
+from mlirt.errors import InvalidModelError, MlirtError, UnsupportedError
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.refused_nodes import RefusedNodes
+from mlirt.frontend.torch.call import Call, ResultType
+from mlirt.frontend.torch.elements import element_of_dtype
+from mlirt.frontend.torch.handlers import handler_for
+from mlirt.frontend.torch.symbols import Symbols
+
+# They check what PyTorch has assumed of sizes and types when it exported; nobody reads a result of theirs.
+_CHECKS = frozenset(
+    f"aten.{name}"
+    for name in (
+        "_assert_scalar.default",
+        "_assert_async.msg",
+        "_assert_async.default",
+        "_assert_tensor_metadata.default",
+        "sym_constrain_range.default",
+        "sym_constrain_range_for_size.default",
+    )
+)
+_DAMAGE = (
+    VerifyException,
+    ValueError,
+    TypeError,
+    IndexError,
+    KeyError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+)
+
+
+class GraphReader:
+    """Reads one graph into a network. What is refused is gathered in `refused`, and stands as unknown tensors."""
+
+    def __init__(self, net: Network, symbols: Symbols) -> None:
+        self.net = net
+        self.symbols = symbols
+        self.values: dict[Any, Any] = {}
+        self.refused = RefusedNodes()
+        self.refused_nodes: set[Any] = set()
+        self._unknown: set[Any] = set()
+
+    def read(self, nodes: Sequence[Any]) -> None:
+        """The calls among the nodes of a graph; those without a value are in `values` already."""
+        for node in nodes:
+            if node.op == "call_function":
+                self._read(node)
+
+    def _read(self, node: Any) -> None:
+        operator = operator_of(node)
+        if operator in _CHECKS:
+            return
+        found = node.meta.get("val")
+        if isinstance(found, int | float | bool):
+            self.values[node] = found
+        elif isinstance(found, torch.SymInt):
+            self._size(node, found)
+        elif isinstance(found, torch.SymBool | torch.SymFloat):
+            self.values[node] = found
+        elif operator.endswith("getitem") and not isinstance(node.target, torch._ops.OpOverload):
+            self.values[node] = self.values[node.args[0]][node.args[1]]
+            self._unknown |= {node} if node.args[0] in self._unknown else set()
+        else:
+            self._call(node, operator)
+
+    def _size(self, node: Any, size: Any) -> None:
+        if self.symbols.is_unknown(size):
+            self._refuse(node, "a size that is read from data", "keep it out of shapes, or fix it when exporting")
+            self.values[node] = 1
+        else:
+            self.values[node] = self.symbols.dim(size)
+
+    def _call(self, node: Any, operator: str) -> None:
+        name = name_of(node)
+        try:
+            results = self._results(node, operator, name)
+        except UnsupportedError as error:
+            self._stand_in(node, _reason(error), _way_out(error))
+        except (InvalidModelError, *_DAMAGE) as error:
+            self._stand_in(node, _reason(error), "report it: PyTorch takes the program")
+        else:
+            several = isinstance(node.meta["val"], tuple | list)
+            self.values[node] = results if several else results[0]
+
+    def _results(self, node: Any, operator: str, name: str) -> list[Value]:
+        handler = handler_for(operator)
+        if handler is None:
+            raise UnsupportedError("there is no layer for it")
+        call = Call(
+            self.net,
+            operator,
+            name,
+            self._arguments(node),
+            _types(node.meta["val"], self.symbols),
+            lambda names: element_of_dtype(torch.result_type(*(_meta_of(node, one) for one in names))),
+        )
+        with self.net.at(named(name)):
+            found = handler(self.net, call)
+        results = [found] if isinstance(found, Value) else list(found)
+        for k, (value, wanted) in enumerate(zip(results, _listed(node.meta["val"]), strict=False)):
+            self._check(value, wanted, name, k)
+            if value.ssa is not None and value.ssa.name_hint is None:
+                value.ssa.name_hint = hint_of_name(node.name)
+        return results
+
+    def _check(self, value: Value, wanted: Any, name: str, number: int) -> None:
+        """A result has the type that PyTorch inferred; sizes that only data tells get their names from the layer."""
+        element = element_of_dtype(wanted.dtype)
+        if value.element_name != element or value.rank != wanted.dim():
+            raise InvalidModelError(f"result {number} is {value.type}, expected {element}{list(wanted.shape)}")
+        for size, dim in zip(wanted.shape, value.dims, strict=True):
+            if self.symbols.is_unknown(size):
+                self.symbols.bind(size, dim)
+            elif isinstance(size, int) and isinstance(dim, int) and size != dim:
+                raise InvalidModelError(f"result {number} is {value.type}, expected {element}{list(wanted.shape)}")
+
+    def _arguments(self, node: Any) -> dict[str, Any]:
+        schema = node.target._schema.arguments
+        given: dict[str, Any] = {}
+        for k, argument in enumerate(schema):
+            if k < len(node.args):
+                raw = node.args[k]
+            else:
+                raw = node.kwargs.get(argument.name, argument.default_value)
+            given[argument.name] = self._argument(raw)
+        return given
+
+    def _argument(self, raw: Any) -> Any:
+        if isinstance(raw, torch.fx.Node):
+            return self.values[raw]
+        if isinstance(raw, list | tuple):
+            return [self._argument(one) for one in raw]
+        return element_of_dtype(raw) if isinstance(raw, torch.dtype) else raw
+
+    def _stand_in(self, node: Any, why: str, way_out: str) -> None:
+        """Refuse a node, unless what it reads has been refused, and go on with tensors of the types it would give."""
+        self._refuse(node, why, way_out)
+        several = isinstance(node.meta.get("val"), tuple | list)
+        stand_ins = [self._unknown_tensor(one) for one in _listed(node.meta.get("val"))]
+        self.values[node] = stand_ins if several else stand_ins[0]
+
+    def _unknown_tensor(self, like: Any) -> Value | None:
+        if not isinstance(like, torch.Tensor):
+            return None
+        try:
+            type_ = tensor(element_type(element_of_dtype(like.dtype)), _dims(like.shape, self.symbols))
+        except MlirtError:
+            type_ = tensor(element_type("float32"), [1] * like.dim())
+        return Value(type_, create_ssa_value(type_))
+
+    def _refuse(self, node: Any, why: str, way_out: str) -> None:
+        self.refused_nodes.add(node)
+        if not any(source in self._unknown for source in node.all_input_nodes):
+            domain, _, operator = operator_of(node).partition(".")
+            self.refused.add(operator, domain, name_of(node), why, way_out)
+        self._unknown.add(node)
+
+
+def operator_of(node: Any) -> str:
+    """`aten.add.Tensor`, or the name of a Python function."""
+    target = node.target
+    return str(target) if isinstance(target, torch._ops.OpOverload) else f"python.{getattr(target, '__name__', target)}"
+
+
+def name_of(node: Any) -> str:
+    """The path of the module whose call this is, and the node's name."""
+    stack = node.meta.get("nn_module_stack") or {}
+    path = str(list(stack.values())[-1][0]) if stack else ""
+    path = path.replace("L['self'].", "").replace("L['self']", "").replace("L__self___", "").strip("._")
+    return f"{path}.{node.name}" if path else str(node.name)
+
+
+def _types(found: Any, symbols: Symbols) -> list[ResultType]:
+    return [
+        ResultType(element_of_dtype(one.dtype), _dims(one.shape, symbols))
+        for one in _listed(found)
+        if isinstance(one, torch.Tensor)
+    ]
+
+
+def _dims(shape: Any, symbols: Symbols) -> tuple[Dim, ...]:
+    return tuple(symbols.dim(size) for size in shape)
+
+
+def _listed(found: Any) -> list[Any]:
+    return list(found) if isinstance(found, tuple | list) else [found]
+
+
+def _meta_of(node: Any, name: str) -> Any:
+    """An argument as PyTorch's promotion of types reads it: a tensor without elements, or a number."""
+    for k, argument in enumerate(node.target._schema.arguments):
+        if argument.name == name:
+            raw = node.args[k] if k < len(node.args) else node.kwargs[name]
+            found = raw.meta["val"] if isinstance(raw, torch.fx.Node) else raw
+            return 1 if isinstance(found, torch.SymInt) else found
+    raise KeyError(name)
+
+
+def _reason(error: BaseException) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text.partition("is not supported yet; ")[2] or text[:300]
+
+
+def _way_out(error: UnsupportedError) -> str:
+    if "is not supported yet; " in str(error):
+        return ""
+    return "let torch.compile leave it to PyTorch, or write it with other operators"

@@ -1,0 +1,80 @@
+"""Symbolic sizes of an exported program as dimensions of a network."""
+
+# PyTorch and SymPy are not among the packages that are checked here: what comes from them has no type.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportMissingTypeStubs=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, maximum, minimum, modulo
+from mlirt.errors import UnsupportedError
+from mlirt.frontend.importing.dimension_names import DimensionNames
+
+_OF_TWO: dict[str, Callable[[Dim, Dim], Dim]] = {
+    "FloorDiv": floor_div,
+    "CleanDiv": floor_div,
+    "CeilDiv": ceil_div,
+    "Mod": modulo,
+    "PythonMod": modulo,
+    "Max": maximum,
+    "Min": minimum,
+}
+
+
+class Symbols:
+    """One name for each symbol of a program."""
+
+    def __init__(self, names: Mapping[str, str] | None = None) -> None:
+        """`names` are those that the caller gave to dimensions, by the symbol that PyTorch has for them."""
+        self._given = names or {}
+        self._names = DimensionNames()
+        self._bound: dict[str, Dim] = {}
+
+    def dim(self, size: Any) -> Dim:
+        """A size of a tensor."""
+        if isinstance(size, int):
+            return size
+        return self._expression(size.node.expr)
+
+    def bind(self, size: Any, dim: Dim) -> None:
+        """Let a symbol of which only the run knows the value be the length that a layer has."""
+        if not isinstance(size, int) and size.node.expr.is_symbol:
+            self._bound.setdefault(str(size.node.expr), dim)
+
+    def is_unknown(self, size: Any) -> bool:
+        """Whether a size has symbols that depend on data and that no layer has made yet."""
+        if isinstance(size, int):
+            return False
+        return any(str(one).startswith("u") and str(one) not in self._bound for one in size.node.expr.free_symbols)
+
+    def _expression(self, expression: Any) -> Dim:
+        if expression.is_Integer:
+            return int(expression)
+        if expression.is_symbol:
+            name = str(expression)
+            return self._bound[name] if name in self._bound else self._names.symbol(self._given.get(name, name))
+        kind = type(expression).__name__
+        if kind == "Pow" and expression.args[1].is_Integer and int(expression.args[1]) > 0:
+            base = self._expression(expression.args[0])
+            result: Dim = 1
+            for _ in range(int(expression.args[1])):
+                result = result * base
+            return result
+        return self._combined(kind, [self._expression(part) for part in expression.args], expression)
+
+    def _combined(self, kind: str, parts: list[Dim], expression: Any) -> Dim:
+        if kind in ("Add", "Mul"):
+            total: Dim = 0 if kind == "Add" else 1
+            for part in parts:
+                total = total + part if kind == "Add" else total * part
+            return total
+        combine = _OF_TWO.get(kind)
+        if combine is None:
+            raise UnsupportedError(f"the size {expression} is not supported yet: there is no {kind} of lengths")
+        first, *others = parts
+        for part in others:
+            first = combine(first, part)
+        return first

@@ -1,0 +1,40 @@
+"""Windows that slide, and windows that share an axis."""
+
+# PyTorch is not among the packages that are checked here: what comes from it has no type.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownParameterType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch")
+
+from torch_checks import check  # noqa: E402
+
+nn: Any = torch.nn
+F: Any = torch.nn.functional
+torch.manual_seed(0)
+X = torch.randn(2, 3, 8, 10)
+V = torch.randn(2, 5, 6)
+
+CASES: dict[str, tuple[Any, ...]] = {
+    "max": (nn.MaxPool2d(3, 2, 1, ceil_mode=True), X),
+    "max with places": (nn.MaxPool2d(3, 2, 1, return_indices=True, ceil_mode=True), X),
+    "max 1-D": (nn.MaxPool1d(2), V),
+    "average": (nn.AvgPool2d(3, 2, 1, ceil_mode=True), X),
+    "average inside": (nn.AvgPool2d(3, 2, 1, ceil_mode=True, count_include_pad=False), X),
+    "divisor": (nn.AvgPool2d(3, 2, 1, divisor_override=5), X),
+    "adaptive": (nn.AdaptiveAvgPool2d((3, 4)), X),
+    "adaptive whole": (nn.AdaptiveAvgPool2d(1), X),
+    "area": (lambda x: F.interpolate(x, scale_factor=0.5, mode="area"), X),
+    "fold": (nn.Fold((6, 6), (2, 2), stride=2), torch.randn(2, 12, 9)),
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_module_is_right(case: str) -> None:
+    module, *args = CASES[case]
+    check(module, *args)

@@ -1,0 +1,69 @@
+"""Products and attention."""
+
+# PyTorch is not among the packages that are checked here: what comes from it has no type.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownParameterType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch")
+
+from torch_checks import check  # noqa: E402
+
+nn: Any = torch.nn
+F: Any = torch.nn.functional
+torch.manual_seed(0)
+V = torch.randn(2, 5, 6)
+
+CASES: dict[str, tuple[Any, ...]] = {
+    "products": (
+        lambda x, y: (
+            x @ y.mT,
+            x @ y[0, 0],
+            x[0] @ y[1].T,
+            torch.dot(x[0, 0], y[0, 0]),
+            torch.mv(x[0], y[0, 0]),
+            torch.outer(x[0, 0], y[0, 1]),
+        ),
+        V,
+        V + 1,
+    ),
+    "with a sum": (
+        lambda x, y: (torch.addmm(x[0] @ y[1].T, x[0], y[1].T, beta=0.5, alpha=2), torch.baddbmm(x @ y.mT, x, y.mT)),
+        V,
+        V + 1,
+    ),
+    "einsum": (lambda x, y: torch.einsum("bij,bkj->bik", x, y), V, V + 1),
+    "linear": (nn.Linear(6, 4), V),
+    "linear of a vector": (nn.Linear(6, 4), V[0, 0]),
+    "half": (nn.Linear(6, 4).double(), V.double()),
+    "causal": (lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True), torch.randn(2, 3, 5, 8)),
+    "masked": (
+        lambda q, m: F.scaled_dot_product_attention(q, q, q, attn_mask=m),
+        torch.randn(2, 3, 5, 8),
+        torch.rand(5, 5) > 0.3,
+    ),
+    "masked whole rows": (
+        lambda q, m: F.scaled_dot_product_attention(q, q, q, attn_mask=m),
+        torch.randn(2, 3, 5, 8),
+        torch.arange(5)[:, None].expand(5, 5) > 1,
+    ),
+    "shared heads": (
+        lambda q, k: F.scaled_dot_product_attention(q, k, k, enable_gqa=True),
+        torch.randn(2, 4, 5, 8),
+        torch.randn(2, 2, 5, 8),
+    ),
+    "heads": (nn.MultiheadAttention(6, 2, batch_first=True), V, V, V),
+    "encoder": (nn.TransformerEncoderLayer(6, 2, 12, batch_first=True), V),
+    "transformer": (nn.Transformer(6, 2, 1, 1, 12, batch_first=True), V, V),
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_module_is_right(case: str) -> None:
+    module, *args = CASES[case]
+    check(module, *args)

@@ -1,0 +1,41 @@
+"""Resampled images."""
+
+# PyTorch is not among the packages that are checked here: what comes from it has no type.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownParameterType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch")
+
+from torch_checks import check  # noqa: E402
+
+nn: Any = torch.nn
+F: Any = torch.nn.functional
+torch.manual_seed(0)
+X = torch.randn(2, 3, 8, 10)
+V = torch.randn(2, 5, 6)
+
+CASES: dict[str, tuple[Any, ...]] = {
+    "bilinear": (nn.Upsample(scale_factor=2.5, mode="bilinear"), X),
+    "corners": (nn.Upsample(size=(5, 7), mode="bilinear", align_corners=True), X),
+    "nearest": (nn.Upsample(scale_factor=1.7, mode="nearest"), X),
+    "exact": (nn.Upsample(size=(11, 17), mode="nearest-exact"), X),
+    "bicubic": (nn.Upsample(scale_factor=2, mode="bicubic"), X),
+    "line": (nn.Upsample(scale_factor=2, mode="linear"), V),
+    "grid": (
+        lambda x, g: F.grid_sample(x, g, align_corners=False, padding_mode="border"),
+        X,
+        torch.rand(2, 4, 5, 2) * 2 - 1,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_module_is_right(case: str) -> None:
+    module, *args = CASES[case]
+    check(module, *args)
