@@ -1,0 +1,143 @@
+"""A graph of TorchDynamo as a module to export: weights are attributes, sizes come from the shapes of tensors."""
+
+# PyTorch is not among the packages that are checked here: what comes from it has no type.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportUnknownLambdaType=false
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from mlirt.errors import UnsupportedError
+
+
+class CapturedGraph:
+    """Which inputs of a graph are weights, which are tensors of a call and which are sizes."""
+
+    def __init__(self, graph: Any, example_inputs: Sequence[Any]) -> None:
+        self._graph = graph
+        self.examples = list(example_inputs)
+        self._places = [node for node in graph.graph.nodes if node.op == "placeholder"]
+        self._weights = [k for k, one in enumerate(example_inputs) if _is_weight(one)]
+        self._numbers = [k for k, one in enumerate(example_inputs) if _is_number(one, self._places[k])]
+        built_in = {*self._weights, *self._numbers}
+        self._tensors = [
+            k for k, one in enumerate(example_inputs) if isinstance(one, torch.Tensor) and k not in built_in
+        ]
+        self.take_weights(example_inputs)
+
+    def take_weights(self, args: Sequence[Any]) -> None:
+        """Note the weights of a call, and how often they have been written to."""
+        self._taken = [args[k] for k in self._weights]
+        self._versions = [_version(one) for one in self._taken]
+        self._values = [args[k].item() for k in self._numbers]
+
+    def weights_have_changed(self, args: Sequence[Any]) -> bool:
+        """Whether a call has other weights or numbers, or the same weights after an update in place."""
+        return any(
+            args[k] is not taken or _version(taken) != version
+            for k, taken, version in zip(self._weights, self._taken, self._versions, strict=True)
+        ) or any(args[k].item() != value for k, value in zip(self._numbers, self._values, strict=True))
+
+    def inputs_of(self, args: Sequence[Any]) -> list[Any]:
+        """The tensors of a call that are no weights."""
+        return [args[k] for k in self._tensors]
+
+    def module(self) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
+        """The module, example inputs and their dynamic shapes, for `torch.export.export`."""
+        graph = copy.deepcopy(self._graph.graph)
+        places = [node for node in graph.nodes if node.op == "placeholder"]
+        module = torch.fx.GraphModule(self._graph, graph)
+        for k, weight in zip(self._weights, self._taken, strict=True):
+            self._as_attribute(module, places[k], weight)
+        for k, value in zip(self._numbers, self._values, strict=True):
+            _as_number(graph, places[k], value)
+        sizes = self._size_sources()
+        for k, node in enumerate(places):
+            if not isinstance(self.examples[k], torch.Tensor):
+                self._from_shape(graph, node, self.examples[k], sizes, places)
+        graph.lint()
+        module.recompile()
+        # Exporting leaves marks on example inputs, which those of a call must not have.
+        inputs = [self.examples[k].detach() for k in self._tensors]
+        shapes = [_dynamic(one) for one in self._fakes()]
+        return module.eval(), tuple(inputs), tuple(shapes)
+
+    def _fakes(self) -> list[Any]:
+        return [self._places[k].meta.get("example_value", self.examples[k]) for k in self._tensors]
+
+    def _size_sources(self) -> dict[str, tuple[int, int]]:
+        """For each symbol a tensor and an axis that has its value."""
+        found: dict[str, tuple[int, int]] = {}
+        for k, fake in zip(self._tensors, self._fakes(), strict=True):
+            for axis, size in enumerate(fake.shape):
+                if isinstance(size, torch.SymInt) and size.node.expr.is_symbol:
+                    found.setdefault(str(size.node.expr), (k, axis))
+        return found
+
+    def _as_attribute(self, module: Any, node: Any, weight: Any) -> None:
+        name = str(node.target)
+        holder = torch.nn.Parameter(weight.detach(), requires_grad=False)
+        module.register_buffer(name, holder.data, persistent=True)
+        with module.graph.inserting_before(node):
+            node.replace_all_uses_with(module.graph.get_attr(name))
+        module.graph.erase_node(node)
+
+    def _from_shape(
+        self, graph: Any, node: Any, example: Any, sizes: dict[str, tuple[int, int]], places: Sequence[Any]
+    ) -> None:
+        if not isinstance(example, torch.SymInt):
+            if node.users:
+                raise UnsupportedError(f"the graph has the input {node.name!r}, which is no tensor")
+            graph.erase_node(node)
+            return
+        source = sizes.get(str(example.node.expr))
+        if source is None and node.users:
+            raise UnsupportedError(f"the graph has the size {example}, which no tensor has")
+        if source is not None and node.users:
+            last = [one for one in graph.nodes if one.op == "placeholder"][-1]
+            with graph.inserting_after(last):
+                size = graph.call_function(torch.ops.aten.sym_size.int, (places[source[0]], source[1]))
+            node.replace_all_uses_with(size)
+        graph.erase_node(node)
+
+
+def _is_weight(value: Any) -> bool:
+    """What belongs to a module and has one address, as TorchDynamo marks it."""
+    return isinstance(value, torch.nn.Parameter) or (
+        isinstance(value, torch.Tensor) and getattr(value, "_dynamo_static_input_type", None) is not None
+    )
+
+
+def _is_number(value: Any, node: Any) -> bool:
+    """A Python number that TorchDynamo passes as a tensor so that it may change: only `item()` reads it."""
+    return (
+        isinstance(value, torch.Tensor)
+        and value.dim() == 0
+        and bool(node.users)
+        and all(user.op == "call_method" and user.target == "item" for user in node.users)
+    )
+
+
+def _as_number(graph: Any, node: Any, value: float) -> None:
+    for user in list(node.users):
+        for reader in list(user.users):
+            reader.args = torch.fx.map_arg(reader.args, lambda one, user=user: value if one is user else one)
+            reader.kwargs = torch.fx.map_arg(reader.kwargs, lambda one, user=user: value if one is user else one)
+        graph.erase_node(user)
+    graph.erase_node(node)
+
+
+def _version(tensor: Any) -> int:
+    return -1 if tensor.is_inference() else tensor._version
+
+
+def _dynamic(fake: Any) -> dict[int, Any]:
+    """The axes that may change; a size that tracing has come to know as a number stays it."""
+    dynamic = torch.export.Dim.DYNAMIC
+    sizes = [size.node.maybe_as_int() if isinstance(size, torch.SymInt) else size for size in fake.shape]
+    return {axis: dynamic for axis, size in enumerate(sizes) if size is None}

@@ -1,0 +1,69 @@
+"""`torch.compile(model, backend="mlirt")`: graphs of TorchDynamo as engines, with PyTorch for what they cannot have."""
+
+# PyTorch is not among the packages that are checked here: what comes from it has no type.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportUntypedBaseClass=false
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from mlirt.builder.from_torch.captured_graph import CapturedGraph
+from mlirt.builder.from_torch.graph_engines import graph_engines
+from mlirt.errors import InvalidInputError, MlirtError
+
+_LOG = logging.getLogger("mlirt")
+
+
+def mlirt_backend(
+    graph: Any, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, mode: str | None = None
+) -> Callable[..., Any]:
+    """What TorchDynamo calls for each graph that it has captured; see `torch.compile`.
+
+    options: keyword arguments of `mlirt.compile`, such as target and precision, and `min_nodes`: parts with fewer
+    operators (default 3) are left to PyTorch.
+    """
+    return CompiledGraph(graph, example_inputs, dict(options or {}))
+
+
+class CompiledGraph:
+    """A graph that runs as engines; it is built anew when weights have changed in place."""
+
+    def __init__(self, graph: Any, example_inputs: Sequence[Any], options: dict[str, Any]) -> None:
+        self._graph = graph
+        self._options = options
+        self._captured = CapturedGraph(graph, example_inputs)
+        self._run: Callable[..., Any] | None = None
+        if not _needs_gradients(example_inputs):
+            self._build()
+
+    def __call__(self, *args: Any) -> Any:
+        """The results of the graph; raises `InvalidInputError` where a call needs gradients."""
+        if _needs_gradients(args):
+            raise InvalidInputError("the back end mlirt computes no gradients: call the model under torch.no_grad()")
+        if self._captured.weights_have_changed(args):
+            _LOG.info("mlirt: weights have changed, the engines are built anew")
+            self._captured.take_weights(args)
+            self._build()
+        if self._run is None:
+            return self._graph(*args)
+        return self._run(*self._captured.inputs_of(args))
+
+    def _build(self) -> None:
+        try:
+            # The graph is exported apart from TorchDynamo's own tracing, which would take on its guards.
+            with torch.no_grad(), torch._guards.tracing(None):
+                self._run = graph_engines(self._captured, self._options)
+        except InvalidInputError:
+            raise
+        except MlirtError as error:
+            _LOG.warning("mlirt: a graph is left to PyTorch: %s", error)
+            self._run = None
+
+
+def _needs_gradients(args: Sequence[Any]) -> bool:
+    return torch.is_grad_enabled() and any(isinstance(one, torch.Tensor) and one.requires_grad for one in args)

@@ -1,0 +1,123 @@
+"""Engines in the places of the parts of a graph, called in its order with PyTorch's operators between them."""
+
+# PyTorch is not among the packages that are checked here: what comes from it has no type.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportUntypedBaseClass=false
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirt.builder.from_torch.captured_graph import CapturedGraph
+from mlirt.builder.from_torch.partition import partitioned, refused_names
+from mlirt.dialects.context import RtContext
+from mlirt.errors import MlirtError
+from mlirt.frontend.torch.elements import array_of, tensor_of
+from mlirt.frontend.torch.exporting import decomposed, exported
+from mlirt.frontend.torch.subgraph import import_subgraph
+
+_LOG = logging.getLogger("mlirt")
+_MIN_NODES = 3
+
+
+def graph_engines(captured: CapturedGraph, options: Mapping[str, Any]) -> Callable[..., Any]:
+    """A function of the tensors of a call; raises `UnsupportedError` for a graph that cannot be exported."""
+    module, inputs, shapes = captured.module()
+    dynamic = shapes if any(shapes) else None
+    program = decomposed(exported(module, inputs, None, dynamic))
+    whole = program.module(check_guards=False)
+    weights = _attributes(whole)
+    parts = partitioned(whole, refused_names(whole.graph, weights))
+    _replace_parts(parts, weights, dict(options))
+    return parts
+
+
+def _attributes(module: Any) -> dict[str, Any]:
+    """The tensors that a graph reads from its module, by what it calls them; their nodes get PyTorch's type of them."""
+    found: dict[str, Any] = {}
+    for node in module.graph.nodes:
+        if node.op == "get_attr":
+            value = _attribute(module, node.target)
+            if isinstance(value, torch.Tensor):
+                found[node.target] = value
+                node.meta.setdefault("val", value)
+    return found
+
+
+def _attribute(module: Any, path: str) -> Any:
+    for name in path.split("."):
+        module = getattr(module, name)
+    return module
+
+
+def _replace_parts(whole: Any, weights: Mapping[str, Any], options: dict[str, Any]) -> None:
+    """Put an engine in the place of each part that one can be made of and that is worth it."""
+    least = int(options.pop("min_nodes", _MIN_NODES))
+    calls = [node for node in whole.graph.nodes if node.op == "call_module" and node.target.startswith("fused_")]
+    for call in calls:
+        part = getattr(whole, call.target)
+        count = sum(node.op == "call_function" for node in part.graph.nodes)
+        if count < least and len(calls) > 1:
+            continue
+        try:
+            engine = _engine(part, call, weights, options)
+        except MlirtError as error:
+            _LOG.warning("mlirt: a part of %d operators is left to PyTorch: %s", count, error)
+            continue
+        setattr(whole, call.target, engine)
+    whole.recompile()
+
+
+def _engine(part: Any, call: Any, weights: Mapping[str, Any], options: dict[str, Any]) -> PartEngine:
+    places = [node for node in part.graph.nodes if node.op == "placeholder"]
+    given = {
+        place.name: weights[argument.target]
+        for place, argument in zip(places, call.args, strict=True)
+        if argument.op == "get_attr" and argument.target in weights
+    }
+    for place, argument in zip(places, call.args, strict=True):
+        place.meta.setdefault("val", argument.meta.get("val"))
+    return PartEngine(part.graph, given, options)
+
+
+class _PartNetwork:
+    """A part of a graph as a model that `mlirt.compile` takes."""
+
+    name = "graph"
+
+    def __init__(self, graph: Any, weights: Mapping[str, Any]) -> None:
+        self._graph, self._weights = graph, weights
+        self.inputs: tuple[str | None, ...] = ()
+        self.outputs: tuple[str, ...] = ()
+
+    def import_into(self, ctx: RtContext, *, keeps_weights: bool) -> ModuleOp:
+        """The part as a network."""
+        del keeps_weights  # changed weights are read anew from their tensors
+        found = import_subgraph(self._graph, self._weights, ctx)
+        self.inputs, self.outputs = found.inputs, found.outputs
+        return found.module
+
+
+class PartEngine(torch.nn.Module):
+    """An engine that is called like the part of a graph which it was made from."""
+
+    def __init__(self, graph: Any, weights: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        from mlirt.builder.compile import compile
+
+        super().__init__()
+        network = _PartNetwork(graph, weights)
+        self.engine = compile(network, **options)
+        self._inputs, self._outputs = network.inputs, network.outputs
+        self._is_single = not isinstance(list(graph.nodes)[-1].args[0], tuple | list)
+
+    def forward(self, *args: Any) -> Any:
+        """Run on tensors."""
+        feeds = {name: array_of(one) for name, one in zip(self._inputs, args, strict=True) if name is not None}
+        found = self.engine.run(feeds)
+        results = [tensor_of(found[name]) for name in self._outputs]
+        return results[0] if self._is_single else tuple(results)
