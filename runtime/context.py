@@ -8,7 +8,7 @@ import time
 import weakref
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from mlirt.runtime.shape_binding import ShapeBinder, ShapeBinding
 from mlirt.runtime.short_run import ShortRun
 from mlirt.runtime.stop_request import StopRequest
 from mlirt.runtime.symbol_values import GUESS, Shape, settled_sizes
+from mlirt.runtime.tensor_exchange import host_array, is_exchangeable
 
 # How often a run is made again before a size counts as one that changes while the network runs.
 _TRIES_PER_SIZE = 4
@@ -170,6 +171,10 @@ class ExecutionContext:
             is_queued = program.run_at(inputs, outputs, stream, self.runs if self._counts_runs else None)
             self.runs += is_queued
             return is_queued
+
+    def output_shapes(self, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+        """The shapes of the outputs for those of the inputs, in the order of the plan."""
+        return self._binder.bind(tuple(shapes), self._sizes).output_shapes
 
     @reports_shortage("the run")
     def run_timed(self, feeds: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], RunTimes]:
@@ -420,9 +425,11 @@ class ResidentRun:
         return RunTimes(start, start if device is None else queued, start, start, start, last, last, last)
 
 
-def _checked_array(name: str, value: np.ndarray, dtype: np.dtype[np.generic]) -> np.ndarray:
+def _checked_array(name: str, value: Any, dtype: np.dtype[np.generic]) -> np.ndarray:
     if type(value) is np.ndarray and value.dtype is dtype and value.flags.c_contiguous:
         return value
+    if is_exchangeable(value):
+        value = host_array(f"input {name!r}", value)
     try:
         array: np.ndarray = np.asarray(value)
     except ValueError as error:

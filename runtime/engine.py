@@ -5,7 +5,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,11 +15,12 @@ from mlirt.runtime.bound_run import BoundRun
 from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.decisions import Decision, decisions
 from mlirt.runtime.device import Device
+from mlirt.runtime.device_run import has_device_tensors, run_on_device
 from mlirt.runtime.expressions import to_text
 from mlirt.runtime.fair_queue import FairQueue, QueueUse
 from mlirt.runtime.known_profiles import known_ranges
 from mlirt.runtime.manifest import Tensor
-from mlirt.runtime.output_arrays import put_into
+from mlirt.runtime.output_arrays import host_output, put_into
 from mlirt.runtime.plan_file import Plan, plan_bytes, read_plan
 from mlirt.runtime.plan_source import PlanFile, large_file
 from mlirt.runtime.profile_ranges import ShapeRange
@@ -203,6 +204,9 @@ class Engine:
         CPU write into such an array where it lies, if it is contiguous, aligned, and shares no memory with another one.
         `timeout`: the seconds after which the run is stopped, be it that it waits for its turn; `DeadlineError` then.
         Calls from several threads run side by side on as many streams as the engine has, first come, first served.
+
+        Inputs and `outputs` may be tensors of other libraries on the host, too (`__dlpack__`); they are not copied.
+        Where inputs lie on a GPU, `run_on_stream` is used.
         """
         if timeout is None:
             short = self.context.short
@@ -216,6 +220,9 @@ class Engine:
     def _run(
         self, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray], stop: StopRequest | None
     ) -> dict[str, np.ndarray]:
+        if has_device_tensors(feeds):
+            return self.run_on_stream(feeds, outputs)
+        arrays = {name: host_output(name, one) for name, one in outputs.items()}
         contexts = self._contexts
         context = contexts.take(None if stop is None else stop.deadline)
         if context is None:
@@ -223,7 +230,7 @@ class Engine:
             raise stop.error()
         try:
             if not self._has_formats:
-                return context.run(feeds, outputs, stop=stop)
+                return {**context.run(feeds, arrays, stop=stop), **outputs}
             return put_into(outputs, self._unpacked(context.run(self.packed(feeds), stop=stop)))
         finally:
             contexts.give_back(context)
@@ -267,6 +274,14 @@ class Engine:
         if self._has_formats:
             raise InvalidInputError("arrays of an engine with formats such as chw4 are converted in each run; use run")
         return self.create_execution_context().bind(inputs, outputs)
+
+    def run_on_stream(self, feeds: Mapping[str, Any], outputs: Mapping[str, Any], stream: int = 0) -> dict[str, Any]:
+        """Queue a run on tensors that lie on the GPU, and return `outputs` without waiting.
+
+        feeds, outputs: all inputs and outputs by name, with `__dlpack__` or `__cuda_array_interface__`. stream: the
+        handle of a CUDA stream, such as `torch.cuda.current_stream().cuda_stream`; 0 is the legacy default stream.
+        """
+        return run_on_device(self.context, self.plan.manifest, feeds, outputs, stream)
 
     def run_positional(self, *arrays: np.ndarray) -> list[np.ndarray]:
         """The same with inputs and outputs in the order of the network."""

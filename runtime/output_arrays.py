@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from mlirt.errors import InvalidInputError
+from mlirt.runtime.tensor_exchange import host_array, is_exchangeable
 
 Kind = tuple["np.dtype[np.generic]", tuple[int, ...]]
 """The data type and the shape of an output."""
@@ -17,11 +19,17 @@ def put_into(given: Mapping[str, np.ndarray], found: dict[str, np.ndarray]) -> d
 
     Nothing is copied unless all fit.
     """
-    check_outputs(given, {name: (array.dtype, array.shape) for name, array in found.items()})
-    for name, array in given.items():
+    arrays = {name: host_output(name, one) for name, one in given.items()}
+    check_outputs(arrays, {name: (array.dtype, array.shape) for name, array in found.items()})
+    for name, array in arrays.items():
         if array is not found[name]:  # else the run has written it already
             np.copyto(array, found[name])
     return {**found, **given}
+
+
+def host_output(name: str, given: Any) -> np.ndarray:
+    """An array, or that in the memory of another library's tensor."""
+    return host_array(f"output {name!r}", given) if is_exchangeable(given) else given
 
 
 def check_outputs(given: Mapping[str, np.ndarray], kinds: Mapping[str, Kind]) -> None:

@@ -15,9 +15,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.builder.from_torch.captured_graph import CapturedGraph
 from mlirt.builder.from_torch.partition import partitioned, refused_names
+from mlirt.builder.from_torch.tensor_run import run_tensors
 from mlirt.dialects.context import RtContext
 from mlirt.errors import MlirtError
-from mlirt.frontend.torch.elements import array_of, tensor_of
 from mlirt.frontend.torch.exporting import decomposed, exported
 from mlirt.frontend.torch.subgraph import import_subgraph
 
@@ -117,7 +117,7 @@ class PartEngine(torch.nn.Module):
 
     def forward(self, *args: Any) -> Any:
         """Run on tensors."""
-        feeds = {name: array_of(one) for name, one in zip(self._inputs, args, strict=True) if name is not None}
-        found = self.engine.run(feeds)
-        results = [tensor_of(found[name]) for name in self._outputs]
+        feeds = {name: one for name, one in zip(self._inputs, args, strict=True) if name is not None}
+        found = run_tensors(self.engine, feeds)
+        results = [found[name] for name in self._outputs]
         return results[0] if self._is_single else tuple(results)

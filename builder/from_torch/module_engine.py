@@ -14,8 +14,9 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
+from mlirt.builder.from_torch.tensor_run import run_tensors
 from mlirt.errors import InvalidInputError
-from mlirt.frontend.torch.elements import array_of, tensor_of
+from mlirt.frontend.torch.elements import array_of
 from mlirt.frontend.torch.importer import CallingConvention
 from mlirt.runtime.engine import Engine, EngineLike, TensorDescription
 
@@ -36,12 +37,10 @@ class ModuleEngine:
         if torch.is_grad_enabled() and any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in leaves):
             raise InvalidInputError("an engine computes no gradients: call it under torch.no_grad()")
         feeds = {
-            name: _array(name, leaf) for name, leaf in zip(self.convention.inputs, leaves, strict=True) if name
+            name: _tensor(name, leaf) for name, leaf in zip(self.convention.inputs, leaves, strict=True) if name
         }
-        found = self.engine.run(feeds)
-        results = [
-            constant if name is None else tensor_of(found[name]) for name, constant in self.convention.outputs
-        ]
+        found = run_tensors(self.engine, feeds)
+        results = [constant if name is None else found[name] for name, constant in self.convention.outputs]
         return pytree.tree_unflatten(results, self.convention.out_spec)
 
     def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -106,7 +105,7 @@ def _weights(module: Any) -> dict[str, Any]:
     return {**dict(module.named_buffers()), **dict(module.named_parameters(remove_duplicate=False))}
 
 
-def _array(name: str, leaf: Any) -> np.ndarray:
+def _tensor(name: str, leaf: Any) -> Any:
     if not isinstance(leaf, torch.Tensor):
         raise InvalidInputError(f"input {name!r}: expected a tensor, got {type(leaf).__name__}")
-    return array_of(leaf)
+    return leaf

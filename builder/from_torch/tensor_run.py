@@ -1,0 +1,39 @@
+"""Runs of engines on PyTorch's tensors where they lie: on the CPU without copies, on a GPU on the current stream."""
+
+# PyTorch is not among the packages that are checked here: what comes from it has no type.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from mlirt.errors import InvalidInputError
+from mlirt.frontend.torch.elements import array_of, dtype_of_element, tensor_of
+from mlirt.runtime.engine import Engine, EngineLike
+
+
+def run_tensors(engine: EngineLike, feeds: Mapping[str, Any]) -> dict[str, Any]:
+    """The outputs by name, tensors on the device of the inputs."""
+    devices = {name: tensor.device for name, tensor in feeds.items()}
+    on_gpu = [name for name, device in devices.items() if device.type == "cuda"]
+    if not on_gpu:
+        found = engine.run({name: array_of(tensor) for name, tensor in feeds.items()})
+        return {name: tensor_of(array) for name, array in found.items()}
+    if not isinstance(engine, Engine) or engine.target != "cuda":
+        raise InvalidInputError(f"input {on_gpu[0]!r} lies on a GPU, but the engine was not built for one: use .cpu()")
+    return _on_gpu(engine, feeds, devices[on_gpu[0]])
+
+
+def _on_gpu(engine: Engine, feeds: Mapping[str, Any], device: Any) -> dict[str, Any]:
+    """Results are in memory of PyTorch's allocator, written when the current stream gets there."""
+    dense = {name: tensor.to(device).contiguous() for name, tensor in feeds.items()}
+    shapes = engine.context.output_shapes([tuple(dense[one.name].shape) for one in engine.inputs])
+    outputs = {
+        one.name: torch.empty(shape, dtype=dtype_of_element(one.dtype), device=device)
+        for one, shape in zip(engine.outputs, shapes, strict=True)
+    }
+    return engine.run_on_stream(dense, outputs, torch.cuda.current_stream(device).cuda_stream)
