@@ -180,6 +180,10 @@ def _key_text(key: Any) -> str:
     return str(key)
 
 
+def _listed(shapes: Any) -> Any:
+    return list(shapes) if isinstance(shapes, tuple) else shapes
+
+
 def dimension_names(program: Any, keywords: Mapping[str, Any], arguments: Sequence[Any], shapes: Any) -> dict[str, str]:
     """The names that `torch.export.Dim` gave to dimensions, by the symbols that they have become."""
     from torch.export.dynamic_shapes import _combine_args, _tree_map_with_path
@@ -193,7 +197,8 @@ def dimension_names(program: Any, keywords: Mapping[str, Any], arguments: Sequen
             wanted.append(shape)
 
     module = program.module(check_guards=False)
-    _tree_map_with_path(note, _combine_args(module, tuple(arguments), dict(keywords)), shapes)
+    given = _combine_args(module, tuple(arguments), dict(keywords))
+    _tree_map_with_path(note, list(given.values()) if isinstance(shapes, list | tuple) else given, _listed(shapes))
     found: dict[str, str] = {}
     specs = program.graph_signature.input_specs
     nodes = [node for node in program.graph.nodes if node.op == "placeholder"]

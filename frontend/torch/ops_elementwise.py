@@ -35,18 +35,20 @@ _COMPARISONS = {
     "ge": "greater_equal",
     "le": "less_equal",
 }
+_OF_TENSORS = ("maximum", "minimum", "floor_divide")
 _FORMS = ("Tensor", "Scalar")
-
-
-def _named(table: dict[str, str], *forms: str) -> list[str]:
-    return [f"{name}.{form}" for name in table for form in forms]
 
 
 def _base(call: Call) -> str:
     return call.operator.split(".")[1]
 
 
-@aten_op(*_named(_ARITHMETIC, "Tensor", "Scalar", "default"))
+@aten_op(
+    *(f"{name}.Tensor" for name in _ARITHMETIC.keys() - set(_OF_TENSORS)),
+    *(f"{name}.Scalar" for name in _ARITHMETIC.keys() - set(_OF_TENSORS) if not name.endswith("_shift")),
+    *(f"{name}.default" for name in _OF_TENSORS),
+    *(f"bitwise_{side}_shift.Tensor_Scalar" for side in ("left", "right")),
+)
 def arithmetic(net: Network, call: Call) -> Value:
     kind, element = _ARITHMETIC[_base(call)], call.element
     a, b = call.operand("self", element), call.operand("other", element)
@@ -81,7 +83,7 @@ def divide(net: Network, call: Call) -> Value:
     return truncated(net, quotient) if mode == "trunc" and is_float(quotient.element) else quotient
 
 
-@aten_op(*_named(_COMPARISONS, *_FORMS), "ne.Tensor", "ne.Scalar")
+@aten_op(*(f"{name}.{form}" for name in (*_COMPARISONS, "ne") for form in _FORMS))
 def compare(net: Network, call: Call) -> Value:
     element = call.promoted(["self", "other"])
     a, b = call.operand("self", element), call.operand("other", element)

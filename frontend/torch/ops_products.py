@@ -121,3 +121,20 @@ def _for_all_heads(net: Network, x: Value, query: Value) -> Value:
     apart = layers.unsqueeze(net, x, [x.rank - 2])
     shape = [*apart.dims[:-3], times, *apart.dims[-2:]]
     return layers.reshape(net, layers.expand(net, apart, shape), [*x.dims[:-3], wanted, *x.dims[-2:]])
+
+
+@aten_op("_cdist_forward.default")
+def distances(net: Network, call: Call) -> Value:
+    """The p-norm of the difference of each row of the first and each row of the second."""
+    a, b, p = call.value("x1"), call.value("x2"), call.real("p")
+    rows, columns = layers.unsqueeze(net, a, [a.rank - 1]), layers.unsqueeze(net, b, [b.rank - 2])
+    difference = layers.binary(net, "sub", rows, columns)
+    axis = [difference.rank - 1]
+    absolute = layers.unary(net, "abs", difference)
+    if p == math.inf:
+        return layers.reduce(net, "max", absolute, axis, keep_dims=False)
+    if p not in (1.0, 2.0):
+        raise call.unsupported(f"the norm {p:g} of distances is not computed; 1, 2 and infinity are")
+    powers = absolute if p == 1.0 else layers.binary(net, "prod", difference, difference)
+    total = layers.reduce(net, "sum", powers, axis, keep_dims=False)
+    return total if p == 1.0 else layers.unary(net, "sqrt", total)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         RunCancelledError,
         UnmetConditionError,
         UnsupportedError,
+        UnsupportedOperatorsError,
     )
     from mlirt.runtime.engine import Engine, load
     from mlirt.tensorrt import *  # noqa: F403  (checkers alone read this)
@@ -50,6 +51,7 @@ _HOMES = {
     "load": "mlirt.runtime.engine",
     "MlirtError": "mlirt.errors",
     "UnsupportedError": "mlirt.errors",
+    "UnsupportedOperatorsError": "mlirt.errors",
     "InvalidModelError": "mlirt.errors",
     "InvalidInputError": "mlirt.errors",
     "OutOfMemoryError": "mlirt.errors",
@@ -80,6 +82,7 @@ __all__ = [
     "TimingCache",
     "UnmetConditionError",
     "UnsupportedError",
+    "UnsupportedOperatorsError",
     "__version__",
     "calibrate",
     "check_range",

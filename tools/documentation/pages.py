@@ -11,6 +11,7 @@ from mlirt.tools.documentation.dialect_page import dialect_page
 from mlirt.tools.documentation.living_page import LivingPage
 from mlirt.tools.documentation.operator_page import operator_page
 from mlirt.tools.documentation.pass_page import pass_page
+from mlirt.tools.documentation.torch_operator_page import torch_operator_page
 
 
 def _dialect(name: str) -> str:
@@ -22,6 +23,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     **{f"docs/dialects/{name}.md": partial(_dialect, name) for name in registry.dialect_names()},
     "docs/passes.md": pass_page,
     "docs/onnx-operators.md": operator_page,
+    "docs/torch-operators.md": torch_operator_page,
 }
 
 # Written by hand, with code blocks that a program fills.

@@ -38,6 +38,7 @@ CASES: dict[str, tuple[Any, ...]] = {
         V + 1,
     ),
     "einsum": (lambda x, y: torch.einsum("bij,bkj->bik", x, y), V, V + 1),
+    "distances": (lambda x: (torch.cdist(x, x + 1), torch.cdist(x, x + 1, p=1)), V),
     "linear": (nn.Linear(6, 4), V),
     "linear of a vector": (nn.Linear(6, 4), V[0, 0]),
     "half": (nn.Linear(6, 4).double(), V.double()),

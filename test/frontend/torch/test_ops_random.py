@@ -1,0 +1,29 @@
+"""Random numbers are other ones in each run, with the mean and deviation that the operator has."""
+
+# PyTorch is not among the packages that are checked here: what comes from it has no type.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownParameterType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch")
+
+from torch_checks import Function  # noqa: E402
+
+import mlirt  # noqa: E402
+
+
+def test_each_run_draws_anew() -> None:
+    x = torch.zeros(64, 64)
+    module = Function(lambda x: (x + torch.randn(64, 64), torch.rand_like(x)))
+    engine: Any = mlirt.compile(module, (x,), target="reference")
+    normal, uniform = engine(x)
+    assert not torch.equal(engine(x)[0], normal)
+    assert abs(float(normal.mean())) < 0.1
+    assert abs(float(normal.std()) - 1) < 0.1
+    assert abs(float(uniform.mean()) - 0.5) < 0.05
+    assert 0 <= float(uniform.min()) <= float(uniform.max()) <= 1
