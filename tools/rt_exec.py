@@ -16,6 +16,7 @@ from mlirt.builder.progress_bar import ProgressBar
 from mlirt.errors import InvalidInputError, MlirtError, missing_package
 from mlirt.tools.build_settings import measured_libraries, settings_without_effect
 from mlirt.tools.int8_build import int8_options, precision_of
+from mlirt.tools.model_check import check_model
 from mlirt.tools.number_range import report_range
 from mlirt.tools.output_files import check_output, write_json
 from mlirt.tools.phase_times import PhaseTimes
@@ -89,6 +90,9 @@ def _run(arguments: Namespace) -> None:
     log_all("W", [*arguments.without_effect, *settings_without_effect(arguments)])
     choose_device(arguments.device)
     run_plugin_files(arguments, lambda text: log("W", text))
+    if arguments.checkOnly:
+        check_model(arguments)
+        return
     for flag in _WRITTEN:
         check_output(getattr(arguments, flag), flag)
     engine = _load(arguments) if arguments.loadEngine else _build(arguments)

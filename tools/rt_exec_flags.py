@@ -40,6 +40,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def _add_model(add: Add) -> None:
     """The network."""
     add("--onnx", metavar="FILE", help="the ONNX model")
+    add("--checkOnly", action="store_true", help="only say whether the model can be read, or all that cannot be taken")
     add_plugins_flag(add)
     add("--explicitBatch", action="store_true", help="always so; accepted for trtexec's sake")
 

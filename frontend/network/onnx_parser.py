@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mlirt.dialects.context import RtContext
-from mlirt.errors import MlirtError, UnsupportedError
+from mlirt.errors import MlirtError, UnsupportedError, UnsupportedOperatorsError
 from mlirt.frontend.network.adoption import adopt
 from mlirt.frontend.network.definition import INetworkDefinition
 from mlirt.tensorrt.argument_types import expect
@@ -97,7 +97,7 @@ class OnnxParser(FixedAttributes, ContextManager):
         try:
             adopt(import_model(model, ctx), ctx.weights, self._network)
         except MlirtError as error:
-            self._errors.append(ParserError(error))
+            self._errors += _parser_errors(error)
             self._reporter.error("onnx_parser.py::parse", error)
             return False
         return True
@@ -117,13 +117,16 @@ class OnnxParser(FixedAttributes, ContextManager):
         from mlirt.frontend.onnx.model_reader import read_model
 
         source = Path(path) if path is not None and Path(path).is_file() else bytes(model)
+        known: list[bool] = []
         try:
             proto = read_model(source).proto
             known = [self.supports_operator(node.op_type) for node in proto.graph.node]
-            if all(known):
-                import_model(source, RtContext())
+            import_model(source, RtContext())
+        except UnsupportedError as error:
+            self._errors += _parser_errors(error)
+            return False, [] if all(known) else _runs(known)
         except MlirtError as error:
-            self._errors.append(ParserError(error))
+            self._errors += _parser_errors(error)
             return False, []
         return all(known), _runs(known)
 
@@ -146,6 +149,13 @@ def get_nv_onnx_parser_version() -> int:
 
 def shutdown_protobuf_library() -> None:
     """Nothing: readers of models keep no global state (feature 11.16)."""
+
+
+def _parser_errors(error: MlirtError) -> list[ParserError]:
+    """One for each operator and reason where several nodes are refused."""
+    if isinstance(error, UnsupportedOperatorsError):
+        return [ParserError(UnsupportedError(str(refusal))) for refusal in error.refusals]
+    return [ParserError(error)]
 
 
 def _runs(known: Sequence[bool]) -> list[tuple[list[int], bool]]:

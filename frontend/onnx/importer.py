@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.registry import register_dialects
-from mlirt.errors import InvalidModelError, reports_shortage
+from mlirt.errors import InvalidModelError, UnsupportedError, reports_shortage
 from mlirt.frontend.importing.main_function import end_network, main_module
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.importing.number_arrays import Array
@@ -17,6 +17,7 @@ from mlirt.frontend.onnx.assumptions import Assumptions, Reading, best_reading
 from mlirt.frontend.onnx.function_bodies import function_table
 from mlirt.frontend.onnx.graph_inputs import Shapes, read_inputs
 from mlirt.frontend.onnx.graph_reader import GraphReader, Scope
+from mlirt.frontend.onnx.missing_operators import with_all_missing
 from mlirt.frontend.onnx.model_reader import ModelSource, opsets, read_model
 from mlirt.frontend.onnx.sequences import is_tensor_value, named_parts
 from mlirt.frontend.onnx.squeezed_outputs import squeezed_results
@@ -37,7 +38,8 @@ def import_model(
     gives inputs fixed values, which then are no inputs of the network any more. A sequence has as many items as there
     are shapes for it, and item 2 of `x` is the input (or output) `x[2]`; an optional without value has the shape None.
     With `keeps_weights` weights are constants of their own that other importers would join, such as statistics.
-    Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet.
+    Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet; the
+    latter is an `UnsupportedOperatorsError` that lists them all where several nodes cannot be computed.
     """
     source = read_model(model)
     proto = source.proto
@@ -50,7 +52,13 @@ def import_model(
         outputs = GraphReader(net).read_graph(proto.graph, scope)
         return Reading(_module(proto, net, outputs), net.misfits + _other_ranks(proto, outputs))
 
-    return best_reading(read)
+    try:
+        return best_reading(read)
+    except UnsupportedError as error:
+        told = with_all_missing(error, proto)
+        if told is error:
+            raise
+        raise told from error
 
 
 def _module(proto: ModelProto, net: Network, outputs: Sequence[Value]) -> ModuleOp:
