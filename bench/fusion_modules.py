@@ -1,0 +1,64 @@
+"""Modules of a corpus: files with `Model`, `get_init_inputs()` and `get_inputs()`, at sizes that a CPU can run."""
+
+# PyTorch is not among the packages that are checked here: what comes from it has no type.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# The largest value of a size by a part of its name; the first that fits counts. Others are at most LARGEST.
+LIMITS = {"batch": 2, "height": 64, "width": 64, "depth": 16, "length": 64, "seq": 64, "dim1": 64, "dim2": 64}
+LARGEST = 1024
+
+
+@dataclass(frozen=True)
+class Case:
+    """A module for inference and the inputs of one call."""
+
+    name: str
+    module: Any
+    inputs: list[Any]
+
+
+def load(path: Path, *, reduced: bool = True) -> Case:
+    """The module of a file with the weights and inputs of seed 0; whatever it raises is the file's own."""
+    import torch
+
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    names: dict[str, Any] = {"__name__": path.stem}
+    exec(compile(ast.fix_missing_locations(_Reduced().visit(tree)) if reduced else tree, str(path), "exec"), names)
+    torch.manual_seed(0)
+    module = names["Model"](*names["get_init_inputs"]()).eval()
+    return Case(path.stem, module, list(names["get_inputs"]()))
+
+
+class _Reduced(ast.NodeTransformer):
+    """Sizes that stand at the top of the file as numbers; those inside of functions and classes stay."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """As it is."""
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """As it is."""
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        """Smaller numbers."""
+        for target in node.targets:
+            pairs = [(target, node.value)]
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                pairs = list(zip(target.elts, node.value.elts, strict=False))
+            for name, value in pairs:
+                if isinstance(name, ast.Name) and isinstance(value, ast.Constant) and type(value.value) is int:
+                    value.value = min(value.value, limit(name.id))
+        return node
+
+
+def limit(name: str) -> int:
+    """The largest value of a size."""
+    return next((most for part, most in LIMITS.items() if part in name.lower()), LARGEST)
