@@ -17,10 +17,11 @@ test: .venv/installed
 	$(BIN)/pytest -q --numprocesses auto
 
 # PyTorch is no part of `make test`: its CPU build and the packages that the tests of its importer need have a folder
-# of their own.
+# of their own. TORCH_INDEX="--index-url https://download.pytorch.org/whl/cpu" takes the build without CUDA.
+TORCH_INDEX ?=
 .venv-torch/installed: pyproject.toml
 	test -x .venv-torch/bin/pip || $(PYTHON) -m venv .venv-torch
-	.venv-torch/bin/pip install --quiet torch==2.13.0 --extra-index-url https://download.pytorch.org/whl/cpu
+	.venv-torch/bin/pip install --quiet torch==2.13.0 $(TORCH_INDEX)
 	.venv-torch/bin/pip install --quiet --editable '.[torch]' pytest hypothesis transformers
 	touch $@
 
