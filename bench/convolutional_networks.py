@@ -43,13 +43,13 @@ class ConvolutionalWriter(GraphWriter):
             pads=[kernel // 2] * 4,
             group=groups,
         )
-        x = self._normalization(x, outputs, names[1], gain)
+        x = self.normalization(x, outputs, names[1], gain)
         if activation == "relu6":
             low, high = self.scalar("zero", 0.0), self.scalar("six", 6.0)
             return self.node("Clip", [x, low, high])
         return self.node("Relu", [x]) if activation else x
 
-    def _normalization(self, x: str, channels: int, name: str, gain: float) -> str:
+    def normalization(self, x: str, channels: int, name: str, gain: float = 1.0) -> str:
         given = [
             self.uniform(f"{name}.weight", (channels,), 0.9 * gain, 1.1 * gain),
             self.normal(f"{name}.bias", (channels,), 0.1),

@@ -2,6 +2,7 @@
 
     python bench/growth.py shapes [--launches 12,35,335,1500] [--shapes 1,4,5,64,1000]
     python bench/growth.py requests [--parts floor,busy,idle,streams,callers] [--callers 1,2,4,16]
+    python bench/growth.py activations [FOLDER] [--targets cpu,cuda] [--shapes static,dynamic]
     python bench/growth.py nodes [--kinds chain,fan-out] [--nodes 100,300,1000,3000,10000] [--target cpu|cuda]
     python bench/growth.py counts [--kinds chain,fan-out] [--nodes 60,240] [--target cpu|cuda]
     python bench/growth.py weights [--products 2,7,30] [--storage float32,float16] [--home external|inside]
@@ -16,6 +17,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import growth_activations
 import growth_counts
 import growth_nodes
 import growth_requests
@@ -46,6 +48,9 @@ PARTS: Mapping[str, Part] = {
     ),
     "weights": Part(
         "memory of builds, saves, loads and runs, by bytes of weights", growth_weights.add_arguments, growth_weights.run
+    ),
+    "activations": Part(
+        "what plans hold at once, and what their arenas take", growth_activations.add_arguments, growth_activations.run
     ),
 }
 

@@ -26,7 +26,7 @@ from mlirt.runtime.plugin_launches import EnginePlugins
 from mlirt.runtime.shape_binding import ShapeBinding
 from mlirt.runtime.stop_request import StopRequest
 from mlirt.runtime.worker_groups import ThreadChoice, WorkerGroups, shared_groups, thread_choice
-from mlirt.runtime.worker_pool import SYMBOLS
+from mlirt.runtime.worker_pool import BORDERED, SYMBOLS
 
 _BYTES_OF_RECORDS = 10240  # about what a program takes besides arrays
 _TARGET_WORD = 1  # of row 0, where that is a jump
@@ -44,6 +44,7 @@ class CpuDevice:
         self.choice = choice or thread_choice()
         self._groups: WorkerGroups | None = None
         self._main_section = self.manifest.main or ""
+        self.bordered = 0
         self._code, self.kernel_addresses = self._link(plan)
         main = None if self._code is None else self._code.addresses[self._main_section, "mlirt_alone"]
         self.on_caller = caller_code(main)
@@ -70,9 +71,11 @@ class CpuDevice:
             if arch not in kernel.objects:
                 raise PlanError(f"plan manifest: kernel {kernel.name[:80]!r} has no object code for the CPU")
             homes.append((kernel.objects[arch], kernel.symbol))
-        needed = [(self._main_section, symbol) for symbol in SYMBOLS] + homes
+        has_borders = any(buffer.border for buffer in self.manifest.buffers)
+        needed = [(self._main_section, symbol) for symbol in (*SYMBOLS, *[BORDERED] * has_borders)] + homes
         objects = {section: memoryview(plan.sections[section]) for section in {section for section, _ in needed}}
         code = LinkedCode(dict(sorted(objects.items())), needed)
+        self.bordered = code.addresses.get((self._main_section, BORDERED), 0)
         places = iter([code.addresses[home] for home in homes])
         return code, [0 if kernel.plugin is not None else next(places) for kernel in self.manifest.kernels]
 
@@ -111,10 +114,10 @@ class CpuDevice:
             raise PlanError("the plan is damaged: only kernels of CUDA devices take maps of tensors")
         if hosted or not binding.is_straight:
             rows = rows_of(binding.program, binding, hosted)
-            return TableLayout.of(self.manifest, binding.arguments, rows, is_shared=False)
+            return TableLayout.of(self.manifest, binding, rows, is_shared=False)
         if self._straight is None or self._straight.arguments is not binding.arguments:
             rows = rows_of(binding.program, binding)
-            self._straight = TableLayout.of(self.manifest, binding.arguments, rows, is_shared=True)
+            self._straight = TableLayout.of(self.manifest, binding, rows, is_shared=True)
         return self._straight
 
     @property
@@ -219,7 +222,8 @@ class CpuProgram:
         bases = np.where(self._device.is_arena, self._arena.addresses(), self._device.weight_addresses)
         for i, block in self._scratch.items():
             bases[i] = block.address
-        filled = self._layout.filled(binding, self._device.kernel_array, bases)
+        device, rewritten = self._device, self._arena.rewritten
+        filled = self._layout.filled(binding, device.kernel_array, bases, device.bordered, rewritten)
         self._table, self._parameters, self.workers = filled
         self._job = Job(address_of(self._table), len(self._rows))
         copies_small = copies_small and self._guarded is None

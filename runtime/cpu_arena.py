@@ -10,6 +10,8 @@ from mlirt.runtime.host_memory import HostBlock
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.shape_binding import ShapeBinding
 
+_UNWRITTEN = 0xFF
+
 
 class Arena(Protocol):
     """The memory of the arena buffers of one program; `root` is the number of a buffer that owns its bytes."""
@@ -23,6 +25,11 @@ class Arena(Protocol):
         """The memory that belongs to this program alone."""
         ...
 
+    @property
+    def rewritten(self) -> np.ndarray:
+        """Which borders launches must write in each run."""
+        ...
+
     def moved(self) -> int:
         """By how many bytes all buffers lie further behind than at the last call, or than at first."""
         ...
@@ -32,7 +39,7 @@ class Arena(Protocol):
         ...
 
     def restore_halos(self) -> None:
-        """Write the borders again, which another program may have written over."""
+        """Write the borders that launches do not, which another program may have written over."""
         ...
 
     def check(self) -> None:
@@ -49,6 +56,7 @@ class PlannedArena:
     def __init__(self, block: Callable[[], HostBlock], binding: ShapeBinding) -> None:
         self._block, self._offsets, self._halos = block, binding.offset_array, binding.halos
         self._start = block().address
+        self.rewritten = binding.rewritten
 
     def addresses(self) -> np.ndarray:
         return self._start + self._offsets
@@ -74,15 +82,22 @@ class PlannedArena:
 
 
 class GuardedArena:
-    """A block of its own for each buffer, between guard pages: buffers share no memory, whenever they are alive."""
+    """A block of its own for each buffer, between guard pages: buffers share no memory, whenever they are alive.
+
+    Launches write every border that they can, as if other buffers shared all memory.
+    """
 
     def __init__(self, manifest: Manifest, binding: ShapeBinding, side: Side) -> None:
         self._count = len(manifest.buffers)
         self._blocks: Mapping[int, GuardedBlock] = {
             root: GuardedBlock(binding.sizes[root], side) for root in binding.offsets
         }
+        self.rewritten = np.ones(len(binding.borders.buffers), bool)
+        rewritten = {*binding.borders.buffers}
         self._fills = {
-            root: buffer.fill for root in self._blocks if (buffer := manifest.buffers[root]).halo is not None
+            root: _UNWRITTEN if root in rewritten else buffer.fill
+            for root in self._blocks
+            if (buffer := manifest.buffers[root]).halo is not None
         }
 
     def addresses(self) -> np.ndarray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mlirt.runtime.border_rows import BorderRows
 from mlirt.runtime.bound_launch import Address
 from mlirt.runtime.control_rows import HostRow, JumpRow, KernelRow, Row, SizeRow
 from mlirt.runtime.host_memory import address_of, aligned_empty
@@ -59,13 +60,15 @@ class TableLayout:
     flags: np.ndarray
     """The flags of each launch that are the same for all shapes."""
     end: int
-    """How many parameters there are, before one that is 0 and an unused one."""
+    """How many parameters there are, before one that is 0 and an unused one, and those of borders."""
+    borders: BorderRows
     is_shared: bool
     """Whether the programs of all shapes have it."""
 
     @staticmethod
-    def of(manifest: Manifest, arguments: LaunchArguments, rows: Sequence[Row], *, is_shared: bool) -> TableLayout:
+    def of(manifest: Manifest, binding: ShapeBinding, rows: Sequence[Row], *, is_shared: bool) -> TableLayout:
         """The parameters of each row begin on a line of the cache."""
+        arguments = binding.arguments
         counts = np.diff(arguments.starts)
         used = np.array([_parameter_count(row, counts) for row in rows], np.intp)
         lines = -(-np.maximum(used, 1) // _PARAMETER_LINE) * _PARAMETER_LINE
@@ -82,18 +85,20 @@ class TableLayout:
         pointed = has_row[arguments.launches]
         looked_at = [(number, _place_of(row)) for number, row in enumerate(rows)]
         places = [(int(starts[number]), place.root) for number, place in looked_at if place is not None]
+        borders = BorderRows.of(binding.borders, {launch: number for launch, number in made}, end + 2)
         return TableLayout(
             arguments,
             rows,
             starts,
             spots,
-            np.concatenate([spots[arguments.pointers[pointed]], np.array([spot for spot, _ in places], np.intp)]),
-            np.concatenate([arguments.roots[pointed], np.array([root for _, root in places], np.intp)]),
+            np.concatenate([spots[arguments.pointers[pointed]], _numbers(places, 0), borders.spots]),
+            np.concatenate([arguments.roots[pointed], _numbers(places, 1), borders.roots]),
             launches,
             launch_rows,
             np.array([manifest.launches[launch].kernel for launch, _ in made], np.intp),
             np.array([_NO_BARRIER * one.no_barrier + _SERIAL * one.serial for one in manifest.launches], np.int64),
             end,
+            borders,
             is_shared,
         )
 
@@ -103,11 +108,14 @@ class TableLayout:
         return (self.starts.nbytes + self.spots.nbytes) * 2 + self.pointers.nbytes * 2 + 100 * len(self.rows)
 
     def filled(
-        self, binding: ShapeBinding, kernels: np.ndarray, bases: np.ndarray
+        self, binding: ShapeBinding, kernels: np.ndarray, bases: np.ndarray, bordered: int, rewritten: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, Workers]:
-        """The table, the parameters and who is needed; `kernels` and `bases` are addresses of kernels and buffers."""
+        """The table, the parameters and who is needed; `kernels` and `bases` are the addresses of kernels and buffers by number.
+
+        `bordered` is that of the kernel which writes borders before another, `rewritten` says which ones.
+        """
         assert binding.words is not None
-        parameters = aligned_empty((self.end + 2,), np.dtype(np.int64))
+        parameters = aligned_empty((self.end + 2 + self.borders.count,), np.dtype(np.int64))
         parameters[...] = 0
         parameters[self.spots] = binding.words
         table = aligned_empty((max(len(self.rows), 1), ROW_WORDS), np.dtype(np.int64))
@@ -119,6 +127,7 @@ class TableLayout:
         table[self.launch_rows, 2] = flags
         if len(self.rows) > len(self.launch_rows):
             self._fill_control_rows(table, parameters)
+        self.borders.fill(table, parameters, bordered, binding.border_numbers, rewritten)
         parameters[self.pointers] += bases[self.roots]
         return table, parameters, self._workers(touched[self.launches], flags)
 
@@ -146,6 +155,10 @@ class TableLayout:
                 flag, second = _SIZE, row.expected if place is not None else -1
             table[number, 0], table[number, 2] = 0, flag
             parameters[start : start + STOP_WORDS] = zero if place is None else place.offset, second
+
+
+def _numbers(pairs: Sequence[tuple[int, int]], which: int) -> np.ndarray:
+    return np.array([pair[which] for pair in pairs], np.intp)
 
 
 def _place_of(row: Row) -> Address | None:

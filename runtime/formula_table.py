@@ -1,6 +1,6 @@
 """All formulas of a plan, taken apart into distinct operations: for one set of symbol values each is computed once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -81,6 +81,13 @@ class EvaluatedFormulas:
         found = np.array(self.results, np.int64)
         found[list(self._failed)] = 0
         return found
+
+    def numbered(self, formulas: Iterable[int]) -> list[int]:
+        """The values of formulas by their numbers; raises ExpressionError where one has none."""
+        numbers = list(formulas)
+        if not self._failed.isdisjoint(numbers):
+            raise ExpressionError("a formula has no value")
+        return [self.results[number] for number in numbers]
 
     def of(self, formula: Expression) -> int:
         """The value of a formula; raises ExpressionError where it has none."""

@@ -16,6 +16,7 @@ from mlirt.runtime.program import LengthRequirement, Program
 from mlirt.runtime.tensor_maps import MapLayout
 
 FORMAT = 2
+BORDER_NUMBERS = 5
 ARGUMENT_TYPES = ("ptr", "map", "i64", "i32", "f32", "f64")
 
 
@@ -79,6 +80,8 @@ class Buffer:
     weight: str | None
     offset: Expression | None
     align: int
+    border: tuple[Expression, ...] = ()
+    """Where the halo's cells lie: images, rows, bytes of a row, rows above and below, bytes at both ends of a row."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from mlirt.runtime.json_record import JsonRecord
 from mlirt.runtime.library_calls import LibraryCall, parse_call
 from mlirt.runtime.manifest import (
     ARGUMENT_TYPES,
+    BORDER_NUMBERS,
     FORMAT,
     Argument,
     Buffer,
@@ -197,7 +198,7 @@ def _format(
 
 
 _MAX_BYTE = 255
-_BUFFER_FIELDS = "kind bytes first last halo fill view_of view_offset weight offset align".split()
+_BUFFER_FIELDS = "kind bytes first last halo border fill view_of view_offset weight offset align".split()
 
 
 def _buffer(raw: object, where: str, count: int, launches: int, names: Collection[str]) -> Buffer:
@@ -210,6 +211,9 @@ def _buffer(raw: object, where: str, count: int, launches: int, names: Collectio
     align = record.integer("align", 1, _MAX_ALIGNMENT, 64)
     if align & (align - 1):
         raise record.error("align", f"{align} is no power of two")
+    border = record.formulas("border", names, BORDER_NUMBERS, [])
+    if border and (len(border) != BORDER_NUMBERS or record.optional_text("halo") is None or kind != "arena"):
+        raise record.error("border", f"expected {BORDER_NUMBERS} numbers, of a buffer with a halo in the arena")
     return Buffer(
         kind=kind,
         size=record.formula("bytes", names),
@@ -222,6 +226,7 @@ def _buffer(raw: object, where: str, count: int, launches: int, names: Collectio
         weight=record.optional_text("weight"),
         offset=None if record.get("offset", None) is None else record.formula("offset", names),
         align=align,
+        border=tuple(border),
     )
 
 

@@ -4,10 +4,15 @@ Pure arithmetic: no device. All offsets and sizes of a valid placement may be mu
 factor is the largest by which a buffer has grown, the stretched placement holds all of them. It is taken where it is
 about as tight as the one that it comes from, where it takes little, or no more than a placement has taken before and
 not twice what is needed; else the sizes are planned anew.
+
+Buffers whose borders can be written again share memory with any others where that saves some; then it is said which
+borders have to be written in each run. Small arenas stay as they are: there is nothing to gain.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +21,8 @@ from mlirt.runtime.memory_planning import ALIGNMENT, MemoryPlan, Request, plan
 _KEPT = 4
 _LOOSER, _LOOSER_WITHIN_THE_LARGEST = 1.1, 2.0
 _LITTLE = 1024  # units
+# Borders are written again where so much of the arena is saved by it.
+_SAVED = 0.05
 _LARGEST = 1 << 31  # units of the alignment, so that products of two fit 63 bits
 
 
@@ -26,13 +33,29 @@ class _Planned:
     sizes: np.ndarray
     offsets: np.ndarray
     looseness: float
+    rewritten: np.ndarray
+
+
+class Placement(NamedTuple):
+    """The offset of each buffer, the bytes that all need, and which borders other buffers write over."""
+
+    offsets: np.ndarray
+    total: int
+    rewritten: np.ndarray
 
 
 class Placements:
     """Offsets of buffers whose lifetimes and halo classes are known and whose sizes come with every shape."""
 
-    def __init__(self, lives: Sequence[tuple[int, int]], halos: Sequence[str | None]) -> None:
+    def __init__(
+        self,
+        lives: Sequence[tuple[int, int]],
+        halos: Sequence[str | None],
+        rewritable: Sequence[bool] | None = None,
+    ) -> None:
+        """`rewritable` says whose border can be written again; without it that of none."""
         self._lives, self._halos = lives, halos
+        self._rewritable = np.array([False] * len(lives) if rewritable is None else rewritable, bool)
         self._first = np.array([first for first, _ in lives], np.intp)
         self._behind = np.array([last + 1 for _, last in lives], np.intp)
         self._steps = int(self._behind.max(initial=0)) + 1
@@ -44,10 +67,10 @@ class Placements:
         self._planned: list[_Planned] = []
         self._largest = 0
 
-    def place(self, sizes: np.ndarray) -> tuple[np.ndarray, int]:
-        """The offset of each buffer, and the bytes that all need; buffers of no bytes have the offset 0."""
+    def place(self, sizes: np.ndarray) -> Placement:
+        """Where buffers of these sizes lie; those of no bytes have the offset 0."""
         units = -(-sizes // ALIGNMENT)
-        live = self._largest_live_set(units)
+        live = self._live_units(units)
         if self._can_stretch(sizes, units):
             for one in list(self._planned):
                 offsets = _stretched(one, units)
@@ -55,23 +78,51 @@ class Placements:
                     total = int((offsets + units).max(initial=0))
                     if self._is_tight(total, one.looseness * live):
                         self._largest = max(self._largest, total)
-                        return np.where(sizes > 0, offsets, 0) * ALIGNMENT, total * ALIGNMENT
-        chosen = self._plan(sizes)
+                        return Placement(np.where(sizes > 0, offsets, 0) * ALIGNMENT, total * ALIGNMENT, one.rewritten)
+        chosen, rewritten = self._plan(sizes, live)
         offsets = np.array(chosen.offsets, np.int64)
         self._largest = max(self._largest, chosen.total // ALIGNMENT)
         looseness = chosen.total // ALIGNMENT / live if live else 1.0
-        self._planned = [_Planned(units, offsets // ALIGNMENT, looseness), *self._planned[: _KEPT - 1]]
-        return offsets, chosen.total
+        self._planned = [_Planned(units, offsets // ALIGNMENT, looseness, rewritten), *self._planned[: _KEPT - 1]]
+        return Placement(offsets, chosen.total, rewritten)
 
     def _is_tight(self, total: int, needed: float) -> bool:
         within = total <= self._largest and total <= _LOOSER_WITHIN_THE_LARGEST * needed
         return total <= _LITTLE or total <= _LOOSER * needed or within
 
-    def _plan(self, sizes: np.ndarray) -> MemoryPlan:
-        found = zip(sizes.tolist(), self._lives, self._halos, strict=True)
+    def _plan(self, sizes: np.ndarray, live: float) -> tuple[MemoryPlan, np.ndarray]:
+        """The smallest placement, and which borders have to be written again."""
+        none = np.zeros(len(sizes), bool)
+        apart = self._planned_with(sizes, self._halos)
+        least = max(_LITTLE, live / (1 - _SAVED))
+        if not self._rewritable.any() or apart.total // ALIGNMENT <= least:
+            return apart, none
+        free = [None if can else halo for can, halo in zip(self._rewritable.tolist(), self._halos, strict=True)]
+        shared = self._planned_with(sizes, free)
+        if shared.total > (1 - _SAVED) * apart.total:
+            return apart, none
+        return shared, self._rewritable & self._written_over(sizes, np.array(shared.offsets, np.int64))
+
+    def _planned_with(self, sizes: np.ndarray, halos: Sequence[str | None]) -> MemoryPlan:
+        found = zip(sizes.tolist(), self._lives, halos, strict=True)
         return plan([Request(size, first, last, halo) for size, (first, last), halo in found])
 
-    def _largest_live_set(self, units: np.ndarray) -> float:
+    def _written_over(self, sizes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Which buffers share bytes with one that is not of the same halo class and at the same offset."""
+        held = sizes > 0
+        starts, ends = np.sort(offsets[held]), np.sort((offsets + sizes)[held])
+        before = np.searchsorted(ends, offsets, "right")
+        behind = len(starts) - np.searchsorted(starts, offsets + sizes, "left")
+        places = list(zip(self._halos, offsets.tolist(), strict=True))
+        slots = Counter(place for place, has in zip(places, held.tolist(), strict=True) if has)
+        alike = np.array([slots[place] for place in places], np.int64)
+        return held & (len(starts) - before - behind > alike)
+
+    def largest_live_set(self, sizes: np.ndarray) -> int:
+        """The most bytes that are alive at once."""
+        return int(self._live_units(-(-sizes // ALIGNMENT))) * ALIGNMENT
+
+    def _live_units(self, units: np.ndarray) -> float:
         born = np.bincount(self._first, units, self._steps)
         gone = np.bincount(self._behind, units, self._steps)
         return float(np.cumsum(born - gone).max(initial=0.0))

@@ -24,7 +24,7 @@ The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - 
                   that holds it in memory
                   an input may have "needed_by", for each dimension the layer that needs it to be that, or ""
      "buffers": [{"kind": "arena" | "input" | "output" | "weight", "bytes": Expr, "first", "last", "halo": str | null,
-                  "fill": byte, "view_of": index | null, "view_offset": Expr in bytes, "weight": key,
+                  "border": [Expr], "fill": byte, "view_of": index | null, "view_offset": Expr in bytes, "weight": key,
                   "offset": Expr | null, "align": bytes}]
      "kernels": [{"name", "symbol", "object": section | {arch: section}, "block": [x, y, z], "shared_bytes",
                   "args": ["ptr" | "map" | "i64" | "i32" | "f32" | "f64"], "cluster": int, "dependent_launch": bool,
@@ -58,7 +58,9 @@ What the fields leave open is settled so:
   * `offset` counts only where every arena buffer has one, else memory is planned by the runtime. `bytes` of a weight is
     a number, at most the stored size; `bytes` of an input or output buffer is exactly that of its dense tensor.
   * `halo`: buffers of one class have equal sizes and the same `fill` (default 0); all bytes of their memory are that
-    before the first run of a shape.
+    before the first run of a shape. With a `border` (images, rows of one, bytes of a row, rows of border above and
+    below, bytes of it at both ends of a row) only those of the border are, whenever a launch uses the buffer: it may
+    share memory with any other then.
   * `align` (default 64) is the alignment that kernels need of the buffer's address. Arena and weights have at least 64;
     an array of the caller with less is copied.
   * A pointer argument must satisfy 0 <= offset <= bytes of the buffer, and offset + `bytes` (optional) <= that too.

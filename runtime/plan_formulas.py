@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from mlirt.runtime.borders import Borders
 from mlirt.runtime.formula_table import MAX_BYTES, EvaluatedFormulas, FormulaTable
 from mlirt.runtime.launch_proofs import LaunchProofs
 from mlirt.runtime.launch_words import LaunchArguments
@@ -49,7 +50,9 @@ class PlanFormulas:
         """The first and the last step at which each owner may be in use."""
         self.halos = [buffers[i].halo for i in self.owners]
         self.given_offsets = [one for i in self.owners if (one := buffers[i].offset) is not None]
-        self.placements = Placements(self.lives, self.halos)
+        self.borders = Borders(manifest, table)
+        rewritable = set(self.borders.buffers)
+        self.placements = Placements(self.lives, self.halos, [i in rewritable for i in self.owners])
 
     def meets_requirements(self, evaluated: EvaluatedFormulas) -> bool:
         """Whether all lengths are as the layers need them; False also where one may have no value."""

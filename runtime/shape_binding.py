@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from mlirt.errors import PlanError
+from mlirt.runtime.borders import Borders
 from mlirt.runtime.bound_launch import Address, BoundLaunch
 from mlirt.runtime.concurrent_memory import Use, plan_side_by_side
 from mlirt.runtime.data_types import numpy_dtype
@@ -44,6 +45,11 @@ class ShapeBinding:
     arena_bytes: int
     halos: tuple[tuple[int, int, int], ...]
     """Parts of the arena (offset, bytes, fill) all of whose bytes must be `fill` before the first run."""
+    borders: Borders
+    border_numbers: np.ndarray
+    """Those of all borders that launches can write, see `Borders.numbers`."""
+    rewritten: np.ndarray
+    """Which of them launches must write in each run, as other buffers share their memory."""
     arguments: LaunchArguments
     words: np.ndarray | None
     """The arguments of all launches; None for a GPU, whose launches are bound one by one."""
@@ -70,6 +76,12 @@ class ShapeBinding:
         """Where each arena buffer that owns memory starts in the arena."""
         formulas = self.binder.formulas
         return dict(zip(formulas.owners, self.offset_array[formulas.owner_array].tolist(), strict=True))
+
+    @cached_property
+    def live_bytes(self) -> int:
+        """Bytes of the arena's buffers that are in use at once, where most are: no arena is smaller."""
+        formulas = self.binder.formulas
+        return formulas.placements.largest_live_set(self.size_array[formulas.owner_array])
 
     @cached_property
     def launches(self) -> tuple[BoundLaunch, ...]:
@@ -112,7 +124,7 @@ class _Binder:
     def __init__(self, manifest: Manifest, formulas: PlanFormulas, evaluated: EvaluatedFormulas) -> None:
         self.manifest = manifest
         self.formulas = formulas
-        self.values = evaluated.values
+        self.evaluated, self.values = evaluated, evaluated.values
         self._value, self._natural = evaluated.of, evaluated.natural
         # What no run with these values comes to need not make sense for them.
         self.never_run = set[int]() if formulas.is_straight else never_run(manifest.program, self.values)[0]
@@ -170,13 +182,17 @@ class _Binder:
         output_shapes = tuple(self._shape(tensor) for tensor in manifest.outputs)
         for tensor, shape in zip(manifest.outputs, output_shapes, strict=True):
             self._check_dense(tensor, shape)
-        offsets, total = self._arena()
+        borders = self.formulas.borders
+        border_numbers = borders.numbers(self.evaluated, self._numbers, self.size_array)
+        offsets, total, written_over = self._arena()
         offset_array = np.zeros(len(self.sizes), np.int64)
         offset_array[self.formulas.owner_array] = offsets
+        rewritten = np.zeros(len(self.sizes), bool)
+        rewritten[self.formulas.owner_array] = written_over
         halos = {
             (int(offset_array[i]), self.sizes[i], manifest.buffers[i].fill)
             for i, halo in zip(self.formulas.owners, self.formulas.halos, strict=True)
-            if halo is not None and self.sizes[i]
+            if halo is not None and self.sizes[i] and not rewritten[i]
         }
         words = self._words()
         return ShapeBinding(
@@ -187,6 +203,9 @@ class _Binder:
             offset_array=offset_array,
             arena_bytes=total,
             halos=tuple(sorted(halos)),
+            borders=borders,
+            border_numbers=border_numbers,
+            rewritten=rewritten[borders.buffers],
             arguments=self.formulas.arguments,
             words=words,
             values=self.values,
@@ -234,8 +253,8 @@ class _Binder:
         if size > MAX_BYTES or (held != size if is_own else held < size):
             raise ExpressionError(f"buffer of {tensor.name!r} has {held} bytes, its tensor {size}")
 
-    def _arena(self) -> tuple[Sequence[int] | np.ndarray, int]:
-        """The offset of each owner of memory, and the bytes of all."""
+    def _arena(self) -> tuple[Sequence[int] | np.ndarray, int, np.ndarray | bool]:
+        """The offset of each owner of memory, the bytes of all, and which borders share theirs with other buffers."""
         formulas = self.formulas
         owners, given = formulas.owners, [self._natural(one, "an offset") for one in formulas.given_offsets]
         if len(given) < len(owners) and not self._runs_side_by_side:
@@ -245,13 +264,13 @@ class _Binder:
         if len(given) == len(owners):
             total = max((offset + request.size for offset, request in zip(given, requests, strict=True)), default=0)
             verify(requests, given, total)
-            return given, total
+            return given, total, False
         chosen = plan(requests)
         if all(halo is None for halo in formulas.halos):
             apart = self._side_by_side(owners)
             if apart.total <= max(chosen.total, _SIDE_BY_SIDE_BYTES):
                 chosen = apart
-        return chosen.offsets, chosen.total
+        return chosen.offsets, chosen.total, False
 
     @property
     def _runs_side_by_side(self) -> bool:

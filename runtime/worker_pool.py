@@ -18,6 +18,8 @@ from mlirt.runtime.object_linker import LinkedCode
 from mlirt.runtime.spin_policy import SpinPolicy, run_queue_length
 
 SYMBOLS = ("mlirt_main", "mlirt_run", "mlirt_alone", "mlirt_worker", "mlirt_prepare", "mlirt_spin")
+BORDERED = "mlirt_bordered"
+"""The kernel that writes borders before another one; plans without borders may lack it."""
 _WORD = 8
 _MAIN_WORD, _SYNC_WORD, _THREADS_WORD, _SPIN_WORD = 16, 19, 20, 21
 _STOP_WORD, _WOKEN_WORD, _WORKERS_WORD, _WORDS_PER_WORKER = 32, 33, 48, 16

@@ -8,6 +8,7 @@ declare i32 @sem_post(ptr)
 declare i32 @clock_gettime(i32, ptr)
 {pause_declaration}
 
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.cttz.i64(i64, i1)
 declare i64 @llvm.umin.i64(i64, i64)
 """

@@ -400,7 +400,7 @@ def _symbols_in(value: object) -> Iterator[str]:
 _WITH_SYMBOLS = ("inputs", "outputs", "buffers", "launches", "requirements")
 _EXPRESSIONS = (
     *("bytes", "offset", "view_offset", "int", "shape", "logical", "grid", "sizes", "steps", "value"),
-    *("left", "right", "where"),
+    *("left", "right", "where", "border"),
 )
 _OPERATORS = ("+", "-", "*", "//", "%", *FUNCTIONS)
 
@@ -414,8 +414,10 @@ def _expression_symbols(value: object) -> Iterator[str]:
 
 
 def _halo(op: BufferOp) -> Record:
-    """The class of a buffer with border cells, and what fills them where that is not zero."""
+    """The class of a buffer with border cells, where they lie, and what fills them where that is not zero."""
     if op.halo is None or op.kind.data is BufferKind.OUTPUT:
         return {"halo": None}
     record: Record = {"halo": op.halo.data}
+    if op.border is not None:
+        record["border"] = [to_json(number.value()) for number in op.border]
     return record | {"fill": op.fill.value.data} if op.fill.value.data else record

@@ -34,6 +34,7 @@ from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect, 
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
+from mlirt.dialects.plan.border import BORDER_NUMBERS, Border
 from mlirt.dialects.plan.expression import Argument, BufferType, ExpressionAttr, PointerAttr
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.symbolic import Dim
@@ -111,8 +112,10 @@ class WeightOp(IRDLOperation):
 class BufferOp(IRDLOperation):
     """Memory that launches write and read.
 
-    `halo` names the geometry of its border cells, whose bytes are all `fill` before the first launch: such buffers
-    share memory only with buffers of the same class, which have the same bytes there.
+    `halo` names the geometry of its border cells, whose bytes are all `fill` before the first launch that uses it.
+    `border` says where they lie, for runs to write them again where other buffers share the memory: the number of
+    images, the rows of one, the bytes of a row, the rows of border above and below, the bytes of it at both ends of a
+    row. Without it only buffers of the same `halo` share memory, which have the same bytes there.
     `first` and `last` are the launches at which it is alive, `offset` its place in the arena; plan-memory fills them
     in. `kind` output is memory that the caller gets.
 
@@ -124,6 +127,7 @@ class BufferOp(IRDLOperation):
     bytes = prop_def(ExpressionAttr)
     kind = prop_def(BufferKindAttr, default_value=BufferKindAttr(BufferKind.ARENA))
     halo = opt_prop_def(StringAttr)
+    border = opt_prop_def(ArrayAttr[ExpressionAttr])
     fill = prop_def(IntegerAttr, default_value=IntegerAttr(0, 64))
     first = opt_prop_def(IntegerAttr)
     last = opt_prop_def(IntegerAttr)
@@ -133,18 +137,19 @@ class BufferOp(IRDLOperation):
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "attr-dict `:` type($buffer)"
 
-    def __init__(self, size: Dim, halo: str | None = None, fill: int = 0):
-        properties = {
-            "bytes": ExpressionAttr.of(size),
-            "halo": None if halo is None else StringAttr(halo),
-            "fill": IntegerAttr(fill, 64),
-        }
+    def __init__(self, size: Dim, border: Border | None = None):
+        properties: dict[str, Attribute | None] = {"bytes": ExpressionAttr.of(size)}
+        if border is not None:
+            properties["halo"], properties["fill"] = StringAttr(border.geometry), IntegerAttr(border.fill, 64)
+            properties["border"] = ArrayAttr(ExpressionAttr.of(number) for number in border.numbers)
         super().__init__(properties=properties, result_types=[BufferType()])
 
     def verify_(self) -> None:
         fill = self.fill.value.data
         require(0 <= fill <= 255 and (fill == 0 or self.halo is not None), f"{self.name}: {fill} fills no halo")
         require((self.first is None) == (self.last is None), f"{self.name} has only one of first and last")
+        bordered = self.border is None or (self.halo is not None and len(self.border) == BORDER_NUMBERS)
+        require(bordered, f"{self.name}: a border has a halo and {BORDER_NUMBERS} numbers")
 
 
 @irdl_op_definition

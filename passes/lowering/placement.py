@@ -16,6 +16,7 @@ from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.slices import is_shown, slice_starts
 from mlirt.dialects.fused.view import ViewOp
+from mlirt.dialects.plan.border import Border
 from mlirt.dialects.plan.ops import BufferOp, InputOp, WeightOp
 from mlirt.dialects.regions import inner_blocks
 from mlirt.dialects.reshaped_strides import reshaped_strides
@@ -23,12 +24,9 @@ from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import (
     byte_width,
     dims,
-    element_name,
     element_of,
     halo,
-    halo_fill,
     stored_bytes,
-    stored_dims,
     strides,
 )
 from mlirt.dialects.trt.constant import ConstantOp
@@ -203,12 +201,12 @@ class Placements:
 
     def _fresh(self, value: SSAValue) -> Placement:
         steps, start = strides(value.type)
-        buffer = self.scratch(stored_bytes(value.type), _halo_class(value), halo_fill(value.type))
+        buffer = self.scratch(stored_bytes(value.type), Border.of(value.type))
         return Placement(buffer, start * byte_width(element_of(value.type)), steps)
 
-    def scratch(self, size: Dim, halo_class: str | None = None, fill: int = 0) -> SSAValue:
-        """A new buffer of `size` bytes; those of a halo are `fill`."""
-        op = BufferOp(size, halo_class, fill)
+    def scratch(self, size: Dim, border: Border | None = None) -> SSAValue:
+        """A new buffer of `size` bytes."""
+        op = BufferOp(size, border)
         anchor = self.anchor
         while anchor is not None and anchor.parent is not self._block:
             anchor = anchor.parent_op()
@@ -217,7 +215,7 @@ class Placements:
         else:
             self._block.insert_op_before(op, anchor)
         if self.recording is not None:
-            self.recording.scratch(op.buffer, size, halo_class, fill)
+            self.recording.scratch(op.buffer, size, border)
         return op.buffer
 
     def weight(self, attr: WeightsAttr) -> SSAValue:
@@ -286,13 +284,3 @@ def _units_apart(one: SSAValue, other: SSAValue) -> bool:
     """Whether the dimensions of two tensors differ in more than axes of length 1."""
     sizes = [[size for size in dims(value.type) if size != 1] for value in (one, other)]
     return sizes[0] != sizes[1] or any(is_blocked(value.type) or halo(value.type) for value in (one, other))
-
-
-def _halo_class(value: SSAValue) -> str | None:
-    """Buffers with equal cells and equal borders, which hold the same."""
-    cells = halo(value.type)
-    if not any(cells):
-        return None
-    sizes = "x".join(map(str, stored_dims(value.type)))
-    fill = f" of {number}" if (number := halo_fill(value.type)) else ""
-    return f"{sizes}x{element_name(element_of(value.type))} halo {'x'.join(map(str, cells))}{fill}"

@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.plugin import PluginOp
+from mlirt.dialects.plan.border import Border
 from mlirt.dialects.plan.expression import Argument
 from mlirt.dialects.plan.ops import LaunchOp, WeightOp
 from mlirt.dialects.symbolic import Dim
@@ -36,8 +37,7 @@ _Role: TypeAlias = "tuple[Literal['made', 'value'], int]"
 @dataclass(frozen=True)
 class _Scratch:
     size: Dim
-    halo_class: str | None
-    fill: int
+    border: Border | None
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ class Recording:
         """The tactic has looked at the elements of a constant."""
         self._read.add(self._operand(value))
 
-    def scratch(self, buffer: SSAValue, size: Dim, halo_class: str | None, fill: int) -> None:
+    def scratch(self, buffer: SSAValue, size: Dim, border: Border | None) -> None:
         """The tactic, or a result, has got memory of its own."""
-        self._memory(buffer, _Scratch(size, halo_class, fill))
+        self._memory(buffer, _Scratch(size, border))
 
     def weight(self, buffer: SSAValue, attr: WeightsAttr) -> None:
         """The tactic uses an array that no operand has a part in, such as a table of places."""
@@ -185,7 +185,7 @@ class Recipe:
                     buffers = [buffer(role) for role in step.buffers]
                     lowering.launch_named(step.kernel, buffers, step.arguments, op, step.grid)
                 case _Scratch():
-                    made[number] = places.scratch(step.size, step.halo_class, step.fill)
+                    made[number] = places.scratch(step.size, step.border)
                 case _Weight():
                     made[number] = places.weight(step.attr)
                 case _PackedConstant():
