@@ -30,9 +30,11 @@ from mlirt.dialects.target import Target
 from mlirt.errors import MlirtError
 from mlirt.frontend.onnx.importer import import_model
 from mlirt.passes.pipeline import PipelineOptions, run_phases
+from mlirt.runtime.host_cpu import thread_count
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.manifest_parser import parse_manifest
-from mlirt.runtime.shape_binding import bind_shapes
+from mlirt.runtime.shape_binding import ShapeBinder
+from mlirt.runtime.worker_pool import most_parts
 
 Feeds = dict[str, np.ndarray[Any, np.dtype[Any]]]
 TARGETS = ("cpu", "cuda")
@@ -94,7 +96,8 @@ def run(arguments: argparse.Namespace) -> None:
 def planned(case: Case, target: str) -> Memory:
     """What the plan of a network takes, where its kernels are not compiled."""
     manifest = manifest_for(case, target)
-    binding = bind_shapes(manifest, [case.feeds[one.name].shape for one in manifest.given_inputs])
+    binder = ShapeBinder(manifest, most_parts(thread_count()))
+    binding = binder.bind([case.feeds[one.name].shape for one in manifest.given_inputs])
     return Memory(binding.live_bytes / 2**20, binding.arena_bytes / 2**20)
 
 

@@ -26,7 +26,7 @@ from mlirt.runtime.plugin_launches import EnginePlugins
 from mlirt.runtime.shape_binding import ShapeBinding
 from mlirt.runtime.stop_request import StopRequest
 from mlirt.runtime.worker_groups import ThreadChoice, WorkerGroups, shared_groups, thread_choice
-from mlirt.runtime.worker_pool import BORDERED, SYMBOLS
+from mlirt.runtime.worker_pool import BORDERED, SYMBOLS, most_parts
 
 _BYTES_OF_RECORDS = 10240  # about what a program takes besides arrays
 _TARGET_WORD = 1  # of row 0, where that is a jump
@@ -42,6 +42,7 @@ class CpuDevice:
         refuse_foreign_code(self.manifest.target.triple, self.manifest.target.features)
         allow_matrix_unit(self.manifest.target.features)
         self.choice = choice or thread_choice()
+        self.parts = most_parts(self.choice.each)
         self._groups: WorkerGroups | None = None
         self._main_section = self.manifest.main or ""
         self.bordered = 0

@@ -26,6 +26,8 @@ _STARTS_EARLY = (9, 0)  # the first devices on which a launch may begin before t
 class CudaDevice:
     """The loaded cubins and the uploaded weights of one plan."""
 
+    parts = 1
+
     def __init__(self, plan: Plan, driver: Driver | None = None) -> None:
         self.manifest = plan.manifest
         self.driver = driver or open_driver()

@@ -141,6 +141,9 @@ class Session(Protocol):
 class Device(Protocol):
     """Code and weights of one plan, ready on one device."""
 
+    parts: int
+    """How many parts of a launch are under way at once at most, each with scratch of its own."""
+
     @property
     def decides(self) -> bool:
         """Whether the device goes through branches and loops without the host."""

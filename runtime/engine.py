@@ -108,7 +108,7 @@ class Engine:
 
     @cached_property
     def _binder(self) -> ShapeBinder:
-        return ShapeBinder(self.plan.manifest)
+        return ShapeBinder(self.plan.manifest, self._device.parts)
 
     @cached_property
     def context(self) -> ExecutionContext:

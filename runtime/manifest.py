@@ -194,6 +194,8 @@ class Manifest:
     sealed: frozenset[int] = field(default=frozenset(), kw_only=True)
     """The launches whose numbers are those that the compiler has written."""
     """What kernels touch, by symbol; none where a plan was made in memory without them."""
+    parts: str | None = field(default=None, kw_only=True)
+    """The symbol for how many parts of a launch are under way at once at most, where formulas have one."""
     roots: tuple[int, ...]
     """For each buffer the buffer that owns its bytes: itself, or what its views lead to."""
 

@@ -46,7 +46,7 @@ _MAX_CLUSTER = 16
 _NON_FINITE = {"inf": inf, "-inf": -inf, "nan": nan}
 _TOP_FIELDS = (
     *("format", "mlirt", "name", "target", "symbols", "sizes", "requirements", "inputs", "outputs"),
-    *("buffers", "kernels", "launches", "program", "conditions", "main", "profiles", "layers", "info"),
+    *("buffers", "kernels", "launches", "program", "conditions", "main", "profiles", "layers", "info", "parts"),
 )
 
 
@@ -58,7 +58,8 @@ def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mappi
         raise PlanError(f"the plan has format version {version}, this mlirt reads version {FORMAT}; please rebuild it")
     target = _target(top)
     bound, sizes = _symbol_names(top), top.texts("sizes", _MANY, [])
-    names = (*bound, *sizes)
+    parts = top.optional_text("parts")
+    names = (*bound, *sizes, *([] if parts is None else [parts]))
     if len(set(names)) != len(names):
         raise top.error("sizes", "two symbols have one name")
     raw_buffers, raw_launches = top.items("buffers", _MANY), top.items("launches", _MANY)
@@ -76,6 +77,7 @@ def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mappi
         target=target,
         symbols=_symbols(top, bound, inputs),
         sizes=sizes,
+        parts=parts,
         requirements=_requirements(top, bound),
         inputs=inputs,
         outputs=_tensors(top, "outputs", names, len(buffers)),

@@ -38,6 +38,7 @@ The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - 
                                                    "swizzle": 0 | 32 | 64 | 128, "lower", "upper", "stride": [int],
                                                    "tf32": bool}}]}]
      "sizes": [symbol]                                    symbols whose value only the run tells
+     "parts": symbol                                      how many parts of a launch are under way at once at most
      "requirements": [Length]                             what layers need of lengths that follow from the shapes; a
                  Length is {"layer": str, "relation": "equal" | "equal_or_one" | "at_least" | "multiple",
                             "left": Expr, "right": Expr, "where": Expr, "fault": str}

@@ -13,22 +13,26 @@ Shape = tuple[int, ...]
 NO_SIZES: Mapping[str, int] = {}
 # What a size that only the run tells is taken for at first.
 GUESS = 1
+# Into so many parts a launch is cut by up to 32 threads; more threads have one each.
+MOST_PARTS = 32
 
 
 def bind_symbols(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str, int]) -> dict[str, int]:
     """Give each symbol its value from the shapes of the inputs, and check all dimensions and what layers need."""
-    values = symbol_values(manifest, shapes, sizes)
+    values = symbol_values(manifest, shapes, sizes, MOST_PARTS)
     check_requirements(manifest, shapes, values)
     return values
 
 
-def symbol_values(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str, int]) -> dict[str, int]:
+def symbol_values(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str, int], parts: int) -> dict[str, int]:
     """Give each symbol its value from the shapes of the inputs, and check every other dimension against its formula."""
     for tensor, shape in zip(manifest.given_inputs, shapes, strict=True):
         if len(shape) != len(tensor.shape):
             raise _wrong_shape(tensor, shape, f"expected {len(tensor.shape)} dimensions")
     values = {symbol.name: shapes[symbol.input][symbol.axis] for symbol in manifest.symbols}
     values.update((name, sizes.get(name, GUESS)) for name in manifest.sizes)
+    if manifest.parts is not None:
+        values[manifest.parts] = parts
     for tensor, shape in zip(manifest.given_inputs, shapes, strict=True):
         for axis, (dim, length) in enumerate(zip(tensor.shape, shape, strict=True)):
             try:

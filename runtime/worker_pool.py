@@ -24,7 +24,15 @@ _WORD = 8
 _MAIN_WORD, _SYNC_WORD, _THREADS_WORD, _SPIN_WORD = 16, 19, 20, 21
 _STOP_WORD, _WOKEN_WORD, _WORKERS_WORD, _WORDS_PER_WORKER = 32, 33, 48, 16
 _SYNC_WORDS = 64 + 16 * (MOST_THREADS // 32)
+_PARTS_OF_A_TICKET = 32
 _word, _void = ctypes.c_int64, None
+
+
+def most_parts(threads: int) -> int:
+    """Into how many parts at most so many threads cut a launch, as builder/spmd_code/table_rows.py does it."""
+    if threads <= 1:
+        return 1
+    return 2 * threads if 2 * threads <= _PARTS_OF_A_TICKET else threads
 
 
 class WorkerPool:

@@ -16,7 +16,7 @@ from mlirt.builder.extents.polynomials import Polynomial
 from mlirt.builder.extents.quotients import Quotients
 from mlirt.dialects.kernel.simt import BlockIdOp, GridSizeOp, ThreadIdOp
 from mlirt.dialects.kernel.warpgroup import WarpValueOp
-from mlirt.dialects.kernel.worker import WorkerShareOp
+from mlirt.dialects.kernel.worker import WorkerShareOp, WorkerSlotOp
 
 ZERO, ONE = Polynomial.constant(0), Polynomial.constant(1)
 _WORD = 64
@@ -159,6 +159,13 @@ def _shared_work(values: IndexValues, op: Operation) -> None:
     values.values[op.first] = values.ranges.varying(ZERO, values.values[op.last])
 
 
+def _slot(values: IndexValues, op: Operation) -> None:
+    assert isinstance(op, WorkerSlotOp)
+    last = values.value(op.slots).plus(-1)
+    values.require(last)
+    values.values[op.slot] = values.ranges.varying(ZERO, last)
+
+
 def _thread(values: IndexValues, op: Operation) -> None:
     values.values[op.results[0]] = values.ranges.varying(ZERO, Polynomial.constant(values.threads - 1))
 
@@ -227,6 +234,7 @@ _RULES: dict[str, _Rule] = {
     "arith.extsi": _converted,
     "arith.extui": _zero_extended,
     WorkerShareOp.name: _shared_work,
+    WorkerSlotOp.name: _slot,
     ThreadIdOp.name: _thread,
     WarpValueOp.name: _of_the_warp,
     GridSizeOp.name: _grid_size,

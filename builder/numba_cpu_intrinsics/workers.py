@@ -1,4 +1,4 @@
-"""The part of a kernel's tasks that one worker does."""
+"""The part of a kernel's tasks that one worker does, and where it has memory of its own."""
 
 from __future__ import annotations
 
@@ -20,3 +20,20 @@ def share(context: Any, tasks: Any, worker: Any, workers: Any) -> Any:
         return cgutils.pack_array(builder, bounds)
 
     return pair(types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic
+def worker_slot(context: Any, tasks: Any, slots: Any, worker: Any, workers: Any) -> Any:
+    """A number below `slots` for each of `workers` that does some of the tasks.
+
+    Where there are fewer tasks than workers that is the first task, which nobody else has; else it is the worker.
+    """
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+        tasks, slots, worker, workers = operands
+        first = builder.udiv(builder.mul(tasks, worker), workers)
+        number = builder.select(builder.icmp_unsigned("<", tasks, workers), first, worker)
+        last = builder.sub(slots, ir.IntType(64)(1))
+        return builder.select(builder.icmp_unsigned("<", number, last), number, last)
+
+    return types.int64(types.int64, types.int64, types.int64, types.int64), codegen

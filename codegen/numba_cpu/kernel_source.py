@@ -26,7 +26,7 @@ from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadPatchOp, TileLo
 from mlirt.dialects.kernel.tile_pooling import TileMapOp, TilePoolOp
 from mlirt.dialects.kernel.tile_products import TileCombineOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
 from mlirt.dialects.kernel.varying import varying_values
-from mlirt.dialects.kernel.worker import PrefetchOp, WorkerShareOp
+from mlirt.dialects.kernel.worker import PrefetchOp, WorkerShareOp, WorkerSlotOp
 from mlirt.dialects.tensor_types import element_name, is_float, is_float8
 
 _LIBRARY = "mlirt.builder.numba_cpu_intrinsics"
@@ -88,6 +88,9 @@ class KernelSource(LaneReductions):
     def kernel_worker_share(self, op: WorkerShareOp) -> None:
         first, last = self.names.define(op.first), self.names.define(op.last)
         self.line(f"{first}, {last} = share({self.text(op.tasks)}, worker, workers)")
+
+    def kernel_worker_slot(self, op: WorkerSlotOp) -> None:
+        self.define(op.slot, f"worker_slot({self.text(op.tasks)}, {self.text(op.slots)}, worker, workers)")
 
     def kernel_prefetch(self, op: PrefetchOp) -> None:
         self.line(f"prefetch({self.text(op.buffer)}, {self.text(op.at)})")

@@ -7,7 +7,7 @@ _ELEMENTS = (
 
 VOCABULARY = frozenset(
     {
-        *("inlined", "inf", "nan", "share", "prefetch"),
+        *("inlined", "inf", "nan", "share", "worker_slot", "prefetch"),
         *(f"{prefix}{name}_pointer" for name in (*_ELEMENTS, "bool") for prefix in ("", "const_")),
         *(*_ELEMENTS, "bool_"),
         *(f"bits_as_{name}" for name in _ELEMENTS if name not in ("float16", "bfloat16")),

@@ -13,6 +13,8 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryWriteEffect, Pure
 
+from mlirt.dialects.symbolic import Dim, maximum, minimum, sym
+
 
 @irdl_op_definition
 class WorkerShareOp(IRDLOperation):
@@ -32,6 +34,40 @@ class WorkerShareOp(IRDLOperation):
 
     def __init__(self, tasks: SSAValue) -> None:
         super().__init__(operands=[tasks], result_types=[IndexType(), IndexType()])
+
+
+PARTS = "machine@parts"
+"""The symbol for the number of parts that the machine cuts a kernel's tasks into at most; runs bind it."""
+
+
+def slots_for(tasks: Dim) -> Dim:
+    """How many parts of so many tasks are under way at once, at least one: each needs memory of its own."""
+    if isinstance(tasks, int) and tasks <= 1:
+        return 1
+    slots = minimum(tasks, sym(PARTS))
+    return slots if isinstance(tasks, int) else maximum(1, slots)
+
+
+@irdl_op_definition
+class WorkerSlotOp(IRDLOperation):
+    """A number below `slots` that no other worker has which does some of the `tasks` at the same time.
+
+    There are at least as many slots as `slots_for` says.
+
+    Example: `%slot = kernel.worker_slot %n, %slots`
+    """
+
+    name = "kernel.worker_slot"
+
+    tasks = operand_def(IndexType())
+    slots = operand_def(IndexType())
+    slot = result_def(IndexType())
+
+    traits = traits_def(Pure())
+    assembly_format = "$tasks `,` $slots attr-dict"
+
+    def __init__(self, tasks: SSAValue, slots: SSAValue) -> None:
+        super().__init__(operands=[tasks, slots], result_types=[IndexType()])
 
 
 @irdl_op_definition

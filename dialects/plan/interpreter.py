@@ -15,6 +15,7 @@ from mlirt.dialects.interpreter import entry_function, input_names, named_output
 from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.library_op import LibraryOp
 from mlirt.dialects.kernel.plugin import PluginOp
+from mlirt.dialects.kernel.worker import PARTS
 from mlirt.dialects.length_requirements import LengthRequirement, requirements_of
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.plan.control import Control, IfOp, RequireLengthsOp, RequireOp, SizeOp, WhileOp, ops_in
@@ -70,7 +71,7 @@ class _Run:
     def __init__(self, module: ModuleOp, ctx: Context, check: bool) -> None:
         self.ctx, self.check = ctx, check
         self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp | LibraryOp | PluginOp)}
-        self.symbols: dict[str, int] = {}
+        self.symbols: dict[str, int] = {PARTS: 1}
         self.tensors: dict[SSAValue, Array] = {}
         self.memory: dict[SSAValue, Array] = {}
         self.written: set[int] = set()

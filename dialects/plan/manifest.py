@@ -31,6 +31,7 @@ from mlirt.dialects.kernel.core import FuncOp as KernelOp
 from mlirt.dialects.kernel.library_op import LibraryOp
 from mlirt.dialects.kernel.plugin import PluginOp
 from mlirt.dialects.kernel.tensor_map import TensorMapType
+from mlirt.dialects.kernel.worker import PARTS
 from mlirt.dialects.length_requirements import LengthRequirement, input_lengths_by_layer, requirements_of
 from mlirt.dialects.locations import names
 from mlirt.dialects.plan.control import Control, IfOp, RequireLengthsOp, RequireOp, SizeOp, WhileOp, ops_in
@@ -113,7 +114,9 @@ class _Writer:
             manifest["program"] = list(self.program(self.host, order))
         wanted = set(_symbols_in([manifest.get(key) for key in (*_WITH_SYMBOLS, "program")]))
         manifest["sizes"] = [name for name in self.sizes if name in wanted]
-        manifest["symbols"] = list(self.symbols(wanted - set(self.sizes)))
+        manifest["symbols"] = list(self.symbols(wanted - {*self.sizes, PARTS}))
+        if PARTS in wanted:
+            manifest["parts"] = PARTS
         if manifest["sizes"] and (steps := size_program_of(self.function)):
             manifest["info"] = {"size_program": steps}
         return manifest

@@ -276,3 +276,23 @@ def test_floats_become_the_nearest_int64() -> None:
     want = [0 if number != number else int(max(min(float(number), limit), -limit)) for number in x.tolist()]
     want = [min(number, limit - 1) for number in want]
     assert y.tolist() == want + want
+
+
+def test_slots_are_different_for_workers_with_tasks() -> None:
+    lines = ["def slots(params, worker, workers):", "    y = int64_pointer(params[0])"]
+    lines += ["    first, last = share(params[1], worker, workers)"]
+    lines += ["    slot = worker_slot(params[1], params[2], worker, workers)"]
+    lines += ["    if first < last:", "        y[worker] = slot"]
+    source = _HEADER + "\n".join(lines) + "\n"
+    kernel = compile_sources({"slots": source})["slots"]
+    for tasks in (0, 1, 2, 3, 7, 50):
+        for workers in (1, 2, 3, 4, 32):
+            found = np.full(workers, -1, np.int64)
+            most = max(1, min(tasks, workers))
+            kernel(found, tasks, most, workers=workers)
+            busy = found[found >= 0]
+            assert len(busy) == min(tasks, workers) == len(set(busy))
+            assert (busy < most).all()
+            fewer = np.full(workers, -1, np.int64)
+            kernel(fewer, tasks, 1, workers=workers)
+            assert set(fewer) <= {0, -1}

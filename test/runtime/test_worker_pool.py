@@ -137,3 +137,7 @@ def test_the_number_of_threads(wish: str, expected: int | None, monkeypatch: pyt
     available = thread_count()
     monkeypatch.setenv("MLIRT_NUM_THREADS", wish)
     assert thread_count() == (expected or available)
+
+
+def test_no_launch_has_more_parts_than_slots_are_planned_for() -> None:
+    assert [most_parts(threads) for threads in (1, 2, 4, 16, 17, 32, 64)] == [1, 4, 8, 32, 17, 32, 32]

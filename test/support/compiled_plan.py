@@ -16,6 +16,7 @@ from xdsl.ir import SSAValue
 from mlirt.codegen.numba_cpu import sources_of
 from mlirt.dialects.context import RtContext, weights_of
 from mlirt.dialects.interpreter import entry_function, input_names, output_names
+from mlirt.dialects.kernel.worker import PARTS
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
 from mlirt.dialects.plan.ops import BufferOp, InputOp, LaunchOp, OutputOp, WeightOp
 from mlirt.dialects.symbol_values import bind
@@ -54,7 +55,7 @@ class CompiledPlan:
 
     def run(self, inputs: Mapping[str, Array], workers: int = 2) -> dict[str, Array]:
         """The outputs by name."""
-        symbols: dict[str, int] = {}
+        symbols: dict[str, int] = {PARTS: workers}
         memory: dict[SSAValue, GuardedMemory] = {}
         sources: dict[SSAValue, Array] = {}
         results: list[Array] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import f32
 
 from mlirt.dialects.fused.attention import AttentionOp
+from mlirt.dialects.kernel.worker import slots_for
 from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import element_of
 from mlirt.passes.lowering.attention.cpu_flash_kernel import CpuFlashKernel
@@ -31,6 +32,6 @@ def lower(op: AttentionOp, lowering: Lowering) -> bool:
     blocks = blocks_per_head(heads, ceil_div(op.queries, shape.rows), lowering.target.threads)
     k = lowering.kernel("attention")
     kernel = CpuFlashKernel(k, op, walks, shape, blocks)
-    kernel.write(lowering.placements.scratch(heads * blocks * kernel.scratch_elements * 4))
+    kernel.write(lowering.placements.scratch(slots_for(heads * blocks) * kernel.scratch_elements * 4))
     k.finish(op)
     return True

@@ -17,7 +17,7 @@ from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, StoreOp, YieldOp
 from mlirt.dialects.kernel.tile import TileForEachOp
 from mlirt.dialects.kernel.tile_products import TileMultiplyAddOp
-from mlirt.dialects.kernel.worker import WorkerShareOp
+from mlirt.dialects.kernel.worker import WorkerShareOp, WorkerSlotOp, slots_for
 from mlirt.dialects.symbolic import Dim, ceil_div, product
 from mlirt.passes.lowering.attention.cpu_code import Places
 from mlirt.passes.lowering.attention.cpu_packing import CpuPacking
@@ -41,14 +41,17 @@ class CpuFlashKernel(CpuPacking):
             pack keys and values; for each tile of queries of this head's tasks: scores, weights, results
         """
         k = self.k
-        share = k.insert(WorkerShareOp(self.size("tasks", product(self.op.batch) * self.blocks)))
+        count = product(self.op.batch) * self.blocks
+        tasks = self.size("tasks", count)
+        share = k.insert(WorkerShareOp(tasks))
         share.first.name_hint, share.last.name_hint = "first", "last"
         memory = self.named(k.memory(scratch, f32), "memory")
 
         def work() -> None:
             blocks = self.size("blocks", self.blocks)
-            slot = k.mul(share.first, self.size("slot", self.scratch_elements))
-            places = Places(self, memory, self.named(slot, "keys_at"))
+            slot = self.named(k.value(WorkerSlotOp(tasks, self.size("slots", slots_for(count)))), "slot")
+            start = k.mul(slot, self.size("slot_size", self.scratch_elements))
+            places = Places(self, memory, self.named(start, "keys_at"))
             start, stop = k.div(share.first, blocks), k.ceil_div(share.last, blocks)
             k.count(start, stop, 1, "head", lambda head: self._head(head, share, places))
 

@@ -16,7 +16,7 @@ from mlirt.dialects.kernel.core import StoreOp, YieldOp
 from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileTransformOp
 from mlirt.dialects.kernel.tile_loads import TileLoadPatchOp
 from mlirt.dialects.kernel.tile_products import TileMultiplyAddOp
-from mlirt.dialects.kernel.worker import PrefetchOp, WorkerShareOp
+from mlirt.dialects.kernel.worker import PrefetchOp, WorkerShareOp, WorkerSlotOp
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry
 from mlirt.passes.lowering.convolution.cpu_winograd_plan import Plan
 from mlirt.passes.lowering.convolution.cpu_winograd_transforms import WINDOW
@@ -62,15 +62,17 @@ class WinogradKernel:
     def write(self, packed: Packed) -> None:
         """for each task: transform its patches, unless it is done; multiply, point by point; transform back
 
-        The memory of a worker's first task is what it uses for all of its tasks: nobody else's task is that one.
+        A worker uses the same memory for all of its tasks.
         """
         code, k, plan = self.code, self.k, self.plan
         self.weights = code.named(k.weights(packed, "transformed weights"), "w")
         self.output_point = code.size("output_point", plan.output_point)
         self.output_block = code.size("output_block", plan.output_block)
-        share = k.insert(WorkerShareOp(code.size("tasks", plan.tasks)))
+        tasks = code.size("tasks", plan.tasks)
+        share = k.insert(WorkerShareOp(tasks))
         share.first.name_hint, share.last.name_hint = "first", "last"
-        sums = code.named(k.mul(share.first, code.size("task_size", plan.task_size)), "sums_at")
+        slot = code.named(k.value(WorkerSlotOp(tasks, code.size("slots", plan.slots))), "slot")
+        sums = code.named(k.mul(slot, code.size("task_size", plan.task_size)), "sums_at")
         own = code.named(k.add(sums, k.mul(self.output_point, self.scheme.points)), "points_at")
         groups, pieces = code.size("groups", plan.cut.groups), code.size("pieces", plan.pieces)
         per_task = code.size("per_task", plan.cut.per_task)
@@ -97,7 +99,7 @@ class WinogradKernel:
     def _shared(self, batch: SSAValue) -> SSAValue:
         """Where the transformed input of an image lies that is shared."""
         code, k, plan = self.code, self.k, self.plan
-        start = code.size("shared_at", plan.tasks * plan.task_size)
+        start = code.size("shared_at", plan.slots * plan.task_size)
         return code.named(k.add(start, k.mul(batch, code.size("input_size", plan.input_size))), "image_points")
 
     def _place(self, start: SSAValue, patch: SSAValue) -> tuple[SSAValue, SSAValue]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlirt.dialects.kernel.worker import slots_for
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.passes.lowering.convolution.cpu_winograd_choice import Cut, Image
 
@@ -53,6 +54,11 @@ class Plan:
         return self.batch * self.pieces * self.cut.groups
 
     @property
+    def slots(self) -> Dim:
+        """How many tasks are under way at once."""
+        return slots_for(self.tasks)
+
+    @property
     def blocks_per_group(self) -> int:
         return self.cut.panels_per_group * self.cut.shape.blocks
 
@@ -98,8 +104,8 @@ class Plan:
 
     @property
     def memory_size(self) -> Dim:
-        """The memory of all tasks."""
-        return self.tasks * self.task_size + (self.batch * self.input_size if self.cut.is_shared else 0)
+        """The memory of the tasks that are under way at once, and the transformed input that they share."""
+        return self.slots * self.task_size + (self.batch * self.input_size if self.cut.is_shared else 0)
 
     @property
     def is_exact(self) -> bool:

@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.kernel.core import StoreOp, YieldOp
 from mlirt.dialects.kernel.tile import TileForEachOp
 from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadTransposedOp
+from mlirt.dialects.kernel.worker import slots_for
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.passes.lowering.matmul.cpu_tile_kernel import Place, TileKernel, Vectors
 
@@ -19,7 +20,7 @@ class PackedAtBuild:
 
     weights: SSAValue
 
-    def __call__(self, kernel: TileKernel, panel: SSAValue, first: SSAValue, place: Place) -> Vectors:
+    def __call__(self, kernel: TileKernel, panel: SSAValue, slot: SSAValue, place: Place) -> Vectors:
         k = kernel.k
         *batches, _, _, _ = kernel.steps(kernel.product.rhs)
         base = kernel.address(place.batches, batches)
@@ -34,7 +35,7 @@ class InPlace:
 
     rhs: SSAValue
 
-    def __call__(self, kernel: TileKernel, panel: SSAValue, first: SSAValue, place: Place) -> Vectors:
+    def __call__(self, kernel: TileKernel, panel: SSAValue, slot: SSAValue, place: Place) -> Vectors:
         *_, depth_step = kernel.steps(kernel.product.rhs)
         return Vectors(self.rhs, _start(kernel, place), depth_step)
 
@@ -43,16 +44,16 @@ class InPlace:
 class PackedByWorker:
     """Each worker copies the panel that it is about to use to its own part of `memory`, turned where columns lie apart.
 
-    The part belongs to the worker's first task, which is nobody else's.
+    The part is that of its slot, which no other worker has.
     """
 
     rhs: SSAValue
     memory: SSAValue
 
-    def __call__(self, kernel: TileKernel, panel: SSAValue, first: SSAValue, place: Place) -> Vectors:
+    def __call__(self, kernel: TileKernel, panel: SSAValue, slot: SSAValue, place: Place) -> Vectors:
         k = kernel.k
-        slot = k.mul(first, kernel.size("panel_size", kernel.product.depth * kernel.width))
-        vectors = Vectors(self.memory, kernel.named(slot, "slot"), kernel.width)
+        start = k.mul(slot, kernel.size("panel_size", kernel.product.depth * kernel.width))
+        vectors = Vectors(self.memory, kernel.named(start, "packed_at"), kernel.width)
         if kernel.product.rhs.column == 1:
             kernel.either_edge(place.column, lambda valid: self._copy(kernel, vectors, place, valid))
         else:
@@ -116,5 +117,5 @@ def _start(kernel: TileKernel, place: Place) -> SSAValue:
 
 
 def packing_bytes(kernel: TileKernel, tasks: Dim) -> Dim:
-    """The memory in which workers pack: a panel for each task."""
-    return tasks * kernel.product.depth * (kernel.width * 4)
+    """The memory in which workers pack: a panel for each task that is under way at once."""
+    return slots_for(tasks) * kernel.product.depth * (kernel.width * 4)

@@ -14,7 +14,7 @@ from mlirt.dialects.kernel.core import LoadOp, StoreOp, YieldOp
 from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp
 from mlirt.dialects.kernel.tile_bytes import TileDotAddOp
 from mlirt.dialects.kernel.tile_products import TileMultiplyAddOp
-from mlirt.dialects.kernel.worker import WorkerShareOp
+from mlirt.dialects.kernel.worker import WorkerShareOp, WorkerSlotOp, slots_for
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.passes.lowering.kernel_builder import Stride
 from mlirt.passes.lowering.loops.reduction_nest import indices_in
@@ -44,7 +44,7 @@ class Vectors:
     step: Stride
 
 
-# (kernel, number of a panel, first task of the worker, where the panel starts) -> where its vectors lie.
+# (kernel, number of a panel, slot of the worker, where the panel starts) -> where its vectors lie.
 Panels = Callable[["TileKernel", SSAValue, SSAValue, Place], Vectors]
 
 
@@ -82,13 +82,18 @@ class TileKernel(NamedCode):
         pairs: Dim = self.panels
         for extent in self.product.batches:
             pairs = pairs * extent
-        share = k.insert(WorkerShareOp(self.size("tasks", pairs * self.blocks)))
+        tasks = self.size("tasks", pairs * self.blocks)
+        share = k.insert(WorkerShareOp(tasks))
         share.first.name_hint, share.last.name_hint = "first", "last"
+        slot = share.first
+        if packs:
+            slots = self.size("slots", slots_for(pairs * self.blocks))
+            slot = self.named(k.value(WorkerSlotOp(tasks, slots)), "slot")
 
         def work() -> None:
             start = k.div(share.first, self.size("blocks", self.blocks))
             stop = k.ceil_div(share.last, self.size("blocks", self.blocks))
-            k.count(start, stop, 1, "pair", lambda pair: self._pair(pair, share, panels))
+            k.count(start, stop, 1, "pair", lambda pair: self._pair(pair, share, slot, panels))
 
         if packs:
             # A worker without tasks has no memory to pack into.
@@ -96,12 +101,12 @@ class TileKernel(NamedCode):
         else:
             work()
 
-    def _pair(self, pair: SSAValue, share: WorkerShareOp, panels: Panels) -> None:
+    def _pair(self, pair: SSAValue, share: WorkerShareOp, slot: SSAValue, panels: Panels) -> None:
         k = self.k
         batches, panel = self._split(pair)
         column = self.named(k.mul(panel, self.width), "column")
         place = Place(batches, k.constant(0), column)
-        vectors = panels(self, panel, share.first, place)
+        vectors = panels(self, panel, slot, place)
         before = k.mul(pair, self.size("blocks", self.blocks))
         low = k.max(k.sub(share.first, before), 0)
         high = k.min(k.sub(share.last, before), self.size("blocks", self.blocks))

@@ -134,6 +134,23 @@ def shared(tasks: int, blocks: int, size: int) -> Touched:
     return {0: [task // blocks * size + task % blocks for task in range(tasks)]}
 
 
+SLOTS = """
+kernel.func @slotted(%x: memref<?xf32>, %tasks: index, %slots: index, %size: index) attributes {target = "cpu"} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %slot = kernel.worker_slot %tasks, %slots
+  scf.for %i = %c0 to %size step %c1 {
+    %v = kernel.load %x[%slot, %i] strides [%size, 1] : memref<?xf32> -> f32
+  }
+  kernel.return
+}
+"""
+
+
+def slotted(tasks: int, slots: int, size: int) -> Touched | None:
+    return {0: range(slots * size)} if slots else None
+
+
 GATHER = """
 kernel.func @gather(%i: memref<?xi64>, %x: memref<?xf32>, %n: index, %rows: index) attributes {target = "cpu"} {
   %c0 = arith.constant 0 : index
@@ -343,6 +360,7 @@ CASES: Sequence[tuple[str, Callable[..., Touched | None], int]] = [
     (WINDOW, window, 4),
     (SPLIT, split, 3),
     (SHARED, shared, 3),
+    (SLOTS, slotted, 3),
     (GATHER, gather, 2),
     (TILES, tiles, 3),
     (WHOLE_TILES, whole_tiles, 2),

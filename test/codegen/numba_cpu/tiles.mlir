@@ -46,6 +46,17 @@ kernel.func @product(%x: memref<?xf32>, %w: memref<?xf32>, %bias: memref<?xf32>,
   kernel.return
 }
 
+// Memory that a worker has for itself.
+// CHECK-LABEL: def own(params, worker, workers):
+// CHECK:           slot = worker_slot(n, slots, worker, workers)
+// CHECK-NEXT:      y[slot * size] = float32(0.0)
+kernel.func @own(%y: memref<?xf32>, %n: index, %slots: index, %size: index) {
+  %zero = arith.constant 0.0 : f32
+  %slot = kernel.worker_slot %n, %slots
+  kernel.store %zero, %y [%slot] strides [%size] : f32, memref<?xf32>
+  kernel.return
+}
+
 // Windows: products lane by lane, and extremes.
 // CHECK-LABEL: def window(params, worker, workers):
 // CHECK:           t = tile_fill(float32(-inf), 4, 1, 8)

@@ -13,6 +13,8 @@ from cpu_kernel_runs import widths
 
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.tile import TileTransformOp
+from mlirt.dialects.kernel.worker import PARTS
+from mlirt.dialects.symbolic import evaluate
 from mlirt.passes.lowering.convolution import cpu_winograd
 from mlirt.passes.lowering.convolution.cpu_tile_choice import TileShape
 from mlirt.passes.lowering.convolution.cpu_winograd_choice import Cut, Image, choose_cut
@@ -133,11 +135,12 @@ def test_packed_weights_lie_in_the_order_of_the_products() -> None:
 
 
 def test_tasks_have_memory_of_their_own() -> None:
-    """What tasks make on the way is disjoint, and lies beside the input that they share."""
+    """What tasks that are under way at once make is disjoint, and lies beside the input that they share."""
     image = Image(2, 9, 9, 2, 4, 16)
     cut = Cut(LARGE, 4, TileShape(4, 2), 2, 1)
     own, shared = (Plan(image, one, 2, 9, 9) for one in (cut, replace(cut, is_shared=True)))
     assert own.tasks == shared.tasks == 2 * 3 * 2
     assert own.task_size == 36 * (own.input_point + own.output_point)
-    assert own.memory_size == own.tasks * own.task_size
-    assert shared.memory_size == shared.tasks * shared.task_size + 2 * shared.input_size
+    for parts, slots in ((1, 1), (4, 4), (32, 12)):
+        assert evaluate(own.memory_size, {PARTS: parts}) == slots * own.task_size
+        assert evaluate(shared.memory_size, {PARTS: parts}) == slots * shared.task_size + 2 * shared.input_size
