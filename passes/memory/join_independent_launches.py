@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
-from xdsl.ir import Block
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirt.dialects.plan.ops import LaunchOp
+from mlirt.dialects.kernel.worker import PARTS
+from mlirt.dialects.plan.ops import BufferOp, LaunchOp, ViewOp
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.memory.launch_dependences import Written, dependences, stretches, written_by_kernel
+
+_PARTS = 8  # about the parts of a launch that a machine has under way at once
 
 
 @dataclass(frozen=True)
@@ -20,8 +25,9 @@ class JoinIndependentLaunchesPass(ModulePass):
 
     So there are fewer moments in which all workers wait for each other, and two launches that keep one worker busy each
     take the time of one. The next launch is independent of all that it is joined with, which are at most `most`. What
-    they use is alive through all of them, and so they never share memory. Those that are marked `sequential` are not
-    joined with what stands in front of them, for which the other ones of them may have to wait.
+    they use is alive through all of them, and so they never share memory; launches on more than `most_bytes` are done
+    one by one, as a barrier is nothing beside them. Those that are marked `sequential` are not joined with what stands
+    in front of them, for which the other ones of them may have to wait.
 
     Before:
 
@@ -37,23 +43,39 @@ class JoinIndependentLaunchesPass(ModulePass):
     name = "join-independent-launches"
 
     most: int = 8
+    most_bytes: int = 1 << 23
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         written = written_by_kernel(op.body.block.ops)
-        launches = [one for one in op.walk() if isinstance(one, LaunchOp)]
-        for block in dict.fromkeys(launch.parent for launch in launches):
-            if block is not None:
-                self._join(block, written)
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp) and not function.is_declaration:
+                sizes = {**typical_values(function.body.block), PARTS: _PARTS}
+                launches = [one for one in function.walk() if isinstance(one, LaunchOp)]
+                for block in dict.fromkeys(launch.parent for launch in launches):
+                    if block is not None:
+                        self._join(block, written, sizes)
 
-    def _join(self, block: Block, written: Written) -> None:
+    def _join(self, block: Block, written: Written, sizes: Mapping[str, int]) -> None:
         for launches in stretches(block):
+            large = [self._is_large(launch, sizes) for launch in launches]
             start = 0  # of the launches that run together
             for number, needed in enumerate(dependences(launches, written)):
-                is_full = number - start >= self.most
+                is_full = number - start >= self.most or any(large[max(number - 1, 0) : number + 1])
                 if is_full or _begins(launches, number) or any(earlier >= start for earlier in needed):
                     start = number
                 elif number > start:
                     launches[number - 1].no_barrier = UnitAttr()
+
+    def _is_large(self, launch: LaunchOp, sizes: Mapping[str, int]) -> bool:
+        """Whether it keeps all workers busy for long, and what it uses would be alive for longer than it must."""
+        roots = dict.fromkeys(map(_root, launch.buffers))
+        used = sum(typical(root.bytes.value(), sizes) for root in roots if isinstance(root, BufferOp))
+        return launch.sequential is None and used > self.most_bytes
+
+
+def _root(buffer: SSAValue) -> Operation | Block:
+    owner = buffer.owner
+    return _root(owner.source) if isinstance(owner, ViewOp) else owner
 
 
 def _begins(launches: Sequence[LaunchOp], number: int) -> bool:

@@ -17,6 +17,7 @@ from mlirt.runtime import worker_groups, worker_pool
 from mlirt.runtime.engine import load
 from mlirt.runtime.host_cpu import spin_seconds, thread_count
 from mlirt.runtime.plan_file import plan_bytes, write_plan
+from mlirt.runtime.worker_pool import most_parts
 
 Maker = Callable[[], Any]
 

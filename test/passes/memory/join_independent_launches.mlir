@@ -34,6 +34,25 @@ func.func @branches(%x: tensor<16xf32>) {
   func.return
 }
 
+// Large launches are done one by one: what they use would be alive for longer.
+// CHECK-LABEL: func.func @large
+func.func @large(%x: tensor<16xf32>) {
+  %in = plan.input %x : tensor<16xf32> -> !plan.memory
+  %a = plan.buffer {bytes = #plan.expression<"8388609">} : !plan.memory
+  %b = plan.buffer {bytes = #plan.expression<"64">} : !plan.memory
+  %c = plan.buffer {bytes = #plan.expression<"64">} : !plan.memory
+  %d = plan.buffer {bytes = #plan.expression<"64">} : !plan.memory
+  // CHECK: plan.launch %in, %b {kernel = @copy, args = [#plan.pointer<0, "0">, #plan.pointer<1, "0">]} :
+  plan.launch %in, %b {kernel = @copy, args = [#plan.pointer<0, "0">, #plan.pointer<1, "0">]} : !plan.memory, !plan.memory
+  // CHECK-NEXT: plan.launch %in, %a {kernel = @copy, args = [#plan.pointer<0, "0">, #plan.pointer<1, "0">]} :
+  plan.launch %in, %a {kernel = @copy, args = [#plan.pointer<0, "0">, #plan.pointer<1, "0">]} : !plan.memory, !plan.memory
+  // CHECK-NEXT: plan.launch %in, %c {{.*}}no_barrier
+  plan.launch %in, %c {kernel = @copy, args = [#plan.pointer<0, "0">, #plan.pointer<1, "0">]} : !plan.memory, !plan.memory
+  // CHECK-NEXT: plan.launch %in, %d {kernel = @copy, args = [#plan.pointer<0, "0">, #plan.pointer<1, "0">]} :
+  plan.launch %in, %d {kernel = @copy, args = [#plan.pointer<0, "0">, #plan.pointer<1, "0">]} : !plan.memory, !plan.memory
+  func.return
+}
+
 // Parts of one tensor have no byte in common; a part and the whole do.
 // CHECK-LABEL: func.func @parts
 func.func @parts(%x: tensor<16xf32>) {
