@@ -25,7 +25,7 @@ def largest_live_set(model: onnx.ModelProto, feeds: Feeds) -> int:
     Inputs, outputs and what follows from constants alone do not count.
     """
     graph = model.graph
-    varying = {value.name for value in graph.input}
+    varying = {value.name for value in graph.input} - {weight.name for weight in graph.initializer}
     inner: dict[str, tuple[int, int]] = {}
     for step, node in enumerate(graph.node):
         read = set(_reads(node))

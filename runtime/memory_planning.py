@@ -1,19 +1,23 @@
 """Places buffers with known lifetimes in one block of memory so that no two that live at once overlap.
 
-Pure arithmetic: no IR, no device. `plan` chooses offsets (largest first, best-fitting gap), `verify` proves a choice.
+Pure arithmetic: no IR, no device. `plan` chooses offsets (the tightest of a few orders, best-fitting gap), `verify`
+proves a choice.
 A buffer with a `halo` class relies on border cells that are zeroed only once: it shares memory only with buffers of its
 class, and then exactly cell for cell; so a class is a set of equal slots that nothing else ever uses.
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import accumulate
 from typing import NamedTuple
 
 ALIGNMENT = 256
 # Up to so many pairs of buffers that meet, and so many for each buffer, each one is held against all that it meets.
 _PAIRS, _PAIRS_EACH = 1 << 16, 64
+# With so many pairs at most, other orders are tried where the first one takes more than this of what is alive at once.
+_PAIRS_OF_ORDERS, _TIGHT = 1 << 12, 1.05
 
 
 class MemoryPlanError(ValueError):
@@ -51,8 +55,9 @@ def aligned(size: int) -> int:
 def plan(requests: Sequence[Request]) -> MemoryPlan:
     """Choose an offset, a multiple of `ALIGNMENT`, for every request; requests of size 0 get offset 0.
 
-    The largest buffer comes first, into the best gap between those that it meets. Where there are very many pairs of
-    buffers that meet, as where thousands are alive at once, buffers come by time into what is free then instead.
+    The largest buffer comes first, into the best gap between those that it meets; where that is not tight, those that
+    are alive when most is, or those that take most for longest. Where there are very many pairs of buffers that meet,
+    as where thousands are alive at once, buffers come by time into what is free then instead.
     """
     _check(requests)
     offsets = [0] * len(requests)
@@ -60,9 +65,53 @@ def plan(requests: Sequence[Request]) -> MemoryPlan:
     for members in _halo_classes(requests).values():
         base = _place_slots(requests, members, offsets, base)
     plain = [i for i, request in enumerate(requests) if request.halo is None and request.size > 0]
-    place = _place_by_size if _pairs(requests, plain) <= _PAIRS + _PAIRS_EACH * len(plain) else _place_by_time
-    place(requests, plain, offsets, base)
-    return MemoryPlan(tuple(offsets), max((offsets[i] + aligned(requests[i].size) for i in plain), default=base))
+    pairs = _pairs(requests, plain)
+    if pairs > _PAIRS + _PAIRS_EACH * len(plain):
+        _place_by_time(requests, plain, offsets, base)
+        return MemoryPlan(tuple(offsets), _end(requests, plain, offsets, base))
+    _place_in_gaps(requests, sorted(plain, key=lambda i: (-requests[i].size, requests[i].first, i)), offsets, base)
+    found = MemoryPlan(tuple(offsets), _end(requests, plain, offsets, base))
+    return found if pairs > _PAIRS_OF_ORDERS else _tightest(requests, plain, found, base)
+
+
+def _end(requests: Sequence[Request], members: Sequence[int], offsets: Sequence[int], base: int) -> int:
+    return max((offsets[i] + aligned(requests[i].size) for i in members), default=base)
+
+
+def _tightest(requests: Sequence[Request], members: Sequence[int], found: MemoryPlan, base: int) -> MemoryPlan:
+    """A plan, or the tightest of those by other orders where it is not tight."""
+    alive = _alive(requests, members)
+    tight = base + _TIGHT * max(alive, default=0)
+    for order in _orders(requests, members, alive) if found.total > tight else ():
+        offsets = list(found.offsets)
+        _place_in_gaps(requests, order, offsets, base)
+        total = _end(requests, members, offsets, base)
+        if total < found.total:
+            found = MemoryPlan(tuple(offsets), total)
+        if total <= tight:
+            break
+    return found
+
+
+def _alive(requests: Sequence[Request], members: Sequence[int]) -> list[int]:
+    """The bytes that are alive at each step."""
+    changes = [0] * (max((requests[i].last for i in members), default=-1) + 2)
+    for i in members:
+        changes[requests[i].first] += aligned(requests[i].size)
+        changes[requests[i].last + 1] -= aligned(requests[i].size)
+    return list(accumulate(changes))
+
+
+def _orders(requests: Sequence[Request], members: Sequence[int], alive: Sequence[int]) -> Iterator[list[int]]:
+    """Those first that are alive when most is, and for long; those that take most for longest; large ones, by powers of
+    two, that live for long.
+    """
+    lengths = {i: requests[i].last - requests[i].first + 1 for i in members}
+    most = {i: max(alive[requests[i].first : requests[i].last + 1]) for i in members}
+    sizes = {i: requests[i].size for i in members}
+    yield sorted(members, key=lambda i: (-most[i], -lengths[i], -sizes[i], i))
+    yield sorted(members, key=lambda i: (-sizes[i] * lengths[i], i))
+    yield sorted(members, key=lambda i: (-sizes[i].bit_length(), -lengths[i], -sizes[i], i))
 
 
 def _pairs(requests: Sequence[Request], members: Sequence[int]) -> int:
@@ -72,15 +121,15 @@ def _pairs(requests: Sequence[Request], members: Sequence[int]) -> int:
     return sum(bisect_right(starts, last) for last in ends) - sum(bisect_left(ends, first) for first in starts)
 
 
-def _place_by_size(requests: Sequence[Request], members: Sequence[int], offsets: list[int], base: int) -> None:
-    """Largest first, each into the smallest gap that fits between those that it meets.
+def _place_in_gaps(requests: Sequence[Request], members: Sequence[int], offsets: list[int], base: int) -> None:
+    """In this order, each into the smallest gap that fits between those that it meets.
 
     Steps are those at which a buffer is born. For each of them it is known who lives and who is born then.
     """
     births = sorted({requests[i].first for i in members})
     living: list[list[Placed]] = [[] for _ in births]
     born: list[list[Placed]] = [[] for _ in births]
-    for i in sorted(members, key=lambda i: (-requests[i].size, requests[i].first, i)):
+    for i in members:
         request = requests[i]
         start, end = bisect_left(births, request.first), bisect_right(births, request.last)
         met = [*living[start], *(one for step in range(start + 1, end) for one in born[step])]

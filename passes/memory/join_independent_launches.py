@@ -43,7 +43,7 @@ class JoinIndependentLaunchesPass(ModulePass):
     name = "join-independent-launches"
 
     most: int = 8
-    most_bytes: int = 1 << 23
+    most_bytes: int = 1 << 21
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         written = written_by_kernel(op.body.block.ops)

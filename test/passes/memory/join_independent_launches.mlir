@@ -38,7 +38,7 @@ func.func @branches(%x: tensor<16xf32>) {
 // CHECK-LABEL: func.func @large
 func.func @large(%x: tensor<16xf32>) {
   %in = plan.input %x : tensor<16xf32> -> !plan.memory
-  %a = plan.buffer {bytes = #plan.expression<"8388609">} : !plan.memory
+  %a = plan.buffer {bytes = #plan.expression<"2097153">} : !plan.memory
   %b = plan.buffer {bytes = #plan.expression<"64">} : !plan.memory
   %c = plan.buffer {bytes = #plan.expression<"64">} : !plan.memory
   %d = plan.buffer {bytes = #plan.expression<"64">} : !plan.memory
