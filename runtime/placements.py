@@ -34,6 +34,8 @@ class _Planned:
     offsets: np.ndarray
     looseness: float
     rewritten: np.ndarray
+    is_for_little: bool
+    """Whether borders have slots of their own only because the arena was small."""
 
 
 class Placement(NamedTuple):
@@ -76,32 +78,35 @@ class Placements:
                 offsets = _stretched(one, units)
                 if offsets is not None:
                     total = int((offsets + units).max(initial=0))
-                    if self._is_tight(total, one.looseness * live):
+                    small_enough = not one.is_for_little or total <= _least_to_share(live)
+                    if small_enough and self._is_tight(total, one.looseness * live):
                         self._largest = max(self._largest, total)
                         return Placement(np.where(sizes > 0, offsets, 0) * ALIGNMENT, total * ALIGNMENT, one.rewritten)
-        chosen, rewritten = self._plan(sizes, live)
+        chosen, rewritten, is_for_little = self._plan(sizes, live)
         offsets = np.array(chosen.offsets, np.int64)
         self._largest = max(self._largest, chosen.total // ALIGNMENT)
         looseness = chosen.total // ALIGNMENT / live if live else 1.0
-        self._planned = [_Planned(units, offsets // ALIGNMENT, looseness, rewritten), *self._planned[: _KEPT - 1]]
+        planned = _Planned(units, offsets // ALIGNMENT, looseness, rewritten, is_for_little)
+        self._planned = [planned, *self._planned[: _KEPT - 1]]
         return Placement(offsets, chosen.total, rewritten)
 
     def _is_tight(self, total: int, needed: float) -> bool:
         within = total <= self._largest and total <= _LOOSER_WITHIN_THE_LARGEST * needed
         return total <= _LITTLE or total <= _LOOSER * needed or within
 
-    def _plan(self, sizes: np.ndarray, live: float) -> tuple[MemoryPlan, np.ndarray]:
-        """The smallest placement, and which borders have to be written again."""
+    def _plan(self, sizes: np.ndarray, live: float) -> tuple[MemoryPlan, np.ndarray, bool]:
+        """The smallest placement, which borders have to be written again, and whether larger sizes may share more."""
         none = np.zeros(len(sizes), bool)
         apart = self._planned_with(sizes, self._halos)
-        least = max(_LITTLE, live / (1 - _SAVED))
-        if not self._rewritable.any() or apart.total // ALIGNMENT <= least:
-            return apart, none
+        if not self._rewritable.any():
+            return apart, none, False
+        if apart.total // ALIGNMENT <= _least_to_share(live):
+            return apart, none, True
         free = [None if can else halo for can, halo in zip(self._rewritable.tolist(), self._halos, strict=True)]
         shared = self._planned_with(sizes, free)
         if shared.total > (1 - _SAVED) * apart.total:
-            return apart, none
-        return shared, self._rewritable & self._written_over(sizes, np.array(shared.offsets, np.int64))
+            return apart, none, False
+        return shared, self._rewritable & self._written_over(sizes, np.array(shared.offsets, np.int64)), False
 
     def _planned_with(self, sizes: np.ndarray, halos: Sequence[str | None]) -> MemoryPlan:
         found = zip(sizes.tolist(), self._lives, halos, strict=True)
@@ -132,6 +137,11 @@ class Placements:
         if int(units.sum()) >= _LARGEST:
             return False
         return all(len(set(sizes[members].tolist()) - {0}) <= 1 for members in self._classes)
+
+
+def _least_to_share(live: float) -> float:
+    """How large an arena is, in units, of which sharing memory may save some that counts."""
+    return max(_LITTLE, live / (1 - _SAVED))
 
 
 def _stretched(one: _Planned, units: np.ndarray) -> np.ndarray | None:

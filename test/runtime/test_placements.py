@@ -100,6 +100,14 @@ def test_small_arenas_keep_their_borders() -> None:
     assert (kept.total, kept.rewritten.sum()) == (3 * 4096, 0)
 
 
+def test_small_shapes_first_do_not_keep_memory_apart_in_large_ones() -> None:
+    lives, halos = [(i, i + 1) for i in range(8)], [str(i) for i in range(8)]
+    placed = Placements(lives, halos, [True] * 8)
+    assert placed.place(np.array([1024] * 8)).total == 8 * 1024
+    for size in (1 << 15, 1 << 16, 1 << 20, 3 << 20):
+        assert placed.place(np.array([size] * 8)).total <= (8 * size if 8 * size <= 1 << 18 else 2 * size)
+
+
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many buffers were planned, by each plan."""
