@@ -40,7 +40,7 @@ Feeds = dict[str, np.ndarray[Any, np.dtype[Any]]]
 TARGETS = ("cpu", "cuda")
 _IMAGE, _LENGTH = 224, 64
 _WANTED = 1.15
-_LITTLE = 1.0  # MiB, below which what a process grows by says nothing
+_LITTLE = 0.25  # MiB, below which neither ratio says anything
 
 
 class Case(NamedTuple):
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> None:
             within = memory.arena / max(memory.live, 1e-9)
             of_graph = memory.arena / max(graph, 1e-9)
             line += f"  {target}: {memory.live:.2f}, {memory.arena:.2f} ({within:.2f}, {of_graph:.2f})"
-            if memory.arena > _WANTED * memory.live:
+            if memory.arena > max(_WANTED * memory.live, _LITTLE):
                 above.append(f"{case.name} on {target}: {within:.2f} of what is alive")
             if not arguments.alone and memory.arena > max(peer, _LITTLE):
                 above.append(f"{case.name} on {target}: {memory.arena:.2f} MiB, onnxruntime {peer:.2f}")
