@@ -141,4 +141,4 @@ def test_the_number_of_threads(wish: str, expected: int | None, monkeypatch: pyt
 
 
 def test_no_launch_has_more_parts_than_slots_are_planned_for() -> None:
-    assert [most_parts(threads) for threads in (1, 2, 4, 16, 17, 32, 64)] == [1, 4, 8, 32, 17, 32, 32]
+    assert [most_parts(threads) for threads in (1, 2, 4, 16, 17, 32, 64)] == [1, 4, 8, 32, 17, 32, 64]
