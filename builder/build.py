@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from mlirt.builder.garbage_collection import rare_collections
 from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
 from mlirt.builder.kept_network import network_sections
 from mlirt.builder.numba_cuda import ARCHITECTURES
+from mlirt.builder.pipeline_record import PIPELINE, pipeline_record
 from mlirt.builder.plan_cache import TAKEN, PlanCache
 from mlirt.builder.plan_profiles import profile_records
 from mlirt.builder.tactics.selection import Tuning, select_tactics, tactics_of
@@ -23,10 +25,13 @@ from mlirt.counted_warnings import warnings_so_far
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.features import features_of
+from mlirt.dialects.pass_plugins import active
 from mlirt.dialects.plan.manifest import manifest_of, weight_keys
 from mlirt.dialects.target import Target
 from mlirt.errors import reports_shortage
+from mlirt.passes.pass_levels import LevelWarnings
 from mlirt.passes.pipeline import PipelineOptions, run_phases
+from mlirt.passes.pipeline_edits import Pipeline
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.plan_file import make_plan
@@ -65,6 +70,8 @@ class BuildOptions:
     """
     kept_as: Sequence[str] = ()
     """Other keys under which the plan is kept, if it is kept (builder/plan_cache.py)."""
+    pipeline: Pipeline = field(default_factory=Pipeline)
+    """The compiler's own, or a changed one."""
 
     def report(self, text: str) -> None:
         """Say what begins."""
@@ -138,6 +145,9 @@ def _new_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptio
     if kept:
         how = {"precision": options.precision, "sources": sorted(options.tuning.sources), "tactics": tactics}
         manifest["info"] = {**cast("Mapping[str, object]", manifest.get("info", {})), "build": how}
+    if options.pipeline.edits or active():
+        used = pipeline_record(options.pipeline, _pipeline_options(machine, options))
+        manifest["info"] = {**cast("Mapping[str, object]", manifest.get("info", {})), PIPELINE: used}
     needed = set(weight_keys(module))
     plan = make_plan(manifest, code | kept, ctx.weights.for_kernels(needed))
     if options.temporary:
@@ -173,7 +183,10 @@ def _lowered_for_cuda(module: ModuleOp, ctx: RtContext, options: BuildOptions) -
 def _pipeline_options(machine: Target, options: BuildOptions) -> PipelineOptions:
     sizes = (machine.vector_bits, machine.threads, machine.arch or "sm_90a")
     features = sorted(machine.special | options.tuning.sources)
-    return PipelineOptions(machine.kind, options.precision, *sizes, features, dump_folder=options.dump_phases)
+    chosen = PipelineOptions(machine.kind, options.precision, *sizes, features, dump_folder=options.dump_phases)
+    if options.pipeline.edits:
+        chosen.pipeline, chosen.instruments = options.pipeline, [LevelWarnings(warnings.warn)]
+    return chosen
 
 
 def _take_arrays_where_they_lie(manifest: dict[str, object]) -> None:

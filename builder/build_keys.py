@@ -25,6 +25,7 @@ from mlirt.builder.numba_cuda import SWITCH
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.plugin import PluginOp as KernelPluginOp
 from mlirt.dialects.module_digest import module_digest
+from mlirt.dialects.pass_plugins import active
 from mlirt.dialects.plugin_call import PluginCall
 from mlirt.dialects.weights import digest_of
 from mlirt.runtime.host_cpu import host_triple
@@ -48,10 +49,12 @@ _EXTERNAL_DATA = b"\n\x08location"
 def network_key(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptions) -> str | None:
     """The key of a network that is about to be built; None where its plan follows from more than can be digested.
 
-    That are plugins, whose code is the user's, tactics that are measured or chosen by the caller, the texts of phases
+    That are plugins and changed pipelines, whose code is the user's, tactics that are measured or chosen by the caller, the texts of phases
     that somebody wants, and engines that are for this process alone.
     """
     if options.temporary or options.dump_phases is not None or not _is_repeatable(target, options.tuning):
+        return None
+    if active() or options.pipeline.edits:
         return None
     if any(isinstance(op, PluginCall | KernelPluginOp) for op in module.walk()):
         return None
@@ -62,7 +65,7 @@ def network_key(module: ModuleOp, ctx: RtContext, target: str, options: BuildOpt
     return key_of("network", module_digest(module), weights, *how, chosen, _compiler(target, options.precision))
 
 
-_NO_PART = frozenset({"progress", "dump_phases", "tuning", "temporary", "kept_as"})
+_NO_PART = frozenset({"progress", "dump_phases", "tuning", "temporary", "kept_as", "pipeline"})
 """The options that the plan does not follow from, and `tuning`, of which only some has a part."""
 
 
@@ -77,7 +80,7 @@ def _checks_machine_code() -> bool:
 
 _NO_MATTER = frozenset({"model", "target", "progress", "spin_ms", "shape_cache_mb", "threads", "streams"})
 """The arguments of `mlirt.compile` that the plan does not follow from, or that the key holds in another way."""
-_OBJECTS = ("calibration", "dump_phases", "timing_cache", "algorithm_selector")
+_OBJECTS = ("calibration", "dump_phases", "timing_cache", "algorithm_selector", "pipeline")
 """Those that can be anything, and more than can be digested."""
 
 
@@ -88,6 +91,8 @@ def model_key(model: ModelSource, target: str, arguments: Mapping[str, object]) 
     stand for any of its nodes), and from what `network_key` says.
     """
     if target not in ("cpu", "cuda") or any(arguments[name] is not None for name in _OBJECTS):
+        return None
+    if active() or arguments["plugins"]:
         return None
     if target == "cuda" and (_checks_machine_code() or (not arguments["heuristic"] and gpu_is_here())):
         return None

@@ -23,10 +23,12 @@ from mlirt.counted_warnings import warn, warnings_so_far
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.layer_precisions import OBEYED, set_layer_precisions
 from mlirt.dialects.locations import names
+from mlirt.dialects.pass_plugins import with_plugins
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import element_of, is_float
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.errors import InvalidInputError, reports_shortage
+from mlirt.passes.pipeline_edits import Pipeline
 from mlirt.runtime.engine import Engine
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ PRECISIONS = ("fp32", "tf32", "fp16", "int8", "int8+fp16")
 Progress: TypeAlias = "Callable[[str, int, int], None]"
 
 
+@with_plugins
 @reports_shortage("the build")
 @rare_collections()
 def compile(
@@ -86,6 +89,8 @@ def compile(
     input_formats: Sequence[str] = (),
     output_formats: Sequence[str] = (),
     direct_io: bool = False,
+    plugins: Sequence[str | os.PathLike[str]] = (),
+    pipeline: Pipeline | None = None,
 ) -> EngineLike:
     """Build an engine for an ONNX model given as a path, bytes or a ModelProto, or for a PyTorch module or program.
 
@@ -133,6 +138,10 @@ def compile(
     input_formats, output_formats: the element type and the formats that each input or output may have, or all of them,
         such as "fp16:chw" or "int8:chw4+chw32" (trtexec's names; bytes stand for numbers by the tensor's range).
     direct_io: refuse a network in which a layer needs an input or output in another format.
+    plugins: Python files with passes, ops, tactics or ONNX handlers of your own, which count for this build
+        (docs/research.md).
+    pipeline: the compiler's pipeline with changes: `mlirt.Pipeline.default().after("fuse-pointwise", "my-pass{x=1}")`.
+        It is kept in the plan (`engine.pipeline`).
 
     An engine for "cuda" can be built and saved where there is no GPU; running it raises `PlanError`.
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet,
@@ -148,6 +157,7 @@ def compile(
     chosen = chosen_target(_one_target(inputs_or_target, target))
     if precision not in PRECISIONS:
         raise InvalidInputError(f"precision {precision!r} is not known; expected one of {', '.join(PRECISIONS)}")
+    chosen_pipeline = _checked(pipeline, chosen, precision)
     ctx = RtContext()
     allowed = read_profiles(profiles)
     cache = PlanCache()
@@ -191,7 +201,15 @@ def compile(
     from mlirt.builder.build import BuildOptions, build
 
     folder = None if dump_phases is None else Path(dump_phases)
-    options = BuildOptions(precision, progress, folder, _name_of(model), refittable=refittable, profiles=allowed)
+    options = BuildOptions(
+        precision,
+        progress,
+        folder,
+        _name_of(model),
+        refittable=refittable,
+        profiles=allowed,
+        pipeline=chosen_pipeline,
+    )
     if key is not None and warnings_so_far() == warned:
         options = replace(options, kept_as=[key])
     if chosen != "cuda":
@@ -210,6 +228,16 @@ def compile(
     ) as choice:
         options = replace(options, tuning=choice)
         return build(module, ctx, chosen, options, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams)
+
+
+def _checked(pipeline: Pipeline | None, target: str, precision: str) -> Pipeline:
+    """The pipeline to run; raises `InvalidInputError` where it cannot be, before anything is read."""
+    if pipeline is None or not pipeline.edits:
+        return Pipeline()
+    if target == "reference":
+        raise InvalidInputError("target reference runs the network without passes, so that no pipeline can be changed")
+    pipeline.check(target, precision)
+    return pipeline
 
 
 def asked_precisions(module: ModuleOp, asked: Mapping[str, str]) -> dict[str, str]:

@@ -6,14 +6,17 @@ cache, tactics are those of the first build, nothing is measured.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from mlirt.builder.build import BuildOptions, build_plan
 from mlirt.builder.host import gpu_is_here
+from mlirt.builder.pipeline_record import recorded_pipeline
 from mlirt.builder.tactics.selection import Tuning
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.locations import name_of
+from mlirt.dialects.pass_plugins import with_plugins
 from mlirt.dialects.quantization_scales import scaled_layers, wrong_scale
 from mlirt.dialects.registry import register_dialects
 from mlirt.dialects.source_parser import parse_source
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 _BUILD = "build"
 
 
+@with_plugins
 @reports_shortage("the build")
 def refit(
     engine: Engine,
@@ -45,10 +49,11 @@ def refit(
     spin_ms: float | None = None,
     threads: int | None = None,
     streams: int | None = None,
+    plugins: Sequence[str | os.PathLike[str]] = (),
 ) -> Engine:
     """An engine with other weights, given by their names in the ONNX model; the others stay as they are.
 
-    `spin_ms`, `threads` and `streams` are those of `mlirt.load`.
+    `spin_ms`, `threads` and `streams` are those of `mlirt.load`; `plugins` are those that the engine was built with.
     The engine, or the plan that it was loaded from, was built with `refittable=True`. Raises `InvalidInputError` for
     one that was not, for names that it does not know (`refittable_weights` gives them), and arrays of another shape.
     """
@@ -158,7 +163,8 @@ class KeptNetwork:
         if not isinstance(how.get("precision"), str) or not isinstance(sources, list):
             raise PlanError("the plan does not say how its network was built; please rebuild it")
         tuning = Tuning(sources=frozenset(map(str, cast("list[object]", sources))), replay=replay)
-        options = BuildOptions(how["precision"], name=old.name, tuning=tuning, refittable=True)
+        pipeline = recorded_pipeline(old.info)
+        options = BuildOptions(how["precision"], name=old.name, tuning=tuning, refittable=True, pipeline=pipeline)
         made = build_plan(self.module, self.ctx, old.target.kind, options)
         kept = {key: value for key, value in self._plan.manifest_json.items() if key == "profiles"}
         info = {**cast("Mapping[str, object]", self._plan.manifest_json.get("info", {}))}

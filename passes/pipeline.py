@@ -21,7 +21,8 @@ from mlirt.dialects.repeated_verification import RepeatedVerifier
 from mlirt.dialects.verification import first_lines, verify
 from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, UnsupportedError, out_of_memory
 from mlirt.passes.phase_dumps import PhaseDumps
-from mlirt.passes.phases import pipeline_for
+from mlirt.passes.phases import PHASES, pipeline_for
+from mlirt.passes.pipeline_edits import Pipeline
 from mlirt.passes.pipeline_text import parse_pipeline
 from mlirt.passes.reproducer import write_reproducer
 
@@ -70,6 +71,7 @@ class PipelineOptions:
     instruments: Sequence[Instrument] = ()
     reproducer_folder: Path | None = None  # None: a new folder among the system's temporary ones
     dump_folder: Path | None = None  # every phase leaves its text here
+    pipeline: Pipeline = field(default_factory=Pipeline)  # of `run_phases`: the compiler's own, or a changed one
     times: list[PassTime] = field(default_factory=list[PassTime])
 
 
@@ -166,6 +168,8 @@ class _PassManager:
     def _failure(self, guilty: ModulePass, error: Exception) -> PassError:
         expected = isinstance(error, (CompileError, DiagnosticException))
         message = first_lines(error) if expected else f"{type(error).__name__}: {first_lines(error)}"
+        if guilty.name == "verify-legality" and self.options.pipeline.edits:
+            message += f"; the pipeline was changed: {' '.join(map(str, self.options.pipeline.edits))}"
         replay = self._replayed(len(self._done))
         path = write_reproducer(replay, self.ctx, guilty, message, self.options.reproducer_folder)
         return PassError(guilty.name, message, error.op if isinstance(error, OperationError) else None, path)
@@ -203,14 +207,18 @@ def run_phases(
     """Run the compiler's own pipeline from phase `first` to phase `last`, both included; every border is checked."""
     options = options or PipelineOptions()
     machine = (options.vector_bits, options.threads, options.arch, options.features)
-    phases = pipeline_for(options.target, options.precision, first, last, *machine)
+    chosen = (options.target, options.precision)
+    if options.pipeline.edits:
+        phases = options.pipeline.between(first, last, *chosen, *machine)
+    else:
+        phases = pipeline_for(*chosen, first, last, *machine)
     manager = _PassManager(module, ctx, options, _checked(module))
     dumps = None if options.dump_folder is None else PhaseDumps(options.dump_folder)
     try:
-        for number, (phase, specs) in enumerate(phases):
+        for phase, specs in phases:
             manager.run(parse_pipeline(",".join(specs)))
             if dumps is not None:
-                dumps.write(module, number, phase, specs)
+                dumps.write(module, PHASES.index(phase), phase, specs)
     finally:
         if dumps is not None:
             dumps.write_weights(ctx)

@@ -2,14 +2,15 @@
 
 A file directly in a room (`passes/<room>/fuse_pointwise.py`) is the pass `fuse-pointwise` where it defines the class
 `FusePointwisePass`; other files in a room are code that passes share. Folders inside a room (the lowerings of one
-family in `passes/lowering/<family>/`) hold no passes. Where we have no pass of a name, xDSL's own pass of that name is
-used.
+family in `passes/lowering/<family>/`) hold no passes. Files of users (`--load-pass-plugin`, `plugins=`) bring more
+while they count. Where we have no pass of a name, xDSL's own pass of that name is used.
 """
 
 from __future__ import annotations
 
 import ast
 import difflib
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from xdsl.passes import ModulePass
 
+from mlirt.dialects.pass_plugins import PassPlugin, active
 from mlirt.errors import InvalidInputError
 
 _HERE = Path(__file__).parent
@@ -64,7 +66,13 @@ def pass_names() -> tuple[str, ...]:
 
 
 def load(pass_name: str) -> type[ModulePass]:
-    """The class of a pass, ours or xDSL's; raises `InvalidInputError` with near misses for an unknown name."""
+    """The class of a pass, a plugin's, ours or xDSL's.
+
+    Raises `InvalidInputError` with near misses for an unknown name.
+    """
+    brought = plugin_passes()
+    if pass_name in brought:
+        return brought[pass_name]
     path = path_of(pass_name)
     if path is None:
         return _load_stock(pass_name)
@@ -73,7 +81,27 @@ def load(pass_name: str) -> type[ModulePass]:
 
 
 def exists(pass_name: str) -> bool:
-    return path_of(pass_name) is not None or pass_name in stock_passes()
+    return path_of(pass_name) is not None or pass_name in stock_passes() or pass_name in plugin_passes()
+
+
+def plugin_passes() -> dict[str, type[ModulePass]]:
+    """The passes by name of the plugins that count now.
+
+    Raises `InvalidInputError` where one has the name of another pass: nobody could say which of them a pipeline means.
+    """
+    found: dict[str, type[ModulePass]] = {}
+    for plugin in active():
+        for pass_class in passes_of(plugin):
+            name = pass_class.name
+            if name in found or path_of(name) is not None:
+                raise InvalidInputError(f"{plugin.path}: there is another pass {name!r}; give this one its own name")
+            found[name] = pass_class
+    return found
+
+
+def passes_of(plugin: PassPlugin) -> list[type[ModulePass]]:
+    """The passes that a plugin's file defines: the classes with a name."""
+    return [one for one in plugin.classes(ModulePass) if isinstance(one.__dict__.get("name"), str)]
 
 
 @cache
@@ -87,11 +115,17 @@ def stock_passes() -> dict[str, Callable[[], type[ModulePass]]]:
 def _load_stock(pass_name: str) -> type[ModulePass]:
     factory = stock_passes().get(pass_name)
     if factory is None:
-        known = sorted({*pass_names(), *stock_passes()})
+        known = sorted({*pass_names(), *stock_passes(), *plugin_passes()})
         near = difflib.get_close_matches(pass_name.replace("_", "-"), known, n=3)
         hint = f"; did you mean {', '.join(near)}?" if near else "; see rt-opt --list-passes"
         raise InvalidInputError(f"there is no pass {pass_name!r}{hint}")
     return factory()
+
+
+def law(text: str) -> str:
+    """The first sentence of a description, on one line."""
+    paragraph = " ".join(text.strip().split("\n\n")[0].split())
+    return re.split(r"(?<=[.!?])\s+(?=[A-Z`])", paragraph)[0] or "(no description)"
 
 
 def description(path: Path) -> str:

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from mlirt.atomic_file import write_atomically
+from mlirt.dialects.pass_plugins import active
 from mlirt.dialects.weights_file import weight_bytes, write_weights
 from mlirt.dialects.xdsl_compat import module_text
 from mlirt.errors import InvalidModelError
@@ -26,7 +27,8 @@ def write_reproducer(
         target = Path(tempfile.mkdtemp(prefix="mlirt-reproducer-")) if folder is None else folder
         target.mkdir(parents=True, exist_ok=True)
         path = target / f"{pass_.name}.mlir"
-        head = [f"// RUN: rt-opt %s -p '{pass_.pipeline_pass_spec()}'", f"// error: {message}"]
+        brought = "".join(f" --load-pass-plugin={plugin.path.resolve()}" for plugin in active())
+        head = [f"// RUN: rt-opt %s{brought} -p '{pass_.pipeline_pass_spec()}'", f"// error: {message}"]
         if _weights_are_small(module, ctx):
             write_weights(module, ctx, path.with_suffix(".safetensors"))
         else:

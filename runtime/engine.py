@@ -5,7 +5,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -148,6 +148,13 @@ class Engine:
     def layers(self) -> tuple[Mapping[str, object], ...]:
         """What the builder made of the network, one record per layer (name, family, inputs, outputs, kernel)."""
         return self.plan.manifest.layers
+
+    @property
+    def pipeline(self) -> str:
+        """The passes of each phase, a line each, where the engine was built with others than usual; else nothing."""
+        record = self.plan.manifest.info.get("pipeline")
+        lines = cast("Mapping[str, object]", record).get("text") if isinstance(record, Mapping) else None
+        return "\n".join(map(str, cast("list[object]", lines))) if isinstance(lines, list) else ""
 
     @property
     def decisions(self) -> tuple[Decision, ...]:

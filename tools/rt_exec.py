@@ -22,6 +22,7 @@ from mlirt.tools.output_files import check_output, write_json
 from mlirt.tools.phase_times import PhaseTimes
 from mlirt.tools.plugin_files import run_plugin_files
 from mlirt.tools.refit_report import refit_lines, refit_time_line
+from mlirt.tools.research_flags import pass_plugins
 from mlirt.tools.rt_exec_arguments import parse_arguments, profiles_of
 from mlirt.tools.rt_exec_device import choose_device
 from mlirt.tools.rt_exec_runs import infer
@@ -90,9 +91,14 @@ def _run(arguments: Namespace) -> None:
     log_all("W", [*arguments.without_effect, *settings_without_effect(arguments)])
     choose_device(arguments.device)
     run_plugin_files(arguments, lambda text: log("W", text))
-    if arguments.checkOnly:
-        check_model(arguments)
-        return
+    with pass_plugins(arguments, lambda text: log("W", text)):
+        if arguments.checkOnly:
+            check_model(arguments)
+        else:
+            _build_and_infer(arguments)
+
+
+def _build_and_infer(arguments: Namespace) -> None:
     for flag in _WRITTEN:
         check_output(getattr(arguments, flag), flag)
     engine = _load(arguments) if arguments.loadEngine else _build(arguments)
@@ -143,6 +149,7 @@ def _load(arguments: Namespace) -> EngineLike:
 def _build(arguments: Namespace) -> EngineLike:
     from mlirt.builder.compile import compile as build
     from mlirt.builder.host import gpu_is_here
+    from mlirt.passes.pipeline_edits import Pipeline
 
     if not Path(arguments.onnx).is_file():
         what = "that is a folder" if Path(arguments.onnx).is_dir() else "there is no such file"
@@ -159,6 +166,8 @@ def _build(arguments: Namespace) -> EngineLike:
         options = int8 | _asked_precisions(arguments, int8)
         if arguments.refit:
             options["refittable"] = True
+        if arguments.pipeline_edit:
+            options["pipeline"] = Pipeline.parse(arguments.pipeline_edit)
         engine = build(
             arguments.onnx,
             arguments.target,

@@ -14,7 +14,7 @@ from mlirt.tools.trtexec_flags import take_trtexec_flags
 _FOR_BUILDING = (
     "saveEngine", "timingCacheFile", "heuristic", "tacticSources", "minShapes", "optShapes", "maxShapes",
     "layerPrecisions", "layerOutputTypes", "refit", "fp16", "int8", "best", "calib", "calibData",
-    "inputIOFormats", "outputIOFormats", "directIO", "checkRange",
+    "inputIOFormats", "outputIOFormats", "directIO", "checkRange", "pipeline_edit",
 )  # fmt: skip
 
 
@@ -48,7 +48,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InvalidInputError("give either --onnx=FILE or --loadEngine=FILE")
     building = [flag for flag in _FOR_BUILDING if getattr(arguments, flag)]
     if arguments.loadEngine and (building or arguments.target != "auto"):
-        which = building[0] if building else "target"
+        which = building[0].replace("_", "-") if building else "target"
         raise InvalidInputError(f"--{which} is for building, but --loadEngine loads an engine that is built")
     if arguments.timeDeserialize and not (arguments.loadEngine or arguments.saveEngine):
         raise InvalidInputError("--timeDeserialize needs a plan: add --loadEngine=FILE or --saveEngine=FILE")

@@ -22,6 +22,7 @@ from mlirt.tools.flag_values import (
     share,
 )
 from mlirt.tools.plugin_files import add_plugins_flag
+from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_flag
 
 Add: TypeAlias = "Callable[..., object]"
 """What adds a flag to one group of a parser."""
@@ -42,6 +43,8 @@ def _add_model(add: Add) -> None:
     add("--onnx", metavar="FILE", help="the ONNX model")
     add("--checkOnly", action="store_true", help="only say whether the model can be read, or all that cannot be taken")
     add_plugins_flag(add)
+    add_pass_plugin_flag(add)
+    add_pipeline_edit_flag(add)
     add("--explicitBatch", action="store_true", help="always so; accepted for trtexec's sake")
 
 

@@ -19,16 +19,20 @@ from mlirt.dialects.quantization_notes import notes_in
 from mlirt.dialects.source_parser import SourceMap
 from mlirt.dialects.verification import verification_errors
 from mlirt.dialects.xdsl_compat import module_text
-from mlirt.errors import MlirtError
+from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.passes import registry
+from mlirt.passes.pass_levels import LevelWarnings
 from mlirt.passes.pipeline import PipelineOptions, run_passes, run_phases
+from mlirt.passes.pipeline_edits import Pipeline
+from mlirt.passes.pipeline_text import parse_pipeline
 from mlirt.tools.diagnostic import Diagnostic, diagnostic_of
 from mlirt.tools.expected_diagnostics import mismatches
 from mlirt.tools.input_files import InputFile, chunks, load_network, load_text, new_context
 from mlirt.tools.ir_dumps import IrDumps
 from mlirt.tools.output_files import check_output, write_output
-from mlirt.tools.plugin_files import run_plugin_files
+from mlirt.tools.plugin_files import run_plugin_files, warn_on_standard_error
 from mlirt.tools.python_source import python_source
+from mlirt.tools.research_flags import pass_plugins
 from mlirt.tools.rt_opt_arguments import parse_arguments, pass_help, pass_list
 from mlirt.tools.tool_main import tool_main
 
@@ -39,7 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _subject(arguments: argparse.Namespace) -> str:
-    return "rt-opt" if arguments.help_pass else InputFile(arguments.input).name
+    """What an error is about: the input once it is read, the call before."""
+    return InputFile(arguments.input).name if getattr(arguments, "is_reading", False) else "rt-opt"
 
 
 @dataclass
@@ -48,13 +53,18 @@ class _Driver:
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
     def run(self) -> int:
+        with pass_plugins(self.arguments, warn_on_standard_error):
+            return self._run()
+
+    def _run(self) -> int:
         if self.arguments.list_passes or self.arguments.help_pass:
             print(pass_help(self.arguments.help_pass) if self.arguments.help_pass else pass_list(), end="")
             return 0
         check_output(self.arguments.output)
         run_plugin_files(self.arguments)
-        file = InputFile(self.arguments.input)
         options = self._pipeline_options()
+        self.arguments.is_reading = True
+        file = InputFile(self.arguments.input)
         problems: list[str] = []
         outputs: list[str] = []
         for text in [""] if file.is_onnx else chunks(file.read_text(), self.arguments.split_input_file):
@@ -108,7 +118,7 @@ class _Driver:
         arguments = self.arguments
         if arguments.passes:
             run_passes(module, ctx, arguments.passes, options)
-        if arguments.to or arguments.first or arguments.dump_phases:
+        if _runs_phases(arguments):
             run_phases(module, ctx, arguments.first, arguments.to, options)
 
     def _runs(self, module: ModuleOp, ctx: RtContext, source: SourceMap | None, file: InputFile) -> bool:
@@ -145,6 +155,9 @@ class _Driver:
         arguments = self.arguments
         for name in (*arguments.print_ir_before, *arguments.print_ir_after):
             registry.load(name)  # a misspelt name would print nothing
+        if arguments.passes is not None:
+            parse_pipeline(arguments.passes)
+        pipeline = self._pipeline()
         dumps = IrDumps(
             frozenset(arguments.print_ir_before),
             frozenset(arguments.print_ir_after),
@@ -157,9 +170,28 @@ class _Driver:
             target=arguments.target,
             precision=arguments.precision,
             verify_each=arguments.verify_each,
-            instruments=[dumps] if dumps.is_wanted() else [],
+            instruments=[LevelWarnings(warn_on_standard_error), *([dumps] if dumps.is_wanted() else [])],
             dump_folder=Path(arguments.dump_phases) if arguments.dump_phases else None,
+            pipeline=pipeline,
         )
+
+    def _pipeline(self) -> Pipeline:
+        """The pipeline of the phases, checked before anything is read."""
+        arguments = self.arguments
+        pipeline = Pipeline.parse(arguments.pipeline_edit)
+        if pipeline.edits and not _runs_phases(arguments):
+            raise InvalidInputError("--pipeline-edit changes the compiler's phases, and none run: add --to=PHASE")
+        pipeline.check(arguments.target, arguments.precision, arguments.first, arguments.to)
+        if arguments.dump_pass_pipeline:
+            print(arguments.passes or "", file=sys.stderr, end="\n" if arguments.passes else "")
+            between = (arguments.first, arguments.to, arguments.target, arguments.precision)
+            for phase, specs in pipeline.between(*between) if _runs_phases(arguments) else ():
+                print(f"{phase.name}: {','.join(specs)}", file=sys.stderr)
+        return pipeline
+
+
+def _runs_phases(arguments: argparse.Namespace) -> bool:
+    return bool(arguments.to or arguments.first or arguments.dump_phases)
 
 
 def _print_notes(module: ModuleOp) -> None:

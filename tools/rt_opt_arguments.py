@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import textwrap
 from collections.abc import Sequence
 
-from xdsl.passes import get_pass_option_infos
+from xdsl.passes import ModulePass
 
 from mlirt.passes import registry
+from mlirt.passes.options import option_infos
 from mlirt.passes.phases import PRECISIONS, TARGETS, phase_names
 from mlirt.tools.flag_parser import FlagParser
 from mlirt.tools.plugin_files import add_plugins_flag
 from mlirt.tools.python_source import EMITTERS
+from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_flag
 from mlirt.version import __version__
 
 
@@ -62,6 +65,8 @@ def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
 
 def _add_pipeline(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("which passes run")
+    add_pass_plugin_flag(group.add_argument)
+    add_pipeline_edit_flag(group.add_argument)
     group.add_argument(
         "-p", "--passes", metavar="PIPELINE", help="for example 'fold-constants,fuse-pointwise{max-ops=8}'"
     )
@@ -96,6 +101,9 @@ def _add_inspection(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print what became of each quantisation of the network, from the phase quantization on",
     )
+    group.add_argument(
+        "--dump-pass-pipeline", action="store_true", help="print the phases that run, and the passes of each"
+    )
     group.add_argument("--timing", action="store_true", help="print the time of each pass")
     group.add_argument("--list-passes", action="store_true", help="print the names of the passes and stop")
     group.add_argument("--help-pass", metavar="PASS", help="print what a pass does and its options, and stop")
@@ -111,21 +119,31 @@ def _add_testing(parser: argparse.ArgumentParser) -> None:
 
 
 def pass_list() -> str:
-    """One line for each of our passes: its name and its law."""
-    lines: list[str] = []
-    for path in sorted(registry.pass_paths(), key=lambda path: path.stem):
-        law = (registry.description(path) or "(no description)").splitlines()[0]
-        lines.append(f"  {registry.name_of(path):34} {law}")
-    return "\n".join(lines) + "\n"
+    """One line for each pass: its name and its law; those of plugins, ours, then the names of xDSL's."""
+    brought = registry.plugin_passes()
+    laws = {name: registry.law(inspect.cleandoc(_own_doc(one))) for name, one in brought.items()}
+    laws |= {registry.name_of(path): registry.law(registry.description(path)) for path in registry.pass_paths()}
+    own = [f"  {name:34} {laws[name]}" for name in [*sorted(brought), *sorted(laws.keys() - brought.keys())]]
+    others = textwrap.fill(
+        ", ".join(sorted(registry.stock_passes().keys() - laws.keys())),
+        118,
+        initial_indent="  ",
+        subsequent_indent="  ",
+        break_on_hyphens=False,
+    )
+    return "\n".join([*own, "", "and xDSL's own, which --help-pass describes:", others, ""])
 
 
 def pass_help(name: str) -> str:
     """The whole text of a pass and its options; raises `InvalidInputError` for an unknown one."""
     pass_class = registry.load(name)
     path = registry.path_of(name)
-    text = registry.description(path) if path is not None else (pass_class.__doc__ or "(no description)")
-    infos = get_pass_option_infos(pass_class)
-    options = [
-        f"  {name.replace('_', '-')}: {kind}" + (f" = {default}" if default else "") for name, kind, default in infos
-    ]
+    text = registry.description(path) if path is not None else inspect.cleandoc(_own_doc(pass_class))
+    options = [f"  {info}" for info in option_infos(pass_class)]
     return "\n".join([name, "", textwrap.dedent(text).strip(), *(["", "options:", *options] if options else []), ""])
+
+
+def _own_doc(pass_class: type[ModulePass]) -> str:
+    """The docstring of a class; what a dataclass writes for one without is its signature."""
+    text = pass_class.__dict__.get("__doc__") or ""
+    return "(no description)" if not text or text.startswith(f"{pass_class.__name__}(") else text

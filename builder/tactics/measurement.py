@@ -18,6 +18,7 @@ from mlirt.builder.tactics.timing_cache import REFUSED, Times, TimingCache
 from mlirt.builder.tactics.trial import Trial, feeds, trials
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.locations import name_of
+from mlirt.dialects.pass_plugins import active, active_digest
 from mlirt.dialects.target import Target
 from mlirt.passes.lowering.tactics import Candidate
 from mlirt.version import __version__
@@ -80,7 +81,8 @@ def times_of(
 
 def place_of(timer: Timer) -> str:
     """Where times are measured: the device and what makes kernels for it."""
-    return f"{timer.device}; {_compiler()}"
+    brought = f"; plugins {active_digest()}" if active() else ""  # a tactic of theirs may change under its name
+    return f"{timer.device}; {_compiler()}{brought}"
 
 
 def _worth_measuring(candidates: Sequence[Candidate]) -> list[Candidate]:

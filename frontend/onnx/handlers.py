@@ -4,6 +4,7 @@
     def convolution(net: Network, node: Node) -> Results: ...
 
 `since` says from which opset on a handler is right; the newest one that is not newer than the model's opset is taken.
+Those of a plugin's file count while the plugin does, in front of these.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from mlirt.dialects.pass_plugins import active, register_handler
 from mlirt.frontend.importing.network import Network, Value
 
 if TYPE_CHECKING:
@@ -34,7 +36,8 @@ def onnx_op(*names: str, since: int = 1, domain: str = "") -> Callable[[AnyHandl
 
     def register(handler: AnyHandler) -> AnyHandler:
         for name in names:
-            _HANDLERS.setdefault((domain, name), {})[since] = handler
+            if not register_handler(handler.__module__, domain, name, since, handler):
+                _HANDLERS.setdefault((domain, name), {})[since] = handler
         return handler
 
     return register
@@ -43,9 +46,12 @@ def onnx_op(*names: str, since: int = 1, domain: str = "") -> Callable[[AnyHandl
 def handler_for(domain: str, op_type: str, opset: int) -> Handler | None:
     """The handler of a node; `None` where there is none for this op."""
     _load_families()
-    versions = _HANDLERS.get((domain, op_type), {})
-    fitting = [version for version in versions if version <= opset]
-    return versions[max(fitting)] if fitting else None
+    brought = [plugin.handlers.get((domain, op_type), {}) for plugin in reversed(active())]
+    for versions in (*brought, _HANDLERS.get((domain, op_type), {})):
+        fitting = [version for version in versions if version <= opset]
+        if fitting:
+            return versions[max(fitting)]
+    return None
 
 
 def supported_ops() -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 from mlirt.passes.cleanup import laws
 from mlirt.passes.cleanup.laws.law import Law, Site
 from mlirt.passes.cleanup.rewriting import blocks, replace
+from mlirt.passes.options import option
 
 _LOG = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ class CanonicalizePass(ModulePass):
 
     name = "canonicalize"
 
-    max_sweeps: int = 8
+    max_sweeps: int = option(8, at_least=1)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         table = laws_by_op()

@@ -21,6 +21,7 @@ from mlirt.dialects.trt.plugin import PluginOp
 from mlirt.dialects.trt.quantize import DequantizeOp
 from mlirt.errors import MlirtError
 from mlirt.passes.cleanup.rewriting import blocks, insert_before, replace
+from mlirt.passes.options import option
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -46,8 +47,8 @@ class FoldConstantsPass(ModulePass):
 
     name = "fold-constants"
 
-    max_bytes: int = 1 << 22
-    max_growth: int = 4
+    max_bytes: int = option(1 << 22, at_least=0)
+    max_growth: int = option(4, at_least=0)
     scales: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -21,6 +21,7 @@ from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.unary import UnaryOp
 from mlirt.passes.control_flow.region_rewriting import control_ops, copy_before, replace
 from mlirt.passes.layer_builder import LayerBuilder
+from mlirt.passes.options import option
 
 _CHEAP = (ActivationOp, ConstantOp, ElementwiseOp, IdentityOp, SelectOp, ShuffleOp, UnaryOp)
 # A machine may stop at these.
@@ -53,8 +54,8 @@ class ConvertIfToSelectPass(ModulePass):
 
     name = "convert-if-to-select"
 
-    max_ops: int = 4
-    max_elements: int = 4096
+    max_ops: int = option(4, at_least=0)
+    max_elements: int = option(4096, at_least=0)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for inner in control_ops(op):

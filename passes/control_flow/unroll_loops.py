@@ -13,6 +13,7 @@ from mlirt.dialects.context import weights_of
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.passes.control_flow.known_trips import known_number, known_trips
 from mlirt.passes.control_flow.region_rewriting import control_ops, copy_before, replace
+from mlirt.passes.options import option
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class UnrollLoopsPass(ModulePass):
 
     name = "unroll-loops"
 
-    max_trips: int = 8
-    max_ops: int = 96
+    max_trips: int = option(8, at_least=0)
+    max_ops: int = option(96, at_least=0)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in control_ops(op):

@@ -22,6 +22,7 @@ from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_name, element_of, is_float, rank
 from mlirt.passes.fusion.scalar_bodies import tidy
+from mlirt.passes.options import option
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class FuseAttentionPass(ModulePass):
 
     name = "fuse-attention"
 
-    most_width: int = 128
-    multiple: int = 1
+    most_width: int = option(128, at_least=1)
+    multiple: int = option(1, at_least=1)
     elements: tuple[str, ...] = ("float16", "bfloat16")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -14,6 +14,7 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim
 from mlirt.passes.fusion.epilogues import extras_of, producer_of, take_epilogue
+from mlirt.passes.options import option
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class FuseConvolutionElementwisePass(ModulePass):
 
     name = "fuse-convolution-elementwise"
 
-    max_extras: int = 6
+    max_extras: int = option(6, at_least=0)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for block in tensor_blocks(op):

@@ -22,6 +22,7 @@ from mlirt.dialects.tensor_types import byte_width, dims, element_of
 from mlirt.passes.fusion.access_composition import compose, keeps_rows, repeats
 from mlirt.passes.fusion.epilogues import producer_of
 from mlirt.passes.fusion.scalar_bodies import prepend, prepend_moved, size, tidy, work
+from mlirt.passes.options import option
 
 Consumer = PointwiseOp | ReductionOp
 
@@ -53,8 +54,8 @@ class FusePointwisePass(ModulePass):
 
     name = "fuse-pointwise"
 
-    max_operands: int = 12
-    max_ops: int = 96
+    max_operands: int = option(12, at_least=1)
+    max_ops: int = option(96, at_least=1)
     into_reductions: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

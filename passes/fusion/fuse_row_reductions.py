@@ -19,6 +19,7 @@ from mlirt.dialects.locations import fuse
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim, product, substitute, symbols
 from mlirt.dialects.tensor_types import dims, element_of, rank
+from mlirt.passes.options import option
 
 Places = Mapping[str, Dim]
 
@@ -45,7 +46,7 @@ class FuseRowReductionsPass(ModulePass):
 
     name = "fuse-row-reductions"
 
-    longest: int = 16384
+    longest: int = option(16384, at_least=1)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for block in tensor_blocks(op):

@@ -21,6 +21,7 @@ from mlirt.dialects.tensor_types import dims, rank
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.dialects.trt.slice import SliceOp
+from mlirt.passes.options import option
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -48,8 +49,8 @@ class FuseSiblingConvolutionsPass(ModulePass):
 
     name = "fuse-sibling-convolutions"
 
-    lanes: int = 16
-    min_work: int = 64
+    lanes: int = option(16, at_least=1)
+    min_work: int = option(64, at_least=0)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for block in tensor_blocks(op):

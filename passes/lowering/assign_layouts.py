@@ -15,6 +15,7 @@ from mlirt.errors import InvalidInputError
 from mlirt.passes.lowering.layouts.assignment import Assignment
 from mlirt.passes.lowering.layouts.order_assignment import OrderAssignment
 from mlirt.passes.lowering.warpgroups.kinds import ARCHITECTURE, TF32
+from mlirt.passes.options import option
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ class AssignLayoutsPass(ModulePass):
 
     name = "assign-layouts"
 
-    target: str = "cpu"
-    lanes: int = 16
+    target: str = option("cpu", one_of=("cpu", "cuda"))
+    lanes: int = option(16, at_least=1)
     arch: str = ARCHITECTURE
     features: tuple[str, ...] = ()
 

@@ -18,6 +18,7 @@ from mlirt.dialects.tensor_types import byte_width, element_count, element_of, s
 from mlirt.errors import InvalidInputError
 from mlirt.passes.lowering.control.regions import ControlLowering
 from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.options import option
 from mlirt.tensor_formats import LINEAR
 
 _KINDS: tuple[TargetKind, ...] = ("cpu", "cuda", "reference")
@@ -38,9 +39,9 @@ class ConvertFusedToKernelPass(ModulePass):
     name = "convert-fused-to-kernel"
 
     target: str = "cpu"
-    vector_bits: int = 512
+    vector_bits: int = option(512, at_least=32)
     arch: str = "sm_90a"
-    threads: int = 2
+    threads: int = option(2, at_least=1)
     features: tuple[str, ...] = ()
     tactic: str = ""
     repeats: bool = True

@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.locations import name_of
+from mlirt.dialects.pass_plugins import active
 from mlirt.dialects.symbolic import symbols
 from mlirt.dialects.tensor_types import dims, is_tensor
 from mlirt.dialects.trt.constant import ConstantOp
@@ -53,7 +54,7 @@ class ConvertTrtToFusedPass(ModulePass):
 
 
 def _convert(function: Operation, ctx: Context) -> None:
-    table = conversions()
+    table = conversions() | _brought()
     known = _known_symbols(function)
     for layer in [inner for inner in function.walk() if inner.dialect_name() == "trt"]:
         if isinstance(layer, ConstantOp | DefineSizeOp | RequireOp | RequireLengthsOp):
@@ -72,6 +73,14 @@ def _known_symbols(function: Operation) -> frozenset[str]:
     types = [argument.type for region in function.regions for block in region.blocks for argument in block.args]
     given = {name for of in types if is_tensor(of) for length in dims(of) for name in symbols(length)}
     return frozenset(given | {op.symbol.data for op in function.walk() if isinstance(op, DefineSizeOp)})
+
+
+def _brought() -> dict[type[Operation], Convert]:
+    """The tables `CONVERSIONS` of the plugins that count now."""
+    table: dict[type[Operation], Convert] = {}
+    for plugin in active():
+        table |= getattr(plugin.module, "CONVERSIONS", {})
+    return table
 
 
 @cache

@@ -18,6 +18,7 @@ from mlirt.dialects.kernel.core import FuncOp, LoadOp, ParallelOp, ReduceOp, Sto
 from mlirt.errors import InvalidInputError
 from mlirt.passes.lowering.workers.lane_choice import gathers
 from mlirt.passes.lowering.workers.split_index import split_index
+from mlirt.passes.options import option
 
 # Iterations of the inner loop that a worker takes at once: few enough to balance, enough to make up for the start.
 _CHUNK = 512
@@ -50,7 +51,7 @@ class MapParallelToWorkersPass(ModulePass):
 
     name = "map-parallel-to-workers"
 
-    vector_bits: int = 512
+    vector_bits: int = option(512, at_least=32)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.vector_bits not in _WIDTHS:

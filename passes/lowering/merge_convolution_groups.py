@@ -15,6 +15,7 @@ from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
+from mlirt.passes.options import option
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -35,7 +36,7 @@ class MergeConvolutionGroupsPass(ModulePass):
 
     name = "merge-convolution-groups"
 
-    lanes: int = 16
+    lanes: int = option(16, at_least=1)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = weights_of(ctx)

@@ -20,6 +20,7 @@ from mlirt.dialects.plan.ops import LaunchOp
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.xdsl_compat import module_text
 from mlirt.passes.lowering.threads.one_block import OneBlock, block_size, grid_of, is_mergeable, meets
+from mlirt.passes.options import option
 
 _MOST_LAUNCHES = 32
 
@@ -62,7 +63,7 @@ class RunLoopsInOneBlockPass(ModulePass):
 
     name = "run-loops-in-one-block"
 
-    blocks: int = 8
+    blocks: int = option(8, at_least=1)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = {one.sym_name.data: one for one in op.body.block.ops if isinstance(one, FuncOp)}

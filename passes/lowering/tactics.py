@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
+from mlirt.dialects.pass_plugins import PassPlugin, active
 from mlirt.dialects.target import Target
 
 if TYPE_CHECKING:
@@ -70,6 +72,26 @@ def tactics_of(family: str, only: str = "") -> dict[str, Tactic]:
     return dict(sorted(modules.items(), key=lambda item: -item[1].PRIORITY))
 
 
+def _with_plugins(family: str, only: str) -> dict[str, Tactic]:
+    """The tactics of a family with those of the plugins that count now."""
+    own = tactics_of(family, only)
+    brought = {
+        name: tactic
+        for plugin in active()
+        for name, tactic in plugin_tactics(plugin).items()
+        if name.startswith(only) and any(op.name == f"fused.{family}" for op in tactic.OPS)
+    }
+    return dict(sorted((own | brought).items(), key=lambda item: -item[1].PRIORITY)) if brought else own
+
+
+def plugin_tactics(plugin: PassPlugin) -> dict[str, Tactic]:
+    """A plugin's file is a tactic as files of a family are, by its own name; so is each of its classes with `OPS`."""
+    holders: dict[str, Any] = {plugin.path.stem: plugin.module}
+    for one in plugin.classes(object):
+        holders[re.sub(r"(?<!^)(?=[A-Z])", "_", one.__name__).lower()] = one
+    return {name: cast("Tactic", one) for name, one in holders.items() if "OPS" in vars(one) and hasattr(one, "lower")}
+
+
 def tactics_for(op: Operation, target: Target, only: str = "") -> Iterator[tuple[str, Tactic]]:
     """The tactics, with their names, that may take an op on a target, in the order in which they are tried.
 
@@ -78,7 +100,7 @@ def tactics_for(op: Operation, target: Target, only: str = "") -> Iterator[tuple
     kind = "cpu" if target.kind == "reference" else target.kind
     chosen = op.attributes.get(TACTIC)
     wanted = chosen.data.partition(":")[0] if isinstance(chosen, StringAttr) else None
-    for name, tactic in tactics_of(op.name.partition(".")[2], "" if wanted else only).items():
+    for name, tactic in _with_plugins(op.name.partition(".")[2], "" if wanted else only).items():
         if wanted in (None, name) and isinstance(op, tactic.OPS) and kind in tactic.TARGETS and _pools(tactic, op):
             yield name, tactic
 

@@ -18,6 +18,7 @@ from mlirt.passes.memory.launch_dependences import (
     stretches,
     written_by_kernel,
 )
+from mlirt.passes.options import option
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class GatherSequentialLaunchesPass(ModulePass):
 
     name = "gather-sequential-launches"
 
-    most: int = 8
+    most: int = option(8, at_least=1)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         written = written_by_kernel(op.body.block.ops)

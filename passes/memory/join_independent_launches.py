@@ -15,6 +15,7 @@ from mlirt.dialects.kernel.worker import PARTS
 from mlirt.dialects.plan.ops import BufferOp, LaunchOp, ViewOp
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.memory.launch_dependences import Written, dependences, stretches, written_by_kernel
+from mlirt.passes.options import option
 
 _PARTS = 8  # about the parts of a launch that a machine has under way at once
 
@@ -42,8 +43,8 @@ class JoinIndependentLaunchesPass(ModulePass):
 
     name = "join-independent-launches"
 
-    most: int = 8
-    most_bytes: int = 1 << 21
+    most: int = option(8, at_least=1)
+    most_bytes: int = option(1 << 21, at_least=0)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         written = written_by_kernel(op.body.block.ops)

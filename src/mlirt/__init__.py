@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         UnsupportedOperatorsError,
     )
+    from mlirt.passes.pipeline_edits import Pipeline
     from mlirt.runtime.engine import Engine, load
     from mlirt.tensorrt import *  # noqa: F403  (checkers alone read this)
 
@@ -47,6 +48,7 @@ _HOMES = {
     "refit": "mlirt.builder.refit",
     "refittable_weights": "mlirt.builder.refit",
     "TimingCache": "mlirt.builder.tactics.timing_cache",
+    "Pipeline": "mlirt.passes.pipeline_edits",
     "Engine": "mlirt.runtime.engine",
     "load": "mlirt.runtime.engine",
     "MlirtError": "mlirt.errors",
@@ -76,6 +78,7 @@ __all__ = [
     "MissingPackageError",
     "MlirtError",
     "OutOfMemoryError",
+    "Pipeline",
     "PlanError",
     "PluginError",
     "RunCancelledError",

@@ -47,7 +47,7 @@ def test_output_that_cannot_be_written(good: str, tmp_path: Path, capsys: pytest
         (tmp_path, "Is a directory"),
     ):
         assert main([good, "-o", str(path)]) == 1
-        assert capsys.readouterr().err == f"{good}: error: cannot write {path}: {why}\n"
+        assert capsys.readouterr().err == f"rt-opt: error: cannot write {path}: {why}\n"
 
 
 def test_weights_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

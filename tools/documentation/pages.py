@@ -37,6 +37,7 @@ LIVING = (
     "docs/quantised-networks.md",
     "docs/network-api.md",
     "docs/requests.md",
+    "docs/research.md",
 )
 
 

@@ -6,9 +6,8 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from xdsl.passes import get_pass_option_infos
-
 from mlirt.passes import registry
+from mlirt.passes.options import OptionInfo, option_infos
 from mlirt.passes.phases import PHASES, Phase, Step
 
 _INTRODUCTION = """\
@@ -55,6 +54,11 @@ def _step(step: Step) -> str:
     return f"| {name} | {step.reason} | {only} |"
 
 
+def _described(info: OptionInfo) -> str:
+    default = f"default {info.default}" if info.default is not None else "must be given"
+    return ", ".join(part for part in (info.type, info.values, default) if part)
+
+
 def _pass(path: Path) -> Iterator[str]:
     name = registry.name_of(path)
     room = path.parent.name
@@ -62,10 +66,7 @@ def _pass(path: Path) -> Iterator[str]:
     yield ""
     yield textwrap.dedent(registry.description(path)).strip()
     yield ""
-    options = [
-        f"`{option.replace('_', '-')}` ({kind}" + (f", default {default})" if default else ")")
-        for option, kind, default in get_pass_option_infos(registry.load(name))
-    ]
+    options = [f"`{info.name}` ({_described(info)})" for info in option_infos(registry.load(name))]
     if options:
         yield f"Options: {', '.join(options)}."
         yield ""

@@ -29,4 +29,4 @@ func.func @main(%x: f32) -> f32 {
 // TIMING-NEXT: cse
 // TIMING-NEXT: total
 
-// UNKNOWN: pipeline.mlir: error: there is no pass 'fuse-everything'
+// UNKNOWN: rt-opt: error: there is no pass 'fuse-everything'
