@@ -143,7 +143,10 @@ def _new_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptio
     for record in cast("list[dict[str, object]]", manifest["kernels"]):
         record.update(kernels.get(str(record["name"]), {}))  # there is no code for what a library computes
     if kept:
-        how = {"precision": options.precision, "sources": sorted(options.tuning.sources), "tactics": tactics}
+        sources = sorted(options.tuning.sources)
+        how: dict[str, object] = {"precision": options.precision, "sources": sources, "tactics": tactics}
+        if options.first is not None:
+            how["first"] = options.first
         manifest["info"] = {**cast("Mapping[str, object]", manifest.get("info", {})), "build": how}
     if options.pipeline.edits or active():
         used = pipeline_record(options.pipeline, _pipeline_options(machine, options))
@@ -172,11 +175,16 @@ def _lowered_for_cuda(module: ModuleOp, ctx: RtContext, options: BuildOptions) -
     machine = cuda_target(options.precision, options.tuning.sources)
     options.report("optimising the network")
     pipeline = _pipeline_options(machine, options)
-    run_phases(module, ctx, options.first, "layout", options=pipeline)
-    select_tactics(module, ctx, machine, options.tuning, options.progress or _silent)
+    if options.first in ("lowering", "memory"):
+        last = options.first
+    else:
+        run_phases(module, ctx, options.first, "layout", options=pipeline)
+        last = "lowering"
+    if last == "lowering":
+        select_tactics(module, ctx, machine, options.tuning, options.progress or _silent)
     tactics = tactics_of(module)
     options.report("lowering the network")
-    run_phases(module, ctx, first="lowering", options=pipeline)
+    run_phases(module, ctx, first=last, options=pipeline)
     return machine, tactics
 
 

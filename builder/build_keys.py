@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
+from mlirt.builder.ir_input import is_ir
 from mlirt.builder.kernel_cache import key_of, versions
 from mlirt.builder.numba_cuda import SWITCH
 from mlirt.dialects.context import RtContext
@@ -49,8 +50,8 @@ _EXTERNAL_DATA = b"\n\x08location"
 def network_key(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptions) -> str | None:
     """The key of a network that is about to be built; None where its plan follows from more than can be digested.
 
-    That are plugins and changed pipelines, whose code is the user's, tactics that are measured or chosen by the caller, the texts of phases
-    that somebody wants, and engines that are for this process alone.
+    That are plugins and changed pipelines, whose code is the user's, tactics that are measured or chosen by the caller,
+    the texts of phases that somebody wants, and engines that are for this process alone.
     """
     if options.temporary or options.dump_phases is not None or not _is_repeatable(target, options.tuning):
         return None
@@ -88,11 +89,11 @@ def model_key(model: ModelSource, target: str, arguments: Mapping[str, object]) 
     """The key of a model with the arguments of `mlirt.compile`, by their names.
 
     None where its plan follows from more than those: from files beside the model, from plugins (a registered one could
-    stand for any of its nodes), and from what `network_key` says.
+    stand for any of its nodes), from what `network_key` says; and where it is IR, whose weights lie elsewhere.
     """
     if target not in ("cpu", "cuda") or any(arguments[name] is not None for name in _OBJECTS):
         return None
-    if active() or arguments["plugins"]:
+    if active() or arguments["plugins"] or is_ir(model):
         return None
     if target == "cuda" and (_checks_machine_code() or (not arguments["heuristic"] and gpu_is_here())):
         return None

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import UnitAttr
 
@@ -15,6 +15,7 @@ from mlirt.builder.build_keys import model_key
 from mlirt.builder.from_torch.model_kinds import is_source_network, is_torch_model
 from mlirt.builder.garbage_collection import rare_collections
 from mlirt.builder.host import gpu_is_here
+from mlirt.builder.ir_input import is_ir, read_ir, refuse_other_target
 from mlirt.builder.plan_cache import TAKEN, PlanCache
 from mlirt.builder.plan_profiles import shape_ranges
 from mlirt.builder.profiles import Profile, Profiles, pinned_shapes, read_profiles, widest
@@ -91,8 +92,12 @@ def compile(
     direct_io: bool = False,
     plugins: Sequence[str | os.PathLike[str]] = (),
     pipeline: Pipeline | None = None,
+    weights: str | os.PathLike[str] | None = None,
+    from_phase: str | None = None,
 ) -> EngineLike:
-    """Build an engine for an ONNX model given as a path, bytes or a ModelProto, or for a PyTorch module or program.
+    """Build an engine for an ONNX model given as a path, bytes or a ModelProto, for a PyTorch module or program, or for IR.
+
+    IR is text of any phase in a file whose name ends in `.mlir`.
 
     `mlirt.compile(module, (x,))` exports the module for inputs like these first; `mlirt.compile(program)` takes what
     `torch.export.export` gives. Their engines are called like the module: `engine(x)`.
@@ -142,6 +147,8 @@ def compile(
         (docs/research.md).
     pipeline: the compiler's pipeline with changes: `mlirt.Pipeline.default().after("fuse-pointwise", "my-pass{x=1}")`.
         It is kept in the plan (`engine.pipeline`).
+    weights: for IR the safetensors file of its weights; else the one beside it is read.
+    from_phase: for IR the first phase that it has to go through; else its dialects tell.
 
     An engine for "cuda" can be built and saved where there is no GPU; running it raises `PlanError`.
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet,
@@ -154,10 +161,10 @@ def compile(
         return compile_module(arguments)
     if example_keywords is not None or dynamic_shapes is not None:
         raise InvalidInputError("example_keywords and dynamic_shapes are for PyTorch modules")
-    chosen = chosen_target(_one_target(inputs_or_target, target))
+    asked = _one_target(inputs_or_target, target)
+    chosen = chosen_target(asked)
     if precision not in PRECISIONS:
         raise InvalidInputError(f"precision {precision!r} is not known; expected one of {', '.join(PRECISIONS)}")
-    chosen_pipeline = _checked(pipeline, chosen, precision)
     ctx = RtContext()
     allowed = read_profiles(profiles)
     cache = PlanCache()
@@ -173,17 +180,27 @@ def compile(
         return Engine(plan, spin_ms, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams, waits=waits)
     warned = warnings_so_far()
     covered = widest(allowed)
-    module = imported(model, ctx, covered, input_shapes or {}, constants, keeps_weights=refittable)
+    first: str | None = None
+    if is_ir(model):
+        _refuse_for_ir(input_shapes=input_shapes, constants=constants)
+        module, first, text = read_ir(Path(cast("str", model)), ctx, weights, from_phase)
+        chosen = refuse_other_target(text, first, chosen, asked)
+        chosen_pipeline = _checked(pipeline, chosen, precision, first)
+    else:
+        if weights is not None or from_phase is not None:
+            raise InvalidInputError("weights and from_phase are for IR, a file whose name ends in .mlir")
+        chosen_pipeline = _checked(pipeline, chosen, precision)
+        module = imported(model, ctx, covered, input_shapes or {}, constants, keeps_weights=refittable)
     set_layer_precisions(module, asked_precisions(module, layer_precisions or {}))
     if obey_layer_precisions:
         module.attributes[OBEYED] = UnitAttr()
-    if "int8" in precision:
+    if "int8" in precision and not _is_quantized_already(first, calibration, dynamic_ranges):
         from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
 
         choice = Int8Choice(calibration, dynamic_ranges or {})
         half = chosen == "cuda" and "fp16" in precision
         prepare_int8(module, ctx, chosen, choice, covered, progress, half=half)
-    elif calibration is not None or dynamic_ranges:
+    elif "int8" not in precision and (calibration is not None or dynamic_ranges):
         raise InvalidInputError(f"calibration and ranges are for precision int8, but the precision is {precision}")
     name_usual_sizes(module, covered)
     if input_formats or output_formats or direct_io:
@@ -193,7 +210,7 @@ def compile(
     if chosen == "reference":
         from mlirt.builder.reference_engine import ReferenceEngine
 
-        if "int8" in precision:
+        if "int8" in precision and first in (None, "cleanup"):
             from mlirt.passes.pipeline import run_phases
 
             run_phases(module, ctx, last="cleanup")
@@ -208,6 +225,7 @@ def compile(
         _name_of(model),
         refittable=refittable,
         profiles=allowed,
+        first=first,
         pipeline=chosen_pipeline,
     )
     if key is not None and warnings_so_far() == warned:
@@ -230,13 +248,28 @@ def compile(
         return build(module, ctx, chosen, options, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams)
 
 
-def _checked(pipeline: Pipeline | None, target: str, precision: str) -> Pipeline:
+def _refuse_for_ir(**given: object) -> None:
+    for name, value in given.items():
+        if value:
+            raise InvalidInputError(f"{name} is for ONNX models; the inputs of IR are those that it says")
+
+
+def _is_quantized_already(first: str | None, calibration: object, ranges: object) -> bool:
+    """Whether a network is IR behind the phase `cleanup`, which calibrations are for."""
+    if first in (None, "import", "cleanup"):
+        return False
+    if calibration is not None or ranges:
+        raise InvalidInputError(f"calibration and ranges are for networks before the phase quantization, not {first}")
+    return True
+
+
+def _checked(pipeline: Pipeline | None, target: str, precision: str, first: str | None = None) -> Pipeline:
     """The pipeline to run; raises `InvalidInputError` where it cannot be, before anything is read."""
     if pipeline is None or not pipeline.edits:
         return Pipeline()
     if target == "reference":
         raise InvalidInputError("target reference runs the network without passes, so that no pipeline can be changed")
-    pipeline.check(target, precision)
+    pipeline.check(target, precision, first)
     return pipeline
 
 

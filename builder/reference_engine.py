@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Operation
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import counts_runs, entry_function, input_names, interpret, output_names
 from mlirt.dialects.locations import name_of
+from mlirt.dialects.plan.interpreter import run_plan
 from mlirt.dialects.tensor_types import dims, element_name, element_of
 from mlirt.dialects.trt.boundary import BoundaryOp
 from mlirt.dialects.trt.run_number import run_number
@@ -43,6 +44,7 @@ class ReferenceEngine:
         self.target = "reference"
         self._ctx = ctx
         self._function = entry_function(module)
+        self._is_lowered = any(op.dialect_name() == "plan" for op in self._function.walk())
         self._runs = 0
         self._profiles = profiles
 
@@ -72,7 +74,7 @@ class ReferenceEngine:
         """The outputs by name; raises `InvalidInputError` for feeds that do not fit the inputs."""
         check_profiles(self._profiles, {name: tuple(getattr(array, "shape", ())) for name, array in feeds.items()})
         with run_number(self._runs):
-            found = interpret(self.module, self._ctx, feeds)
+            found = (run_plan if self._is_lowered else interpret)(self.module, self._ctx, feeds)
         self._runs += 1  # a run that fails leaves its number to the next
         return found
 

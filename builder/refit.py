@@ -164,7 +164,14 @@ class KeptNetwork:
             raise PlanError("the plan does not say how its network was built; please rebuild it")
         tuning = Tuning(sources=frozenset(map(str, cast("list[object]", sources))), replay=replay)
         pipeline = recorded_pipeline(old.info)
-        options = BuildOptions(how["precision"], name=old.name, tuning=tuning, refittable=True, pipeline=pipeline)
+        options = BuildOptions(
+            how["precision"],
+            name=old.name,
+            tuning=tuning,
+            first=how.get("first"),
+            refittable=True,
+            pipeline=pipeline,
+        )
         made = build_plan(self.module, self.ctx, old.target.kind, options)
         kept = {key: value for key, value in self._plan.manifest_json.items() if key == "profiles"}
         info = {**cast("Mapping[str, object]", self._plan.manifest_json.get("info", {}))}

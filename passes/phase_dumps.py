@@ -21,13 +21,14 @@ class PhaseDumps:
     """A folder of dumps; `weights` are those that the texts written so far name."""
 
     folder: Path
+    target: str = "cpu"
     weights: dict[str, WeightsAttr] = field(default_factory=dict[str, WeightsAttr])
 
     def write(self, module: ModuleOp, number: int, phase: Phase, specs: Sequence[str]) -> None:
         """Write the text of one phase, under a comment with its purpose and its passes."""
         from mlirt.dialects.xdsl_compat import module_text
 
-        head = f"// phase {phase.name}: {phase.purpose}\n// passes: {','.join(specs)}\n"
+        head = f"// phase {phase.name}: {phase.purpose}\n// passes: {','.join(specs)}\n// target: {self.target}\n"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_atomically(self.folder / f"{number:02}-{phase.name}.mlir", [(head + module_text(module)).encode()])

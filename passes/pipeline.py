@@ -213,7 +213,7 @@ def run_phases(
     else:
         phases = pipeline_for(*chosen, first, last, *machine)
     manager = _PassManager(module, ctx, options, _checked(module))
-    dumps = None if options.dump_folder is None else PhaseDumps(options.dump_folder)
+    dumps = None if options.dump_folder is None else PhaseDumps(options.dump_folder, options.target)
     try:
         for phase, specs in phases:
             manager.run(parse_pipeline(",".join(specs)))

@@ -112,7 +112,8 @@ class TableLayout:
     ) -> tuple[np.ndarray, np.ndarray, Workers]:
         """The table, the parameters and who is needed.
 
-        `kernels` and `bases` are the addresses of kernels and buffers by number; `bordered` is that of the kernel which writes borders before another, `rewritten` says which ones.
+        `kernels` and `bases` are the addresses of kernels and buffers by number; `bordered` is that of the kernel which
+        writes borders before another, `rewritten` says which ones.
         """
         assert binding.words is not None
         parameters = aligned_empty((self.end + 2 + self.borders.count,), np.dtype(np.int64))

@@ -166,6 +166,8 @@ def _build(arguments: Namespace) -> EngineLike:
         options = int8 | _asked_precisions(arguments, int8)
         if arguments.refit:
             options["refittable"] = True
+        if arguments.onnx.endswith(".mlir"):
+            options |= {"weights": arguments.weights, "from_phase": arguments.first}
         if arguments.pipeline_edit:
             options["pipeline"] = Pipeline.parse(arguments.pipeline_edit)
         engine = build(

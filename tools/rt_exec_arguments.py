@@ -15,6 +15,7 @@ _FOR_BUILDING = (
     "saveEngine", "timingCacheFile", "heuristic", "tacticSources", "minShapes", "optShapes", "maxShapes",
     "layerPrecisions", "layerOutputTypes", "refit", "fp16", "int8", "best", "calib", "calibData",
     "inputIOFormats", "outputIOFormats", "directIO", "checkRange", "pipeline_edit",
+    "weights", "first",
 )  # fmt: skip
 
 
@@ -48,8 +49,13 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InvalidInputError("give either --onnx=FILE or --loadEngine=FILE")
     building = [flag for flag in _FOR_BUILDING if getattr(arguments, flag)]
     if arguments.loadEngine and (building or arguments.target != "auto"):
-        which = building[0].replace("_", "-") if building else "target"
+        spelt = {"first": "from", "pipeline_edit": "pipeline-edit"}
+        which = spelt.get(building[0], building[0]) if building else "target"
         raise InvalidInputError(f"--{which} is for building, but --loadEngine loads an engine that is built")
+    if (arguments.weights or arguments.first) and not arguments.onnx.endswith(".mlir"):
+        raise InvalidInputError("--weights and --from are for IR: give --onnx=FILE.mlir")
+    if arguments.calibData and str(arguments.onnx).endswith(".mlir"):
+        raise InvalidInputError("--calibData: calibrate the ONNX model, and give the cache that --calib writes")
     if arguments.timeDeserialize and not (arguments.loadEngine or arguments.saveEngine):
         raise InvalidInputError("--timeDeserialize needs a plan: add --loadEngine=FILE or --saveEngine=FILE")
     if arguments.timingCacheFile and arguments.noBuilderCache:

@@ -40,8 +40,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def _add_model(add: Add) -> None:
     """The network."""
-    add("--onnx", metavar="FILE", help="the ONNX model")
+    add("--onnx", metavar="FILE", help="the ONNX model, or IR text of any phase (FILE.mlir)")
     add("--checkOnly", action="store_true", help="only say whether the model can be read, or all that cannot be taken")
+    add("--weights", metavar="FILE", help="the safetensors file of the weights of IR (default: beside it)")
+    add("--from", dest="first", metavar="PHASE", help="the first phase for IR (default: its dialects tell)")
     add_plugins_flag(add)
     add_pass_plugin_flag(add)
     add_pipeline_edit_flag(add)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirt.atomic_file import is_special
+from mlirt.atomic_file import is_special, write_file
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.diagnostics import VerificationError
 from mlirt.dialects.dominance import dominance_errors
@@ -47,10 +47,15 @@ def _subject(arguments: argparse.Namespace) -> str:
     return InputFile(arguments.input).name if getattr(arguments, "is_reading", False) else "rt-opt"
 
 
+_NOTHING_TO_RUN = "expected a function without arguments, or --input=NAME=random:0 for one with arguments"
+
+
 @dataclass
 class _Driver:
     arguments: argparse.Namespace
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    run_count: int = 0
+    text: str = ""
 
     def run(self) -> int:
         with pass_plugins(self.arguments, warn_on_standard_error):
@@ -69,12 +74,15 @@ class _Driver:
         outputs: list[str] = []
         for text in [""] if file.is_onnx else chunks(file.read_text(), self.arguments.split_input_file):
             self.diagnostics = []
+            self.text = text
             output = self._run_chunk(file, text, options)
             outputs += [] if output is None else [output]
             if self.arguments.verify_diagnostics:
                 problems += mismatches(text, self.diagnostics, file.name)
             else:
                 problems += map(str, self.diagnostics)
+        if self.arguments.run and not self.run_count and not problems:
+            problems.append(f"{file.name}: error: nothing to run: {_NOTHING_TO_RUN}")
         for problem in problems:
             print(problem, file=sys.stderr)
         if self.arguments.timing:
@@ -125,11 +133,28 @@ class _Driver:
         """Whether the functions of the module do what they say, where that was asked for."""
         if not self.arguments.run:
             return True
-        from mlirt.tools.run_functions import run_functions
+        if self.arguments.input_arrays or self.arguments.run_output or self.arguments.function:
+            self.run_count += 1
+            self._run_on_inputs(module, ctx)
+            return True
+        from mlirt.tools.run_functions import has_tests, run_functions
 
+        if not has_tests(module):
+            return True
+        self.run_count += 1
         errors = list(run_functions(module, ctx, self.arguments.run))
         self.diagnostics += [diagnostic_of(error, file.name, source) for error in errors]
         return not errors
+
+    def _run_on_inputs(self, module: ModuleOp, ctx: RtContext) -> None:
+        from mlirt.tools.run_on_inputs import output_summary, run_on_inputs
+        from mlirt.tools.tensor_files import outputs_file
+
+        outputs = run_on_inputs(module, ctx, self.arguments, "" if _changes(self.arguments) else self.text)
+        if self.arguments.run_output:
+            write_file(self.arguments.run_output, [outputs_file(outputs, self.arguments.run_output)])
+        else:
+            print("\n".join(output_summary(outputs)), file=sys.stderr)
 
     def _write_weights(self, module: ModuleOp, ctx: RtContext) -> None:
         """Put the weights beside the output, where the next run looks for them, as far as they are known here."""
@@ -188,6 +213,10 @@ class _Driver:
             for phase, specs in pipeline.between(*between) if _runs_phases(arguments) else ():
                 print(f"{phase.name}: {','.join(specs)}", file=sys.stderr)
         return pipeline
+
+
+def _changes(arguments: argparse.Namespace) -> bool:
+    return bool(arguments.passes) or _runs_phases(arguments)
 
 
 def _runs_phases(arguments: argparse.Namespace) -> bool:

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 
 from xdsl.passes import ModulePass
 
+from mlirt.errors import InvalidInputError
 from mlirt.passes import registry
 from mlirt.passes.options import option_infos
 from mlirt.passes.phases import PRECISIONS, TARGETS, phase_names
 from mlirt.tools.flag_parser import FlagParser
+from mlirt.tools.flag_values import shapes
 from mlirt.tools.plugin_files import add_plugins_flag
 from mlirt.tools.python_source import EMITTERS
 from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_flag
@@ -28,9 +30,26 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     _add_input_and_output(parser)
     _add_pipeline(parser)
+    _add_running(parser)
     _add_inspection(parser)
     _add_testing(parser)
-    return parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
+    _check(arguments)
+    return arguments
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    given = {
+        "--input": arguments.input_arrays,
+        "--output": arguments.run_output,
+        "--function": arguments.function,
+        "--shapes": arguments.shapes,
+    }
+    for flag, value in given.items():
+        if value and not arguments.run:
+            raise InvalidInputError(f"{flag} is for running: add --run=reference, --run=cpu or --run=cuda")
+    if arguments.run_output and not arguments.run_output.endswith((".npz", ".json")):
+        raise InvalidInputError(f"--output={arguments.run_output}: expected a name that ends in .npz or .json")
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -78,9 +97,38 @@ def _add_pipeline(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--precision", choices=PRECISIONS, default="fp32", help="the precision of the phases (default: fp32)"
     )
+
+
+def _add_running(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("running the result")
     group.add_argument(
-        "--run", choices=("reference", *TARGETS), help="then execute every function without arguments, with its checks"
+        "--run",
+        choices=("reference", *TARGETS),
+        help="execute every function without arguments, with its checks; with --input one function on these arrays, "
+        "compiled from the phase that the IR is at (or --from)",
     )
+    group.add_argument(
+        "--input",
+        dest="input_arrays",
+        metavar="SPEC",
+        action="append",
+        default=[],
+        help="FILE.npz, NAME=FILE.npy, NAME=FILE.npz, NAME=random:SEED or NAME=zeros; may be given again",
+    )
+    group.add_argument(
+        "--shapes",
+        type=shapes,
+        default={},
+        metavar="SPEC",
+        help="input0:1x3x224x224,.. for random inputs and zeros (default: 1 for what the type leaves open)",
+    )
+    group.add_argument(
+        "--output",
+        dest="run_output",
+        metavar="FILE",
+        help="write the outputs to a .npz or .json file (default: print a line each)",
+    )
+    group.add_argument("--function", metavar="NAME", help="the function to run (default: main, or the only one)")
 
 
 def _add_inspection(parser: argparse.ArgumentParser) -> None:

@@ -12,15 +12,16 @@ from typing import cast
 from mlirt.errors import InvalidInputError
 from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.manifest import Manifest
-from mlirt.runtime.plan_file import read_plan
+from mlirt.runtime.plan_file import Plan, read_plan
 from mlirt.runtime.shape_binding import bind_shapes
 from mlirt.runtime.symbol_values import Shape
 from mlirt.tools.flag_parser import FlagParser
 from mlirt.tools.flag_values import shapes
 from mlirt.tools.output_files import check_output, write_output
-from mlirt.tools.plugin_files import add_plugins_flag, run_plugin_files
+from mlirt.tools.plugin_files import add_plugins_flag, run_plugin_files, warn_on_standard_error
 from mlirt.tools.report.kernel_sources import kernel_sources
 from mlirt.tools.report.page import page
+from mlirt.tools.research_flags import add_pass_plugin_flag, pass_plugins
 from mlirt.tools.tool_main import tool_main
 
 
@@ -32,32 +33,52 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _write(arguments: argparse.Namespace) -> int:
     check_output(arguments.output)
     run_plugin_files(arguments)
-    write_output(_report(arguments), arguments.output)
+    with pass_plugins(arguments, warn_on_standard_error):
+        write_output(_report(arguments), arguments.output)
     return 0
 
 
 def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = FlagParser("rt-report", __doc__)
-    parser.add_argument("plan", help="the plan file")
+    parser.add_argument("plan", help="the plan file, or IR text of any phase (FILE.mlir), which is built")
     parser.add_argument("-o", dest="output", metavar="FILE", required=True, help="the page to write")
     parser.add_argument(
         "--shapes", type=shapes, default={}, metavar="SPEC", help="input0:1x3x224x224,.. (default: 1 each)"
     )
     parser.add_argument("--profile", metavar="FILE", help="times of the launches, from rt-exec --exportProfile")
     parser.add_argument("--source", metavar="FILE", help="source of the kernels, from rt-opt -t")
+    for_ir = parser.add_argument_group("for IR").add_argument
+    for_ir("--target", choices=("auto", "cpu", "cuda"), default="auto", help="default: %(default)s")
+    for_ir("--from", dest="first", metavar="PHASE", help="the first phase to run (default: the dialects tell)")
+    for_ir("--weights", metavar="FILE", help="the safetensors file of the weights (default: beside it)")
+    add_pass_plugin_flag(for_ir)
     add_plugins_flag(parser.add_argument)
     parser.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
     return parser.parse_args(argv)
 
 
 def _report(arguments: argparse.Namespace) -> str:
-    plan = read_plan(arguments.plan)
+    plan = _plan(arguments)
     manifest = plan.manifest
     binding = bind_shapes(manifest, _shapes(manifest, arguments.shapes))
     times = _times(Path(arguments.profile), len(manifest.launches)) if arguments.profile else None
     names = [kernel.name for kernel in manifest.kernels]
     sources = kernel_sources(_text(Path(arguments.source)), names) if arguments.source else None
     return page(plan, binding, times, sources)
+
+
+def _plan(arguments: argparse.Namespace) -> Plan:
+    """The plan in the file, or the one that is built of IR."""
+    if not arguments.plan.endswith(".mlir"):
+        if arguments.first or arguments.weights or arguments.load_pass_plugin:
+            raise InvalidInputError("--from, --weights and --load-pass-plugin are for IR: give FILE.mlir")
+        return read_plan(arguments.plan)
+    from mlirt.builder.compile import compile as build
+    from mlirt.runtime.engine import Engine
+
+    engine = build(arguments.plan, arguments.target, weights=arguments.weights, from_phase=arguments.first)
+    assert isinstance(engine, Engine)
+    return engine.plan
 
 
 def _shapes(manifest: Manifest, given: Mapping[str, Sequence[int]]) -> list[Shape]:

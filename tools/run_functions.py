@@ -13,7 +13,7 @@ from mlirt.dialects.check.expect_close import ExpectationError, ExpectCloseOp
 from mlirt.dialects.check.input import InputOp
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import interpret
-from mlirt.errors import InvalidInputError, MlirtError
+from mlirt.errors import MlirtError
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -25,10 +25,7 @@ def run_functions(module: ModuleOp, ctx: RtContext, target: str) -> Iterator[Mli
     `reference` interprets the function as it is. Other targets compile it as a network whose inputs are the
     `check.input` ops and whose outputs are the tensors that something is expected of; the expectations are interpreted.
     """
-    functions = [op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration and not op.args]
-    if not functions:
-        yield InvalidInputError("nothing to run: expected a function without arguments")
-    for function in functions:
+    for function in _tests(module):
         try:
             if target == "reference":
                 interpret(module, ctx, {}, function.sym_name.data)
@@ -36,6 +33,15 @@ def run_functions(module: ModuleOp, ctx: RtContext, target: str) -> Iterator[Mli
                 _run_compiled(function, ctx, target)
         except MlirtError as error:
             yield error
+
+
+def has_tests(module: ModuleOp) -> bool:
+    """Whether a module has a function without arguments."""
+    return bool(_tests(module))
+
+
+def _tests(module: ModuleOp) -> list[FuncOp]:
+    return [op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration and not op.args]
 
 
 def _run_compiled(function: FuncOp, ctx: RtContext, target: str) -> None:

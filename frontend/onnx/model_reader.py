@@ -19,6 +19,7 @@ from mlirt.mapped_files import map_file
 ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | onnx.ModelProto"
 
 OLDEST_OPSET = 1
+_PLAN = b"\x89mlirt"  # what plan files begin with
 DEFAULT_DOMAINS = ("", "ai.onnx")
 
 
@@ -66,6 +67,8 @@ def _parsed(content: memoryview, label: str) -> Model:
     except (DecodeError, RuntimeError, ValueError, TypeError) as error:
         if "alloc failed" in str(error):
             raise MemoryError(str(error)) from error
+        if bytes(content[: len(_PLAN)]) == _PLAN:
+            raise InvalidModelError(f"{label}: expected a model, but it is a plan: open it with mlirt.load") from error
         raise InvalidModelError(
             f"{label}: expected an ONNX model, but it is not a readable protobuf: {error}"
         ) from error
