@@ -29,6 +29,7 @@ from mlirt.dialects.module_digest import module_digest
 from mlirt.dialects.pass_plugins import active
 from mlirt.dialects.plugin_call import PluginCall
 from mlirt.dialects.weights import digest_of
+from mlirt.passes.remarks import recorder
 from mlirt.runtime.host_cpu import host_triple
 from mlirt.tensorrt.plugins.registry import get_plugin_registry
 from mlirt.version import __version__
@@ -51,11 +52,11 @@ def network_key(module: ModuleOp, ctx: RtContext, target: str, options: BuildOpt
     """The key of a network that is about to be built; None where its plan follows from more than can be digested.
 
     That are plugins and changed pipelines, whose code is the user's, tactics that are measured or chosen by the caller,
-    the texts of phases that somebody wants, and engines that are for this process alone.
+    texts of phases or remarks that somebody wants, and engines that are for this process alone.
     """
     if options.temporary or options.dump_phases is not None or not _is_repeatable(target, options.tuning):
         return None
-    if active() or options.pipeline.edits:
+    if active() or options.pipeline.edits or recorder() is not None:
         return None
     if any(isinstance(op, PluginCall | KernelPluginOp) for op in module.walk()):
         return None
@@ -81,7 +82,7 @@ def _checks_machine_code() -> bool:
 
 _NO_MATTER = frozenset({"model", "target", "progress", "spin_ms", "shape_cache_mb", "threads", "streams"})
 """The arguments of `mlirt.compile` that the plan does not follow from, or that the key holds in another way."""
-_OBJECTS = ("calibration", "dump_phases", "timing_cache", "algorithm_selector", "pipeline")
+_OBJECTS = ("calibration", "dump_phases", "timing_cache", "algorithm_selector", "pipeline", "remarks")
 """Those that can be anything, and more than can be digested."""
 
 

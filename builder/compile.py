@@ -30,6 +30,7 @@ from mlirt.dialects.tensor_types import element_of, is_float
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.errors import InvalidInputError, reports_shortage
 from mlirt.passes.pipeline_edits import Pipeline
+from mlirt.passes.remarks import Remarks, recording
 from mlirt.runtime.engine import Engine
 
 if TYPE_CHECKING:
@@ -94,10 +95,11 @@ def compile(
     pipeline: Pipeline | None = None,
     weights: str | os.PathLike[str] | None = None,
     from_phase: str | None = None,
+    remarks: Remarks | None = None,
 ) -> EngineLike:
-    """Build an engine for an ONNX model given as a path, bytes or a ModelProto, for a PyTorch module or program, or for IR.
+    """Build an engine for an ONNX model (a path, bytes or a ModelProto), a PyTorch module or program, or IR text.
 
-    IR is text of any phase in a file whose name ends in `.mlir`.
+    IR may be of any phase; it is in a file whose name ends in `.mlir`.
 
     `mlirt.compile(module, (x,))` exports the module for inputs like these first; `mlirt.compile(program)` takes what
     `torch.export.export` gives. Their engines are called like the module: `engine(x)`.
@@ -148,6 +150,7 @@ def compile(
     pipeline: the compiler's pipeline with changes: `mlirt.Pipeline.default().after("fuse-pointwise", "my-pass{x=1}")`.
         It is kept in the plan (`engine.pipeline`).
     weights: for IR the safetensors file of its weights; else the one beside it is read.
+    remarks: collects what the passes say of the places where they acted or declined: `mlirt.Remarks()`.
     from_phase: for IR the first phase that it has to go through; else its dialects tell.
 
     An engine for "cuda" can be built and saved where there is no GPU; running it raises `PlanError`.
@@ -231,7 +234,8 @@ def compile(
     if key is not None and warnings_so_far() == warned:
         options = replace(options, kept_as=[key])
     if chosen != "cuda":
-        return build(module, ctx, chosen, options, spin_ms, shape_cache_mb, threads=threads, streams=streams)
+        with recording(remarks):
+            return build(module, ctx, chosen, options, spin_ms, shape_cache_mb, threads=threads, streams=streams)
     from mlirt.builder.tactics.tuning import tuning
 
     calls, rounds = avg_timing_iterations, min_timing_iterations
@@ -243,7 +247,7 @@ def compile(
         rounds=rounds,
         sources=tactic_sources,
         workspace=workspace,
-    ) as choice:
+    ) as choice, recording(remarks):
         options = replace(options, tuning=choice)
         return build(module, ctx, chosen, options, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams)
 

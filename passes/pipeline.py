@@ -24,6 +24,7 @@ from mlirt.passes.phase_dumps import PhaseDumps
 from mlirt.passes.phases import PHASES, pipeline_for
 from mlirt.passes.pipeline_edits import Pipeline
 from mlirt.passes.pipeline_text import parse_pipeline
+from mlirt.passes.remarks import recorder
 from mlirt.passes.reproducer import write_reproducer
 
 # The network's fault, or a limit of this version: nobody needs to reproduce the compiler's state for these.
@@ -191,7 +192,12 @@ def _run_one(pass_: ModulePass, module: ModuleOp, ctx: Context, options: Pipelin
     for instrument in options.instruments:
         instrument.before_pass(pass_, module)
     cpu, wall = time.process_time(), time.perf_counter()
-    pass_.apply(ctx, module)
+    found = recorder()
+    if found is None:
+        pass_.apply(ctx, module)
+    else:
+        with found.running(pass_.name, module):
+            pass_.apply(ctx, module)
     options.times.append(PassTime(pass_.name, time.process_time() - cpu, time.perf_counter() - wall))
     for instrument in options.instruments:
         instrument.after_pass(pass_, module)

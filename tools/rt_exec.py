@@ -22,7 +22,7 @@ from mlirt.tools.output_files import check_output, write_json
 from mlirt.tools.phase_times import PhaseTimes
 from mlirt.tools.plugin_files import run_plugin_files
 from mlirt.tools.refit_report import refit_lines, refit_time_line
-from mlirt.tools.research_flags import pass_plugins
+from mlirt.tools.research_flags import asked_remarks, pass_plugins, report_remarks
 from mlirt.tools.rt_exec_arguments import parse_arguments, profiles_of
 from mlirt.tools.rt_exec_device import choose_device
 from mlirt.tools.rt_exec_runs import infer
@@ -84,6 +84,7 @@ def _one_line(error: Exception) -> str:
 
 _WRITTEN = (
     "saveEngine", "timingCacheFile", "calibReport", "exportOutput", "exportTimes", "exportProfile", "exportLayerInfo",
+    "remarks_output",
 )  # fmt: skip
 
 
@@ -100,7 +101,7 @@ def _run(arguments: Namespace) -> None:
 
 def _build_and_infer(arguments: Namespace) -> None:
     for flag in _WRITTEN:
-        check_output(getattr(arguments, flag), flag)
+        check_output(getattr(arguments, flag), flag.replace("_", "-"))
     engine = _load(arguments) if arguments.loadEngine else _build(arguments)
     if arguments.saveEngine:
         engine.save(arguments.saveEngine)
@@ -168,6 +169,9 @@ def _build(arguments: Namespace) -> EngineLike:
             options["refittable"] = True
         if arguments.onnx.endswith(".mlir"):
             options |= {"weights": arguments.weights, "from_phase": arguments.first}
+        remarks = asked_remarks(arguments)
+        if remarks is not None:
+            options["remarks"] = remarks
         if arguments.pipeline_edit:
             options["pipeline"] = Pipeline.parse(arguments.pipeline_edit)
         engine = build(
@@ -191,6 +195,8 @@ def _build(arguments: Namespace) -> EngineLike:
             **options,
         )
         progress.close()
+        if remarks is not None:
+            report_remarks(remarks, arguments, lambda line: log("I", line))
     finally:
         bar.close()
     log("I", f"Engine built in {time.perf_counter() - start:g} sec.")

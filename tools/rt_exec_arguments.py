@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from mlirt.errors import InvalidInputError
 from mlirt.tools.flag_parser import FlagParser
 from mlirt.tools.flag_values import Shape
+from mlirt.tools.research_flags import bare_remarks
 from mlirt.tools.rt_exec_flags import add_flags
 from mlirt.tools.trtexec_flags import take_trtexec_flags
 
@@ -15,7 +16,7 @@ _FOR_BUILDING = (
     "saveEngine", "timingCacheFile", "heuristic", "tacticSources", "minShapes", "optShapes", "maxShapes",
     "layerPrecisions", "layerOutputTypes", "refit", "fp16", "int8", "best", "calib", "calibData",
     "inputIOFormats", "outputIOFormats", "directIO", "checkRange", "pipeline_edit",
-    "weights", "first",
+    "weights", "first", "remarks", "statistics", "remarks_output",
 )  # fmt: skip
 
 
@@ -26,7 +27,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
         "rt-exec", "Build an engine from an ONNX model or load a plan, run it, and measure (with trtexec's flags)."
     )
     add_flags(parser)
-    arguments = parser.parse_args(list(argv))
+    arguments = parser.parse_args(bare_remarks(argv))
     _check(arguments)
     arguments.without_effect = without_effect
     return arguments
@@ -49,7 +50,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InvalidInputError("give either --onnx=FILE or --loadEngine=FILE")
     building = [flag for flag in _FOR_BUILDING if getattr(arguments, flag)]
     if arguments.loadEngine and (building or arguments.target != "auto"):
-        spelt = {"first": "from", "pipeline_edit": "pipeline-edit"}
+        spelt = {"first": "from", "pipeline_edit": "pipeline-edit", "remarks_output": "remarks-output"}
         which = spelt.get(building[0], building[0]) if building else "target"
         raise InvalidInputError(f"--{which} is for building, but --loadEngine loads an engine that is built")
     if (arguments.weights or arguments.first) and not arguments.onnx.endswith(".mlir"):

@@ -22,7 +22,7 @@ from mlirt.tools.flag_values import (
     share,
 )
 from mlirt.tools.plugin_files import add_plugins_flag
-from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_flag
+from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_flag, add_remark_flags
 
 Add: TypeAlias = "Callable[..., object]"
 """What adds a flag to one group of a parser."""
@@ -35,7 +35,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     for add_some in (_add_formats, _add_calibration, _add_plan, _add_timing, _add_layers, _add_engine):
         add_some(build)
     _add_run(parser.add_argument_group("run").add_argument)
-    _add_report(parser.add_argument_group("report").add_argument)
+    report = parser.add_argument_group("report").add_argument
+    _add_report(report)
+    add_remark_flags(report)
 
 
 def _add_model(add: Add) -> None:

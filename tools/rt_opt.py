@@ -25,6 +25,7 @@ from mlirt.passes.pass_levels import LevelWarnings
 from mlirt.passes.pipeline import PipelineOptions, run_passes, run_phases
 from mlirt.passes.pipeline_edits import Pipeline
 from mlirt.passes.pipeline_text import parse_pipeline
+from mlirt.passes.remarks import Remarks, recording
 from mlirt.tools.diagnostic import Diagnostic, diagnostic_of
 from mlirt.tools.expected_diagnostics import mismatches
 from mlirt.tools.input_files import InputFile, chunks, load_network, load_text, new_context
@@ -32,7 +33,8 @@ from mlirt.tools.ir_dumps import IrDumps
 from mlirt.tools.output_files import check_output, write_output
 from mlirt.tools.plugin_files import run_plugin_files, warn_on_standard_error
 from mlirt.tools.python_source import python_source
-from mlirt.tools.research_flags import pass_plugins
+from mlirt.tools.remark_places import diagnostic_of_remark, places_of
+from mlirt.tools.research_flags import asked_remarks, pass_plugins, report_remarks
 from mlirt.tools.rt_opt_arguments import parse_arguments, pass_help, pass_list
 from mlirt.tools.tool_main import tool_main
 
@@ -56,6 +58,7 @@ class _Driver:
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
     run_count: int = 0
     text: str = ""
+    remarks: Remarks | None = None
 
     def run(self) -> int:
         with pass_plugins(self.arguments, warn_on_standard_error):
@@ -68,6 +71,8 @@ class _Driver:
         check_output(self.arguments.output)
         run_plugin_files(self.arguments)
         options = self._pipeline_options()
+        self.remarks = asked_remarks(self.arguments)
+        check_output(self.arguments.remarks_output)
         self.arguments.is_reading = True
         file = InputFile(self.arguments.input)
         problems: list[str] = []
@@ -78,6 +83,7 @@ class _Driver:
             output = self._run_chunk(file, text, options)
             outputs += [] if output is None else [output]
             if self.arguments.verify_diagnostics:
+                self._take_remarks()
                 problems += mismatches(text, self.diagnostics, file.name)
             else:
                 problems += map(str, self.diagnostics)
@@ -87,6 +93,8 @@ class _Driver:
             print(problem, file=sys.stderr)
         if self.arguments.timing:
             _print_times(options)
+        if self.remarks is not None:
+            report_remarks(self.remarks, self.arguments, lambda line: print(line, file=sys.stderr))
         if not problems or self.arguments.split_input_file:
             write_output("// -----\n".join(outputs), self.arguments.output)
         return 1 if problems else 0
@@ -103,7 +111,9 @@ class _Driver:
                 module, source = load_text(ctx, text, file)
             if not self._is_valid(module, source, file):
                 return None
-            self._apply(module, ctx, options)
+            with recording(self.remarks):
+                self._locate(module, source, file)
+                self._apply(module, ctx, options)
             if self.arguments.print_quantization_report:
                 _print_notes(module)
             if not self._runs(module, ctx, source, file):
@@ -116,11 +126,22 @@ class _Driver:
                 traceback.print_exc()
             return None
 
+    def _take_remarks(self) -> None:
+        """Let the remarks of a chunk be compared with its annotations, in place of being printed."""
+        if self.remarks is not None and self.arguments.remarks:
+            self.diagnostics += [diagnostic_of_remark(remark) for remark in self.remarks.remarks]
+            self.remarks.remarks = []
+
     def _is_valid(self, module: ModuleOp, source: SourceMap | None, file: InputFile) -> bool:
         """Report every op that does not verify; uses before definitions only where all else is right."""
         errors: list[VerificationError] = list(verification_errors(module)) or list(dominance_errors(module))
         self.diagnostics += [diagnostic_of(error, file.name, source) for error in errors]
         return not errors
+
+    def _locate(self, module: ModuleOp, source: SourceMap | None, file: InputFile) -> None:
+        if self.remarks is not None:
+            self.remarks.locate = places_of(module, source) if source is not None else lambda op: file.name
+            self.remarks.forget_ops()
 
     def _apply(self, module: ModuleOp, ctx: RtContext, options: PipelineOptions) -> None:
         arguments = self.arguments

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import sys
 import textwrap
 from collections.abc import Sequence
 
@@ -17,7 +18,7 @@ from mlirt.tools.flag_parser import FlagParser
 from mlirt.tools.flag_values import shapes
 from mlirt.tools.plugin_files import add_plugins_flag
 from mlirt.tools.python_source import EMITTERS
-from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_flag
+from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_flag, add_remark_flags, bare_remarks
 from mlirt.version import __version__
 
 
@@ -33,7 +34,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     _add_running(parser)
     _add_inspection(parser)
     _add_testing(parser)
-    arguments = parser.parse_args(argv)
+    arguments = parser.parse_args(bare_remarks(sys.argv[1:] if argv is None else argv))
     _check(arguments)
     return arguments
 
@@ -149,6 +150,7 @@ def _add_inspection(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print what became of each quantisation of the network, from the phase quantization on",
     )
+    add_remark_flags(group.add_argument)
     group.add_argument(
         "--dump-pass-pipeline", action="store_true", help="print the phases that run, and the passes of each"
     )

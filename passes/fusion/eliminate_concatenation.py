@@ -18,6 +18,7 @@ from mlirt.dialects.locations import fuse
 from mlirt.dialects.symbolic import substitute
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.fusion.access_composition import unit_view
+from mlirt.passes.remarks import applied, declined
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,12 @@ class EliminateConcatenationPass(ModulePass):
                 flags = [_writes_in_place(value, self.views) for value in inner.inputs]
                 if any(flags):
                     inner.in_place = flags
+                    applied(inner, f"{sum(flags)} of {len(flags)} inputs are written in place")
+                if not all(flags):
+                    declined(inner, f"{flags.count(False)} of {len(flags)} inputs are copied: {_WHY_COPIED}")
+
+
+_WHY_COPIED = "inputs of the network, constants, views, or tensors with other readers"
 
 
 def _writes_in_place(value: SSAValue, views: bool) -> bool:

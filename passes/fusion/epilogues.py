@@ -15,6 +15,7 @@ from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.locations import fuse
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.fusion.scalar_bodies import append, tidy
+from mlirt.passes.remarks import applied
 
 # The operands of each op before its extras, as `build` wants them, and the property that holds the extras' accesses.
 _SHAPES: dict[type[Operation], tuple[Callable[[Operation], list[SSAValue | Sequence[SSAValue]]], str]] = {
@@ -35,14 +36,26 @@ def _reduction(op: Operation) -> ReductionOp:
 def producer_of(consumer: PointwiseOp, value: SSAValue) -> Accumulating | None:
     """The accumulating op that computes `value` for this consumer alone, element by element; None for other values."""
     producer = value.owner
-    if not isinstance(producer, Accumulating) or producer.parent is not consumer.parent or len(consumer.outputs) != 1:
+    if not isinstance(producer, Accumulating) or epilogue_obstacle(consumer, producer) is not None:
         return None
-    if {use.operation for use in value.uses} != {consumer} or "pooling" in producer.properties:
-        return None
+    return producer
+
+
+def epilogue_obstacle(consumer: PointwiseOp, producer: Accumulating) -> str | None:
+    """Why a pointwise op cannot end the op that computes what it reads, which is `{}`; None where it can."""
+    value = producer.results[0]
+    if producer.parent is not consumer.parent:
+        return "{} is in another block"
+    if len(consumer.outputs) != 1:
+        return "it has several results"
+    if {use.operation for use in value.uses} != {consumer}:
+        return "{} has other readers"
+    if "pooling" in producer.properties:
+        return "{} pools its results"
     shape = dims(value.type)
     reads = [access for other, access in zip(consumer.inputs, consumer.access, strict=True) if other is value]
     in_place = shape == dims(consumer.outputs[0].type) and all(is_elementwise(access, shape) for access in reads)
-    return producer if in_place else None
+    return None if in_place else "it does not read {} element by element"
 
 
 def extras_of(consumer: PointwiseOp, value: SSAValue) -> list[tuple[SSAValue, AccessAttr]]:
@@ -69,6 +82,7 @@ def take_epilogue(producer: Accumulating, consumer: PointwiseOp) -> Accumulating
     producer.detach()
     producer.erase()
     tidy(fused.epilogue.block)
+    applied(fused)
     return fused
 
 

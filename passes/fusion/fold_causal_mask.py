@@ -17,6 +17,7 @@ from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.fused.fused_op import yielded
 from mlirt.passes.fusion.scalar_bodies import tidy
+from mlirt.passes.remarks import applied, declined
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -56,11 +57,14 @@ class FoldCausalMaskPass(ModulePass):
             wanted = [f"d{op.batch_rank}", f"d{op.batch_rank + 1}"]
             array = array_of(op.operands[position], ctx)
             if array is None or [index for index in reads if index != "0"] != wanted or not masked.is_alone():
+                declined(op, "the mask is no constant of queries and keys, or serves something else too")
                 continue
             offset = _triangle(self._visible(array, masked))
             if offset is not None:
                 _take_mask(op, masked, offset)
+                applied(op)
                 return
+            declined(op, "the mask is not triangular")
 
     def _visible(self, array: Array, masked: _Masked) -> Array | None:
         """Which keys count for which query; None where that is not clear."""

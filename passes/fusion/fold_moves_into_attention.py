@@ -20,6 +20,7 @@ from mlirt.dialects.locations import fuse
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.fusion.access_composition import compose, iteration_dims
 from mlirt.passes.fusion.view_composition import through_view
+from mlirt.passes.remarks import applied, declined
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,9 @@ def _fold_operands(op: AttentionOp) -> None:
         while (found := _before(op.operands[position], op.access.data[position], op)) is not None:
             value, access = found
             if position < len(head) and not _keeps_neighbours(access, op.access.data[position], f"d{head[position]}"):
+                declined(op, f"neighbours along a head of operand {position} would not be neighbours in memory")
                 break
+            applied(op, f"operand {position} is read where it lies")
             mover = op.operands[position].owner
             op.operands[position] = value
             op.properties["access"] = ArrayAttr(_replaced(op.access.data, position, access))
@@ -115,6 +118,7 @@ def _fold_result(op: AttentionOp) -> None:
         regions=[op.detach_region(op.score)],
     )
     made.location = fuse(op, reader)
+    applied(made, "the result has the order of the transpose behind it")
     block = op.parent
     assert block is not None
     block.insert_op_before(made, op)

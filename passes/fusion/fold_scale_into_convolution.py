@@ -23,6 +23,7 @@ from mlirt.dialects.trt.fully_connected import FullyConnectedOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp
 from mlirt.dialects.trt.scale import ScaleOp
 from mlirt.passes.fusion.channel_scaling import Affine, Weighted, affine_of, channel_count, scaled_kernel
+from mlirt.passes.remarks import applied, declined
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -62,11 +63,20 @@ def _fold(op: ScaleOp | ElementwiseOp, ctx: Context) -> None:
         if not isinstance(layer, Weighted) or layer.parent is not op.parent:
             continue
         elements = element_of(value.type), element_of(layer.operands[1].type)
-        if {use.operation for use in value.uses} != {op} or not all(map(is_float, elements)):
+        if {use.operation for use in value.uses} != {op}:
+            declined(op, "{} has other readers", layer)
+            continue
+        if not all(map(is_float, elements)):
+            declined(op, "{} computes with integers", layer)
             continue
         affine = affine_of(op, value, _channel_axis(layer), ctx)
-        weights = None if affine is None else _scaled(layer, affine, ctx)
-        if weights is not None:
+        if affine is None:
+            declined(op, "it is no constant scale and shift per channel")
+            return
+        weights = _scaled(layer, affine, ctx)
+        if weights is None:
+            declined(op, "the weights of {} are not constant, or take no such scale or shift", layer)
+        else:
             _replace(op, layer, *weights, ctx)
         return
 
@@ -115,6 +125,7 @@ def _replace(op: Operation, layer: Weighted, kernel: Array, bias: Array | None, 
         operands[position] = constant.output
     folded = type(layer).build(operands=operands, properties=layer.properties, result_types=[op.results[0].type])
     folded.location = fuse(layer, op)
+    applied(folded)
     block.insert_op_before(folded, op)
     folded.results[0].name_hint = op.results[0].name_hint
     op.results[0].replace_all_uses_with(folded.results[0])

@@ -23,6 +23,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_name, element_of, is_float, rank
 from mlirt.passes.fusion.scalar_bodies import tidy
 from mlirt.passes.options import option
+from mlirt.passes.remarks import applied, declined, missed
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,14 @@ class FuseAttentionPass(ModulePass):
 
     def _fuse(self, second: MatmulOp) -> None:
         parts = _parts_before(second)
-        if parts is None or not self._is_narrow(parts):
+        if isinstance(parts, str):
+            missed(second, parts)
+            return
+        if not self._is_narrow(parts):
+            declined(second, f"no kernel for heads of this width or type (most-width={self.most_width})")
             return
         made = _attention(parts)
+        applied(made)
         block = second.parent
         assert block is not None
         block.insert_op_before(made, second)
@@ -92,28 +98,30 @@ class _Parts:
     guarded: bool
 
 
-def _parts_before(second: MatmulOp) -> _Parts | None:
-    """The parts of attention that end with a product."""
+def _parts_before(second: MatmulOp) -> _Parts | str:
+    """The parts of attention that end with a product, or why there are none."""
     if second.transpose_lhs.value.data or second.extras or not _is_conversion(second.epilogue):
-        return None
+        return "its left operand is transposed, or it has an epilogue"
     between: list[PointwiseOp] = []
     guarded, weights = False, second.lhs
     while isinstance(op := weights.owner, PointwiseOp):
         guards = _replaces_nan(op)
         if not _is_only_for(weights, second) or not (guards or _converts(op)):
-            return None
+            return "what stands before it is no softmax"
         guarded |= guards
         between.append(op)
         weights = op.inputs[0]
     softmax = weights.owner
-    if not isinstance(softmax, SoftmaxOp) or not _is_along_keys(softmax) or not _is_only_for(weights, second):
-        return None
+    if not isinstance(softmax, SoftmaxOp):
+        return "what stands before it is no softmax"
+    if not _is_along_keys(softmax) or not _is_only_for(weights, second):
+        return "the softmax does not run along the keys, or its weights have other readers"
     first = softmax.input.owner
     if not isinstance(first, MatmulOp) or not _is_only_for(softmax.input, second):
-        return None
+        return "no product computes the scores for this softmax alone"
     same_batch = dims(first.output.type)[:-2] == dims(second.output.type)[:-2]
     fits = same_batch and is_float(first.epilogue.block.args[0].type)
-    return _Parts(first, softmax, tuple(between), second, guarded) if fits else None
+    return _Parts(first, softmax, tuple(between), second, guarded) if fits else "the two products have other batches"
 
 
 def _is_only_for(value: SSAValue, second: MatmulOp) -> bool:

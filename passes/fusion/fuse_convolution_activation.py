@@ -11,7 +11,8 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.passes.fusion.epilogues import extras_of, producer_of, take_epilogue
+from mlirt.passes.fusion.epilogues import Accumulating, epilogue_obstacle, extras_of, take_epilogue
+from mlirt.passes.remarks import declined, missed
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,18 @@ class FuseConvolutionActivationPass(ModulePass):
 
 def _fuse(consumer: PointwiseOp) -> None:
     for value in dict.fromkeys(consumer.inputs):
-        producer = producer_of(consumer, value)
-        if producer is None:
+        producer = value.owner
+        if not isinstance(producer, Accumulating):
+            continue
+        reason = epilogue_obstacle(consumer, producer)
+        if reason is not None:
+            declined(consumer, reason, producer)
             continue
         others = extras_of(consumer, value)
         if all(isinstance(other.owner, ConstantOp) for other, _ in others):
             take_epilogue(producer, consumer)
+        else:
+            declined(consumer, "it reads other tensors too, which is left to fuse-convolution-elementwise")
         return
+    if not any(isinstance(value.owner, Accumulating) for value in consumer.inputs):
+        missed(consumer, "it reads no result of a convolution, product, window or reduction")

@@ -13,8 +13,9 @@ from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim
-from mlirt.passes.fusion.epilogues import extras_of, producer_of, take_epilogue
+from mlirt.passes.fusion.epilogues import Accumulating, epilogue_obstacle, extras_of, take_epilogue
 from mlirt.passes.options import option
+from mlirt.passes.remarks import declined, missed
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,23 @@ class FuseConvolutionElementwisePass(ModulePass):
                     self._fuse(inner, order)
 
     def _fuse(self, consumer: PointwiseOp, order: dict[Operation, int]) -> None:
-        found = [producer_of(consumer, value) for value in dict.fromkeys(consumer.inputs)]
-        latest_first = sorted((one for one in found if one is not None), key=lambda one: -order[one])
-        for producer in latest_first:
+        owners = [value.owner for value in dict.fromkeys(consumer.inputs)]
+        found = [owner for owner in owners if isinstance(owner, Accumulating)]
+        reasons = {one: epilogue_obstacle(consumer, one) for one in found}
+        for producer in sorted((one for one in found if reasons[one] is None), key=lambda one: -order[one]):
             others = extras_of(consumer, producer.results[0])
-            few = len(producer.extras) + len(others) <= self.max_extras
-            if few and all(_reads_in_place(access) for _, access in others):
+            count = len(producer.extras) + len(others)
+            if count > self.max_extras:
+                reasons[producer] = f"{{}} would have {count} extra operands, more than {self.max_extras}"
+            elif not all(_reads_in_place(access) for _, access in others):
+                reasons[producer] = "another operand is transposed or sliced"
+            else:
                 order[take_epilogue(producer, consumer)] = order[consumer]
                 return
+        for producer, reason in reasons.items():
+            declined(consumer, reason or "", producer)
+        if not reasons:
+            missed(consumer, "it reads no result of a convolution, product, window or reduction")
 
 
 def _reads_in_place(access: AccessAttr) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -18,12 +17,12 @@ from mlirt.dialects.fused.fused_op import IndexOp, is_identity
 from mlirt.dialects.fused.pooling import FIRST, PoolingAttr
 from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.integer_list import integers
-from mlirt.dialects.locations import fuse, name_of
+from mlirt.dialects.locations import fuse
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import floor_div, symbols
 from mlirt.dialects.tensor_types import dims, element_of, is_float
+from mlirt.passes.remarks import applied, declined
 
-_LOG = logging.getLogger(__name__)
 # Sizes of windows of which every tile of a kernel can hold whole ones.
 _SIZES = (1, 2, 4)
 
@@ -60,7 +59,7 @@ class FuseConvolutionPoolingPass(ModulePass):
     def _fuse(self, window: WindowOp, convolution: ConvolutionOp) -> None:
         reason = self._obstacle(window, convolution)
         if reason is not None:
-            _LOG.debug("%s: %s and %s stay apart: %s", self.name, name_of(convolution), name_of(window), reason)
+            declined(window, reason)
             return
         _replace(window, convolution)
 
@@ -127,6 +126,7 @@ def _replace(window: WindowOp, convolution: ConvolutionOp) -> None:
     )
     made.attributes = dict(convolution.attributes)
     made.location = fuse(convolution, window)
+    applied(made)
     made.output.name_hint = window.output.name_hint
     block.insert_op_before(made, window)
     window.output.replace_all_uses_with(made.output)

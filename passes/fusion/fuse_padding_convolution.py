@@ -20,6 +20,7 @@ from mlirt.dialects.trt.padding import PaddingOp
 from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
 from mlirt.dialects.trt.windowed_op import PaddingModeAttr
 from mlirt.dialects.window_arithmetic import PaddingMode
+from mlirt.passes.remarks import applied, declined
 
 
 @dataclass(frozen=True)
@@ -64,20 +65,15 @@ _ROUNDS_DOWN = (
 
 def _fuse(op: Windowed) -> None:
     padding = op.input.owner
-    if not isinstance(padding, PaddingOp) or padding.mode.data is not PadMode.CONSTANT:
+    if not isinstance(padding, PaddingOp):
         return
-    fill = 0.0 if padding.value is None else splat_of(padding.value)
-    own = [pair for pair in op.padding() if isinstance(pair[0], int) and isinstance(pair[1], int)]
-    if (
-        len(own) < len(op.sizes())
-        or op.padding_mode.data not in _ROUNDS_DOWN
-        or not _takes(op, fill, any(map(any, own)))
-    ):
+    reason = _obstacle(op, padding)
+    if reason is not None:
+        declined(op, reason)
         return
+    own = op.padding()
     lead = len(integers(padding.pre)) - len(own)
     pre, post = integers(padding.pre), integers(padding.post)
-    if any((*pre[:lead], *post[:lead])) or min((*pre, *post)) < 0:
-        return
     factors = [-stride for stride in op.strides()] if isinstance(op, DeconvolutionOp) else [1] * len(own)
     before = [_number(pair[0]) + cells * each for pair, cells, each in zip(own, pre[lead:], factors, strict=True)]
     after = [_number(pair[1]) + cells * each for pair, cells, each in zip(own, post[lead:], factors, strict=True)]
@@ -90,6 +86,25 @@ def _fuse(op: Windowed) -> None:
     if isinstance(op, PoolingOp) and op.kind.data is PoolingKind.AVERAGE:
         properties["average_count_excludes_padding"] = BoolAttr.from_bool(False)
     _replace(op, padding, properties)
+
+
+def _obstacle(op: Windowed, padding: PaddingOp) -> str | None:
+    """Why a window cannot have the cells of the padding before it as its own; None where it can."""
+    if padding.mode.data is not PadMode.CONSTANT:
+        return f"the padding repeats elements ({padding.mode.data.value})"
+    fill = 0.0 if padding.value is None else splat_of(padding.value)
+    own = [pair for pair in op.padding() if isinstance(pair[0], int) and isinstance(pair[1], int)]
+    if len(own) < len(op.sizes()):
+        return "its own pads follow from lengths that are no numbers"
+    if op.padding_mode.data not in _ROUNDS_DOWN:
+        return f"its windows round up ({op.padding_mode.data.value})"
+    if not _takes(op, fill, any(map(any, own))):
+        return f"cells of {'several values' if fill is None else fill} are not what it pads with"
+    lead = len(integers(padding.pre)) - len(own)
+    pre, post = integers(padding.pre), integers(padding.post)
+    if any((*pre[:lead], *post[:lead])):
+        return "the padding adds batches or channels"
+    return "the padding cuts elements off" if min((*pre, *post)) < 0 else None
 
 
 def _number(length: object) -> int:
@@ -115,6 +130,7 @@ def _replace(op: Windowed, padding: PaddingOp, properties: dict[str, Attribute])
         operands=[padding.input, *op.operands[1:]], properties=properties, result_types=[op.output.type]
     )
     made.location = fuse(padding, op)
+    applied(made)
     block.insert_op_before(made, op)
     made.results[0].name_hint = op.output.name_hint
     op.output.replace_all_uses_with(made.results[0])

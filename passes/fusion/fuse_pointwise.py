@@ -23,6 +23,7 @@ from mlirt.passes.fusion.access_composition import compose, keeps_rows, repeats
 from mlirt.passes.fusion.epilogues import producer_of
 from mlirt.passes.fusion.scalar_bodies import prepend, prepend_moved, size, tidy, work
 from mlirt.passes.options import option
+from mlirt.passes.remarks import applied, declined
 
 Consumer = PointwiseOp | ReductionOp
 
@@ -75,8 +76,10 @@ class FusePointwisePass(ModulePass):
             assert isinstance(chosen, PointwiseOp)
             if not self._fits(chosen, consumer):
                 refused.add(chosen)
+                declined(consumer, "with {} it would have more than max-operands operands or max-ops ops", chosen)
                 continue
             absorb(chosen, consumer)
+            applied(consumer)
         share_operands(consumer)
         tidy(consumer.body.block)
 
@@ -94,6 +97,7 @@ class FusePointwisePass(ModulePass):
         ):
             return False
         if _ends_a_wider_sum(producer) or (_may_repeat(producer) and _is_epilogue(consumer)):
+            declined(consumer, "{} is left to the convolution or product before it", producer)
             return False
         cost, space = work(producer.body), iteration_space(consumer)
         accesses = [
@@ -101,9 +105,13 @@ class FusePointwisePass(ModulePass):
         ]
         again = len(set(accesses)) > 1 or any(repeats(access, space) for access in accesses)
         if again and (cost > _CHEAP or (cost and _is_epilogue(producer))):
+            declined(consumer, "{} would be computed several times per element", producer)
             return False
         users = {use.operation for use in producer.outputs[0].uses}
-        return users == {consumer} or self._pays_again(producer, users, cost)
+        if users == {consumer} or self._pays_again(producer, users, cost):
+            return True
+        declined(consumer, "{} has several readers, and computing it in each does not pay", producer)
+        return False
 
     def _pays_again(self, producer: PointwiseOp, users: set[Operation], cost: int) -> bool:
         """Whether all of several readers should compute the producer on their own."""

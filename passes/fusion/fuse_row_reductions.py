@@ -20,6 +20,7 @@ from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim, product, substitute, symbols
 from mlirt.dialects.tensor_types import dims, element_of, rank
 from mlirt.passes.options import option
+from mlirt.passes.remarks import applied, declined
 
 Places = Mapping[str, Dim]
 
@@ -53,8 +54,13 @@ class FuseRowReductionsPass(ModulePass):
             for inner in list(block.ops):
                 if isinstance(inner, PointwiseOp) and len(inner.outputs) == 1:
                     chain = _Chain(inner)
-                    if chain.members and self._is_short(chain):
+                    if not chain.members:
+                        if any(isinstance(value.owner, ReductionOp) for value in inner.inputs):
+                            declined(inner, "the reductions are not of its own rows, or have other readers")
+                    elif self._is_short(chain):
                         chain.replace()
+                    else:
+                        declined(inner, f"rows are longer than {self.longest}, or of unknown length")
 
     def _is_short(self, chain: _Chain) -> bool:
         space = dims(chain.end.outputs[0].type)
@@ -163,6 +169,7 @@ class _Chain:
         values = [value for value, _ in slots]
         made = NormalizationOp(values, access, self.axes, kinds, end.outputs[0].type, body, stages)
         made.location = fuse(*self.members, end)
+        applied(made)
         made.output.name_hint = end.outputs[0].name_hint
         block.insert_op_before(made, end)
         end.outputs[0].replace_all_uses_with(made.output)

@@ -22,6 +22,7 @@ from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.passes.options import option
+from mlirt.passes.remarks import applied, declined
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -57,6 +58,8 @@ class FuseSiblingConvolutionsPass(ModulePass):
             for siblings in _families(block):
                 if self._pays(siblings):
                     _join(siblings, ctx)
+                else:
+                    declined(siblings[0], f"joining it with {len(siblings) - 1} others does not pay")
 
     def _pays(self, siblings: Sequence[ConvolutionOp]) -> bool:
         counts = [_channels(op) for op in siblings]
@@ -100,6 +103,7 @@ def _join(siblings: Sequence[ConvolutionOp], ctx: Context) -> None:
     operands = [first.input, *(constant.output for constant in constants)]
     joined = ConvolutionOp.build_inferred([*operands, *[None] * (3 - len(operands))], first.properties, fuse(*siblings))
     block.insert_op_before(joined, first)
+    applied(joined)
     start = 0
     for op in siblings:
         part = _slice(joined, op, start)

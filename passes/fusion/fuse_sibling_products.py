@@ -21,6 +21,7 @@ from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import symbols
 from mlirt.dialects.tensor_types import dims, element_of, rank, with_dims
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.passes.remarks import applied, missed
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,10 @@ def _families(block: Block) -> list[list[MatmulOp]]:
     """Products that can be joined, in order."""
     families: list[list[MatmulOp]] = []
     for op in block.ops:
-        if not isinstance(op, MatmulOp) or not _may_join(op):
+        if not isinstance(op, MatmulOp):
+            continue
+        if not _may_join(op):
+            missed(op, "not attention alone reads it, or its matrix is not one constant")
             continue
         family = next((one for one in families if _fit(one[0], op)), None)
         if family is None:
@@ -135,6 +139,7 @@ def _join(siblings: Sequence[MatmulOp], ctx: Context) -> None:
         bool(first.transpose_rhs.value.data),
     )
     made.location = fuse(*siblings)
+    applied(made)
     block.insert_op_before(made, first)
     start = 0
     for op, count in zip(siblings, counts, strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -12,11 +11,11 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.fused.arg_reduction import ExtremeKind
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.topk import Normalization, TopkOp
-from mlirt.dialects.locations import fuse, name_of
+from mlirt.dialects.locations import fuse
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import dims
+from mlirt.passes.remarks import applied, declined
 
-_LOG = logging.getLogger(__name__)
 # More are searched for by halving the range of the numbers, which is narrower for shares than for scores.
 _MOST = 15
 # A row has to be so many times as long as what is wanted of it, else dividing all is as good.
@@ -54,7 +53,7 @@ class FuseSoftmaxTopkPass(ModulePass):
 def _fuse(topk: TopkOp, softmax: SoftmaxOp) -> None:
     reason = _obstacle(topk, softmax)
     if reason is not None:
-        _LOG.debug("fuse-softmax-topk: %s and %s stay apart: %s", name_of(softmax), name_of(topk), reason)
+        declined(topk, reason)
         return
     block = topk.parent
     assert block is not None
@@ -64,6 +63,7 @@ def _fuse(topk: TopkOp, softmax: SoftmaxOp) -> None:
     normalization = None if topk.values.first_use is None else kind
     made = TopkOp(ExtremeKind.MAX, softmax.input, axis, *types, is_sorted, normalization)
     made.location = fuse(softmax, topk)
+    applied(made)
     block.insert_op_before(made, topk)
     for old, new in zip(topk.results, made.results, strict=True):
         new.name_hint = old.name_hint

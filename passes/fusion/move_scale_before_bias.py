@@ -18,6 +18,7 @@ from mlirt.dialects.tensor_types import element_count, element_of, is_float
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp
+from mlirt.passes.remarks import applied, missed
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -55,8 +56,11 @@ class MoveScaleBeforeBiasPass(ModulePass):
 def _exchange(op: ElementwiseOp, ctx: Context) -> None:
     for scaled, number in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
         factor = array_of(number, ctx)
-        parts = None if factor is None or factor.size != 1 else _product_and_bias(scaled, op)
-        if factor is None or parts is None:
+        if factor is None or factor.size != 1:
+            continue
+        parts = _product_and_bias(scaled, op)
+        if parts is None:
+            missed(op, "it does not scale the sum of a matrix product and a constant that nothing else reads")
             continue
         product, bias = parts
         array = array_of(bias, ctx)
@@ -74,6 +78,7 @@ def _replace(op: ElementwiseOp, product: SSAValue, number: SSAValue, bias: Array
     first = ElementwiseOp.build_inferred([product, number], op.properties, op.location)
     second = ElementwiseOp.build_inferred([first.output, shift.output], total.properties, total.location)
     block.insert_ops_before([shift, first, second], op)
+    applied(first)
     second.output.name_hint = op.output.name_hint
     op.output.replace_all_uses_with(second.output)
     block.erase_op(op)

@@ -18,6 +18,7 @@ from mlirt.dialects.symbolic import Dim, substitute
 from mlirt.dialects.tensor_types import dims, with_dims
 from mlirt.passes.fusion.access_composition import identity_access, iteration_dims, unit_view
 from mlirt.passes.fusion.epilogues import Accumulating
+from mlirt.passes.remarks import applied, declined
 
 
 @dataclass(frozen=True)
@@ -53,16 +54,20 @@ def _sink(op: PointwiseOp) -> None:
     after = dims(op.outputs[0].type)
     views = [view for value in op.inputs if (view := _view_of(op, value, after)) is not None]
     if not views:
+        if any(isinstance(value.owner, ViewOp) for value in op.inputs):
+            declined(op, "the view has other readers, is not read element by element, or shows no computed tensor")
         return
     before = dims(views[0].input.type)
     sources: dict[SSAValue, SSAValue] = {view.output: view.input for view in views if dims(view.input.type) == before}
     places = unit_view(before, after)
     if any(isinstance(inner, IndexOp) for inner in op.body.block.ops):
+        declined(op, "what it computes depends on the position")
         return
     reads: list[tuple[SSAValue, AccessAttr]] = []
     for value, access in zip(op.inputs, op.access, strict=True):
         read = _read_before(value, access, sources, before, places)
         if read is None:
+            declined(op, "another operand is not broadcast along the dimensions that the view joins")
             return
         reads.append(read)
     _replace(op, [*sources], reads, with_dims(op.outputs[0].type, before))
@@ -104,6 +109,7 @@ def _replace(
     for new in (moved, view):
         new.location = op.location
         block.insert_op_before(new, op)
+    applied(moved)
     view.output.name_hint = op.outputs[0].name_hint
     op.outputs[0].replace_all_uses_with(view.output)
     block.erase_op(op)

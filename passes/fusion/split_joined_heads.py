@@ -17,6 +17,7 @@ from mlirt.dialects.integer_list import integer_list
 from mlirt.dialects.symbolic import Dim, substitute, symbols
 from mlirt.dialects.tensor_types import dims, with_dims
 from mlirt.passes.fusion.view_composition import joined_axes
+from mlirt.passes.remarks import applied
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ def _split(op: AttentionOp, batch: int, outer: Dim, inner: Dim) -> AttentionOp:
     for new in (made, view):
         new.location = op.location
         block.insert_op_before(new, op)
+    applied(made)
     view.output.name_hint = op.output.name_hint
     op.output.replace_all_uses_with(view.output)
     block.erase_op(op)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         UnsupportedOperatorsError,
     )
     from mlirt.passes.pipeline_edits import Pipeline
+    from mlirt.passes.remarks import Remarks
     from mlirt.runtime.engine import Engine, load
     from mlirt.tensorrt import *  # noqa: F403  (checkers alone read this)
 
@@ -49,6 +50,7 @@ _HOMES = {
     "refittable_weights": "mlirt.builder.refit",
     "TimingCache": "mlirt.builder.tactics.timing_cache",
     "Pipeline": "mlirt.passes.pipeline_edits",
+    "Remarks": "mlirt.passes.remarks",
     "Engine": "mlirt.runtime.engine",
     "load": "mlirt.runtime.engine",
     "MlirtError": "mlirt.errors",
@@ -81,6 +83,7 @@ __all__ = [
     "Pipeline",
     "PlanError",
     "PluginError",
+    "Remarks",
     "RunCancelledError",
     "TimingCache",
     "UnmetConditionError",

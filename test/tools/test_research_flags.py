@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -258,3 +259,71 @@ def test_a_failing_pass_of_a_file_is_reproduced_with_it(capsys: pytest.CaptureFi
     reproducer = capsys.readouterr().err.rsplit("reproducer: ", 1)[1].strip()
     run = Path(reproducer).read_text(encoding="utf-8").splitlines()[0]
     assert run == f"// RUN: rt-opt %s --load-pass-plugin={Path('fails.py').resolve()} -p 'negate-relu'"
+
+
+RELU_BEHIND_TWO = """
+func.func @main(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %w = trt.constant {value = dense<0.5> : tensor<8x8xf32>} : tensor<8x8xf32>
+  %a = trt.matrix_multiply %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32> loc("product")
+  // expected-remark@+1 {{fuse-convolution-activation: declined: relu (fused.pointwise): product has other readers}}
+  %b = trt.activation relu %a : (tensor<4x8xf32>) -> tensor<4x8xf32> loc("relu")
+  func.return %a, %b : tensor<4x8xf32>, tensor<4x8xf32>
+}
+"""
+
+
+@pytest.mark.usefixtures("folder")
+def test_remarks_of_rt_opt(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("r.mlir").write_text(RELU_BEHIND_TWO, encoding="utf-8")
+    passes = ["-p", "convert-trt-to-fused,fuse-convolution-activation"]
+    assert rt_opt.main(["--remarks", "r.mlir", *passes, "--remarks-output=r.json"]) == 0
+    assert capsys.readouterr().err == (
+        "r.mlir:6:3: remark: fuse-convolution-activation: declined: relu (fused.pointwise): product has other readers\n"
+    )
+    (record,) = json.loads(Path("r.json").read_text(encoding="utf-8"))["remarks"]
+    assert (record["kind"], record["layer"], record["place"]) == ("declined", "relu", "r.mlir:6:3")
+    assert rt_opt.main(["r.mlir", *passes, "--remarks=fuse-attention", "--statistics"]) == 0
+    table = capsys.readouterr().err
+    assert "remark" not in table
+    assert table.splitlines()[1].endswith("  convert-trt-to-fused")
+    assert rt_opt.main(["r.mlir", *passes, "--remarks", "--verify-diagnostics"]) == 0
+    assert rt_opt.main(["r.mlir", "-p", "convert-trt-to-fused", "--remarks", "--verify-diagnostics"]) == 1
+    assert "was not produced" in capsys.readouterr().err
+    assert rt_opt.main(["r.mlir", "--remarks=fuse-atention"]) == 1
+    assert "did you mean fuse-attention" in capsys.readouterr().err
+
+
+SAYS = '''\
+from dataclasses import dataclass
+from xdsl.passes import ModulePass
+from mlirt.dialects.trt.activation import ActivationOp
+from mlirt.passes.remarks import declined
+
+
+@dataclass(frozen=True)
+class SayPass(ModulePass):
+    name = "say"
+
+    def apply(self, ctx, op):
+        for layer in op.walk():
+            if isinstance(layer, ActivationOp):
+                declined(layer, "only a test of {}", layer)
+'''
+
+
+@pytest.mark.usefixtures("folder")
+def test_remarks_of_builds(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("say.py").write_text(SAYS, encoding="utf-8")
+    found = mlirt.Remarks(passes=["say"])
+    pipeline = mlirt.Pipeline.default().after("fuse-padding-convolution", "say")
+    mlirt.compile("a.onnx", "cpu", plugins=["say.py"], pipeline=pipeline, remarks=found)
+    assert [str(one) for one in found.remarks] == ["say: declined: relu (trt.activation): only a test of relu"]
+    mlirt.compile("a.onnx", "cpu", plugins=["say.py"], pipeline=pipeline)
+    assert len(found.remarks) == 1
+    built = ["--onnx=a.onnx", "--target=cpu", "--buildOnly", "--load-pass-plugin=say.py"]
+    edit = "--pipeline-edit=after=fuse-padding-convolution:say"
+    assert rt_exec.main([*built, edit, "--remarks=say", "--statistics", "--remarks-output=r.json"]) == 0
+    out = capfd.readouterr().out
+    assert "[I] remark: say: declined: relu (trt.activation): only a test of relu" in out
+    assert "runs   applied  declined    missed" in out
+    assert json.loads(Path("r.json").read_text(encoding="utf-8"))["statistics"]["say"]["declined"] == 1
