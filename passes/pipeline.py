@@ -72,6 +72,7 @@ class PipelineOptions:
     instruments: Sequence[Instrument] = ()
     reproducer_folder: Path | None = None  # None: a new folder among the system's temporary ones
     dump_folder: Path | None = None  # every phase leaves its text here
+    pass_limit: int | None = None  # run so many passes of all, and leave the others out
     pipeline: Pipeline = field(default_factory=Pipeline)  # of `run_phases`: the compiler's own, or a changed one
     times: list[PassTime] = field(default_factory=list[PassTime])
 
@@ -112,9 +113,13 @@ class _PassManager:
         self._verifier = verifier
         self._start = module.clone()
         self._done: list[ModulePass] = []
+        self._left = options.pass_limit
 
     def run(self, passes: Sequence[ModulePass]) -> None:
         """Run passes on checked IR and check what they leave; raises `PassError` with the name of the guilty one."""
+        if self._left is not None:
+            passes = passes[: self._left]
+            self._left -= len(passes)
         for pass_ in passes:
             try:
                 _run_one(pass_, self.module, self.ctx, self.options)

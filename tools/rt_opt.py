@@ -219,6 +219,7 @@ class _Driver:
             instruments=[LevelWarnings(warn_on_standard_error), *([dumps] if dumps.is_wanted() else [])],
             dump_folder=Path(arguments.dump_phases) if arguments.dump_phases else None,
             pipeline=pipeline,
+            pass_limit=arguments.pass_limit,
         )
 
     def _pipeline(self) -> Pipeline:

@@ -15,7 +15,7 @@ from mlirt.passes import registry
 from mlirt.passes.options import option_infos
 from mlirt.passes.phases import PRECISIONS, TARGETS, phase_names
 from mlirt.tools.flag_parser import FlagParser
-from mlirt.tools.flag_values import shapes
+from mlirt.tools.flag_values import natural, shapes
 from mlirt.tools.plugin_files import add_plugins_flag
 from mlirt.tools.python_source import EMITTERS
 from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_flag, add_remark_flags, bare_remarks
@@ -95,6 +95,7 @@ def _add_pipeline(parser: argparse.ArgumentParser) -> None:
         "--from", dest="first", metavar="PHASE", help="start at a phase (the input is what the phase before it left)"
     )
     group.add_argument("--target", choices=TARGETS, default="cpu", help="the target of the phases (default: cpu)")
+    group.add_argument("--pass-limit", type=natural, metavar="N", help="run the first N passes alone")
     group.add_argument(
         "--precision", choices=PRECISIONS, default="fp32", help="the precision of the phases (default: fp32)"
     )

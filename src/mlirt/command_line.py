@@ -24,6 +24,10 @@ def rt_report() -> int:
     return _run("rt-report")
 
 
+def rt_debug() -> int:
+    return _run("rt-debug")
+
+
 def _run(command: str) -> int:
     try:
         tool = import_module(f"mlirt.tools.{command.replace('-', '_')}")

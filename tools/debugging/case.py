@@ -1,0 +1,87 @@
+"""A network and its inputs, and what it computes after some of the passes, interpreted or compiled."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirt.builder.build import BuildOptions, build
+from mlirt.builder.ir_input import is_ir, read_ir
+from mlirt.builder.reference_engine import ReferenceEngine
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.interpreter import entry_function, input_names
+from mlirt.passes.pipeline import PipelineOptions, run_phases
+from mlirt.passes.pipeline_edits import Pipeline
+from mlirt.passes.pipeline_text import parse_pipeline
+from mlirt.tools.input_files import InputFile, load_network
+from mlirt.tools.run_inputs import InputSpec, arrays_for
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+LAST = "layout"
+"""The last phase whose IR is interpreted on NumPy, for every target."""
+
+
+@dataclass
+class Case:
+    """What the flags of rt-debug name."""
+
+    module: ModuleOp
+    ctx: RtContext
+    feeds: Mapping[str, Array]
+    target: str
+    precision: str
+    pipeline: Pipeline
+    first: str | None
+
+    @classmethod
+    def of(cls, arguments: Namespace) -> Case:
+        """Read the model and make its inputs: random ones for those that no flag gives."""
+        ctx, first = RtContext(), None
+        if is_ir(arguments.model):
+            module, first, _ = read_ir(Path(arguments.model), ctx, arguments.weights)
+        else:
+            module = load_network(ctx, InputFile(arguments.model))
+        function = entry_function(module)
+        specs = [InputSpec.parse(text) for text in arguments.input_arrays]
+        named = {spec.name for spec in specs}
+        if "" not in named:
+            names = [name for name in input_names(function) if name not in named]
+            specs += [InputSpec(name, f"random:{seed}") for seed, name in enumerate(names)]
+        pipeline = Pipeline.parse(arguments.pipeline_edit)
+        pipeline.check(arguments.target, arguments.precision, first)
+        feeds = arrays_for(function, specs, arguments.shapes)
+        return cls(module, ctx, feeds, arguments.target, arguments.precision, pipeline, first)
+
+    def phases(self) -> list[tuple[str, str]]:
+        """Each pass up to the layouts, with its phase, in order."""
+        phases = self.pipeline.between(self.first, LAST, self.target, self.precision)
+        return [
+            (phase.name, str(one.pipeline_pass_spec()))
+            for phase, specs in phases
+            for one in parse_pipeline(",".join(specs))
+        ]
+
+    def after(self, count: int | None, last: str = LAST) -> ModuleOp:
+        """The IR after so many passes, or after a phase."""
+        module = self.module.clone()
+        options = PipelineOptions(self.target, self.precision, pipeline=self.pipeline, pass_limit=count)
+        run_phases(module, self.ctx, self.first, last, options)
+        return module
+
+    def interpreted(self, module: ModuleOp) -> dict[str, Array]:
+        """What IR computes on the reference interpreter."""
+        return ReferenceEngine(module, self.ctx).run(self.feeds)
+
+    def compiled(self, module: ModuleOp, first: str | None) -> dict[str, Array]:
+        """What IR computes on the target, from a phase on."""
+        options = BuildOptions(self.precision, first=first, pipeline=self.pipeline, temporary=True)
+        return dict(build(module.clone(), self.ctx, self.target, options).run(self.feeds))

@@ -1,0 +1,178 @@
+"""rt-debug reduce: the smallest part of a network that still fails, with the tensors that it had in the whole one."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from mlirt.atomic_file import write_atomically
+from mlirt.dialects.interpreter import entry_function, interpret
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.weights_file import write_weights
+from mlirt.dialects.xdsl_compat import module_text
+from mlirt.errors import InvalidInputError, MlirtError
+from mlirt.tools.debugging.case import Case
+from mlirt.tools.debugging.differences import worst
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+Test = Callable[[Case], bool]
+Say = Callable[[str], None]
+
+
+def differs(bound: float) -> Test:
+    """Whether the compiled network is further off the interpreted one than the bound."""
+
+    def test(case: Case) -> bool:
+        try:
+            expected = case.interpreted(case.module)
+            return worst(case.compiled(case.module, case.first), expected)[1] > bound
+        except MlirtError:
+            return False  # another failure than the one that is looked for
+
+    return test
+
+
+def fails_with(text: str) -> Test:
+    """Whether building or running the network ends with an error that holds a text."""
+
+    def test(case: Case) -> bool:
+        try:
+            case.compiled(case.module, case.first)
+        except Exception as error:
+            return text in f"{type(error).__name__}: {error}"
+        return False
+
+    return test
+
+
+def script_says_so(script: str) -> Test:
+    """Whether a program that gets the IR file ends with exit code 0; the inputs lie beside the file as .npz."""
+
+    def test(case: Case) -> bool:
+        with tempfile.TemporaryDirectory() as folder:
+            path = write_network(case, Path(folder) / "candidate.mlir")
+            done = subprocess.run([str(Path(script).resolve()), str(path)], capture_output=True, check=False)
+            return done.returncode == 0
+
+    return test
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Layers of the network in order, and the values that are its outputs."""
+
+    layers: tuple[Operation, ...]
+    outputs: tuple[SSAValue, ...]
+
+
+def reduced(case: Case, test: Test, say: Say) -> Case:
+    """The smallest part found for which the test still holds; raises `InvalidInputError` where it does not at first.
+
+    Layers are left out at the end, then at the front, then one by one; what the others read of them becomes an input
+    that has the value which the whole network gives it.
+    """
+    if not test(case):
+        raise InvalidInputError("the whole network does not fail in this way, so that there is nothing to reduce")
+    values = _all_values(case)
+    block = entry_function(case.module).body.block
+    layers = tuple(op for op in block.ops if not isinstance(op, ConstantOp | ReturnOp))
+    assert block.last_op is not None
+    whole = _Part(layers, tuple(block.last_op.operands))
+
+    def holds(part: _Part) -> bool:
+        return bool(part.layers) and test(_case_of(case, part, values))
+
+    def up_to(count: int) -> _Part:
+        return _Part(layers[:count], tuple(layers[count - 1].results) if count < len(layers) else whole.outputs)
+
+    end = _first(1, len(layers), lambda count: bool(layers[count - 1].results) and holds(up_to(count)))
+    part = up_to(end)
+    say(f"layers 1 to {len(part.layers)} of {len(layers)} fail alone")
+    start = end - _first(1, len(part.layers), lambda count: holds(_Part(part.layers[-count:], part.outputs)))
+    part = _Part(part.layers[start:], part.outputs)
+    say(f"layers {start + 1} to {end} fail alone")
+    for layer in part.layers:
+        fewer = _Part(tuple(one for one in part.layers if one is not layer), part.outputs)
+        if not set(layer.results) & set(part.outputs) and holds(fewer):
+            part = fewer
+    return _case_of(case, part, values)
+
+
+def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """The least number from which on `holds` is true, if it stays so; `high`, for which it is, where it does not."""
+    right = high
+    while low < right:
+        middle = (low + right) // 2
+        low, right = (low, middle) if holds(middle) else (middle + 1, right)
+    return right
+
+
+def _all_values(case: Case) -> dict[SSAValue, Array]:
+    """What each value of the entry function is in a run of the whole network."""
+    found: dict[SSAValue, Array] = {}
+
+    def keep(op: Operation, results: Sequence[Array]) -> None:
+        found.update(zip(op.results, results, strict=True))
+
+    interpret(case.module, case.ctx, case.feeds, observe=keep)
+    for argument, array in zip(entry_function(case.module).body.block.args, case.feeds.values(), strict=False):
+        found[argument] = array
+    return found
+
+
+def _case_of(case: Case, part: _Part, values: Mapping[SSAValue, Array]) -> Case:
+    """The part as a network of its own, with the inputs that it has in the whole one."""
+    inside = {result for layer in part.layers for result in layer.results}
+    used = [operand for layer in part.layers for inner in layer.walk() for operand in inner.operands]
+    outside = [value for value in dict.fromkeys((*used, *part.outputs)) if value in values and value not in inside]
+    constants = [value for value in outside if isinstance(value.owner, ConstantOp)]
+    given = [value for value in outside if value not in constants]
+    block = Block(arg_types=[value.type for value in given])
+    mapping: dict[SSAValue, SSAValue] = dict(zip(given, block.args, strict=True))
+    for value in constants:
+        assert isinstance(value.owner, Operation)
+        block.add_op(copy := value.owner.clone())
+        mapping[value] = copy.results[0]
+    for layer in part.layers:
+        block.add_op(layer.clone(value_mapper=mapping))
+    block.add_op(ReturnOp(*(mapping[value] for value in part.outputs)))
+    types = FunctionType.from_lists([value.type for value in given], [value.type for value in part.outputs])
+    names = [f"in{number}" for number in range(len(given))]
+    function = FuncOp("main", types, Region(block), arg_attrs=_named(names))
+    feeds = {name: values[value] for name, value in zip(names, given, strict=True)}
+    return replace(case, module=ModuleOp([function]), feeds=feeds)
+
+
+def _named(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr(DictionaryAttr({"trt.name": StringAttr(name)}) for name in names)
+
+
+def layer_count(case: Case) -> int:
+    """How many layers a network has."""
+    return sum(not isinstance(op, ConstantOp | ReturnOp) for op in entry_function(case.module).body.block.ops)
+
+
+def write_network(case: Case, path: Path) -> Path:
+    """Write the IR, its weights and its inputs side by side."""
+    from io import BytesIO
+
+    import numpy as np
+
+    write_weights(case.module, case.ctx, path.with_suffix(".safetensors"))
+    stream = BytesIO()
+    np.savez(stream, allow_pickle=False, **dict(case.feeds))
+    write_atomically(path.with_suffix(".npz"), [stream.getvalue()])
+    write_atomically(path, [module_text(case.module, debuginfo=True).encode()])
+    return path

@@ -1,0 +1,153 @@
+"""rt-debug: finds out where a network begins to compute something wrong: which tensor, which pass, which kernel."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlirt.errors import InvalidInputError
+from mlirt.passes.phases import PRECISIONS, TARGETS
+from mlirt.tools.flag_parser import FlagParser
+from mlirt.tools.flag_values import shapes
+from mlirt.tools.output_files import check_output
+from mlirt.tools.plugin_files import warn_on_standard_error
+from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_flag, pass_plugins
+from mlirt.tools.tool_main import tool_main
+
+COMMANDS = {
+    "compare": "compare each tensor of the compiled network, layer by layer",
+    "bisect": "find the pass or the kernel that makes the outputs wrong",
+    "reduce": "write the smallest part of the network that still fails",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the tool; the result is the exit code: 0 where all is right, 1 for a difference or an error."""
+    return tool_main("rt-debug", argv, _parse_arguments, _work, lambda arguments: arguments.model)
+
+
+def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = FlagParser("rt-debug", __doc__)
+    listed = "; ".join(f"{name}: {what}" for name, what in COMMANDS.items())
+    parser.add_argument("command", choices=COMMANDS, help=listed)
+    parser.add_argument("model", help="an ONNX model, or IR text of any phase up to fusion (.mlir)")
+    parser.add_argument("--target", choices=TARGETS, default="cpu", help="default: %(default)s")
+    parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help="default: %(default)s")
+    parser.add_argument("--bound", type=float, default=1e-3, metavar="X", help=_BOUND)
+    parser.add_argument(
+        "--with",
+        dest="other",
+        default="interpreter",
+        metavar="WHAT",
+        help="compare: interpreter, tensor by tensor (default); or the outputs alone with reference, the network as it "
+        "was read, with onnxruntime, or with a plan file",
+    )
+    parser.add_argument(
+        "--input",
+        dest="input_arrays",
+        metavar="SPEC",
+        action="append",
+        default=[],
+        help="as for rt-opt --run: NAME=FILE.npy, FILE.npz, NAME=random:SEED, NAME=zeros (default: random)",
+    )
+    parser.add_argument("--shapes", type=shapes, default={}, metavar="SPEC", help="input0:1x3x224x224,.. (default: 1)")
+    parser.add_argument("--weights", metavar="FILE", help="the safetensors file of the weights of IR")
+    parser.add_argument("--error", metavar="TEXT", help="reduce: to fail is to end with an error that holds this text")
+    parser.add_argument(
+        "--test", metavar="PROGRAM", help="reduce: to fail is that PROGRAM FILE.mlir ends with exit code 0"
+    )
+    parser.add_argument(
+        "-o",
+        dest="output",
+        metavar="FILE.mlir",
+        help="reduce: the part, with weights and inputs beside it; bisect: the IR before the guilty pass",
+    )
+    add_pass_plugin_flag(parser.add_argument)
+    add_pipeline_edit_flag(parser.add_argument)
+    parser.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
+    arguments = parser.parse_args(argv)
+    if not arguments.bound >= 0:
+        raise InvalidInputError(f"--bound={arguments.bound}: expected a number that is not negative")
+    if arguments.output and not arguments.output.endswith(".mlir"):
+        raise InvalidInputError(f"-o {arguments.output}: expected a name that ends in .mlir")
+    if arguments.command == "reduce" and not arguments.output:
+        raise InvalidInputError("reduce writes the part that fails: add -o FILE.mlir")
+    if arguments.test and not Path(arguments.test).is_file():
+        raise InvalidInputError(f"--test={arguments.test}: there is no such file")
+    return arguments
+
+
+_BOUND = "the largest difference that is right, as a share of a tensor's largest number; default: %(default)s"
+
+
+def _work(arguments: argparse.Namespace) -> int:
+    check_output(arguments.output)
+    with pass_plugins(arguments, warn_on_standard_error):
+        return {"compare": _compare, "bisect": _bisect, "reduce": _reduce}[arguments.command](arguments)
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from mlirt.tools.debugging import compare
+    from mlirt.tools.debugging.case import Case
+
+    case, other = Case.of(arguments), arguments.other
+    if other == "interpreter":
+        found = compare.compared_tensors(case)
+    elif other == "reference":
+        found = compare.compared_outputs(case, compare.reference_outputs(case))
+    elif other == "onnxruntime":
+        if not arguments.model.endswith(".onnx"):
+            raise InvalidInputError("--with=onnxruntime is for ONNX models")
+        found = compare.compared_outputs(case, compare.onnxruntime_outputs(arguments.model, case.feeds))
+    else:
+        from mlirt.runtime.engine import load
+
+        if not Path(other).is_file():
+            raise InvalidInputError(f"--with={other}: expected interpreter, reference, onnxruntime or a plan file")
+        found = compare.compared_outputs(case, load(other).run(dict(case.feeds)))
+    print("\n".join(compare.table(found, arguments.bound)))
+    return 0 if compare.first_beyond(found, arguments.bound) is None else 1
+
+
+def _bisect(arguments: argparse.Namespace) -> int:
+    from mlirt.tools.debugging.bisect import bisect, write_case
+    from mlirt.tools.debugging.case import Case
+
+    case = Case.of(arguments)
+    finding = bisect(case, arguments.bound, print)
+    if finding is None:
+        print("nothing is wrong within the bound")
+        return 0
+    where = f" number {finding.number}" if finding.number else ""
+    print(f"guilty: {finding.kind}{where}: {finding.name} ({finding.error:.3g} off)")
+    for layer in finding.layers:
+        print(f"  at {layer}")
+    if finding.kind == "pass":
+        again = f"--pass-limit={finding.number - 1}"
+        print(f"  rt-opt .. --to layout {again} is the last IR that is right")
+        if arguments.output:
+            print(f"  {write_case(case, finding, Path(arguments.output))}")
+    return 1
+
+
+def _reduce(arguments: argparse.Namespace) -> int:
+    from mlirt.tools.debugging import reduce
+    from mlirt.tools.debugging.case import Case
+
+    case = Case.of(arguments)
+    if arguments.test:
+        test = reduce.script_says_so(arguments.test)
+    else:
+        test = reduce.fails_with(arguments.error) if arguments.error else reduce.differs(arguments.bound)
+    found = reduce.reduced(case, test, print)
+    path = reduce.write_network(found, Path(arguments.output))
+    inputs = f" --input={path.with_suffix('.npz')}" if found.feeds else ""
+    count = reduce.layer_count(found)
+    print(f"{count} layer{'' if count == 1 else 's'}: {path}; rt-opt {path} --run={arguments.target}{inputs}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
