@@ -18,7 +18,10 @@ from mlirt.builder.build_keys import model_key, network_key, own_sources
 from mlirt.builder.profiles import Profile
 from mlirt.builder.tactics.selection import Tuning
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.pass_plugins import using
 from mlirt.frontend.onnx.importer import import_model
+from mlirt.passes.pipeline_edits import Pipeline
+from mlirt.passes.remarks import Remarks, recording
 from mlirt.tensorrt.plugins.registry import get_plugin_registry
 
 OPTIONS = BuildOptions()
@@ -27,6 +30,9 @@ ARGUMENTS: dict[str, object] = {
     "dump_phases": None,
     "timing_cache": None,
     "algorithm_selector": None,
+    "pipeline": None,
+    "remarks": None,
+    "plugins": (),
     "heuristic": True,
     "precision": "fp32",
 }
@@ -83,6 +89,19 @@ def test_what_depends_on_more_has_none(tmp_path: Path, monkeypatch: pytest.Monke
     assert _network_key(target="cuda") is None
 
 
+def test_changed_pipelines_remarks_and_plugins_have_none(tmp_path: Path) -> None:
+    """Whoever changes passes, or wants to hear of them, has a build of his own."""
+    edited = Pipeline.default().without("cse")
+    assert _network_key(replace(OPTIONS, pipeline=edited)) is None
+    with recording(Remarks()):
+        assert _network_key() is None
+    (tmp_path / "plugin.py").write_text("")
+    with using([tmp_path / "plugin.py"]):
+        assert _network_key() is None
+        assert model_key(_model(), "cpu", ARGUMENTS) is None
+    assert model_key(tmp_path / "network.mlir", "cpu", ARGUMENTS) is None
+
+
 def test_models_by_their_bytes() -> None:
     found = model_key(_model(), "cpu", ARGUMENTS)
     assert found is not None
@@ -90,7 +109,7 @@ def test_models_by_their_bytes() -> None:
     assert found != model_key(one_node("Tanh", [np.ones((2, 3), np.float32)])[0], "cpu", ARGUMENTS)
     assert found != model_key(_model(), "cpu", {**ARGUMENTS, "constants": {"x": np.ones((2, 3), np.float32)}})
     assert model_key(_model(), "reference", ARGUMENTS) is None
-    for name in ("calibration", "dump_phases", "timing_cache", "algorithm_selector"):
+    for name in ("calibration", "dump_phases", "timing_cache", "algorithm_selector", "pipeline", "remarks", "plugins"):
         assert model_key(_model(), "cpu", {**ARGUMENTS, name: "something"}) is None
 
 

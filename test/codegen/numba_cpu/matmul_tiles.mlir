@@ -39,19 +39,20 @@ func.func @main(%a: tensor<32x8xf32>, %bias: tensor<64xf32>) -> tensor<32x64xf32
 // CHECK:       def [[K:matmul_[0-9a-f]+]]_finish(v, i, j, panels, to):
 // CHECK-NEXT:      store(panels, to + i * 64 + j * 16, v)
 // CHECK:       def [[K]](params, worker, workers):
+// CHECK:           slot = worker_slot(tasks, slots, worker, workers)
 // CHECK:           if first < last:
 // CHECK-NEXT:          for pair in range(
 // CHECK-NEXT:              panel = unsigned_rem(pair, panel_count)
 // CHECK-NEXT:              batch = unsigned_div(pair, panel_count)
 // CHECK-NEXT:              column = panel * 64
-// CHECK-NEXT:              slot = first * panel_size
+// CHECK-NEXT:              packed_at = slot * panel_size
 // CHECK:                   for vector in range(4):
 // CHECK-NEXT:                  for k in range(0, whole_squares, 16):
 // CHECK-NEXT:                      i = vector * 16
 // CHECK-NEXT:                      v = tile_load_transposed(b, b_at + i * {{step_[0-9]}} + k, {{step_[0-9]}}, 16)
-// CHECK-NEXT:                      to = slot + k * 64 + i
+// CHECK-NEXT:                      to = packed_at + k * 64 + i
 // CHECK-NEXT:                      tile_for_each(v, [[K]]_finish, (panels, to))
-// CHECK:                   tile_multiply_add(sums, a, a_at + {{k_[0-9]}}, {{step_[0-9]}}, 1, panels, slot + {{k_[0-9]}} * 64, 4)
+// CHECK:                   tile_multiply_add(sums, a, a_at + {{k_[0-9]}}, {{step_[0-9]}}, 1, panels, packed_at + {{k_[0-9]}} * 64, 4)
 func.func @main(%a: tensor<2x64x64xf32>, %b: tensor<2x64x64xf32>) -> tensor<2x64x64xf32> {
   %y = fused.matmul %a, %b {transpose_rhs = true} : (tensor<2x64x64xf32>, tensor<2x64x64xf32>) -> tensor<2x64x64xf32> {
   ^bb0(%acc: f32):
