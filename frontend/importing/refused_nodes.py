@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from xdsl.utils.exceptions import VerifyException
+
 from mlirt.errors import Refusal
+
+DAMAGE = (
+    VerifyException,
+    ValueError,
+    TypeError,
+    IndexError,
+    KeyError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+)
+"""What damaged models make handlers run into; anything else is a defect of the importer."""
 
 
 @dataclass

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 from xdsl.ir import SSAValue
-from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.locations import named
 from mlirt.dialects.tensor_names import hint_of_name
@@ -16,6 +15,7 @@ from mlirt.dialects.tensor_types import element_type, numpy_dtype, tensor
 from mlirt.errors import InvalidModelError, MlirtError, out_of_memory
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.importing.number_arrays import ABSENT, Numbers, constant_of
+from mlirt.frontend.importing.refused_nodes import DAMAGE
 from mlirt.frontend.onnx.function_bodies import FunctionTable, body_of
 from mlirt.frontend.onnx.function_lengths import require_lengths_of_function
 from mlirt.frontend.onnx.handlers import Handler, handler_for
@@ -35,18 +35,6 @@ LARGEST_FUNCTION_DEPTH = 32
 # Functions that call functions several times multiply; no network has as many layers.
 LARGEST_NODE_COUNT = 250_000
 
-# What damaged models make handlers run into; anything else is a defect of the importer.
-_DAMAGE = (
-    VerifyException,
-    ValueError,
-    TypeError,
-    IndexError,
-    KeyError,
-    AttributeError,
-    ArithmeticError,
-    AssertionError,
-    RecursionError,
-)
 
 
 @dataclass
@@ -172,7 +160,7 @@ class GraphReader:
             raise
         except MemoryError as error:
             raise out_of_memory(node.label, error) or error from error
-        except _DAMAGE as error:
+        except (*DAMAGE, RecursionError) as error:
             raise InvalidModelError(f"{node.label}: {_first_line(error)}") from error
 
     def _arithmetic(self, node: Node, handler: Handler) -> list[Value] | None:

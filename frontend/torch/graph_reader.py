@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.test_value import create_ssa_value
 
 from mlirt.dialects.locations import named
@@ -19,7 +18,7 @@ from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import element_type, tensor
 from mlirt.errors import InvalidModelError, MlirtError, UnsupportedError
 from mlirt.frontend.importing.network import Network, Value
-from mlirt.frontend.importing.refused_nodes import RefusedNodes
+from mlirt.frontend.importing.refused_nodes import DAMAGE, RefusedNodes
 from mlirt.frontend.torch.call import Call, ResultType
 from mlirt.frontend.torch.elements import element_of_dtype
 from mlirt.frontend.torch.handlers import handler_for
@@ -36,16 +35,6 @@ _CHECKS = frozenset(
         "sym_constrain_range.default",
         "sym_constrain_range_for_size.default",
     )
-)
-_DAMAGE = (
-    VerifyException,
-    ValueError,
-    TypeError,
-    IndexError,
-    KeyError,
-    AttributeError,
-    ArithmeticError,
-    AssertionError,
 )
 
 
@@ -96,7 +85,7 @@ class GraphReader:
             results = self._results(node, operator, name)
         except UnsupportedError as error:
             self._stand_in(node, _reason(error), _way_out(error))
-        except (InvalidModelError, *_DAMAGE) as error:
+        except (InvalidModelError, *DAMAGE) as error:
             self._stand_in(node, _reason(error), "report it: PyTorch takes the program")
         else:
             several = isinstance(node.meta["val"], tuple | list)
