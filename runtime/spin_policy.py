@@ -3,11 +3,14 @@
 Waking a sleeping thread takes tens of microseconds, which a small network feels in every run; a thread that spins takes
 a core from others, and from what a quota allows. So workers spin for some multiple of the pause that is usual between
 runs, for next to nothing where runs come so rarely that spinning has been in vain, and hardly at all where a quota
-counts it or threads wait for processors.
+counts it or other processes want the processors. Other threads of the same process are the application's own affair
+(`spin_ms`): thread pools of numerical libraries spin as well, and a pool that sleeps beside one that spins always finds
+its core taken when it wakes.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -19,14 +22,15 @@ _LIMITED_SECONDS = 200e-6
 _PAUSES = 8
 _LOOK_AGAIN_SECONDS = 0.1
 _NEWS = 0.25  # the weight of the last pause
+_MOST_THREADS = 64  # of this process, that are looked at
 
 
 class SpinPolicy:
     """The spinning of one pool's workers, by the pauses between its runs."""
 
     def __init__(self, processors: int, waiting: Callable[[], int], *, is_limited: bool, threads: int) -> None:
-        """`waiting()`: how many threads of the machine run or wait for a processor. `is_limited`: by a quota."""
-        self._machine = os.cpu_count() or processors
+        """`waiting()`: how many threads of other processes run or wait for a processor. `is_limited`: by a quota."""
+        self._room = (os.cpu_count() or processors) - threads
         self._waiting = waiting
         self._limit = _LIMITED_SECONDS if is_limited else _MOST_SECONDS
         self._has_room = threads <= processors
@@ -63,16 +67,31 @@ class SpinPolicy:
         return min(max(_PAUSES * self._pause, _LEAST_SECONDS), self._limit)
 
     def _others_wait(self, now: float) -> bool:
-        """Whether more threads want to run than there are processors, as of a moment ago."""
+        """Whether other processes want more processors than the pool leaves to them, as of a moment ago."""
         if now >= self._looks_at:
             self._looks_at = now + _LOOK_AGAIN_SECONDS
-            self._is_busy = self._waiting() > self._machine
+            self._is_busy = self._waiting() > self._room
         return self._is_busy
 
 
-def run_queue_length(path: str = "/proc/loadavg") -> int:
-    """The threads of the machine that run or wait for a processor, as Linux counts them; 0 where nothing tells."""
+def runnable_elsewhere(loadavg: str = "/proc/loadavg", threads: str = "/proc/self/task") -> int:
+    """How many threads of other processes run or wait for a processor, as Linux counts them; 0 where nothing tells."""
     try:
-        return int(Path(path).read_text("ascii").split()[3].partition("/")[0])
+        runnable = int(Path(loadavg).read_text("ascii").split()[3].partition("/")[0])
+        return runnable - _runnable_here(threads) if runnable > 1 else 0
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def _runnable_here(folder: str) -> int:
+    """The threads of this process that run or wait for a processor, of the first few."""
+    names = itertools.islice(os.listdir(folder), _MOST_THREADS)
+    return sum(_is_runnable(f"{folder}/{name}/stat") for name in names)
+
+
+def _is_runnable(path: str) -> bool:
+    """By the state of a thread, which follows its name in brackets; a thread may have ended meanwhile."""
+    try:
+        return Path(path).read_bytes().rpartition(b")")[2].split()[0] == b"R"
+    except (OSError, IndexError):
+        return False

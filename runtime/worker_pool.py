@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from mlirt.runtime.host_cpu import MOST_THREADS, processor_count
 from mlirt.runtime.host_memory import HostBlock
 from mlirt.runtime.object_linker import LinkedCode
-from mlirt.runtime.spin_policy import SpinPolicy, run_queue_length
+from mlirt.runtime.spin_policy import SpinPolicy, runnable_elsewhere
 
 SYMBOLS = ("mlirt_main", "mlirt_run", "mlirt_alone", "mlirt_worker", "mlirt_prepare", "mlirt_spin")
 BORDERED = "mlirt_bordered"
@@ -63,7 +63,7 @@ class WorkerPool:
         self._word(_SYNC_WORD).value = self._control + -(-control_words // 16) * 16 * _WORD
         self._word(_THREADS_WORD).value = threads
         self._pauses_per_second = _pauses_per_second(ctypes.CFUNCTYPE(_void, _word)(address["mlirt_spin"]))
-        self._spinning = SpinPolicy(processor_count(), run_queue_length, is_limited=is_limited, threads=threads)
+        self._spinning = SpinPolicy(processor_count(), runnable_elsewhere, is_limited=is_limited, threads=threads)
         self._spin_seconds = -1.0
         self._workers = [
             threading.Thread(target=worker, args=(self._control, tid), name=f"mlirt-{tid}", daemon=True)

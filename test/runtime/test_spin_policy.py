@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mlirt.runtime.spin_policy import SpinPolicy, run_queue_length
+from mlirt.runtime.spin_policy import SpinPolicy, runnable_elsewhere
 
 
 def policy(waiting: int = 0, *, is_limited: bool = False, threads: int = 2) -> SpinPolicy:
@@ -48,7 +48,7 @@ def test_a_quota_counts_spinning() -> None:
     assert spun(policy(is_limited=True), 4e-3) <= 200e-6
 
 
-def test_threads_that_wait_for_processors_get_them() -> None:
+def test_other_processes_that_wait_for_processors_get_them() -> None:
     assert spun(policy(10**6), 4e-3) <= 50e-6
 
 
@@ -62,8 +62,12 @@ def test_what_a_caller_wishes_counts(wish: float) -> None:
     assert spun(policy(10**6, is_limited=True), 0.1, wish=wish) == wish
 
 
-@pytest.mark.parametrize(("text", "expected"), [("3.03 1.92 1.07 5/113 11114\n", 5), ("", 0), ("1 2 3 x/y 4", 0)])
-def test_the_run_queue(tmp_path: Path, text: str, expected: int) -> None:
+@pytest.mark.parametrize(("text", "expected"), [("3.03 1.92 1.07 5/113 11114\n", 3), ("", 0), ("1 2 3 x/y 4", 0)])
+def test_threads_of_this_process_are_no_others(tmp_path: Path, text: str, expected: int) -> None:
     (tmp_path / "loadavg").write_text(text, encoding="ascii")
-    assert run_queue_length(str(tmp_path / "loadavg")) == expected
-    assert run_queue_length(str(tmp_path / "none")) == 0
+    for number, state in enumerate("RSRD"):
+        (tmp_path / "task" / str(number)).mkdir(parents=True)
+        (tmp_path / "task" / str(number) / "stat").write_text(f"{number} (a name) R) {state} 1 2", encoding="ascii")
+    (tmp_path / "task" / "ended").mkdir()
+    assert runnable_elsewhere(str(tmp_path / "loadavg"), str(tmp_path / "task")) == expected
+    assert runnable_elsewhere(str(tmp_path / "none"), str(tmp_path / "task")) == 0
