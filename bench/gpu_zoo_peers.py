@@ -81,9 +81,15 @@ def _allow_tf32(allowed: bool) -> None:
 
 
 def _folded(module: Any) -> Any:
-    """The module with batch normalisations folded into convolutions; itself where it cannot be traced."""
-    from torch.fx.experimental.optimization import fuse
+    """The module with batch normalisations folded into convolutions; itself where it has none or cannot be traced.
 
+    One without them is left as it is, as tracing takes every argument for given, optional ones too.
+    """
+    from torch.fx.experimental.optimization import fuse
+    from torch.nn.modules.batchnorm import _BatchNorm
+
+    if not any(isinstance(one, _BatchNorm) for one in module.modules()):
+        return module
     try:
         return fuse(module)
     except Exception:  # whatever keeps torch.fx from tracing it
