@@ -108,15 +108,21 @@ def _remainder(values: IndexValues, op: Operation) -> None:
 def _is_divided(values: IndexValues, left: Polynomial, right: Polynomial, *, is_natural: bool) -> bool:
     """Whether the rules of division may be used; notes what they need. Data may be anything, and its quotients too.
 
-    Kernels on the CPU divide by 1 where they are told to divide by 0.
+    Clipped data has bounds, which may be negative as they stand: that is no mistake of a launch. Kernels on the CPU
+    divide by 1 where they are told to divide by 0.
     """
-    needed = [right.plus(-1), left] if is_natural else [right.plus(-1)]
-    if any(values.ranges.least(one, values.ranges.facts) is None for one in needed):
+    needed = [right if values.threads == 1 else right.plus(-1), *([left] if is_natural else [])]
+    if not all(_may_be_natural(values, one) for one in needed):
         return False
-    values.require(right if values.threads == 1 else right.plus(-1))
-    if is_natural:
-        values.require(left)
+    for one in needed:
+        values.require(one)
     return True
+
+
+def _may_be_natural(values: IndexValues, expression: Polynomial) -> bool:
+    """Whether the least that an expression can be is known, and no negative constant."""
+    least = values.ranges.least(expression, values.ranges.facts)
+    return least is not None and (values.ranges.numbers.value(least) or 0) >= 0
 
 
 def _select(values: IndexValues, op: Operation) -> None:

@@ -438,6 +438,25 @@ def test_constants_are_those_of_every_launch() -> None:
     assert len(contract.numbers) < len(whole.numbers) / 2
 
 
+@pytest.mark.parametrize("operation", ["remsi", "divsi", "floordivsi"])
+def test_data_with_negative_bounds_may_be_divided(operation: str) -> None:
+    contract, _ = read(
+        f"""
+    kernel.func @clipped(%i: memref<?xi64>, %n: index) attributes {{target = "cpu"}} {{
+      %least = arith.constant -6 : i64
+      %most = arith.constant 6 : i64
+      %raw = kernel.load %i[] strides [] : memref<?xi64> -> i64
+      %some = arith.maxsi %raw, %least : i64
+      %clipped = arith.minsi %some, %most : i64
+      %found = arith.{operation} %clipped, %most : i64
+      %other = arith.{operation} %most, %clipped : i64
+      kernel.store %found, %i[] strides [] : i64, memref<?xi64>
+      kernel.return
+    }}"""
+    )
+    assert contract.extents_of([None, 3], (1, 1, 1)) == {0: (0, 8)}
+
+
 def test_what_nothing_bounds_is_unproved() -> None:
     contract, _ = read(
         """
