@@ -37,6 +37,9 @@ _CHECKS = frozenset(
     )
 )
 
+# PyTorch 2.11 infers the states of an LSTM as [layers, 1, batch, hidden], and computes [layers, batch, hidden].
+_EXTRA_DIMENSION = frozenset({"aten.lstm.input"})
+
 
 class GraphReader:
     """Reads one graph into a network. What is refused is gathered in `refused`, and stands as unknown tensors."""
@@ -107,7 +110,8 @@ class GraphReader:
             found = handler(self.net, call)
         results = [found] if isinstance(found, Value) else list(found)
         for k, (value, wanted) in enumerate(zip(results, _listed(node.meta["val"]), strict=False)):
-            self._check(value, wanted, name, k)
+            is_extra = operator in _EXTRA_DIMENSION and k and wanted.dim() == value.rank + 1 and wanted.shape[1] == 1
+            self._check(value, wanted.squeeze(1) if is_extra else wanted, name, k)
             if value.ssa is not None and value.ssa.name_hint is None:
                 value.ssa.name_hint = hint_of_name(node.name)
         return results
