@@ -31,8 +31,8 @@ def class_name(pass_name: str) -> str:
 
 @cache
 def rooms() -> tuple[Path, ...]:
-    """The folders of passes."""
-    return tuple(sorted(path.parent for path in _HERE.glob("*/__init__.py")))
+    """The folders of passes. `rules` is none: it has what passes of all rooms are made of."""
+    return tuple(sorted(path.parent for path in _HERE.glob("*/__init__.py") if path.parent.name != "rules"))
 
 
 def path_of(pass_name: str) -> Path | None:

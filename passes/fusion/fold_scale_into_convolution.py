@@ -6,16 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.constant_values import array_of
-from mlirt.dialects.context import weights_of
-from mlirt.dialects.locations import fuse, name_of
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import element_of, is_float
-from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.dialects.trt.deconvolution import DeconvolutionOp
 from mlirt.dialects.trt.elementwise import ElementwiseOp
@@ -23,14 +17,17 @@ from mlirt.dialects.trt.fully_connected import FullyConnectedOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp
 from mlirt.dialects.trt.scale import ScaleOp
 from mlirt.passes.fusion.channel_scaling import Affine, Weighted, affine_of, channel_count, scaled_kernel
-from mlirt.passes.remarks import applied, declined
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule, value
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 
+LAYER = op(Weighted).named("layer")
+
+
 @dataclass(frozen=True)
-class FoldScaleIntoConvolutionPass(ModulePass):
+class FoldScaleIntoConvolutionPass(RulePass):
     """Multiply a per-channel scale into the kernel before it, and add a per-channel shift to the bias.
 
     The scale is a layer `trt.scale` without power, or an elementwise sum, prod, sub or div with a constant; the layer
@@ -50,35 +47,18 @@ class FoldScaleIntoConvolutionPass(ModulePass):
 
     name = "fold-scale-into-convolution"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in tensor_blocks(op):
-            for inner in list(block.ops):
-                if isinstance(inner, ScaleOp | ElementwiseOp):
-                    _fold(inner, ctx)
-
-
-def _fold(op: ScaleOp | ElementwiseOp, ctx: Context) -> None:
-    for value in op.operands:
-        layer = value.owner
-        if not isinstance(layer, Weighted) or layer.parent is not op.parent:
-            continue
-        elements = element_of(value.type), element_of(layer.operands[1].type)
-        if {use.operation for use in value.uses} != {op}:
-            declined(op, "{} has other readers", layer)
-            continue
-        if not all(map(is_float, elements)):
-            declined(op, "{} computes with integers", layer)
-            continue
-        affine = affine_of(op, value, _channel_axis(layer), ctx)
+    @rule((op(ScaleOp, LAYER, ...) | op(ElementwiseOp, LAYER, value()).commuting()).named("scale"))
+    def fold(self, m: Match, ctx: Context, scale: ScaleOp | ElementwiseOp, layer: Weighted) -> Outcome:
+        result = layer.results[0]
+        if not all(map(is_float, (element_of(result.type), element_of(layer.operands[1].type)))):
+            return "{layer} computes with integers"
+        affine = affine_of(scale, result, _channel_axis(layer), ctx)
         if affine is None:
-            declined(op, "it is no constant scale and shift per channel")
-            return
+            return "it is no constant scale and shift per channel"
         weights = _scaled(layer, affine, ctx)
         if weights is None:
-            declined(op, "the weights of {} are not constant, or take no such scale or shift", layer)
-        else:
-            _replace(op, layer, *weights, ctx)
-        return
+            return "the weights of {layer} are not constant, or take no such scale or shift"
+        return m.insert(_with_weights(m, layer, *weights))
 
 
 def _channel_axis(layer: Weighted) -> int:
@@ -112,23 +92,11 @@ def _scaled(layer: Weighted, affine: Affine, ctx: Context) -> tuple[Array, Array
     return (scaled, narrow if has_bias else None) if finite else None
 
 
-def _replace(op: Operation, layer: Weighted, kernel: Array, bias: Array | None, ctx: Context) -> None:
-    """Put the layer with its new weights in the place of `op`."""
-    block, name = op.parent, name_of(layer)
-    assert block is not None
+def _with_weights(m: Match, layer: Weighted, kernel: Array, bias: Array | None) -> Weighted:
+    """The layer with its new weights."""
     operands: list[SSAValue | None] = [*layer.operands[:2], *([] if isinstance(layer, MatrixMultiplyOp) else [None])]
-    changed = {1: (kernel, "kernel")} if kernel is not array_of(layer.operands[1], ctx) else {}
+    changed = {1: (kernel, "kernel")} if kernel is not array_of(layer.operands[1], m.ctx) else {}
     changed |= {} if bias is None else {2: (bias, "bias")}
     for position, (array, role) in changed.items():
-        constant = ConstantOp.from_array(array, weights_of(ctx), f"{name}.{role}")
-        block.insert_op_before(constant, op)
-        operands[position] = constant.output
-    folded = type(layer).build(operands=operands, properties=layer.properties, result_types=[op.results[0].type])
-    folded.location = fuse(layer, op)
-    applied(folded)
-    block.insert_op_before(folded, op)
-    folded.results[0].name_hint = op.results[0].name_hint
-    op.results[0].replace_all_uses_with(folded.results[0])
-    block.erase_op(op)
-    layer.detach()
-    layer.erase()
+        operands[position] = m.constant(array, role, layer)
+    return type(layer).build(operands=operands, properties=layer.properties, result_types=[m.root.results[0].type])

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
-from xdsl.passes import ModulePass
-
 from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.contraction import ConvolutionOp
@@ -17,18 +12,16 @@ from mlirt.dialects.fused.fused_op import IndexOp, is_identity
 from mlirt.dialects.fused.pooling import FIRST, PoolingAttr
 from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.integer_list import integers
-from mlirt.dialects.locations import fuse
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import floor_div, symbols
 from mlirt.dialects.tensor_types import dims, element_of, is_float
-from mlirt.passes.remarks import applied, declined
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 # Sizes of windows of which every tile of a kernel can hold whole ones.
 _SIZES = (1, 2, 4)
 
 
 @dataclass(frozen=True)
-class FuseConvolutionPoolingPass(ModulePass):
+class FuseConvolutionPoolingPass(RulePass):
     """Let a convolution pool where nobody but a pooling behind it reads its result, which then never is in memory.
 
     The windows lie side by side: stride and window are 1, 2 or 4 on each axis, without padding and dilation. Numbers
@@ -50,23 +43,24 @@ class FuseConvolutionPoolingPass(ModulePass):
 
     in_blocks: bool = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in tensor_blocks(op):
-            for inner in list(block.ops):
-                if isinstance(inner, WindowOp) and isinstance(inner.input.owner, ConvolutionOp):
-                    self._fuse(inner, inner.input.owner)
-
-    def _fuse(self, window: WindowOp, convolution: ConvolutionOp) -> None:
-        reason = self._obstacle(window, convolution)
-        if reason is not None:
-            declined(window, reason)
-            return
-        _replace(window, convolution)
+    @rule(op(WindowOp, op(ConvolutionOp).named("convolution"), ...).named("window"))
+    def fuse(self, m: Match, window: WindowOp, convolution: ConvolutionOp) -> Outcome:
+        if (reason := self._obstacle(window, convolution)) is not None:
+            return reason
+        made = ConvolutionOp.build(
+            operands=[convolution.input, convolution.kernel, list(convolution.extras)],
+            properties={
+                **convolution.properties,
+                "pooling": PoolingAttr.of(window.kind.data, integers(window.window)),
+            },
+            result_types=[window.output.type],
+            regions=[convolution.detach_region(convolution.epilogue)],
+        )
+        made.attributes = dict(convolution.attributes)
+        return m.insert(made)
 
     def _obstacle(self, window: WindowOp, convolution: ConvolutionOp) -> str | None:
         """Why a pooling is not that of the convolution before it; None where it is."""
-        if convolution.parent is not window.parent or not convolution.output.has_one_use():
-            return "the convolution has other readers"
         if self.in_blocks and not is_blocked(convolution.output.type):
             return "the convolution has no blocks of channels"
         if _types(window, convolution) != {element_of(window.output.type)} or not is_float(
@@ -110,30 +104,3 @@ def _depends_on_pixel(convolution: ConvolutionOp) -> bool:
 
 def _names(access: AccessAttr) -> set[str]:
     return {name for index in access.indices() for name in symbols(index)}
-
-
-def _replace(window: WindowOp, convolution: ConvolutionOp) -> None:
-    block = window.parent
-    assert block is not None
-    made = ConvolutionOp.build(
-        operands=[convolution.input, convolution.kernel, list(convolution.extras)],
-        properties={
-            **convolution.properties,
-            "pooling": PoolingAttr.of(window.kind.data, integers(window.window)),
-        },
-        result_types=[window.output.type],
-        regions=[convolution.detach_region(convolution.epilogue)],
-    )
-    made.attributes = dict(convolution.attributes)
-    made.location = fuse(convolution, window)
-    applied(made)
-    made.output.name_hint = window.output.name_hint
-    block.insert_op_before(made, window)
-    window.output.replace_all_uses_with(made.output)
-    for op in (window, convolution):
-        _erase(op)
-
-
-def _erase(op: Operation) -> None:
-    op.detach()
-    op.erase()

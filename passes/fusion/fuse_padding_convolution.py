@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import BoolAttr, ModuleOp
+from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Attribute
-from xdsl.passes import ModulePass
 
 from mlirt.dialects.constant_values import splat_of
 from mlirt.dialects.integer_list import integer_list, integers
-from mlirt.dialects.locations import fuse
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.dialects.trt.deconvolution import DeconvolutionOp
@@ -20,11 +16,13 @@ from mlirt.dialects.trt.padding import PaddingOp
 from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
 from mlirt.dialects.trt.windowed_op import PaddingModeAttr
 from mlirt.dialects.window_arithmetic import PaddingMode
-from mlirt.passes.remarks import applied, declined
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
+
+Windowed = ConvolutionOp | DeconvolutionOp | PoolingOp
 
 
 @dataclass(frozen=True)
-class FusePaddingConvolutionPass(ModulePass):
+class FusePaddingConvolutionPass(RulePass):
     """Add the cells of a zero padding to the pads of the convolution, deconvolution or average pooling that reads it.
 
     The padding adds cells to spatial axes only; around bytes they hold the convolution's `padding_value`. An average
@@ -45,14 +43,15 @@ class FusePaddingConvolutionPass(ModulePass):
 
     name = "fuse-padding-convolution"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in tensor_blocks(op):
-            for inner in list(block.ops):
-                if isinstance(inner, Windowed):
-                    _fuse(inner)
-
-
-Windowed = ConvolutionOp | DeconvolutionOp | PoolingOp
+    @rule(op(Windowed, op(PaddingOp).shared().named("padding"), ...).named("window"))
+    def fuse(self, m: Match, window: Windowed, padding: PaddingOp) -> Outcome:
+        if (reason := _obstacle(window, padding)) is not None:
+            return reason
+        operands = [padding.input, *window.operands[1:]]
+        made = type(window).create(
+            operands=operands, properties=_padded(window, padding), result_types=[window.output.type]
+        )
+        return m.insert(made, padding, window)
 
 
 _ROUNDS_DOWN = (
@@ -63,14 +62,8 @@ _ROUNDS_DOWN = (
 )
 
 
-def _fuse(op: Windowed) -> None:
-    padding = op.input.owner
-    if not isinstance(padding, PaddingOp):
-        return
-    reason = _obstacle(op, padding)
-    if reason is not None:
-        declined(op, reason)
-        return
+def _padded(op: Windowed, padding: PaddingOp) -> dict[str, Attribute]:
+    """The properties of a window that pads by itself."""
     own = op.padding()
     lead = len(integers(padding.pre)) - len(own)
     pre, post = integers(padding.pre), integers(padding.post)
@@ -85,7 +78,7 @@ def _fuse(op: Windowed) -> None:
     }
     if isinstance(op, PoolingOp) and op.kind.data is PoolingKind.AVERAGE:
         properties["average_count_excludes_padding"] = BoolAttr.from_bool(False)
-    _replace(op, padding, properties)
+    return properties
 
 
 def _obstacle(op: Windowed, padding: PaddingOp) -> str | None:
@@ -121,20 +114,3 @@ def _takes(op: Windowed, fill: float | None, has_pads: bool) -> bool:
     if op.kind.data is PoolingKind.MAX:
         return fill == float("-inf")
     return op.kind.data is PoolingKind.AVERAGE and fill == 0 and not has_pads
-
-
-def _replace(op: Windowed, padding: PaddingOp, properties: dict[str, Attribute]) -> None:
-    block = op.parent
-    assert block is not None
-    made = type(op).create(
-        operands=[padding.input, *op.operands[1:]], properties=properties, result_types=[op.output.type]
-    )
-    made.location = fuse(padding, op)
-    applied(made)
-    block.insert_op_before(made, op)
-    made.results[0].name_hint = op.output.name_hint
-    op.output.replace_all_uses_with(made.results[0])
-    block.erase_op(op)
-    if padding.output.first_use is None:
-        padding.detach()
-        padding.erase()

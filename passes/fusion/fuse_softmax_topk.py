@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from mlirt.dialects.fused.arg_reduction import ExtremeKind
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.topk import Normalization, TopkOp
-from mlirt.dialects.locations import fuse
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import dims
-from mlirt.passes.remarks import applied, declined
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 # More are searched for by halving the range of the numbers, which is narrower for shares than for scores.
 _MOST = 15
@@ -23,7 +17,7 @@ _LEAST_RATIO = 64
 
 
 @dataclass(frozen=True)
-class FuseSoftmaxTopkPass(ModulePass):
+class FuseSoftmaxTopkPass(RulePass):
     """Find the largest of the scores, and normalise these alone: the others count in the sum of exponentials only.
 
     Softmax keeps the order. Scores that differ may have shares that are rounded to the same number; the larger score
@@ -43,40 +37,19 @@ class FuseSoftmaxTopkPass(ModulePass):
 
     name = "fuse-softmax-topk"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in tensor_blocks(op):
-            for inner in list(block.ops):
-                if isinstance(inner, TopkOp) and isinstance(inner.input.owner, SoftmaxOp):
-                    _fuse(inner, inner.input.owner)
-
-
-def _fuse(topk: TopkOp, softmax: SoftmaxOp) -> None:
-    reason = _obstacle(topk, softmax)
-    if reason is not None:
-        declined(topk, reason)
-        return
-    block = topk.parent
-    assert block is not None
-    kind = Normalization.LOG_SOFTMAX if softmax.log.value.data else Normalization.SOFTMAX
-    types = topk.values.type, topk.indices.type
-    axis, is_sorted = topk.axis.value.data, bool(topk.sorted.value.data)
-    normalization = None if topk.values.first_use is None else kind
-    made = TopkOp(ExtremeKind.MAX, softmax.input, axis, *types, is_sorted, normalization)
-    made.location = fuse(softmax, topk)
-    applied(made)
-    block.insert_op_before(made, topk)
-    for old, new in zip(topk.results, made.results, strict=True):
-        new.name_hint = old.name_hint
-        old.replace_all_uses_with(new)
-    for op in (topk, softmax):
-        op.detach()
-        op.erase()
+    @rule(op(TopkOp, op(SoftmaxOp).named("softmax"), ...).named("topk"))
+    def fuse(self, m: Match, topk: TopkOp, softmax: SoftmaxOp) -> Outcome:
+        if (reason := _obstacle(topk, softmax)) is not None:
+            return reason
+        kind = Normalization.LOG_SOFTMAX if softmax.log.value.data else Normalization.SOFTMAX
+        types = topk.values.type, topk.indices.type
+        axis, is_sorted = topk.axis.value.data, bool(topk.sorted.value.data)
+        normalization = None if topk.values.first_use is None else kind
+        return m.insert(TopkOp(ExtremeKind.MAX, softmax.input, axis, *types, is_sorted, normalization))
 
 
 def _obstacle(topk: TopkOp, softmax: SoftmaxOp) -> str | None:
     """Why the elements must be normalised before; None where they need not."""
-    if softmax.parent is not topk.parent or not softmax.output.has_one_use():
-        return "the shares have other readers"
     if topk.axis.value.data != softmax.axis.value.data:
         return "they run along different axes"
     if topk.kind.data is not ExtremeKind.MAX or topk.normalization is not None:

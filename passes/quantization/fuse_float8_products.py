@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import rank
-from mlirt.dialects.trt.elementwise import ElementwiseKind
+from mlirt.dialects.trt.elementwise import ElementwiseOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
 from mlirt.dialects.trt.quantize import DequantizeOp
-from mlirt.passes.quantization.byte_layers import ByteLayers
-from mlirt.passes.quantization.scalings import Scaling, scaling_of
+from mlirt.passes.quantization.scalings import Refusal, scaling_of
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
-if TYPE_CHECKING:
-    from mlirt.dialects.tensor_op import Array
+FACTOR = op(DequantizeOp).shared()
 
 
 @dataclass(frozen=True)
-class FuseFloat8ProductsPass(ModulePass):
+class FuseFloat8ProductsPass(RulePass):
     """Multiply 8-bit floats before their scales: the sum of products, in float32, is multiplied by both.
 
     The scales must be known, one for all of a tensor or, on the right, one for each column. On a CPU nothing multiplies
@@ -43,38 +37,19 @@ class FuseFloat8ProductsPass(ModulePass):
 
     name = "fuse-float8-products"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in tensor_blocks(op):
-            for inner in list(block.ops):
-                if isinstance(inner, MatrixMultiplyOp):
-                    _fuse(inner, ctx)
-
-
-def _fuse(op: MatrixMultiplyOp, ctx: Context) -> None:
-    factors = [_factor(value, ctx) for value in op.operands]
-    if factors[0] is None or factors[1] is None:
-        return
-    (left, first), (right, second) = factors[0], factors[1]
-    transposed = op.rhs_op.data is MatrixOperation.TRANSPOSE
-    column = None if op.rhs_op.data is MatrixOperation.VECTOR else rank(right.type) - (2 if transposed else 1)
-    if first.axis is not None or second.axis not in (None, column):
-        return
-    write = ByteLayers.in_front_of(op, ctx)
-    total = write.layer(MatrixMultiplyOp, [left, right], op.properties)
-    axes = rank(total.type)
-    multiplier: Array = first.scale * second.scale
-    shape = [-1 if axis == axes - 1 and multiplier.ndim else 1 for axis in range(axes)]
-    scaled = write.binary(ElementwiseKind.PROD, total, write.constant(multiplier.reshape(shape)))
-    scaled.name_hint = op.output.name_hint
-    op.output.replace_all_uses_with(scaled)
-    op.detach()
-    op.erase()
-
-
-def _factor(value: SSAValue, ctx: Context) -> tuple[SSAValue, Scaling] | None:
-    """The 8-bit floats behind an operand, and what they are scaled by; None where there are none."""
-    owner = value.owner
-    if not isinstance(owner, DequantizeOp):
-        return None
-    scaling = scaling_of(owner, ctx, float8=True)
-    return (owner.input, scaling) if isinstance(scaling, Scaling) else None
+    @rule(op(MatrixMultiplyOp, FACTOR.named("left"), FACTOR.named("right")).named("product"))
+    def fuse(
+        self, m: Match, ctx: Context, product: MatrixMultiplyOp, left: DequantizeOp, right: DequantizeOp
+    ) -> Outcome:
+        first, second = scaling_of(left, ctx, float8=True), scaling_of(right, ctx, float8=True)
+        if isinstance(first, Refusal) or isinstance(second, Refusal):
+            return first.reason if isinstance(first, Refusal) else second.reason if isinstance(second, Refusal) else ""
+        transposed = product.rhs_op.data is MatrixOperation.TRANSPOSE
+        is_vector = product.rhs_op.data is MatrixOperation.VECTOR
+        column = None if is_vector else rank(right.input.type) - (2 if transposed else 1)
+        if first.axis is not None or second.axis not in (None, column):
+            return "it has other scales than one for all of a tensor, or on the right one for each column"
+        total = m.make(MatrixMultiplyOp, left.input, right.input, **product.properties)
+        axes, multiplier = rank(total.output.type), first.scale * second.scale
+        shape = [-1 if axis == axes - 1 and multiplier.ndim else 1 for axis in range(axes)]
+        return m.make(ElementwiseOp, total.output, m.constant(multiplier.reshape(shape)), kind="prod")

@@ -5,20 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
-from mlirt.dialects.locations import fuse
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.trt.activation import ActivationOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
-from mlirt.passes.quantization.activation_bounds import KINDS, holds_before, is_implied
+from mlirt.passes.quantization.activation_bounds import holds_before, is_implied
 from mlirt.passes.quantization.scalings import Scaling, scaling_of
+from mlirt.passes.rules import Match, Outcome, RulePass, either, op, rule, value
+
+REAL = op(DequantizeOp).shared().named("real")
+BOUNDS = {"kind": either("relu", "clip")}
 
 
 @dataclass(frozen=True)
-class RemoveRedundantScalesPass(ModulePass):
+class RemoveRedundantScalesPass(RulePass):
     """Let a quantisation of dequantised integers with the same scale and zero point be these integers.
 
     So of a chain of such conversions one is left. Rectifiers and clips go where the integers in front of or behind them
@@ -37,44 +36,21 @@ class RemoveRedundantScalesPass(ModulePass):
 
     name = "remove-redundant-scales"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in tensor_blocks(op):
-            for inner in list(block.ops):
-                if isinstance(inner, ActivationOp):
-                    _drop_bounds(inner, ctx)
-                elif isinstance(inner, QuantizeOp):
-                    _cancel(inner, ctx)
+    @rule(op(QuantizeOp, REAL, ...).named("integers"))
+    def cancel(self, ctx: Context, integers: QuantizeOp, real: DequantizeOp) -> Outcome:
+        inner, outer = scaling_of(real, ctx), scaling_of(integers, ctx)
+        same = isinstance(inner, Scaling) and isinstance(outer, Scaling) and inner.equals(outer)
+        return real.input if same else "it has another scale or zero point than {real}, or one of a run"
 
+    @rule(op(ActivationOp, REAL, **BOUNDS).named("bounded"))
+    def drop_bounds_of_integers(self, ctx: Context, bounded: ActivationOp, real: DequantizeOp) -> Outcome:
+        scaling = scaling_of(real, ctx)
+        holds = isinstance(scaling, Scaling) and holds_before(bounded, scaling)
+        return real.output if holds else "integers of {real} stand for numbers beyond its bounds"
 
-def _cancel(op: QuantizeOp, ctx: Context) -> None:
-    before = op.input.owner
-    if not isinstance(before, DequantizeOp):
-        return
-    inner, outer = scaling_of(before, ctx), scaling_of(op, ctx)
-    if isinstance(inner, Scaling) and isinstance(outer, Scaling) and inner.equals(outer):
-        _replace(op, before.input)
-        if before.output.first_use is None:
-            before.detach()
-            before.erase()
-
-
-def _drop_bounds(op: ActivationOp, ctx: Context) -> None:
-    if op.kind.data not in KINDS:
-        return
-    before, behind = op.input.owner, op.output.get_user_of_unique_use()
-    if isinstance(before, DequantizeOp):
-        scaling = scaling_of(before, ctx)
-        if isinstance(scaling, Scaling) and holds_before(op, scaling):
-            _replace(op, op.input)
-            return
-    if isinstance(behind, QuantizeOp):
-        scaling = scaling_of(behind, ctx)
-        if isinstance(scaling, Scaling) and is_implied(op, scaling):
-            behind.location = fuse(op, behind)
-            _replace(op, op.input)
-
-
-def _replace(op: Operation, value: SSAValue) -> None:
-    op.results[0].replace_all_uses_with(value)
-    op.detach()
-    op.erase()
+    @rule(op(QuantizeOp, op(ActivationOp, value(), **BOUNDS).named("bounded"), ...).named("integers"))
+    def leave_bounds_to_integers(self, m: Match, ctx: Context, integers: QuantizeOp, bounded: ActivationOp) -> Outcome:
+        scaling = scaling_of(integers, ctx)
+        if not isinstance(scaling, Scaling) or not is_implied(bounded, scaling):
+            return "integers stand for numbers beyond the bounds of {bounded}"
+        return m.make(QuantizeOp, bounded.input, integers.scale, integers.zero_point, **integers.properties)

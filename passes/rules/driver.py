@@ -1,0 +1,204 @@
+"""Applies rules until none matches any more: what a pass does that consists of rules."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.locations import name_of
+from mlirt.dialects.regions import tensor_blocks
+from mlirt.errors import CompileError
+from mlirt.passes.remarks import applied, declined, missed, recorder
+from mlirt.passes.rules.layers import Layer
+from mlirt.passes.rules.match import Match
+from mlirt.passes.rules.rule import Outcome, Rule
+from mlirt.passes.rules.search import Search
+
+# More rewrites than this for each op of the network, and as many more for small ones, are a rule without end.
+_REWRITES_PER_OP = 8
+_REWRITES = 64
+
+
+class RulePass(ModulePass):
+    """A pass that consists of rules: those that its class body defines with `@rule(..)`, and those in `rules`.
+
+    At each op the first rule that matches is applied; the ops that it makes, and those around, are looked at again.
+    """
+
+    rules: ClassVar[Sequence[Rule]] = ()
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        apply_rules(rules_of(type(self)), self, ctx, op)
+
+
+@cache
+def rules_of(pass_class: type[RulePass]) -> tuple[Rule, ...]:
+    """The rules of a pass in order."""
+    return (*(one for one in vars(pass_class).values() if isinstance(one, Rule)), *pass_class.rules)
+
+
+def apply_rules(rules: Sequence[Rule], pass_: ModulePass, ctx: Context, module: ModuleOp) -> int:
+    """Apply rules to all blocks of tensors; returns how often one has been applied.
+
+    Raises `CompileError` where there is no end to it.
+    """
+    return sum(Rewriting(rules, pass_, ctx, block).run() for block in list(tensor_blocks(module)))
+
+
+class Rewriting:
+    """Rules at work in one block."""
+
+    def __init__(self, rules: Sequence[Rule], pass_: ModulePass, ctx: Context, block: Block) -> None:
+        self.pass_, self.ctx, self.block = pass_, ctx, block
+        self.by_class: dict[type[Operation], list[tuple[Rule, Layer]]] = {}
+        self.all = [(one, root) for one in rules for root in one.roots]
+        self.waiting: deque[Operation] = deque()
+        self.is_waiting: set[int] = set()
+        self.listens = recorder() is not None
+        self.last = ""
+        self.left: dict[Operation, str] = {}
+        """Ops at which no rule could be applied, as far as somebody wants to know why; with what a rewrite said."""
+
+    def run(self) -> int:
+        """Look at each op in order, then at what has changed; returns how many rules have been applied."""
+        count, op = 0, self.block.first_op
+        while op is not None:
+            self._look_at(op)
+            count, op = count + 1, op.next_op
+        most, done = _REWRITES + _REWRITES_PER_OP * count, 0
+        while self.waiting:
+            op = self.waiting.popleft()
+            self.is_waiting.discard(id(op))
+            if op.parent is self.block and (used := self._rewrite(op)) is not None:
+                done += 1
+                if done > most:
+                    raise CompileError(f"pass {self.pass_.name}: {_without_end(used, done, self.last)}")
+        for op, said in self.left.items():
+            if op.parent is self.block:
+                self._explain(op, said)
+        return done
+
+    def _look_at(self, op: Operation) -> None:
+        if self._rules_for(type(op)) and id(op) not in self.is_waiting:
+            self.is_waiting.add(id(op))
+            self.waiting.append(op)
+
+    def _rules_for(self, kind: type[Operation]) -> list[tuple[Rule, Layer]]:
+        found = self.by_class.get(kind)
+        if found is None:
+            found = [(one, root) for one, root in self.all if issubclass(kind, root.kinds)]
+            self.by_class[kind] = found
+        return found
+
+    def _rewrite(self, op: Operation) -> Rule | None:
+        """Apply the first rule that matches at an op, and give it back."""
+        said = ""
+        for rule, root in self._rules_for(type(op)):
+            is_done, reason = self._apply(rule, root, op)
+            if is_done:
+                return rule
+            said = said or reason
+        if self.listens:
+            self.left[op] = said
+        return None
+
+    def _apply(self, rule: Rule, root: Layer, op: Operation) -> tuple[bool, str]:
+        """Whether a rule has been applied to an op, or why its rewrite declines."""
+        search, said = Search(op, self.ctx), ""
+
+        def rewrite() -> bool:
+            nonlocal said
+            m = Match(search)
+            reason = self._exchange(m, rule.result(m, self.pass_))
+            if reason is not None:
+                said = said or self._filled_in(reason, m)
+                m.undo()
+            return reason is None
+
+        return root.match_op(op, search, lambda: search.readers_are_inside(rewrite)), said
+
+    def _exchange(self, m: Match, outcome: Outcome) -> str | None:
+        """Put an outcome in the place of what matched; says why it cannot be."""
+        if outcome is None or isinstance(outcome, str):
+            return outcome or ""
+        values = list(outcome.results) if isinstance(outcome, Operation) else _listed(outcome)
+        types = [value.type for value in values], [result.type for result in m.root.results]
+        if types[0] != types[1]:
+            return f"the new result would be {_spelt(types[0])}, not {_spelt(types[1])}"
+        makes_op = bool(m.made)
+        applied(m.made[-1] if makes_op else m.root, "" if makes_op else "it is left out")
+        around = [*m.made, *(use.operation for value in m.root.results for use in value.uses)]
+        if values != list(m.root.results):
+            _replace(m, values)
+        self.last = name_of(m.made[-1] if makes_op else around[0]) if around else ""
+        for one in (*around, *_producers(values)):
+            self._look_at(one)
+        return None
+
+    def _explain(self, op: Operation, said: str) -> None:
+        """Say why the rule that came farthest does not apply here."""
+        reasons, near = [said] if said else [], ""
+        for _, root in self._rules_for(type(op)):
+            search = Search(op, self.ctx, explains=True)
+            root.match_op(op, search, lambda: search.readers_are_inside(search.weigh))
+            if (reason := search.reason()) is not None:
+                reasons.append(reason)
+            near = near or search.near_miss() or ""
+        if reasons:
+            declined(op, reasons[0])
+        elif near:
+            missed(op, near)
+
+    def _filled_in(self, reason: str, m: Match) -> str:
+        """A reason with the names of layers in the place of `{name}`."""
+        return reason.format_map(_Names(m)) if self.listens and "{" in reason else reason
+
+
+class _Names(dict[str, str]):
+    def __init__(self, m: Match) -> None:
+        super().__init__()
+        self.m = m
+
+    def __missing__(self, name: str) -> str:
+        found = self.m.captured(name)
+        owner = found.owner if isinstance(found, SSAValue) else found
+        return name_of(owner) if isinstance(owner, Operation) else name
+
+
+def _listed(outcome: SSAValue | Sequence[SSAValue]) -> list[SSAValue]:
+    return [outcome] if isinstance(outcome, SSAValue) else list(outcome)
+
+
+def _spelt(types: Iterable[object]) -> str:
+    return ", ".join(map(str, types))
+
+
+def _replace(m: Match, values: Sequence[SSAValue]) -> None:
+    """Let readers of the root read `values`, and erase it and what only it read of the matched ops."""
+    for old, new in zip(m.root.results, values, strict=True):
+        if new.name_hint is None:
+            new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    kept = {value.owner for value in values}
+    for one in (m.root, *reversed(m.ops), *reversed(m.shared)):
+        if one.parent is not None and one not in kept and all(result.first_use is None for result in one.results):
+            one.detach()
+            one.erase()
+
+
+def _producers(values: Iterable[SSAValue]) -> list[Operation]:
+    return [value.owner for value in values if isinstance(value.owner, Operation)]
+
+
+def _without_end(rule: Rule, count: int, layer: str) -> str:
+    return (
+        f"rule {rule.name or 'without a name'} goes on without end ({count} rewrites, the last at {layer}): "
+        "what it makes must not match it again"
+    )

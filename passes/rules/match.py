@@ -1,0 +1,101 @@
+"""What a rewrite gets: the layers that matched, and the means to make those that take their place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import LocationAttr
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.constant_values import array_of
+from mlirt.dialects.context import weights_of
+from mlirt.dialects.locations import fuse, name_of
+from mlirt.dialects.tensor_op import TensorOp
+from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.errors import InvalidInputError
+from mlirt.passes.rules.search import Captured, Search
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+Made = TypeVar("Made", bound=TensorOp)
+Inserted = TypeVar("Inserted", bound=Operation)
+
+
+class Match:
+    """Layers that match a pattern, by name: `m["x"]`. New ones are put in front of the root, the last of them.
+
+    They bear the joined names of all that matched except shared layers, producers first.
+    """
+
+    def __init__(self, search: Search) -> None:
+        self.ctx: Context = search.ctx
+        self.root = search.root
+        self.ops: tuple[Operation, ...] = tuple(dict.fromkeys(search.ops))
+        self.shared: tuple[Operation, ...] = tuple(dict.fromkeys(search.shared))
+        self.made: list[Operation] = []
+        self._bound: dict[str, Any] = {**search.bound, **{name: tuple(all_) for name, all_ in search.lists.items()}}
+
+    def __getitem__(self, name: str) -> Any:
+        """The value that a name stands for, of an op its first result; None for a part that is absent."""
+        found: Captured = self.captured(name)
+        return found.results[0] if isinstance(found, Operation) else found
+
+    def captured(self, name: str) -> Any:
+        """What a name stands for: an op, a value, a tuple of them in a repeated part, or None where it is absent."""
+        return self._bound.get(name)
+
+    def array(self, of: str | SSAValue) -> Array:
+        """The elements of a constant; raises `InvalidInputError` for a value that is computed."""
+        value = self[of] if isinstance(of, str) else of
+        found = array_of(value, self.ctx)
+        if found is None:
+            raise InvalidInputError(f"a rule asks for the elements of {of}, which is no constant")
+        return found
+
+    def number(self, of: str) -> float:
+        """The number that a constant is."""
+        return self.array(of).reshape(-1)[0].item()
+
+    def location(self, *ops: Operation) -> LocationAttr:
+        """The joined names of these ops, or of all that matched."""
+        return fuse(*(ops or self.ops))
+
+    def insert(self, new: Inserted, *named_after: Operation) -> Inserted:
+        """Put an op in front of the root, with the names of `named_after`, or of all that matched."""
+        assert self.root.parent is not None
+        new.location = self.location(*named_after)
+        self.root.parent.insert_op_before(new, self.root)
+        self.made.append(new)
+        return new
+
+    def make(self, kind: type[Made], /, *operands: SSAValue | Sequence[SSAValue] | None, **properties: object) -> Made:
+        """A layer with the types that it infers. Properties are plain values or attributes."""
+        return self.make_after((), kind, *operands, **properties)
+
+    def make_after(
+        self,
+        named_after: Sequence[Operation],
+        kind: type[Made],
+        /,
+        *operands: SSAValue | Sequence[SSAValue] | None,
+        **properties: object,
+    ) -> Made:
+        """The same with the joined names of some of the ops alone."""
+        given = {name: one for name, one in properties.items() if not name.endswith("SegmentSizes")}
+        return self.insert(kind.build_inferred(operands, given), *named_after)
+
+    def constant(self, array: Array, role: str = "", of: Operation | None = None) -> SSAValue:
+        """A constant called after the root, or after the op `of`, and after its role there."""
+        name = name_of(of or self.root)
+        made = ConstantOp.from_array(array, weights_of(self.ctx), f"{name}.{role}" if role else name)
+        return self.insert(made, of or self.root).output
+
+    def undo(self) -> None:
+        """Take away what has been made."""
+        for one in reversed(self.made):
+            one.detach()
+            one.erase()
+        self.made.clear()
