@@ -79,7 +79,7 @@ class Rewriting:
             if op.parent is self.block and (used := self._rewrite(op)) is not None:
                 done += 1
                 if done > most:
-                    raise CompileError(f"pass {self.pass_.name}: {_without_end(used, done, self.last)}")
+                    raise CompileError(_without_end(used, done, self.last))
         for op, said in self.left.items():
             if op.parent is self.block:
                 self._explain(op, said)

@@ -73,7 +73,7 @@ class Layer(Pattern):
 
     def match(self, value: SSAValue, search: Search, then: Then) -> bool:
         owner = value.owner
-        if not isinstance(owner, self.kinds) or owner.results[self.result] is not value:
+        if not isinstance(owner, self.kinds) or value not in owner.results[self.result : self.result + 1]:
             return search.mismatch(lambda: f"{named(owner)} stands where {self.described()} is looked for")
         if owner.parent is search.block:
             return self.match_op(owner, search, then)

@@ -88,10 +88,13 @@ class Match:
         return self.insert(kind.build_inferred(operands, given), *named_after)
 
     def constant(self, array: Array, role: str = "", of: Operation | None = None) -> SSAValue:
-        """A constant called after the root, or after the op `of`, and after its role there."""
+        """A constant, whose elements are called after the root, or the op `of`, and after their role there."""
+        assert self.root.parent is not None
         name = name_of(of or self.root)
         made = ConstantOp.from_array(array, weights_of(self.ctx), f"{name}.{role}" if role else name)
-        return self.insert(made, of or self.root).output
+        self.root.parent.insert_op_before(made, self.root)
+        self.made.append(made)
+        return made.output
 
     def undo(self) -> None:
         """Take away what has been made."""

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from xdsl.context import Context
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.dialects.locations import name_of
 
-Captured: TypeAlias = "SSAValue | Operation | None"
+Captured: TypeAlias = "SSAValue | Operation | Attribute | None"
 Then: TypeAlias = "Callable[[], bool]"
 """What is to be matched after this; True ends the search, False makes it try the next possibility."""
 
@@ -46,7 +46,7 @@ class Search:
         if not name:
             return then()
         if name in self.bound:
-            return then() if self.bound[name] is found else self.mismatch(lambda: f"{name} is read in two places")
+            return then() if self.bound[name] == found else self.mismatch(lambda: f"{name} stands for two things")
         self.bound[name] = found
         if then():
             return True
