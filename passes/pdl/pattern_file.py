@@ -27,7 +27,7 @@ def read_patterns(path: str, ctx: Context) -> list[Rule]:
     except SourceError as error:
         raise InvalidInputError(f"pass apply-pdl: {error.position}: {error.text}") from error
     for broken in verification_errors(module):
-        _refuse(places, broken.op, f"{broken.op.name}: {broken}")
+        _refuse(places, broken.op, str(broken))
     patterns = [op for op in module.ops if isinstance(op, pdl.PatternOp)]
     if not patterns:
         raise InvalidInputError(f"pass apply-pdl: {path}: expected at least one pdl.pattern, but there is none")

@@ -85,7 +85,8 @@ class Match:
     ) -> Made:
         """The same with the joined names of some of the ops alone."""
         given = {name: one for name, one in properties.items() if not name.endswith("SegmentSizes")}
-        return self.insert(kind.build_inferred(operands, given), *named_after)
+        results = len(kind.get_irdl_definition().results)
+        return self.insert(kind.build_inferred(operands, given, results=results), *named_after)
 
     def constant(self, array: Array, role: str = "", of: Operation | None = None) -> SSAValue:
         """A constant, whose elements are called after the root, or the op `of`, and after their role there."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.tensor_op import TensorOp
@@ -19,6 +19,7 @@ from mlirt.passes.rules.patterns import OneOf, Pattern
 Outcome: TypeAlias = "SSAValue | Operation | Sequence[SSAValue] | str | None"
 """New values for the root's results; a reason for which the rule declines; None where it does without saying why."""
 
+Property: TypeAlias = "str | float | Sequence[object] | Attribute | Callable[[Match], object] | None"
 _GIVEN = ("self", "m", "ctx")
 
 
@@ -29,7 +30,7 @@ class NewLayer:
     kind: type[TensorOp]
     operands: tuple[Pattern | NewLayer | None, ...]
     like: str
-    properties: dict[str, object]
+    properties: dict[str, Property]
 
     def build(self, m: Match) -> Operation:
         """Put the layer, and those that it reads, in front of the root."""
@@ -45,7 +46,7 @@ class NewLayer:
 
 
 def layer(
-    kind: type[TensorOp], /, *operands: Pattern | NewLayer | None, like: str = "", **properties: object
+    kind: type[TensorOp], /, *operands: Pattern | NewLayer | None, like: str = "", **properties: Property
 ) -> NewLayer:
     """A layer as an expression: `layer(ActivationOp, x, kind="clip", alpha=0.0, beta=lambda m: m.number("c"))`.
 
