@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, StringAttr, UnitAttr, i1
@@ -57,18 +58,32 @@ def _plain_sequence(value: object) -> object:
 
 def plain(value: object) -> object:
     """A property as Python has it: words, numbers, truth values and tuples of them; None where it is absent."""
-    if isinstance(value, EnumAttribute | StringAttr):
-        return cast("Any", value).data
-    if isinstance(value, IntegerAttr):
-        number = cast("IntegerAttr[Any]", value)
-        return bool(number.value.data) if number.type == i1 else number.value.data
-    if isinstance(value, FloatAttr):
-        return cast("FloatAttr[Any]", value).value.data
-    if isinstance(value, DimsAttr):
-        return tuple(value.dims())
-    if isinstance(value, DenseArrayBase):
-        return tuple(cast("DenseArrayBase[Any]", value).get_values())
-    return True if isinstance(value, UnitAttr) else value
+    return _reading(type(value))(value)
+
+
+@cache
+def _reading(kind: type) -> Callable[[Any], object]:
+    """How attributes of a class are read; asked once for each class."""
+    return next((reading for of, reading in _READINGS.items() if issubclass(kind, of)), _as_it_is)
+
+
+def _as_it_is(value: object) -> object:
+    return value
+
+
+def _integer(value: Any) -> object:
+    return bool(value.value.data) if value.type == i1 else value.value.data
+
+
+_READINGS: dict[type, Callable[[Any], object]] = {
+    EnumAttribute: lambda value: value.data,
+    StringAttr: lambda value: value.data,
+    IntegerAttr: _integer,
+    FloatAttr: lambda value: value.value.data,
+    DimsAttr: lambda value: tuple(value.dims()),
+    DenseArrayBase: lambda value: tuple(value.get_values()),
+    UnitAttr: lambda value: True,
+}
 
 
 def spelt(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -11,9 +12,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.regions import tensor_blocks
+from mlirt.dialects.verification import first_lines
 from mlirt.errors import CompileError
 from mlirt.passes.remarks import applied, declined, missed, recorder
 from mlirt.passes.rules.layers import Layer
@@ -24,6 +27,7 @@ from mlirt.passes.rules.search import Search
 # More rewrites than this for each op of the network, and as many more for small ones, are a rule without end.
 _REWRITES_PER_OP = 8
 _REWRITES = 64
+_NAME = re.compile(r"\{(\w+)\}")
 
 
 class RulePass(ModulePass):
@@ -44,19 +48,22 @@ def rules_of(pass_class: type[RulePass]) -> tuple[Rule, ...]:
     return (*(one for one in vars(pass_class).values() if isinstance(one, Rule)), *pass_class.rules)
 
 
-def apply_rules(rules: Sequence[Rule], pass_: ModulePass, ctx: Context, module: ModuleOp) -> int:
+def apply_rules(rules: Sequence[Rule], pass_: ModulePass, ctx: Context, module: ModuleOp, *, again: bool = True) -> int:
     """Apply rules to all blocks of tensors; returns how often one has been applied.
 
-    Raises `CompileError` where there is no end to it.
+    Without `again` each op that is there is looked at once, and what rules make is not. Raises `CompileError` where
+    there is no end to it.
     """
-    return sum(Rewriting(rules, pass_, ctx, block).run() for block in list(tensor_blocks(module)))
+    return sum(Rewriting(rules, pass_, ctx, block, again).run() for block in list(tensor_blocks(module)))
 
 
 class Rewriting:
     """Rules at work in one block."""
 
-    def __init__(self, rules: Sequence[Rule], pass_: ModulePass, ctx: Context, block: Block) -> None:
-        self.pass_, self.ctx, self.block = pass_, ctx, block
+    def __init__(
+        self, rules: Sequence[Rule], pass_: ModulePass, ctx: Context, block: Block, again: bool = True
+    ) -> None:
+        self.pass_, self.ctx, self.block, self.again = pass_, ctx, block, again
         self.by_class: dict[type[Operation], list[tuple[Rule, Layer]]] = {}
         self.all = [(one, root) for one in rules for root in one.roots]
         self.waiting: deque[Operation] = deque()
@@ -99,9 +106,12 @@ class Rewriting:
 
     def _rewrite(self, op: Operation) -> Rule | None:
         """Apply the first rule that matches at an op, and give it back."""
-        said = ""
+        said, search = "", None
         for rule, root in self._rules_for(type(op)):
-            is_done, reason = self._apply(rule, root, op)
+            if not root.may_be(op):
+                continue
+            search = search or Search(op, self.ctx)
+            is_done, reason = self._apply(rule, root, search)
             if is_done:
                 return rule
             said = said or reason
@@ -109,20 +119,26 @@ class Rewriting:
             self.left[op] = said
         return None
 
-    def _apply(self, rule: Rule, root: Layer, op: Operation) -> tuple[bool, str]:
-        """Whether a rule has been applied to an op, or why its rewrite declines."""
-        search, said = Search(op, self.ctx), ""
+    def _apply(self, rule: Rule, root: Layer, search: Search) -> tuple[bool, str]:
+        """Whether a rule has been applied at the root of a search, or why its rewrite declines."""
+        said = ""
 
         def rewrite() -> bool:
             nonlocal said
             m = Match(search)
-            reason = self._exchange(m, rule.result(m, self.pass_))
+            reason = self._exchange(m, self._result(rule, m))
             if reason is not None:
                 said = said or self._filled_in(reason, m)
                 m.undo()
             return reason is None
 
-        return root.match_op(op, search, lambda: search.readers_are_inside(rewrite)), said
+        return root.match_op(search.root, search, lambda: search.readers_are_inside(rewrite)), said
+
+    def _result(self, rule: Rule, m: Match) -> Outcome:
+        try:
+            return rule.result(m, self.pass_)
+        except VerifyException as error:
+            raise CompileError(f"rule {rule.called()} at {name_of(m.root)}: {first_lines(error)}") from error
 
     def _exchange(self, m: Match, outcome: Outcome) -> str | None:
         """Put an outcome in the place of what matched; says why it cannot be."""
@@ -132,13 +148,14 @@ class Rewriting:
         types = [value.type for value in values], [result.type for result in m.root.results]
         if types[0] != types[1]:
             return f"the new result would be {_spelt(types[0])}, not {_spelt(types[1])}"
-        makes_op = bool(m.made)
-        applied(m.made[-1] if makes_op else m.root, "" if makes_op else "it is left out")
+        is_replaced = values != list(m.root.results)
+        one = m.made[-1] if m.made else m.root
+        applied(one, "" if m.made or not is_replaced else "it is left out")
+        self.last = name_of(one)
         around = [*m.made, *(use.operation for value in m.root.results for use in value.uses)]
-        if values != list(m.root.results):
+        if is_replaced:
             _replace(m, values)
-        self.last = name_of(m.made[-1] if makes_op else around[0]) if around else ""
-        for one in (*around, *_producers(values)):
+        for one in (*around, *_producers(values)) if self.again else ():
             self._look_at(one)
         return None
 
@@ -158,18 +175,13 @@ class Rewriting:
 
     def _filled_in(self, reason: str, m: Match) -> str:
         """A reason with the names of layers in the place of `{name}`."""
-        return reason.format_map(_Names(m)) if self.listens and "{" in reason else reason
+        return _NAME.sub(lambda found: _called(m, found[1]), reason) if self.listens else reason
 
 
-class _Names(dict[str, str]):
-    def __init__(self, m: Match) -> None:
-        super().__init__()
-        self.m = m
-
-    def __missing__(self, name: str) -> str:
-        found = self.m.captured(name)
-        owner = found.owner if isinstance(found, SSAValue) else found
-        return name_of(owner) if isinstance(owner, Operation) else name
+def _called(m: Match, name: str) -> str:
+    found = m.captured(name)
+    owner = found.owner if isinstance(found, SSAValue) else found
+    return name_of(owner) if isinstance(owner, Operation) else name
 
 
 def _listed(outcome: SSAValue | Sequence[SSAValue]) -> list[SSAValue]:
@@ -199,6 +211,6 @@ def _producers(values: Iterable[SSAValue]) -> list[Operation]:
 
 def _without_end(rule: Rule, count: int, layer: str) -> str:
     return (
-        f"rule {rule.name or 'without a name'} goes on without end ({count} rewrites, the last at {layer}): "
+        f"rule {rule.called()} goes on without end ({count} rewrites, the last at {layer}): "
         "what it makes must not match it again"
     )

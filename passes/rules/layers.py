@@ -71,9 +71,32 @@ class Layer(Pattern):
         for _, wanted in self.by_name:
             yield from [wanted] if isinstance(wanted, Pattern) else wanted or ()
 
+    def may_match(self, value: SSAValue) -> bool:
+        kind = type(value.owner)
+        return kind in self.kinds or _is_one_of(kind, self.kinds)
+
+    def may_be(self, found: Operation) -> bool:
+        """Whether it is worth to search at an op: its properties are those, and what is next to it may match."""
+        for name, asked in self.properties:
+            if not asked.test(_property(found, name)):
+                return False
+        if not self.operands:
+            return True
+        for pairs in self._orders(found):
+            for pattern, value in pairs:
+                if not pattern.may_match(value):
+                    break
+            else:
+                return True
+        return False
+
     def match(self, value: SSAValue, search: Search, then: Then) -> bool:
         owner = value.owner
-        if not isinstance(owner, self.kinds) or value not in owner.results[self.result : self.result + 1]:
+        if (
+            not isinstance(owner, Operation)
+            or not self.may_match(value)
+            or value not in owner.results[self.result : self.result + 1]
+        ):
             return search.mismatch(lambda: f"{named(owner)} stands where {self.described()} is looked for")
         if owner.parent is search.block:
             return self.match_op(owner, search, then)
@@ -84,7 +107,7 @@ class Layer(Pattern):
     def match_op(self, found: Operation, search: Search, then: Then) -> bool:
         """Whether an op matches in a way with which `then` is True."""
         for name, asked in self.properties:
-            if not asked.test(own := plain(getattr(found, name))):
+            if not asked.test(own := _property(found, name)):
                 return search.mismatch(lambda: f"{name} of {named(found)} is {spelt(own)}, not {asked.text}")
         if self.operands and not self._fits(found):
             return search.mismatch(lambda: f"{named(found)} has {len(found.operands)} operands")
@@ -92,6 +115,8 @@ class Layer(Pattern):
         def go_on() -> bool:
             return self.keep(found, search, lambda: search.visit(found, self.is_shared, then))
 
+        if not self.operands and not self.by_name:
+            return self._match_obstacles(found, search, go_on)
         search.depth += 1
         is_match = any(
             match_all(pairs, search, lambda: self._match_rest(found, search, go_on)) for pairs in self._orders(found)
@@ -107,11 +132,12 @@ class Layer(Pattern):
         count = len(found.operands)
         return count >= len(self.operands) if self.is_open else count == len(self.operands)
 
-    def _orders(self, found: Operation) -> Iterator[list[tuple[Pattern, SSAValue]]]:
-        pairs = list(zip(self.operands, found.operands, strict=False))
-        yield pairs
-        if self.commutes and len(pairs) == 2:
-            yield [(self.operands[0], found.operands[1]), (self.operands[1], found.operands[0])]
+    def _orders(self, found: Operation) -> list[list[tuple[Pattern, SSAValue]]]:
+        given = list(found.operands)
+        pairs = list(zip(self.operands, given, strict=False))
+        if self.commutes and len(given) == len(self.operands) == 2:
+            return [pairs, [(self.operands[0], given[1]), (self.operands[1], given[0])]]
+        return [pairs]
 
     def _match_rest(self, found: Operation, search: Search, then: Then) -> bool:
         pairs = self._named_pairs(found) if self.by_name else []
@@ -136,6 +162,17 @@ class Layer(Pattern):
             if reason is not None:
                 return search.require(False, lambda: reason, then)
         return then()
+
+
+@cache
+def _is_one_of(kind: type, kinds: tuple[type[Operation], ...]) -> bool:
+    """Asked for each pair of classes once: ops have abstract bases, at which `isinstance` is slow."""
+    return issubclass(kind, kinds)
+
+
+def _property(found: Operation, name: str) -> object:
+    given = found.properties.get(name)
+    return plain(getattr(found, name) if given is None else given)
 
 
 def _listed(wanted: Operand) -> list[Pattern]:

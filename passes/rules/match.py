@@ -33,10 +33,12 @@ class Match:
     def __init__(self, search: Search) -> None:
         self.ctx: Context = search.ctx
         self.root = search.root
-        self.ops: tuple[Operation, ...] = tuple(dict.fromkeys(search.ops))
-        self.shared: tuple[Operation, ...] = tuple(dict.fromkeys(search.shared))
+        self.ops = _each_once(search.ops)
+        self.shared = _each_once(search.shared)
         self.made: list[Operation] = []
-        self._bound: dict[str, Any] = {**search.bound, **{name: tuple(all_) for name, all_ in search.lists.items()}}
+        self._bound: dict[str, Any] = search.bound.copy()
+        for name, found in search.lists.items():
+            self._bound[name] = tuple(found)
 
     def __getitem__(self, name: str) -> Any:
         """The value that a name stands for, of an op its first result; None for a part that is absent."""
@@ -103,3 +105,7 @@ class Match:
             one.detach()
             one.erase()
         self.made.clear()
+
+
+def _each_once(ops: list[Operation]) -> tuple[Operation, ...]:
+    return tuple(ops) if len(ops) < 2 else tuple(dict.fromkeys(ops))

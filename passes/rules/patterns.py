@@ -36,6 +36,10 @@ class Pattern:
     def __or__(self, other: Pattern) -> OneOf:
         return OneOf(parts=(self, other))
 
+    def may_match(self, value: SSAValue) -> bool:
+        """Whether it is worth to search: False where one look at what computes `value` tells that it does not match."""
+        return True
+
     def match(self, value: SSAValue, search: Search, then: Then) -> bool:
         """Whether `value` matches in a way with which `then` is True."""
         raise NotImplementedError
@@ -102,6 +106,9 @@ class Constant(Pattern):
 
     asked: Condition | None = None
 
+    def may_match(self, value: SSAValue) -> bool:
+        return type(value.owner) is ConstantOp
+
     def match(self, value: SSAValue, search: Search, then: Then) -> bool:
         if not isinstance(value.owner, ConstantOp):
             return search.mismatch(lambda: f"{named(value.owner)} stands where a constant is looked for")
@@ -127,6 +134,9 @@ class Number(Pattern):
     """
 
     asked: Condition | float | None = None
+
+    def may_match(self, value: SSAValue) -> bool:
+        return type(value.owner) is ConstantOp
 
     def match(self, value: SSAValue, search: Search, then: Then) -> bool:
         if not isinstance(value.owner, ConstantOp):
@@ -178,6 +188,9 @@ class OneOf(Pattern):
 
     def parts_inside(self) -> Iterator[Pattern]:
         return iter(self.parts)
+
+    def may_match(self, value: SSAValue) -> bool:
+        return any(part.may_match(value) for part in self.parts)
 
     def match(self, value: SSAValue, search: Search, then: Then) -> bool:
         return any(part.match(value, search, lambda: self.keep(value, search, then)) for part in self.parts)

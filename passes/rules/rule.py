@@ -98,14 +98,22 @@ class Rule:
                 raise InvalidInputError(f"rule {self.name}: its rewrite asks for {name!r}; the pattern has {names}")
         return asked
 
+    def called(self) -> str:
+        """What errors call it: its name, else its pattern."""
+        return self.name or f"of {' or '.join(root.described() for root in self.roots)}"
+
     def result(self, m: Match, pass_: ModulePass) -> Outcome:
         """What takes the root's place, or why nothing does."""
         if isinstance(self.rewrite, NewLayer):
             return self.rewrite.build(m)
         if isinstance(self.rewrite, Pattern):
             return m[self.rewrite.name]
-        given: dict[str, Any] = {"self": pass_, "m": m, "ctx": m.ctx}
-        return self.rewrite(**{name: given[name] if name in given else m.captured(name) for name in self._parameters})
+        return self.rewrite(*[self._argument(name, m, pass_) for name in self._parameters])
+
+    def _argument(self, name: str, m: Match, pass_: ModulePass) -> Any:
+        if name in _GIVEN:
+            return pass_ if name == "self" else m if name == "m" else m.ctx
+        return m.captured(name)
 
 
 def rule(pattern: Pattern) -> Callable[[Callable[..., Outcome]], Rule]:

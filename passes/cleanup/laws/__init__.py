@@ -1,1 +1,1 @@
-"""The laws of canonicalize: one file per family of layers, one function per law, each with the value that it gives."""
+"""The laws of canonicalize: one file per family of layers, one rule per law."""

@@ -6,11 +6,12 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.constant_values import splat_of
 from mlirt.dialects.tensor_types import element_of, is_float
-from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseKindAttr, ElementwiseOp
+from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
 from mlirt.dialects.trt.scale import ScaleOp
 from mlirt.dialects.trt.select import SelectOp
-from mlirt.dialects.trt.unary import UnaryKind, UnaryKindAttr, UnaryOp
-from mlirt.passes.cleanup.laws.law import Laws, Site, is_number
+from mlirt.dialects.trt.unary import UnaryOp
+from mlirt.passes.rules import Match, Outcome, constant, either, layer, number, op, rule, value
+from mlirt.passes.rules import Rule as Law
 
 _KIND = ElementwiseKind
 # The right operand that changes nothing, and whether it may also stand on the left.
@@ -28,65 +29,45 @@ _NEUTRAL: dict[ElementwiseKind, tuple[float, bool]] = {
     _KIND.SHIFT_LEFT: (0, False),
     _KIND.SHIFT_RIGHT: (0, False),
 }
-_SAME = frozenset({_KIND.MAX, _KIND.MIN, _KIND.AND, _KIND.OR, _KIND.BIT_AND, _KIND.BIT_OR})
+x = value("x")
 
 
-def drop_neutral_operand(at: Site) -> SSAValue | None:
+@rule(op(ElementwiseOp, x, constant("neutral"), kind=either(*_NEUTRAL)).commuting().named("layer"))
+def drop_neutral_operand(layer: ElementwiseOp, x: SSAValue, neutral: SSAValue) -> Outcome:
     """x + 0, x * 1, x - 0, x / 1, x ^ 1 -> x."""
-    op = at.op
-    assert isinstance(op, ElementwiseOp)
-    number, commutes = _NEUTRAL.get(op.kind.data, (None, False))
-    if number is None:
-        return None
-    if is_number(op.rhs, number):
-        return op.lhs
-    return op.rhs if commutes and is_number(op.lhs, number) else None
+    number, commutes = _NEUTRAL[layer.kind.data]
+    fits = (commutes or x is layer.lhs) and x.type == layer.output.type and splat_of(neutral) == number
+    return x if fits else None
 
 
-def combine_with_itself(at: Site) -> SSAValue | None:
-    """max(x, x) -> x; likewise min, and, or."""
-    op = at.op
-    assert isinstance(op, ElementwiseOp)
-    return op.lhs if op.kind.data in _SAME and op.lhs is op.rhs else None
+# max(x, x) -> x; likewise min, and, or.
+COMBINE_WITH_ITSELF = Law(
+    op(ElementwiseOp, x, x, kind=either("max", "min", "and", "or", "bit_and", "bit_or")), x, "combine_with_itself"
+)
+# x ^ 2 -> x * x. x ^ 0.5 is not sqrt(x): that of minus infinity is no number, and that of -0.0 has its sign.
+SQUARE = Law(op(ElementwiseOp, x, number(2), kind="pow"), layer(ElementwiseOp, x, x, kind="prod"), "square")
 
 
-def simplify_power(at: Site) -> SSAValue | None:
-    """x ^ 2 -> x * x, x ^ -1 -> 1 / x.
-
-    x ^ 0.5 is not sqrt(x): that of minus infinity is no number, and that of -0.0 has its sign.
-    """
-    op = at.op
-    assert isinstance(op, ElementwiseOp)
-    if op.kind.data is not _KIND.POW:
-        return None
-    exponent = splat_of(op.rhs)
-    if exponent == 2:
-        return at.make(ElementwiseOp, [op.lhs, op.lhs], {"kind": ElementwiseKindAttr(_KIND.PROD)})
-    if exponent != -1 or not is_float(element_of(op.lhs.type)):
-        return None
-    return at.make(UnaryOp, [op.lhs], {"kind": UnaryKindAttr(UnaryKind.RECIP)})
+@rule(op(ElementwiseOp, x, number(-1), kind="pow"))
+def invert(m: Match, x: SSAValue) -> Outcome:
+    """x ^ -1 -> 1 / x."""
+    return m.make(UnaryOp, x, kind="recip") if is_float(element_of(x.type)) else None
 
 
-def choose_known_branch(at: Site) -> SSAValue | None:
+@rule(op(SelectOp).named("select"))
+def choose_known_branch(select: SelectOp) -> Outcome:
     """select(true, a, b) -> a."""
-    op = at.op
-    assert isinstance(op, SelectOp)
-    if op.then_input is op.else_input:
-        return op.then_input
-    condition = splat_of(op.condition)
-    return None if condition is None else op.then_input if condition else op.else_input
+    condition = splat_of(select.condition)
+    same = select.then_input is select.else_input
+    kept = select.then_input if same or condition else None if condition is None else select.else_input
+    return kept if kept is not None and kept.type == select.output.type else None
 
 
-def drop_empty_scale(at: Site) -> SSAValue | None:
+@rule(op(ScaleOp).named("layer"))
+def drop_empty_scale(layer: ScaleOp) -> Outcome:
     """A scale layer without coefficients, or with neutral ones, gives its input."""
-    op = at.op
-    assert isinstance(op, ScaleOp)
-    neutral = ((op.shift, 0), (op.scale, 1), (op.power, 1))
-    return op.input if all(value is None or is_number(value, number) for value, number in neutral) else None
+    neutral = ((layer.shift, 0), (layer.scale, 1), (layer.power, 1))
+    return layer.input if all(one is None or splat_of(one) == number_ for one, number_ in neutral) else None
 
 
-LAWS: Laws = {
-    ElementwiseOp: (drop_neutral_operand, combine_with_itself, simplify_power),
-    SelectOp: (choose_known_branch,),
-    ScaleOp: (drop_empty_scale,),
-}
+LAWS = (drop_neutral_operand, COMBINE_WITH_ITSELF, SQUARE, invert, choose_known_branch, drop_empty_scale)

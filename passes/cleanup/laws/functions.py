@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import BoolAttr, f32
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.tensor_types import byte_width, element_of, is_bool, is_float, is_float8, is_unsigned
@@ -18,42 +18,31 @@ from mlirt.dialects.trt.resize import ResizeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.dialects.trt.softmax import SoftmaxOp
-from mlirt.dialects.trt.unary import UnaryKind, UnaryOp
-from mlirt.passes.cleanup.laws.law import Laws, Site, real
-from mlirt.passes.cleanup.rewriting import insert_before
+from mlirt.dialects.trt.unary import UnaryOp
+from mlirt.passes.rules import Match, Outcome, either, layer, op, rule, value
+from mlirt.passes.rules import Rule as Law
 
-_UNDONE_BY_ITSELF = frozenset({UnaryKind.NEG, UnaryKind.NOT, UnaryKind.BITWISE_NOT})
-_ONCE_IS_ENOUGH = frozenset({UnaryKind.ABS, UnaryKind.CEIL, UnaryKind.FLOOR, UnaryKind.ROUND, UnaryKind.SIGN})
 # One tensor in, one out, and half precision is computed in float32.
 _ROUNDS_ONCE = ResizeOp | PoolingOp | SoftmaxOp | LrnOp | ShuffleOp | SliceOp | PaddingOp
-_WHOLE = frozenset({UnaryKind.CEIL, UnaryKind.FLOOR, UnaryKind.ROUND})
+_RANGES = either("relu", "clip", "sigmoid", "hard_sigmoid")
+x = value("x")
+CAST = op(IdentityOp, x).named("cast")
+INNER_CAST = op(IdentityOp, x).named("inner").shared()
+INNER = op(UnaryOp, x).named("inner").shared()
 
 
-def drop_identity(at: Site) -> SSAValue | None:
+@rule(CAST)
+def drop_identity(cast: IdentityOp, x: SSAValue) -> Outcome:
     """A conversion to the element type that the input has."""
-    op = at.op
-    assert isinstance(op, IdentityOp)
-    return op.input
+    return x if x.type == cast.output.type else None
 
 
-def skip_exact_conversion(at: Site) -> SSAValue | None:
+@rule(op(IdentityOp, INNER_CAST).named("cast"))
+def skip_exact_conversion(m: Match, cast: IdentityOp, inner: IdentityOp, x: SSAValue) -> Outcome:
     """A -> B -> C is A -> C where B holds every number of A."""
-    op = at.op
-    assert isinstance(op, IdentityOp)
-    inner = op.input.owner
-    if not isinstance(inner, IdentityOp):
+    if not holds(element_of(inner.output.type), element_of(x.type)):
         return None
-    source = inner.input
-    if not holds(element_of(inner.output.type), element_of(source.type)):
-        return None
-    target = element_of(op.output.type)
-    if element_of(source.type) == target:
-        return source
-    made = IdentityOp.cast(source, target, op.location)
-    block = op.parent
-    assert block is not None
-    block.insert_op_before(made, op)
-    return made.output
+    return x if x.type == cast.output.type else m.insert(IdentityOp.cast(x, element_of(cast.output.type)))
 
 
 def holds(wide: Attribute, narrow: Attribute) -> bool:
@@ -73,105 +62,79 @@ def holds(wide: Attribute, narrow: Attribute) -> bool:
     return same_sign and byte_width(wide) > byte_width(narrow)
 
 
-def stay_narrow(at: Site) -> SSAValue | None:
+@rule(op(IdentityOp, op(_ROUNDS_ONCE, op(IdentityOp, x).shared().named("wide")).named("layer")).named("cast"))
+def stay_narrow(m: Match, cast: IdentityOp, layer: SoftmaxOp, wide: IdentityOp, x: SSAValue) -> Outcome:
     """narrow(op(widen(x))) -> op(x): such a layer computes half precision in float32 anyway, and rounds once."""
-    op = at.op
-    assert isinstance(op, IdentityOp)
-    layer, target = op.input.owner, element_of(op.output.type)
-    if not isinstance(layer, _ROUNDS_ONCE) or not op.input.has_one_use() or byte_width(target) != 2:
+    target = element_of(cast.output.type)
+    if byte_width(target) != 2 or not is_float(target):
         return None
-    widened = layer.operands[0].owner
-    if len(layer.operands) > 1 or not is_float(target) or not isinstance(widened, IdentityOp):
+    if element_of(wide.output.type) != f32 or element_of(x.type) != target:
         return None
-    if element_of(widened.output.type) != f32 or element_of(widened.input.type) != target:
-        return None
-    made = type(layer).create(
-        operands=[widened.input], properties=dict(layer.properties), result_types=[op.output.type]
-    )
-    return insert_before(op, made, layer.location)
+    made = type(layer).create(operands=[x], properties=dict(layer.properties), result_types=[cast.output.type])
+    return m.insert(made, layer)
 
 
-def undo_twice(at: Site) -> SSAValue | None:
+@rule(op(UnaryOp, INNER, kind=either("neg", "not", "bitwise_not")).named("outer"))
+def undo_twice(outer: UnaryOp, inner: UnaryOp, x: SSAValue) -> Outcome:
     """neg(neg(x)) -> x."""
-    op = at.op
-    assert isinstance(op, UnaryOp)
-    inner = op.input.owner
-    if isinstance(inner, UnaryOp) and inner.kind == op.kind and op.kind.data in _UNDONE_BY_ITSELF:
-        return inner.input
-    return None
+    return x if inner.kind == outer.kind else None
 
 
-def take_log_in_softmax(at: Site) -> SSAValue | None:
-    """log(softmax(x)) -> the softmax that gives logarithms: there is no 0 of which to take one."""
-    op = at.op
-    assert isinstance(op, UnaryOp)
-    inner = op.input.owner
-    if op.kind.data is not UnaryKind.LOG or not isinstance(inner, SoftmaxOp) or inner.log.value.data:
-        return None
-    if not inner.output.has_one_use():
-        return None
-    return at.make(SoftmaxOp, [inner.input], {**inner.properties, "log": BoolAttr.from_bool(True)}, inner)
+@rule(op(UnaryOp, INNER, kind=either("abs", "ceil", "floor", "round", "sign")).named("outer"))
+def apply_unary_once(outer: UnaryOp, inner: UnaryOp) -> Outcome:
+    """abs(abs(x)) -> abs(x)."""
+    return inner.output if inner.kind == outer.kind else None
 
 
-def apply_unary_once(at: Site) -> SSAValue | None:
-    """abs(abs(x)) -> abs(x); integers are whole already."""
-    op = at.op
-    assert isinstance(op, UnaryOp)
-    inner = op.input.owner
-    if op.kind.data in _WHOLE and not is_float(element_of(op.input.type)):
-        return op.input
-    if isinstance(inner, UnaryOp) and inner.kind == op.kind and op.kind.data in _ONCE_IS_ENOUGH:
-        return op.input
-    return None
+@rule(op(UnaryOp, x, kind=either("ceil", "floor", "round")))
+def leave_integers(x: SSAValue) -> Outcome:
+    """Integers are whole already."""
+    return None if is_float(element_of(x.type)) else x
 
 
-def apply_relu_once(at: Site) -> SSAValue | None:
+# log(softmax(x)) -> the softmax that gives logarithms: there is no 0 of which to take one.
+TAKE_LOG_IN_SOFTMAX = Law(
+    op(UnaryOp, op(SoftmaxOp, x, log=False).named("softmax"), kind="log"),
+    layer(SoftmaxOp, x, like="softmax", log=True),
+    "take_log_in_softmax",
+)
+
+
+@rule(op(ActivationOp, op(ActivationOp, x, kind=_RANGES).named("inner").shared(), kind="relu"))
+def apply_relu_once(inner: ActivationOp) -> Outcome:
     """relu(y) -> y where y is the result of relu, sigmoid, or a clip to at least 0."""
-    op = at.op
-    assert isinstance(op, ActivationOp)
-    inner = op.input.owner
-    if op.kind.data is not ActivationKind.RELU or not isinstance(inner, ActivationOp):
-        return None
-    kind = inner.kind.data
-    positive = kind in (ActivationKind.RELU, ActivationKind.SIGMOID, ActivationKind.HARD_SIGMOID)
-    clipped = kind is ActivationKind.CLIP and inner.alpha.value.data >= 0
-    return op.input if positive or clipped else None
+    return None if inner.kind.data is ActivationKind.CLIP and inner.alpha.value.data < 0 else inner.output
 
 
-def join_clips(at: Site) -> SSAValue | None:
+@rule(
+    op(ActivationOp, op(ActivationOp, x, kind=either("relu", "clip")).named("inner").shared(), kind="clip").named(
+        "clip"
+    )
+)
+def join_clips(m: Match, clip: ActivationOp, inner: ActivationOp, x: SSAValue) -> Outcome:
     """clip(clip(x)) and clip(relu(x)) -> clip(x), where the second range lies in the first."""
-    op = at.op
-    assert isinstance(op, ActivationOp)
-    inner = op.input.owner
-    if op.kind.data is not ActivationKind.CLIP or not isinstance(inner, ActivationOp):
-        return None
-    if inner.kind.data is ActivationKind.RELU:
-        first = (0.0, math.inf)
-    elif inner.kind.data is ActivationKind.CLIP:
-        first = (inner.alpha.value.data, inner.beta.value.data)
-    else:
-        return None
-    low, high = op.alpha.value.data, op.beta.value.data
-    if not first[0] <= low <= high <= first[1]:
-        return None
-    properties = {"kind": op.kind, "alpha": real(low), "beta": real(high)}
-    return at.make(ActivationOp, [inner.input], properties, inner)
+    is_relu = inner.kind.data is ActivationKind.RELU
+    first = (0.0, math.inf) if is_relu else (inner.alpha.value.data, inner.beta.value.data)
+    within = first[0] <= clip.alpha.value.data <= clip.beta.value.data <= first[1]
+    return m.make_after([inner, clip], ActivationOp, x, **clip.properties) if within else None
 
 
-def drop_requantization(at: Site) -> SSAValue | None:
+@rule(op(QuantizeOp, op(DequantizeOp).named("real").shared(), ...).named("integers"))
+def drop_requantization(integers: QuantizeOp, real: DequantizeOp) -> Outcome:
     """quantize(dequantize(q)) with the same scale and zero point -> q."""
-    op = at.op
-    assert isinstance(op, QuantizeOp)
-    inner = op.input.owner
-    if not isinstance(inner, DequantizeOp):
-        return None
-    same = op.scale is inner.scale and op.zero_point is inner.zero_point and op.axis == inner.axis
-    return inner.input if same else None
+    same = integers.scale is real.scale and integers.zero_point is real.zero_point and integers.axis == real.axis
+    return real.input if same and real.input.type == integers.output.type else None
 
 
-LAWS: Laws = {
-    IdentityOp: (drop_identity, skip_exact_conversion, stay_narrow),
-    UnaryOp: (undo_twice, apply_unary_once, take_log_in_softmax),
-    ActivationOp: (apply_relu_once, join_clips),
-    QuantizeOp: (drop_requantization,),
-}
+LAWS = (
+    drop_identity,
+    skip_exact_conversion,
+    stay_narrow,
+    undo_twice,
+    apply_unary_once,
+    leave_integers,
+    TAKE_LOG_IN_SOFTMAX,
+    apply_relu_once,
+    join_clips,
+    drop_requantization,
+)

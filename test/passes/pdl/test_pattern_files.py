@@ -63,7 +63,7 @@ def test_mistakes(tmp_path: Path, old: str, new: str, said: str) -> None:
 
 def test_ranges_are_refused(tmp_path: Path) -> None:
     ranges = GOOD.replace("pdl.operand\n", "pdl.operands\n").replace("%x : !pdl.value", "%x : !pdl.range<value>")
-    with pytest.raises(InvalidInputError, match=":3:3: expected pdl.operand or pdl.result as operand; ranges are not"):
+    with pytest.raises(InvalidInputError, match=r":3:3: expected pdl\.operand or .*ranges are not"):
         read_patterns(written(tmp_path, ranges), new_context())
 
 
