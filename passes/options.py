@@ -13,7 +13,9 @@ T = TypeVar("T")
 _LEAST, _MOST, _ONE_OF = "mlirt.at_least", "mlirt.at_most", "mlirt.one_of"
 
 
-def option(default: T, *, at_least: float | None = None, at_most: float | None = None, one_of: Sequence[T] = ()) -> T:
+def option(
+    default: T, *, at_least: float | None = None, at_most: float | None = None, one_of: Sequence[T] = ()
+) -> T:
     """A field of a pass with a default, whose values are within a range or among a few.
 
     `max_ops: int = option(96, at_least=1)`

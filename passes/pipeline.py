@@ -106,7 +106,9 @@ class _PassManager:
     from there a failure is traced by running the passes again.
     """
 
-    def __init__(self, module: ModuleOp, ctx: Context, options: PipelineOptions, verifier: RepeatedVerifier) -> None:
+    def __init__(
+        self, module: ModuleOp, ctx: Context, options: PipelineOptions, verifier: RepeatedVerifier
+    ) -> None:
         self.module, self.ctx, self.options = module, ctx, options
         self._verifier = verifier
         self._start = module.clone()

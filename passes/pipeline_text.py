@@ -107,3 +107,4 @@ def _check_kind(pass_class: type[ModulePass], key: str, values: tuple[ParameterT
     if kind in (int, float, bool, str) and [type(value) for value in values] != [kind]:
         shown = ",".join(map(str, values)) or "nothing"
         raise InvalidInputError(f"pass {pass_class.name}: option {spelt(key)} is {shown}, expected {_KINDS[kind]}")
+

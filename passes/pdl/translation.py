@@ -28,7 +28,7 @@ def translated(pattern: pdl.PatternOp, ctx: Context, place: str) -> Rule:
     rewrite = pattern.body.block.last_op
     if not isinstance(rewrite, pdl.RewriteOp) or rewrite.root is None or not rewrite.body.blocks:
         raise Untranslatable(pattern, "expected pdl.rewrite with the root, and with a body")
-    names = {value: f"%{number}" for number, value in enumerate(_values(pattern))}
+    names = {value: f"%{value.name_hint or number}" for number, value in enumerate(_values(pattern))}
     root = _Translation(ctx, names, _constraints(pattern)).layer(rewrite.root)
     root = replace(root, is_shared=False)
     for op in pattern.body.block.ops:

@@ -44,8 +44,9 @@ class RulePass(ModulePass):
 
 @cache
 def rules_of(pass_class: type[RulePass]) -> tuple[Rule, ...]:
-    """The rules of a pass in order."""
-    return (*(one for one in vars(pass_class).values() if isinstance(one, Rule)), *pass_class.rules)
+    """The rules of a pass in order, those of its bases first."""
+    bodies = [vars(one).values() for one in reversed(pass_class.__mro__)]
+    return (*(one for body in bodies for one in body if isinstance(one, Rule)), *pass_class.rules)
 
 
 def apply_rules(rules: Sequence[Rule], pass_: ModulePass, ctx: Context, module: ModuleOp, *, again: bool = True) -> int:

@@ -189,6 +189,8 @@ def op(kinds: Kinds, *operands: Pattern | EllipsisType, **named_parts: Any) -> L
     classes: tuple[Any, ...] = get_args(kinds) if isinstance(kinds, UnionType) else (kinds,)
     is_open = not operands or operands[-1] is ...
     given = tuple(one for one in operands if isinstance(one, Pattern))
+    if any(isinstance(one, Each) for one in given):
+        raise InvalidInputError("a pattern: each(..) stands for an operand by its name, as in inputs=each(value())")
     by_name, properties = _sorted(classes, named_parts)
     return Layer(kinds=classes, operands=given, is_open=is_open, by_name=by_name, properties=properties)
 

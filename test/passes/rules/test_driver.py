@@ -263,6 +263,11 @@ class ScaleByOptionPass(RulePass):
 @pytest.mark.parametrize(("most", "left"), [(1, ["trt.unary", "trt.activation"]), (2, ["trt.activation"])])
 def test_rules_of_a_class_see_its_options(most: int, left: list[str]) -> None:
     assert [one.name for one in rules_of(ScaleByOptionPass)] == ["drop", ""]
+
+    class Derived(ScaleByOptionPass):
+        pass
+
+    assert rules_of(Derived) == rules_of(ScaleByOptionPass)
     text = f"%a = trt.unary abs %x : {UNARY}\n%y = trt.unary neg %a : {UNARY}"
     ctx = new_context()
     head = f"func.func @main(%x: {T}) -> {T} {{\n{text}\nfunc.return %y : {T}\n}}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from rules_at_work import declines, matches
 
@@ -248,9 +250,10 @@ def test_what_is_no_layer_of_the_pattern_is_silent() -> None:
             lambda: op(ActivationOp | UnaryOp, alpha=1.0),
             "a pattern of trt.unary: it has no operand or property 'alpha'",
         ),
+        (lambda: op(ConcatenationOp, each(x)), "each(..) stands for an operand by its name"),
     ],
 )
 def test_patterns_that_cannot_be_meant(make: object, said: str) -> None:
     assert callable(make)
-    with pytest.raises(InvalidInputError, match=said.replace("(", r"\(")):
+    with pytest.raises(InvalidInputError, match=re.escape(said)):
         make()
