@@ -47,7 +47,7 @@ class Rewrite:
             raise Untranslatable(rewrite, "expected pdl.replace of the root in the rewrite")
 
     def __call__(self, m: Match) -> Outcome:
-        known: dict[SSAValue, Any] = {value: _known(value, name, m) for value, name in self.names.items()}
+        known: dict[SSAValue, Any] = {value: self._known(value, m) for value in self.names}
         outcome: Outcome = None
         try:
             for op in self.body:
@@ -61,6 +61,15 @@ class Rewrite:
                 f"pass apply-pdl: {self.where}: what it makes of {name_of(m.root)} is wrong: {reason}"
             ) from error
         return outcome
+
+    def _known(self, value: SSAValue, m: Match) -> Any:
+        """What a value of the pattern is: given there, or what has matched."""
+        owner = value.owner
+        if isinstance(owner, pdl.ResultOp):
+            return self._known(owner.parent_, m).results[owner.index.value.data]
+        given = owner.value if isinstance(owner, pdl.AttributeOp) else None
+        given = owner.constantType if isinstance(owner, pdl.TypeOp) else given
+        return m.captured(self.names[value]) if given is None else given
 
     def _evaluated(self, op: Operation, known: dict[SSAValue, Any], m: Match) -> Any:
         if isinstance(op, pdl.AttributeOp):
@@ -96,14 +105,6 @@ class Rewrite:
 
 
 _ALLOWED = (pdl.AttributeOp, pdl.TypeOp, pdl.ResultOp, pdl.OperationOp, pdl.ReplaceOp, pdl.EraseOp)
-
-
-def _known(value: SSAValue, name: str, m: Match) -> Any:
-    """What a value of the pattern is: given there, or what has matched."""
-    owner = value.owner
-    given = owner.value if isinstance(owner, pdl.AttributeOp) else None
-    given = owner.constantType if isinstance(owner, pdl.TypeOp) else given
-    return m.captured(name) if given is None else given
 
 
 def _value(known: dict[SSAValue, Any], value: SSAValue) -> Any:

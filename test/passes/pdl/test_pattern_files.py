@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -141,3 +142,51 @@ def test_what_a_rewrite_makes_is_checked(tmp_path: Path) -> None:
     )
     with pytest.raises(InvalidInputError, match=r"pattern OneRelu: what it makes of second is wrong: "):
         run(path)
+
+
+SAME_KIND = """
+pdl.pattern @SameKind : benefit(1) {
+  %kind = pdl.attribute
+  %type = pdl.type
+  %x = pdl.operand : %type
+  %first = pdl.operation "trt.unary" (%x : !pdl.value) {"kind" = %kind} -> (%type : !pdl.type)
+  %a = pdl.result 0 of %first
+  %second = pdl.operation "trt.unary" (%a : !pdl.value) {"kind" = %kind} -> (%type : !pdl.type)
+  pdl.rewrite %second {
+    %new = pdl.operation "trt.unary" (%x : !pdl.value) {"kind" = %kind} -> (%type : !pdl.type)
+    pdl.replace %second with %new
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("kinds", "left"), [(("abs", "abs"), ["abs"]), (("abs", "neg"), ["abs", "neg"])])
+def test_what_a_pattern_leaves_open_is_the_same_in_all_places(
+    tmp_path: Path, kinds: tuple[str, str], left: list[str]
+) -> None:
+    network = NETWORK
+    for kind in kinds:
+        network = network.replace("trt.activation relu", f"trt.unary {kind}", 1)
+    text, _ = run(written(tmp_path, SAME_KIND), network)
+    assert re.findall(r"trt.unary (\w+)", text) == left
+
+
+def test_any_op_and_several_results(tmp_path: Path) -> None:
+    """An operation without a name is any op; `pdl.replace` with values takes one for each result."""
+    pattern = """
+    pdl.pattern @BehindRelu : benefit(1) {
+      %relu = pdl.attribute = #trt<activation_kind relu>
+      %x = pdl.operand
+      %before = pdl.operation (%x : !pdl.value)
+      %a = pdl.result 0 of %before
+      %root = pdl.operation "trt.activation" (%a : !pdl.value) {"kind" = %relu}
+      pdl.rewrite %root {
+        pdl.erase %before
+        pdl.replace %root with (%a : !pdl.value)
+      }
+    }"""
+    network = NETWORK.replace("trt.activation relu %x", "trt.unary exp %x")
+    text, said = run(written(tmp_path, pattern), network)
+    assert "trt.activation" not in text
+    assert "trt.unary exp" in text
+    assert said == ["apply-pdl: applied: second (trt.activation): it is left out"]
