@@ -54,19 +54,33 @@ def _compile(
     sources: Mapping[str, str], target: Target, progress: Progress, keep: Callable[[str, bytes], None]
 ) -> dict[str, bytes]:
     """The object file of each source; `keep` has each once it is there: a build that ends early loses none."""
-    name, features = _processor(target).split(" ", 1)
-    variables = {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features or "+sse2"}
-
-    def start() -> CompilerProcess:
-        return CompilerProcess("mlirt.builder.numba_cpu_worker", variables)
 
     def compile_one(process: CompilerProcess, kernel: str) -> bytes:
-        try:
-            code = process.ask({"name": kernel, "source": sources[kernel]})[1][0]
-        except CompileError as error:
-            raise CompileError(f"kernel {kernel}: {error}") from None
+        code = _ask(process, kernel, sources[kernel])
         keep(kernel, code)
         return code
 
     lengths = {kernel: len(source) for kernel, source in sources.items()}
-    return compile_side_by_side(lengths, compilers_side_by_side(), start, compile_one, progress)
+    return compile_side_by_side(lengths, compilers_side_by_side(), lambda: _compiler(target), compile_one, progress)
+
+
+def _compiler(target: Target) -> CompilerProcess:
+    name, features = _processor(target).split(" ", 1)
+    variables = {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features or "+sse2"}
+    return CompilerProcess("mlirt.builder.numba_cpu_worker", variables)
+
+
+def _ask(process: CompilerProcess, kernel: str, source: str, form: str = "") -> bytes:
+    try:
+        return process.ask({"name": kernel, "source": source, "form": form})[1][0]
+    except CompileError as error:
+        raise CompileError(f"kernel {kernel}: {error}") from None
+
+
+def kernel_texts(sources: Mapping[str, str], target: Target, form: str) -> dict[str, str]:
+    """The LLVM IR (`form` is `llvm`) or the assembly (`asm`) of each kernel by its name, as an object file has it.
+
+    Raises `CompileError` that names the kernel.
+    """
+    with _compiler(target) as process:
+        return {name: _ask(process, name, source, form).decode() for name, source in sources.items()}

@@ -21,6 +21,11 @@ def assembly(source: str, name: str) -> str:
     return _machine().emit_assembly(_module(source, name))
 
 
+def llvm_ir(source: str, name: str) -> str:
+    """The optimised LLVM IR of a kernel, from which its machine code is made."""
+    return str(_module(source, name))
+
+
 @cache
 def _machine() -> Any:
     """What writes object code: small and position independent, unlike numba's own, so that constants are close by."""

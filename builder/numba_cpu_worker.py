@@ -1,4 +1,4 @@
-"""The process that runs numba: source of a kernel in, an object file out."""
+"""The process that runs numba: source of a kernel in, an object file out, or the text of what it is made from."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from mlirt.builder.compiler_process import serve
 
 
 def answer(request: dict[str, Any]) -> tuple[dict[str, Any], Sequence[bytes]]:
-    """The object file of a kernel."""
-    from mlirt.builder.numba_cpu_compiler import compile_kernel
+    """The object file of a kernel; with a `form` of `llvm` or `asm` that text of it."""
+    from mlirt.builder.numba_cpu_compiler import assembly, compile_kernel, llvm_ir
 
+    source, name, form = request["source"], request["name"], request.get("form", "")
     try:
-        return {}, [compile_kernel(request["source"], request["name"])]
+        if form:
+            return {}, [{"llvm": llvm_ir, "asm": assembly}[form](source, name).encode()]
+        return {}, [compile_kernel(source, name)]
     except MemoryError:
         raise
     except Exception as error:

@@ -111,13 +111,7 @@ def _compile(
     keep: Callable[[str, Cubins], None],
 ) -> dict[str, Cubins]:
     """The machine code of each source; `keep` has each once it is there: a build that ends early loses none."""
-    if find_spec("numba_cuda") is None:  # numba has an older compiler of its own, which cannot do this
-        raise UnsupportedError(
-            "kernels for GPUs are compiled by numba-cuda, which is not installed: pip install 'mlirt[cuda]'"
-        )
-
-    def start() -> CompilerProcess:
-        return CompilerProcess("mlirt.builder.numba_cuda_worker")
+    _need_compiler()
 
     def compile_one(process: CompilerProcess, name: str) -> Cubins:
         cubins = _ask(process, sources[name], architectures[name])
@@ -125,10 +119,36 @@ def _compile(
         return cubins
 
     lengths = {name: len(source.text) for name, source in sources.items()}
-    return compile_side_by_side(lengths, compilers_side_by_side(), start, compile_one, progress, failures, running)
+    return compile_side_by_side(lengths, compilers_side_by_side(), _compiler, compile_one, progress, failures, running)
+
+
+def _need_compiler() -> None:
+    if find_spec("numba_cuda") is None:  # numba has an older compiler of its own, which cannot do this
+        raise UnsupportedError(
+            "kernels for GPUs are compiled by numba-cuda, which is not installed: pip install 'mlirt[cuda]'"
+        )
+
+
+def _compiler() -> CompilerProcess:
+    return CompilerProcess("mlirt.builder.numba_cuda_worker")
 
 
 def _ask(process: CompilerProcess, source: KernelSource, architectures: Sequence[str]) -> Cubins:
     answer, code = process.ask({"source": asdict(source), "architectures": list(architectures)})
     pairs = zip(answer["made"], code, strict=True)
     return {architecture: Cubin(data, registers, spilled) for (architecture, registers, spilled), data in pairs}
+
+
+def ptx_texts(sources: Mapping[str, KernelSource], architecture: str) -> dict[str, str]:
+    """The PTX of each kernel by its name, as it is assembled for an architecture (a kernel's own, where it has one).
+
+    Raises `UnsupportedError` where the compiler is not installed, `CompileError` that names the kernel.
+    """
+    _need_compiler()
+    with _compiler() as process:
+        return {name: _ptx(process, source, architecture) for name, source in sources.items()}
+
+
+def _ptx(process: CompilerProcess, source: KernelSource, architecture: str) -> str:
+    wanted = list(_wanted(source, [architecture]))
+    return process.ask({"source": asdict(source), "architectures": wanted, "form": "ptx"})[1][0].decode()

@@ -25,8 +25,13 @@ _HOPPER = 90
 
 def compile_kernel(source: KernelSource, architectures: Sequence[str]) -> dict[str, Cubin]:
     """The machine code of one kernel by architecture; its symbol is the kernel's name."""
+    return {arch: link(text, arch, source.name) for arch, text in assembled_texts(source, architectures).items()}
+
+
+def assembled_texts(source: KernelSource, architectures: Sequence[str]) -> dict[str, str]:
+    """The PTX of one kernel that is assembled for each architecture."""
     text = ptx_text(source, source.architecture or min([OLDEST, *architectures], key=_version))
-    return {arch: link(_for_architecture(text, arch), arch, source.name) for arch in architectures}
+    return {arch: _for_architecture(text, arch) for arch in architectures}
 
 
 def _for_architecture(text: str, architecture: str) -> str:

@@ -30,9 +30,9 @@ from mlirt.tools.diagnostic import Diagnostic, diagnostic_of
 from mlirt.tools.expected_diagnostics import mismatches
 from mlirt.tools.input_files import InputFile, chunks, load_network, load_text, new_context
 from mlirt.tools.ir_dumps import IrDumps
+from mlirt.tools.kernel_text import kernel_text
 from mlirt.tools.output_files import check_output, write_output
 from mlirt.tools.plugin_files import run_plugin_files, warn_on_standard_error
-from mlirt.tools.python_source import python_source
 from mlirt.tools.remark_places import diagnostic_of_remark, places_of
 from mlirt.tools.research_flags import asked_remarks, pass_plugins, report_remarks
 from mlirt.tools.rt_opt_arguments import parse_arguments, pass_help, pass_list
@@ -194,7 +194,7 @@ class _Driver:
 
     def _emit(self, module: ModuleOp) -> str:
         if self.arguments.emit != "mlir":
-            return python_source(module, self.arguments.emit)
+            return kernel_text(module, self.arguments.emit)
         return module_text(module, generic=self.arguments.print_op_generic, debuginfo=self.arguments.print_debuginfo)
 
     def _pipeline_options(self) -> PipelineOptions:

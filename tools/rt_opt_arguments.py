@@ -16,8 +16,8 @@ from mlirt.passes.options import option_infos
 from mlirt.passes.phases import PRECISIONS, TARGETS, phase_names
 from mlirt.tools.flag_parser import FlagParser
 from mlirt.tools.flag_values import natural, shapes
+from mlirt.tools.kernel_text import FORMS
 from mlirt.tools.plugin_files import add_plugins_flag
-from mlirt.tools.python_source import EMITTERS
 from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_flag, add_remark_flags, bare_remarks
 from mlirt.version import __version__
 
@@ -40,6 +40,9 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _check(arguments: argparse.Namespace) -> None:
+    wanted = FORMS.get(arguments.emit, arguments.target)
+    if wanted != arguments.target and (arguments.to or arguments.first):
+        raise InvalidInputError(f"-t {arguments.emit} prints kernels for {wanted}: add --target={wanted}")
     given = {
         "--input": arguments.input_arrays,
         "--output": arguments.run_output,
@@ -66,9 +69,10 @@ def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-t",
         dest="emit",
-        choices=("mlir", *EMITTERS),
+        choices=("mlir", *FORMS),
         default="mlir",
-        help="what to print: IR or generated Python source",
+        help="what to print: IR (default); of the kernels their Python source; LLVM IR or assembly of those for a CPU; "
+        "PTX or SASS of those for a GPU",
     )
     parser.add_argument(
         "--weights", metavar="FILE", help="the safetensors file of the weights (default: beside the input)"

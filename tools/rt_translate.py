@@ -13,8 +13,8 @@ from mlirt.errors import InvalidInputError
 from mlirt.passes.phases import PRECISIONS, TARGETS, phase_names, pipeline_for
 from mlirt.tools.flag_parser import FlagParser
 from mlirt.tools.input_files import InputFile, load_network, load_text, new_context
+from mlirt.tools.kernel_text import EMITTERS, kernel_text
 from mlirt.tools.output_files import check_output, write_output
-from mlirt.tools.python_source import EMITTERS, python_source
 from mlirt.tools.tool_main import tool_main
 
 
@@ -27,7 +27,9 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = FlagParser("rt-translate", __doc__)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--import-onnx", action="store_true", help="ONNX model to IR text; with -o the weights beside it")
-    what.add_argument("--emit-python", choices=EMITTERS, metavar="TARGET", help=f"kernel IR to source: {EMITTERS}")
+    what.add_argument(
+        "--emit-python", choices=EMITTERS, metavar="TARGET", help=f"kernel IR to source: {' or '.join(EMITTERS)}"
+    )
     what.add_argument("--print-pipeline", action="store_true", help="print the compiler's pipeline for rt-opt -p")
     parser.add_argument("input", nargs="?", default="-", help="a file; - for standard input (default)")
     parser.add_argument("-o", dest="output", metavar="FILE", help="write to a file instead of standard output")
@@ -47,7 +49,7 @@ def _translate(arguments: argparse.Namespace) -> int:
         write_output(",".join(spec for _, specs in phases for spec in specs) + "\n", arguments.output)
     elif arguments.emit_python:
         module, _ = load_text(new_context(), file.read_text(), file)
-        write_output(python_source(module, arguments.emit_python), arguments.output)
+        write_output(kernel_text(module, arguments.emit_python), arguments.output)
     else:
         _import_onnx(file, arguments.output)
     return 0

@@ -17,7 +17,7 @@ from mlirt.errors import InvalidInputError
 from mlirt.passes.phases import phase_names
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.tools.input_files import new_context
-from mlirt.tools.python_source import python_source
+from mlirt.tools.kernel_text import kernel_text
 
 
 class NetworkStages:
@@ -30,8 +30,8 @@ class NetworkStages:
     @cached_property
     def _makers(self) -> Mapping[str, Callable[[], str]]:
         makers: dict[str, Callable[[], str]] = {
-            "python cpu": lambda: python_source(self._module("cpu", "memory"), "numba-cpu"),
-            "python cuda": lambda: python_source(self._module("cuda", "memory"), "numba-cuda"),
+            "python cpu": lambda: kernel_text(self._module("cpu", "memory"), "numba-cpu"),
+            "python cuda": lambda: kernel_text(self._module("cuda", "memory"), "numba-cuda"),
             "manifest": lambda: manifest_text(manifest_of(self._module("cpu", "memory"), "small")),
         }
         for target in ("cpu", "cuda"):
