@@ -28,6 +28,14 @@ def rt_debug() -> int:
     return _run("rt-debug")
 
 
+def rt_replay() -> int:
+    return _run("rt-replay")
+
+
+def rt_update_checks() -> int:
+    return _run("rt-update-checks")
+
+
 def _run(command: str) -> int:
     try:
         tool = import_module(f"mlirt.tools.{command.replace('-', '_')}")
