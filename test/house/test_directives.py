@@ -36,7 +36,7 @@ def test_every_directive_is_one_that_filecheck_reads(path: Path) -> None:
     used: set[str] = set()
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         match = _COMMENT.search(line)
-        if match is None or match["word"] in ("RUN", "REQUIRES", "COM"):
+        if match is None or match["word"] in ("RUN", "REQUIRES", "COM", "NOTE"):
             continue
         near = [prefix for prefix in (*prefixes, "CHECK") if match["word"].startswith(prefix)]
         if not near and match["colon"] is None:

@@ -1,0 +1,90 @@
+"""The lit configuration of a folder of tests outside the repository, in two lines of its `lit.cfg.py`:
+
+    from mlirt.tools.lit_config import configure
+    configure(config)
+
+RUN lines find rt-opt and the other tools beside the Python that runs lit, and `filecheck` (also as `FileCheck`, where
+LLVM's is not installed). `%plugins` stands for a `--load-pass-plugin` of each Python file in the folder that defines a
+pass.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from mlirt.errors import InvalidInputError
+
+PLUGINS = "%plugins"
+_CALL = "mlirt.tools.lit_config"
+
+
+def configure(config: Any, name: str | None = None) -> None:
+    """Set up lit's `config` for the `.mlir` files in the folder of the `lit.cfg.py` that calls this, and below it.
+
+    Tests may have `REQUIRES: cuda`. What they write (`%t`) lies in the folder `.lit` beside them. Settings of `config`
+    can be changed afterwards, as lit documents them.
+    """
+    import lit.formats  # pyright: ignore[reportMissingTypeStubs]
+
+    folder = _folder_of_caller()
+    config.name = name or folder.name
+    config.test_format = lit.formats.ShTest()
+    config.suffixes = [".mlir"]
+    config.excludes = [".lit", "Output"]
+    config.test_source_root = str(folder)
+    config.test_exec_root = str(folder / ".lit")
+    config.environment["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+    config.environment["MLIRT_PLAN_CACHE_MB"] = "0"  # tests see what the compiler does, not what it did
+    for variable in ("PYTHONPATH", "HOME", "MLIRT_CACHE"):
+        if variable in os.environ:
+            config.environment[variable] = os.environ[variable]
+    config.substitutions.append((PLUGINS, plugin_flags(folder)))
+    if shutil.which("FileCheck") is None:
+        config.substitutions.append((r"\bFileCheck\b", "filecheck"))
+    if _has_cuda():
+        config.available_features.add("cuda")
+
+
+def plugin_flags(folder: Path) -> str:
+    """`--load-pass-plugin=FILE` for each Python file of a folder that defines a class of `ModulePass`, by name."""
+    return " ".join(f"--load-pass-plugin={path}" for path in sorted(folder.glob("*.py")) if _has_pass(path))
+
+
+def configured_folder(file: Path) -> Path | None:
+    """The folder whose `lit.cfg.py` is for a test and calls `configure`; None where there is none."""
+    for folder in file.resolve().parents:
+        config = folder / "lit.cfg.py"
+        if config.is_file():
+            return folder if _CALL in config.read_text(encoding="utf-8") else None
+    return None
+
+
+def _folder_of_caller() -> Path:
+    frame = inspect.currentframe()
+    caller = frame.f_back.f_back if frame is not None and frame.f_back is not None else None
+    path = Path(caller.f_code.co_filename if caller is not None else "")
+    if not path.is_file():
+        raise InvalidInputError("configure(config) is called in a lit.cfg.py")
+    return path.resolve().parent
+
+
+def _has_pass(path: Path) -> bool:
+    """Whether a file defines a pass; it is read, not executed."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, SyntaxError):
+        return False
+    bases = [base for node in tree.body if isinstance(node, ast.ClassDef) for base in node.bases]
+    return any(ast.unparse(base).rpartition(".")[2].endswith("Pass") for base in bases)
+
+
+def _has_cuda() -> bool:
+    from mlirt.builder.host import gpu_is_here
+
+    return gpu_is_here()
