@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import re
 from difflib import get_close_matches
 from typing import NoReturn
 
 from mlirt.errors import InvalidInputError
+
+_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
+
+
+class SentenceFormatter(argparse.HelpFormatter):
+    """Writes what flags do as sentences: a capital letter, unless an example begins it, and a period."""
+
+    def _expand_help(self, action: argparse.Action) -> str:
+        text = super()._expand_help(action)
+        first = text.split(" ")[0].rstrip(",;")
+        start = text[:1].upper() if first.isalpha() and first.islower() else text[:1]
+        return f"{start}{text[1:]}" + "." * (not text.endswith("."))
 
 
 class FlagParser(argparse.ArgumentParser):
@@ -16,7 +29,7 @@ class FlagParser(argparse.ArgumentParser):
         self,
         prog: str,
         description: str | None,
-        formatter_class: type[argparse.HelpFormatter] = argparse.HelpFormatter,
+        formatter_class: type[argparse.HelpFormatter] = SentenceFormatter,
     ) -> None:
         super().__init__(prog=prog, description=description, formatter_class=formatter_class, allow_abbrev=False)
 
@@ -24,7 +37,11 @@ class FlagParser(argparse.ArgumentParser):
         raise InvalidInputError(f"{message}{self._near(message)} ({self.prog} --help lists the flags)")
 
     def _near(self, message: str) -> str:
-        """The flag that was meant by an unknown one, if it can be told."""
+        """The flag that was meant by an unknown one, or the choice by another word, if it can be told."""
+        choice = _CHOICE.search(message)
+        if choice is not None:
+            close = get_close_matches(choice[1], re.findall(r"'([^']*)'", choice[2]), 1)
+            return "".join(f"; did you mean {word}?" for word in close)
         unknown = message.removeprefix("unrecognized arguments: ").split()[0].split("=")[0]
         flags = [flag for action in self._actions for flag in action.option_strings if flag.startswith("--")]
         close = get_close_matches(unknown, flags, 1) if unknown.startswith("--") else []

@@ -33,16 +33,16 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     listed = "; ".join(f"{name}: {what}" for name, what in COMMANDS.items())
     parser.add_argument("command", choices=COMMANDS, help=listed)
     parser.add_argument("model", help="an ONNX model, or IR text of any phase up to fusion (.mlir)")
-    parser.add_argument("--target", choices=TARGETS, default="cpu", help="default: %(default)s")
-    parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help="default: %(default)s")
+    parser.add_argument("--target", choices=TARGETS, default="cpu", help="what to build for (default: %(default)s)")
+    parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help=_PRECISION)
     parser.add_argument("--bound", type=float, default=1e-3, metavar="X", help=_BOUND)
     parser.add_argument(
         "--with",
         dest="other",
         default="interpreter",
         metavar="WHAT",
-        help="compare: interpreter, tensor by tensor (default); or the outputs alone with reference, the network as it "
-        "was read, with onnxruntime, or with a plan file",
+        help="what to compare with: interpreter, tensor by tensor (default); or the outputs alone with reference, the "
+        "network as it was read, with onnxruntime, or with a plan file",
     )
     parser.add_argument(
         "--input",
@@ -50,9 +50,9 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="SPEC",
         action="append",
         default=[],
-        help="as for rt-opt --run: NAME=FILE.npy, FILE.npz, NAME=random:SEED, NAME=zeros (default: random)",
+        help="an array to run on: NAME=FILE.npy, FILE.npz, NAME=random:SEED, NAME=zeros (default: random)",
     )
-    parser.add_argument("--shapes", type=shapes, default={}, metavar="SPEC", help="input0:1x3x224x224,.. (default: 1)")
+    parser.add_argument("--shapes", type=shapes, default={}, metavar="SPEC", help=_SHAPES)
     parser.add_argument("--weights", metavar="FILE", help="the safetensors file of the weights of IR")
     parser.add_argument("--error", metavar="TEXT", help="reduce: to fail is to end with an error that holds this text")
     parser.add_argument(
@@ -79,6 +79,8 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return arguments
 
 
+_SHAPES = "shapes of random inputs and zeros: input0:1x3x224x224,.. (default: 1 for what is open)"
+_PRECISION = "the precision of the build (default: %(default)s)"
 _BOUND = "the largest difference that is right, as a share of a tensor's largest number; default: %(default)s"
 
 

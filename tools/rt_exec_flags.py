@@ -24,6 +24,8 @@ from mlirt.tools.flag_values import (
 from mlirt.tools.plugin_files import add_plugins_flag
 from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_flag, add_remark_flags
 
+_PERCENTILES = "the percentiles of the times that are printed; default: 90,95,99"
+
 Add: TypeAlias = "Callable[..., object]"
 """What adds a flag to one group of a parser."""
 
@@ -49,16 +51,21 @@ def _add_model(add: Add) -> None:
     add_plugins_flag(add)
     add_pass_plugin_flag(add)
     add_pipeline_edit_flag(add)
-    add("--explicitBatch", action="store_true", help="always so; accepted for trtexec's sake")
+    add("--explicitBatch", action="store_true", help="accepted, as trtexec has it; it is always so")
 
 
 def _add_formats(add: Add) -> None:
     """The target, and the formats of numbers that it may use."""
-    add("--target", choices=("auto", "cpu", "cuda", "reference"), default="auto", help="default: %(default)s")
+    add(
+        "--target",
+        choices=("auto", "cpu", "cuda", "reference"),
+        default="auto",
+        help="what to build for; auto is cuda where there is a GPU, else cpu; default: %(default)s",
+    )
     add("--fp16", action="store_true", help="compute in half precision where the target can")
     add("--tf32", action="store_true", help="let matrix units read float32 with 10 bits of mantissa")
     add("--int8", action="store_true", help="compute products on bytes")
-    add("--best", action="store_true", help="--int8 and --fp16")
+    add("--best", action="store_true", help="the same as --int8 and --fp16 together")
     add(
         "--checkRange",
         action="store_true",
@@ -134,7 +141,8 @@ def _add_layers(add: Add) -> None:
         "--precisionConstraints",
         choices=("none", "prefer", "obey"),
         default="none",
-        help="none ignores --layerPrecisions, prefer warns where they cannot be had, obey fails; default: %(default)s",
+        help="what --layerPrecisions mean: none ignores them, prefer warns where they cannot be had, obey fails; "
+        "default: %(default)s",
     )
     add(
         "--layerOutputTypes",
@@ -163,7 +171,7 @@ def _add_engine(add: Add) -> None:
         metavar="SPEC",
         help="workspace:MIB is the most memory beside its tensors that a layer may take (CUDA)",
     )
-    add("--workspace", type=mebibytes, metavar="MIB", help="the same by its old name")
+    add("--workspace", type=mebibytes, metavar="MIB", help="the same as --memPoolSize=workspace:MIB, by its old name")
     add("--refit", action="store_true", help="keep the network in the plan, for other weights")
     add("--dumpRefit", action="store_true", help="print the layers and weights that can be changed")
     add("--device", type=natural, default=0, metavar="N", help="the GPU to use; default: %(default)s")
@@ -179,10 +187,22 @@ def _add_engine(add: Add) -> None:
 def _add_run(add: Add) -> None:
     """What is run, how often, and how."""
     add("--shapes", type=shapes, default={}, metavar="SPEC", help="the shapes to run: input0:1x3x224x224")
-    add("--loadInputs", type=files, default={}, metavar="SPEC", help="name:file.npy or name:file.bin, ...")
-    add("--iterations", type=natural, default=10, metavar="N", help="at least N runs; default: %(default)s")
-    add("--warmUp", type=number, default=200, metavar="MS", help="milliseconds before measuring; %(default)s")
-    add("--duration", type=number, default=3, metavar="S", help="at least S seconds; default: %(default)s")
+    add(
+        "--loadInputs",
+        type=files,
+        default={},
+        metavar="SPEC",
+        help="files of inputs, such as name:file.npy,other:file.bin",
+    )
+    add("--iterations", type=natural, default=10, metavar="N", help="measure at least N runs; default: %(default)s")
+    add(
+        "--warmUp",
+        type=number,
+        default=200,
+        metavar="MS",
+        help="milliseconds of runs before measuring; default: %(default)s",
+    )
+    add("--duration", type=number, default=3, metavar="S", help="measure at least S seconds; default: %(default)s")
     add(
         "--sleepTime",
         "--idleTime",
@@ -191,7 +211,12 @@ def _add_run(add: Add) -> None:
         metavar="MS",
         help="pause between runs; default: %(default)s",
     )
-    add("--shapeCache", type=number, metavar="MIB", help="for runs' shapes that come again (64); 0: the last alone")
+    add(
+        "--shapeCache",
+        type=number,
+        metavar="MIB",
+        help="memory for what runs have worked out for their shapes; 0 keeps the last one alone; default: 64",
+    )
     add("--streams", type=positive, default=1, metavar="N", help="runs that go on at once; default: %(default)s")
     add(
         "--threads",
@@ -209,9 +234,9 @@ def _add_run(add: Add) -> None:
 
 def _add_report(add: Add) -> None:
     """What is said about it."""
-    add("--verbose", action="store_true", help="say more; show where an error came from")
+    add("--verbose", action="store_true", help="say more, and show where an error came from")
     add("--avgRuns", type=natural, default=10, metavar="N", help="runs per average; default: %(default)s")
-    add("--percentile", type=percentiles, default=(90.0, 95.0, 99.0), metavar="P1,P2", help="default: 90,95,99")
+    add("--percentile", type=percentiles, default=(90.0, 95.0, 99.0), metavar="P1,P2", help=_PERCENTILES)
     for flag, what in (("Output", "the outputs"), ("Profile", "the time of each layer"), ("LayerInfo", "the layers")):
         add(f"--dump{flag}", action="store_true", help=f"print {what}")
         add(f"--export{flag}", metavar="FILE", help=f"write {what} to a JSON file" + " (or .npz)" * (flag == "Output"))

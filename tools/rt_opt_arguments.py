@@ -14,7 +14,7 @@ from mlirt.errors import InvalidInputError
 from mlirt.passes import registry
 from mlirt.passes.options import option_infos
 from mlirt.passes.phases import PRECISIONS, TARGETS, phase_names
-from mlirt.tools.flag_parser import FlagParser
+from mlirt.tools.flag_parser import FlagParser, SentenceFormatter
 from mlirt.tools.flag_values import natural, shapes
 from mlirt.tools.kernel_text import FORMS
 from mlirt.tools.plugin_files import add_plugins_flag
@@ -56,7 +56,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InvalidInputError(f"--output={arguments.run_output}: expected a name that ends in .npz or .json")
 
 
-class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+class _HelpFormatter(SentenceFormatter, argparse.RawDescriptionHelpFormatter):
     """Lists the passes below the flags; the list is only made when somebody asks for help."""
 
     def format_help(self) -> str:
@@ -71,15 +71,15 @@ def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
         dest="emit",
         choices=("mlir", *FORMS),
         default="mlir",
-        help="what to print: IR (default); of the kernels their Python source; LLVM IR or assembly of those for a CPU; "
-        "PTX or SASS of those for a GPU",
+        help="what to print: the IR (mlir, the default), or the kernels as Python source, as LLVM IR or assembly "
+        "(those for a CPU), as PTX or SASS (those for a GPU)",
     )
     parser.add_argument(
         "--weights", metavar="FILE", help="the safetensors file of the weights (default: beside the input)"
     )
     add_plugins_flag(parser.add_argument)
     parser.add_argument(
-        "--split-input-file", action="store_true", help="treat the parts between '// -----' lines on their own"
+        "--split-input-file", action="store_true", help="treat the parts between '// -----' lines one by one"
     )
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help="accept ops of unknown dialects")
     parser.add_argument("--print-op-generic", action="store_true", help="print ops in the generic form")
@@ -92,7 +92,10 @@ def _add_pipeline(parser: argparse.ArgumentParser) -> None:
     add_pass_plugin_flag(group.add_argument)
     add_pipeline_edit_flag(group.add_argument)
     group.add_argument(
-        "-p", "--passes", metavar="PIPELINE", help="for example 'fold-constants,fuse-pointwise{max-ops=8}'"
+        "-p",
+        "--passes",
+        metavar="PIPELINE",
+        help="the passes to run, such as 'fold-constants,fuse-pointwise{max-ops=8}'",
     )
     group.add_argument("--to", metavar="PHASE", help=f"run the compiler up to a phase: {', '.join(phase_names())}")
     group.add_argument(
@@ -119,14 +122,15 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
         metavar="SPEC",
         action="append",
         default=[],
-        help="FILE.npz, NAME=FILE.npy, NAME=FILE.npz, NAME=random:SEED or NAME=zeros; may be given again",
+        help="an array to run on: FILE.npz, NAME=FILE.npy, NAME=FILE.npz, NAME=random:SEED or NAME=zeros; may be given "
+        "again",
     )
     group.add_argument(
         "--shapes",
         type=shapes,
         default={},
         metavar="SPEC",
-        help="input0:1x3x224x224,.. for random inputs and zeros (default: 1 for what the type leaves open)",
+        help="shapes of random inputs and zeros: input0:1x3x224x224,.. (default: 1 for what the type leaves open)",
     )
     group.add_argument(
         "--output",
@@ -201,4 +205,6 @@ def pass_help(name: str) -> str:
 def _own_doc(pass_class: type[ModulePass]) -> str:
     """The docstring of a class; what a dataclass writes for one without is its signature."""
     text = pass_class.__dict__.get("__doc__") or ""
-    return "(no description)" if not text or text.startswith(f"{pass_class.__name__}(") else text
+    if text and not text.startswith(f"{pass_class.__name__}("):
+        return text
+    return f"It has no description; its source is {pass_class.__module__}."

@@ -43,12 +43,16 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("plan", help="the plan file, or IR text of any phase (FILE.mlir), which is built")
     parser.add_argument("-o", dest="output", metavar="FILE", required=True, help="the page to write")
     parser.add_argument(
-        "--shapes", type=shapes, default={}, metavar="SPEC", help="input0:1x3x224x224,.. (default: 1 each)"
+        "--shapes",
+        type=shapes,
+        default={},
+        metavar="SPEC",
+        help="shapes of the inputs: input0:1x3x224x224,.. (default: 1 each)",
     )
     parser.add_argument("--profile", metavar="FILE", help="times of the launches, from rt-exec --exportProfile")
     parser.add_argument("--source", metavar="FILE", help="source of the kernels, from rt-opt -t")
     for_ir = parser.add_argument_group("for IR").add_argument
-    for_ir("--target", choices=("auto", "cpu", "cuda"), default="auto", help="default: %(default)s")
+    for_ir("--target", choices=("auto", "cpu", "cuda"), default="auto", help="what to build for (default: %(default)s)")
     for_ir("--from", dest="first", metavar="PHASE", help="the first phase to run (default: the dialects tell)")
     for_ir("--weights", metavar="FILE", help="the safetensors file of the weights (default: beside it)")
     add_pass_plugin_flag(for_ir)

@@ -20,23 +20,35 @@ from mlirt.tools.tool_main import tool_main
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool; the result is the exit code: 0, or 1 for an error."""
-    return tool_main("rt-translate", argv, _parse_arguments, _translate, lambda arguments: arguments.input)
+    return tool_main("rt-translate", argv, _parse_arguments, _translate, _subject)
+
+
+def _subject(arguments: argparse.Namespace) -> str:
+    return "rt-translate" if arguments.print_pipeline else InputFile(arguments.input).name
 
 
 def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = FlagParser("rt-translate", __doc__)
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--import-onnx", action="store_true", help="ONNX model to IR text; with -o the weights beside it")
     what.add_argument(
-        "--emit-python", choices=EMITTERS, metavar="TARGET", help=f"kernel IR to source: {' or '.join(EMITTERS)}"
+        "--import-onnx",
+        action="store_true",
+        help="turn an ONNX model into IR text; with -o its weights are written beside it",
+    )
+    what.add_argument(
+        "--emit-python", choices=EMITTERS, metavar="TARGET", help=f"turn kernel IR into source: {' or '.join(EMITTERS)}"
     )
     what.add_argument("--print-pipeline", action="store_true", help="print the compiler's pipeline for rt-opt -p")
-    parser.add_argument("input", nargs="?", default="-", help="a file; - for standard input (default)")
+    parser.add_argument("input", nargs="?", default="-", help="the file to read; - for standard input (default)")
     parser.add_argument("-o", dest="output", metavar="FILE", help="write to a file instead of standard output")
     parser.add_argument("--target", choices=TARGETS, default="cpu", help="the target of the pipeline (default: cpu)")
-    parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help="its precision (default: fp32)")
-    parser.add_argument("--from", dest="first", metavar="PHASE", help=f"its first phase: {', '.join(phase_names())}")
-    parser.add_argument("--to", metavar="PHASE", help="its last phase")
+    parser.add_argument(
+        "--precision", choices=PRECISIONS, default="fp32", help="the precision of the pipeline (default: fp32)"
+    )
+    parser.add_argument(
+        "--from", dest="first", metavar="PHASE", help=f"the first phase of the pipeline: {', '.join(phase_names())}"
+    )
+    parser.add_argument("--to", metavar="PHASE", help="the last phase of the pipeline")
     parser.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
     return parser.parse_args(argv)
 

@@ -43,12 +43,16 @@ def _work(arguments: argparse.Namespace) -> int:
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInputError(f"{name}: cannot read the file: {error}") from error
+            raise InvalidInputError(f"{name}: cannot read the file: {_why(error)}") from error
         made = updated(path, text, overwrites=arguments.overwrite)
         if made != text:
             write_file(name, [made.encode()])
             print(f"wrote {name}")
     return 0
+
+
+def _why(error: OSError | UnicodeDecodeError) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else f"byte {error.start} is no text"
 
 
 def updated(path: Path, text: str, *, overwrites: bool = False) -> str:
