@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 
@@ -59,6 +58,8 @@ def check_property_names(op: Operation) -> None:
 
 
 def _near(name: str, known: Iterable[str]) -> str:
+    import difflib  # for mistakes alone: tools start without it
+
     near = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 

@@ -3,6 +3,7 @@
 - dense float lists print numbers as hex that reparse as integers, and lose the sign of zero: `IrPrinter`
 - every verifier failure dumps the whole module into the exception: `install` removes that
 - rewrites drop the location of the op that they replace: `install` hands it on
+- visiting all ops takes a call of Python for each step: `ops_inside` reads the fields instead
 - the time for a string without its closing quote doubles with each character: `install` puts a linear expression there
 """
 
@@ -46,6 +47,24 @@ class IrPrinter(Printer):
         # A whole number with many digits comes as the hex of its bits, which a dense list reads as an integer.
         is_hex = text.getvalue().startswith("0x") and math.isfinite(value)
         self.print_string(f"{value:.1f}" if is_hex else text.getvalue())
+
+
+def ops_inside(op: Operation) -> list[Operation]:
+    """All ops in the regions of an op, those of one block after the other; regions in regions later."""
+    found: list[Operation] = []
+    waiting = [op]
+    while waiting:
+        for region in waiting.pop().regions:
+            block = region._first_block  # pyright: ignore[reportPrivateUsage]
+            while block is not None:
+                inner = block._first_op  # pyright: ignore[reportPrivateUsage]
+                while inner is not None:
+                    found.append(inner)
+                    if inner.regions:
+                        waiting.append(inner)
+                    inner = inner._next_op  # pyright: ignore[reportPrivateUsage]
+                block = block._next_block  # pyright: ignore[reportPrivateUsage]
+    return found
 
 
 def _needs_raw_bytes(attribute: DenseIntOrFPElementsAttr[AnyDenseElement]) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Literal, TypeAlias, get_args
 
 from mlirt.errors import InvalidInputError
@@ -34,7 +33,7 @@ class Edit:
         word, equals, rest = text.partition("=")
         kinds: list[Kind] = [kind for kind in KINDS if kind == word.strip()]
         if not equals or not kinds:
-            near = get_close_matches(word.strip(), KINDS, 1) if equals else []
+            near = _near(word.strip(), KINDS) if equals else []
             hint = f"; did you mean {near[0]}?" if near else ""
             raise InvalidInputError(f"the pipeline edit {text!r} cannot be read: {_EXPECTED}{hint}")
         place, colon, passes = rest.partition(":")
@@ -117,7 +116,7 @@ def _missing(phases: Phases, match: re.Match[str], target: str) -> str:
         on = {f"{step.target or '/'.join(TARGETS)} {step.precision or ''}".strip() for step in steps}
         only = " and ".join(sorted(on))
         return f"{name} does not run in the pipeline for {target}, but on {only}"
-    near = get_close_matches(name, [*running, *phase_names()], 1)
+    near = _near(name, [*running, *phase_names()])
     hint = f"; did you mean {near[0]}?" if near else "; see rt-opt --dump-pass-pipeline"
     return f"no pass {name!r} is in the pipeline for {target}{hint}"
 
@@ -211,3 +210,10 @@ class Pipeline:
 
     def __str__(self) -> str:
         return self.text()
+
+
+def _near(word: str, known: Sequence[str]) -> list[str]:
+    """The one of the known words that was meant, if it can be told."""
+    from difflib import get_close_matches  # for mistakes alone: tools start without it
+
+    return get_close_matches(word, known, 1)

@@ -9,7 +9,6 @@ while they count. Where we have no pass of a name, xDSL's own pass of that name 
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -116,6 +115,8 @@ def _load_stock(pass_name: str) -> type[ModulePass]:
     factory = stock_passes().get(pass_name)
     if factory is None:
         known = sorted({*pass_names(), *stock_passes(), *plugin_passes()})
+        import difflib  # for mistakes alone: tools start without it
+
         near = difflib.get_close_matches(pass_name.replace("_", "-"), known, n=3)
         hint = f"; did you mean {', '.join(near)}?" if near else "; see rt-opt --list-passes"
         raise InvalidInputError(f"there is no pass {pass_name!r}{hint}")

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from mlirt.dialects.locations import name_of, names
+from mlirt.dialects.xdsl_compat import ops_inside
 
 Kind = Literal["applied", "missed", "declined"]
 KINDS: tuple[Kind, ...] = ("applied", "declined", "missed")
@@ -66,7 +67,7 @@ class Remarks:
     counts: dict[str, PassStatistics] = field(default_factory=dict[str, PassStatistics])
     _seen: set[tuple[Remark, int]] = field(default_factory=set[tuple[Remark, int]])
     _pass_name: str | None = None
-    _before: dict[int, Operation] | None = None
+    _before: list[Operation] | None = None
 
     def add(self, kind: Kind, op: Operation, reason: str, about: Sequence[Operation] = ()) -> None:
         """Keep a remark of the pass that runs; the same one of an op counts once in a run."""
@@ -90,7 +91,7 @@ class Remarks:
         self._pass_name = name
         self._seen.clear()
         if self.statistics and self._before is None:
-            self._before = _ops_in(module)
+            self._before = ops_inside(module)
         try:
             yield
         finally:
@@ -103,12 +104,13 @@ class Remarks:
         self._before = None
 
     def _count_ops(self, name: str, module: ModuleOp) -> None:
-        now, before = _ops_in(module), self._before
+        now, before = ops_inside(module), self._before
         assert before is not None
         counted = self._counted(name)
         counted.runs += 1
-        counted.inserted += len(now.keys() - before.keys())
-        counted.erased += len(before.keys() - now.keys())
+        if now != before:  # the ops of `before` live, so that none of `now` has the identity of another one
+            counted.inserted += len({*map(id, now)}.difference(map(id, before)))
+            counted.erased += len({*map(id, before)}.difference(map(id, now)))
         self._before = now
 
     def _counted(self, name: str) -> PassStatistics:
@@ -140,25 +142,6 @@ class Remarks:
     def of(self, kind: Kind, pass_name: str | None = None) -> list[Remark]:
         """The remarks of a kind, of one pass where it is named."""
         return [one for one in self.remarks if one.kind == kind and pass_name in (None, one.pass_name)]
-
-
-def _ops_in(module: ModuleOp) -> dict[int, Operation]:
-    """All ops of a module by identity, which keeps those alive that are compared later.
-
-    A loop over `next_op`, and no set of ops: `walk` and the hash of an op are Python's, and take most of the time.
-    """
-    found: list[Operation] = []
-    waiting: list[Operation] = [module]
-    while waiting:
-        for region in waiting.pop().regions:
-            for block in region.blocks:
-                op = block.first_op
-                while op is not None:
-                    found.append(op)
-                    if op.regions:
-                        waiting.append(op)
-                    op = op.next_op
-    return dict(zip(map(id, found), found, strict=True))
 
 
 _RECORDER: ContextVar[Remarks | None] = ContextVar("recorder of remarks", default=None)

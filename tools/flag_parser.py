@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from difflib import get_close_matches
 from typing import NoReturn
 
 from mlirt.errors import InvalidInputError
@@ -38,6 +37,8 @@ class FlagParser(argparse.ArgumentParser):
 
     def _near(self, message: str) -> str:
         """The flag that was meant by an unknown one, or the choice by another word, if it can be told."""
+        from difflib import get_close_matches  # for mistakes alone: tools start without it
+
         choice = _CHOICE.search(message)
         if choice is not None:
             close = get_close_matches(choice[1], re.findall(r"'([^']*)'", choice[2]), 1)

@@ -6,7 +6,6 @@ from importlib import import_module
 
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirt.dialects.kernel.core import FuncOp
 from mlirt.errors import InvalidInputError
 
 EMITTERS = ("numba-cpu", "numba-cuda")
@@ -22,7 +21,7 @@ def kernel_text(module: ModuleOp, form: str) -> str:
     names = {op.name for op in module.walk()} - {"trt.constant"}
     if "kernel.func" not in names and any(name.startswith(("trt.", "fused.")) for name in names):
         raise InvalidInputError("no kernels have been made of this network yet: add --to memory (rt-opt)")
-    if FORMS[form] == "cpu" and any(isinstance(op, FuncOp) and "block_size" in op.attributes for op in module.ops):
+    if FORMS[form] == "cpu" and any("block_size" in op.attributes for op in module.ops):
         raise InvalidInputError(f"{form} is the text of kernels for cpu, and these are for cuda")
     if form in EMITTERS:
         return import_module(f"mlirt.codegen.{form.replace('-', '_')}").emit(module)

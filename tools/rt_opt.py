@@ -27,13 +27,11 @@ from mlirt.passes.pipeline_edits import Pipeline
 from mlirt.passes.pipeline_text import parse_pipeline
 from mlirt.passes.remarks import Remarks, recording
 from mlirt.tools.diagnostic import Diagnostic, diagnostic_of
-from mlirt.tools.expected_diagnostics import mismatches
 from mlirt.tools.input_files import InputFile, chunks, load_network, load_text, new_context
 from mlirt.tools.ir_dumps import IrDumps
 from mlirt.tools.kernel_text import kernel_text
 from mlirt.tools.output_files import check_output, write_output
 from mlirt.tools.plugin_files import run_plugin_files, warn_on_standard_error
-from mlirt.tools.remark_places import diagnostic_of_remark, places_of
 from mlirt.tools.research_flags import asked_remarks, pass_plugins, report_remarks
 from mlirt.tools.rt_opt_arguments import parse_arguments, pass_help, pass_list
 from mlirt.tools.tool_main import tool_main
@@ -83,6 +81,8 @@ class _Driver:
             output = self._run_chunk(file, text, options)
             outputs += [] if output is None else [output]
             if self.arguments.verify_diagnostics:
+                from mlirt.tools.expected_diagnostics import mismatches
+
                 self._take_remarks()
                 problems += mismatches(text, self.diagnostics, file.name)
             else:
@@ -129,6 +129,8 @@ class _Driver:
     def _take_remarks(self) -> None:
         """Let the remarks of a chunk be compared with its annotations, in place of being printed."""
         if self.remarks is not None and self.arguments.remarks:
+            from mlirt.tools.remark_places import diagnostic_of_remark
+
             self.diagnostics += [diagnostic_of_remark(remark) for remark in self.remarks.remarks]
             self.remarks.remarks = []
 
@@ -140,6 +142,8 @@ class _Driver:
 
     def _locate(self, module: ModuleOp, source: SourceMap | None, file: InputFile) -> None:
         if self.remarks is not None:
+            from mlirt.tools.remark_places import places_of
+
             self.remarks.locate = places_of(module, source) if source is not None else lambda op: file.name
             self.remarks.forget_ops()
 

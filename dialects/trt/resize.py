@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, FloatAttr, TensorType, f64
@@ -197,6 +196,8 @@ class ResizeOp(TensorOp):
 
 def _scaled(length: Dim, scale: float) -> Dim:
     """floor(length * scale), where the scale is the simplest fraction that single precision cannot tell from it."""
+    from fractions import Fraction  # it brings decimal arithmetic, and rt-opt starts without both
+
     for limit in (16, 256, 4096, 1 << 20):
         factor = Fraction(scale).limit_denominator(limit)
         if abs(float(factor) - scale) <= _CLOSE * abs(scale):

@@ -7,7 +7,6 @@ symbolic link leads to: the link stays.
 import errno
 import os
 import re
-import secrets
 import shutil
 import stat
 import sys
@@ -94,7 +93,7 @@ def _special(name: str) -> BinaryIO | None:
 def _replace(path: str, pieces: Iterable[Bytes]) -> None:
     folder, name = os.path.split(path)
     _remove_abandoned(folder or ".", name)
-    partial = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(6)}.tmp")
+    partial = os.path.join(folder, f".{name[:200]}.{os.urandom(6).hex()}.tmp")
     file, is_named = _new_file(folder or ".", partial)
     try:
         with file:

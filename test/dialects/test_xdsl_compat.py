@@ -27,7 +27,7 @@ from xdsl.utils.mlir_lexer import MLIRLexer
 
 from mlirt.dialects.source_parser import SourceError, parse_source
 from mlirt.dialects.verification import verify
-from mlirt.dialects.xdsl_compat import module_text
+from mlirt.dialects.xdsl_compat import module_text, ops_inside
 from mlirt.tools.input_files import new_context
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -136,3 +136,14 @@ def _span(pattern: re.Pattern[str], text: str) -> tuple[int, int] | None:
 def test_a_string_without_an_end_is_an_error_at_once(text: str) -> None:
     with pytest.raises(SourceError, match="closing string literal"):
         parse_source(new_context(), text, "a.mlir")
+
+
+def test_ops_inside_are_those_of_a_walk() -> None:
+    side = "%x = arith.constant 1.0 : f32 scf.yield %x : f32"
+    body = f"%c = arith.constant true %r = scf.if %c -> (f32) {{ {side} }} else {{ {side} }}"
+    text = f"func.func @a() {{ {body} func.return }} func.func private @b() -> ()"
+    module, _ = parse_source(new_context(), text, "test")
+    found = ops_inside(module)
+    assert len(found) == 9
+    assert set(found) == set(module.walk()) - {module}
+    assert ops_inside(found[-1]) == []

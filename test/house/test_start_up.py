@@ -38,6 +38,45 @@ def test_nothing_heavy_is_imported(network: Path) -> None:
     assert (done.returncode, done.stderr.strip()) == (0, "[]")
 
 
+_PLUGIN = """\
+from dataclasses import dataclass
+
+from xdsl.passes import ModulePass
+
+from mlirt.dialects.trt.activation import ActivationOp
+
+
+@dataclass(frozen=True)
+class CountReluPass(ModulePass):
+    name = "count-relu"
+
+    def apply(self, ctx, op):
+        assert len([inner for inner in op.walk() if isinstance(inner, ActivationOp)]) == 8
+"""
+_FOR_MISTAKES = ("difflib", "secrets", "fractions", "decimal", "mlirt.tools.expected_diagnostics")
+"""What a run without a mistake has no use for."""
+_MOST_MODULES = {"mlirt": 135, "xdsl": 65, "": 335}
+"""How many modules rt-opt has loaded at its end, with a plugin of one pass: 123 of ours, 57 of xDSL, 315 in all."""
+
+
+def test_with_a_plugin_few_modules_are_imported(network: Path, tmp_path: Path) -> None:
+    plugin = tmp_path / "count_relu.py"
+    plugin.write_text(_PLUGIN, encoding="utf-8")
+    arguments = [str(network), f"--load-pass-plugin={plugin}", "-p", "count-relu"]
+    script = (
+        "import sys; from mlirt.tools.rt_opt import main; code = main(sys.argv[1:]);"
+        "print('\\n'.join(sys.modules), file=sys.stderr); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    loaded = done.stderr.split()
+    assert "mlirt.tools.rt_opt" in loaded
+    assert sorted({*_HEAVY, *_FOR_MISTAKES}.intersection(loaded)) == []
+    for package, most in _MOST_MODULES.items():
+        count = sum(name == package or name.startswith(f"{package}.") or not package for name in loaded)
+        assert count <= most, f"{count} modules of {package or 'all packages'} are loaded, expected at most {most}"
+
+
 def test_start_up_time_is_reported(network: Path, record_property: Callable[[str, object], None]) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-m", "mlirt.tools.rt_opt", str(network)], capture_output=True, check=True)
