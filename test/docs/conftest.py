@@ -17,6 +17,8 @@ def assert_current() -> Callable[[str], None]:
     """Compares a document with what `make docs` would write."""
 
     def check(name: str) -> None:
-        assert (ROOT / name).read_text(encoding="utf-8") == fresh_text(name, ROOT), f"{name} is out of date: make docs"
+        assert (ROOT / name).read_text(encoding="utf-8") == fresh_text(name, ROOT), (
+            f"{name} is out of date: make docs PAGES={name}"
+        )
 
     return check

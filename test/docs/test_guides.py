@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -57,6 +58,29 @@ def test_guide(copy: Path, page: str) -> None:
             assert step.file is not None, f"the block {step.body[:60]!r} has no file name above it"
             assert not (copy / step.file).exists(), f"{step.file} exists already"
             (copy / step.file).write_text(step.body, encoding="utf-8")
+    assert _changed_pages(copy) == _pages_named_in(page), f"{page} names the pages that follow from what it changes"
+
+
+def _changed_pages(copy: Path) -> set[str]:
+    """The documents that are not what they would be after the guide; tests of the repository compare them."""
+    script = (
+        "import json; from mlirt.tools.documentation.pages import GENERATED;"
+        "print(json.dumps({name: text() for name, text in GENERATED.items()}))"
+    )
+    done = _run(f'{sys.executable} -c "{script}"', copy)
+    assert done.returncode == 0, done.stderr
+    pages: dict[str, str] = json.loads(done.stdout)
+    changed = {name for name, text in pages.items() if (ROOT / name).read_text(encoding="utf-8") != text}
+    cleanup = "rt-translate --print-pipeline --to cleanup"
+    pipeline = _run(cleanup, copy).stdout
+    shown = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+    return changed if f"$ {cleanup}\n{pipeline}" in shown else {*changed, "docs/tools.md"}
+
+
+def _pages_named_in(page: str) -> set[str]:
+    """What a guide says that `make docs` has to write."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return {name for names in re.findall(r'make docs PAGES="?([^"`]+)', text) for name in names.split()}
 
 
 def _patch(path: Path, difference: str) -> None:
