@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mlirt.errors import InvalidInputError
 from mlirt.tools.flag_parser import FlagParser
-from mlirt.tools.output_files import check_output
+from mlirt.tools.output_files import check_output, write_output
 from mlirt.tools.plugin_files import warn_on_standard_error
 from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_flag, pass_plugins
 from mlirt.tools.tool_main import tool_main
@@ -50,6 +50,9 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--texts", action="store_true", help="record: keep the texts too, compressed")
     parser.add_argument("--since", metavar="REVISION", help=_SINCE)
     parser.add_argument("--ir", action="store_true", help="compare: show how the first phase that differs does")
+    parser.add_argument(
+        "--html", metavar="FILE", help="compare: write the texts side by side to a page, and print none"
+    )
     add_pass_plugin_flag(parser.add_argument)
     add_pipeline_edit_flag(parser.add_argument)
     parser.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
@@ -67,8 +70,9 @@ def _check(arguments: argparse.Namespace) -> None:
         "--pipeline-edit": arguments.pipeline_edit,
         "--since": arguments.since,
         "--ir": arguments.ir,
+        "--html": arguments.html,
     }
-    of_compare = ("--since", "--ir")
+    of_compare = ("--since", "--ir", "--html")
     for flag, value in given.items():
         other = "compare" if flag in of_compare else "record"
         if value and other != arguments.command:
@@ -131,18 +135,26 @@ def _made_now(record: Record, folder: Path) -> Record:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from mlirt.tools.replay.comparison import changes, differences, summary
+    from mlirt.tools.replay.comparison import changed_texts, changes, differences, summary
     from mlirt.tools.replay.record_file import read_record
     from mlirt.tools.replay.revision import record_of_revision
 
+    check_output(arguments.html)
     path, *others = arguments.files
     old = record_of_revision(path, arguments.since) if arguments.since else read_record(path)
     new = read_record(others[0]) if others else _made_now(read_record(path), Path(path).parent)
     found = changes(old, new)
-    print("\n".join([*map(str, found), summary(found, old, new)]))
+    line = summary(found, old, new)
+    print("\n".join([*map(str, found), line]))
     kinds = ("phase", "estimates", "kernel") if arguments.ir else ("estimates", "kernel")
-    for line in differences(found, old, new, kinds):
-        print(line)
+    texts = changed_texts(found, old, new, kinds)
+    if arguments.html:
+        from mlirt.tools.replay.side_by_side import side_by_side
+
+        write_output(side_by_side(line, texts), arguments.html)
+    else:
+        for difference in differences(texts):
+            print(difference)
     if found and not (old.texts and new.texts):
         print(
             f"for the texts: rt-replay compare {path} --since=HEAD, or records that were made with --texts",

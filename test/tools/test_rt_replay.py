@@ -86,6 +86,11 @@ def test_what_a_pass_changes(capsys: pytest.CaptureFixture[str]) -> None:
     assert not any("+def pointwise_" in line or "-def pointwise_" in line for line in said.splitlines())
     ir = _said("compare", "a.json", "b.json", "--ir", capsys=capsys, code=1)
     assert '-    %y = trt.unary sqrt %x : (tensor<8x4xf32>) -> tensor<8x4xf32> loc("root")' in ir
+    page = "page.html"
+    assert "\n--- " not in _said("compare", "a.json", "b.json", "--html", page, capsys=capsys, code=1)
+    html = Path(page).read_text(encoding="utf-8")
+    assert html.count("<h2>") == said.count("\n--- ")
+    assert re.search(r'<td class="old">[^<]*sqrt\([^<]*</td><td class="new">[^<]*exp\(', html)
     # A record with a plugin is made again with it, and another file of it keeps its models' paths.
     Path("other").mkdir()
     _said("record", "b.json", "-o", "other/b.json", "--texts", capsys=capsys)

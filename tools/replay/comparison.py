@@ -61,26 +61,43 @@ def summary(found: Sequence[Change], old: Record, new: Record) -> str:
     return f"{', '.join(parts)} changed"
 
 
-def differences(found: Sequence[Change], old: Record, new: Record, kinds: Sequence[str]) -> Iterator[str]:
-    """Unified differences of the texts of these kinds, each pair once, headed by where it is; lines without ends.
+@dataclass(frozen=True)
+class ChangedText:
+    """Two texts that differ, and all places where one has become the other; an empty one is none."""
+
+    places: tuple[str, ...]
+    old: str
+    new: str
+
+    @property
+    def title(self) -> str:
+        """The first place, and how many more there are."""
+        others = len(self.places) - 1
+        return f"{self.places[0]} (and {others} more)" if others else self.places[0]
+
+
+def changed_texts(found: Sequence[Change], old: Record, new: Record, kinds: Sequence[str]) -> list[ChangedText]:
+    """The texts of these kinds that differ, each pair once; those that a record does not hold are left out.
 
     What a kernel is called follows from all of its text, so that name counts as its family's.
     """
     places: dict[tuple[str, str], list[str]] = {}
     for one in found:
-        if one.kind in kinds and all(digest is None or digest in side.texts for digest, side in _sides(one, old, new)):
+        sides = ((one.old, old), (one.new, new))
+        if one.kind in kinds and all(digest is None or digest in record.texts for digest, record in sides):
             places.setdefault((one.old or "", one.new or ""), []).append(f"{one.network}: {one.label}")
-    for (before, after), where in places.items():
-        others = f" (and {len(where) - 1} more)" if len(where) > 1 else ""
-        texts = [_plain(side.texts.get(digest, "")) for digest, side in ((before, old), (after, new))]
-        old_name, new_name = (f"{where[0]}{others}" if digest else "/dev/null" for digest in (before, after))
-        old_lines, new_lines = (text.splitlines() for text in texts)
-        lines = list(difflib.unified_diff(old_lines, new_lines, old_name, new_name, lineterm=""))
-        yield from lines or [f"{where[0]}{others}: only its name has changed"]
+    return [
+        ChangedText(tuple(where), _plain(old.texts.get(before, "")), _plain(new.texts.get(after, "")))
+        for (before, after), where in places.items()
+    ]
 
 
-def _sides(one: Change, old: Record, new: Record) -> tuple[tuple[str | None, Record], ...]:
-    return ((one.old, old), (one.new, new))
+def differences(texts: Sequence[ChangedText]) -> Iterator[str]:
+    """Unified differences, headed by where they are; lines without ends."""
+    for text in texts:
+        before, after = (text.title if side else "/dev/null" for side in (text.old, text.new))
+        lines = difflib.unified_diff(text.old.splitlines(), text.new.splitlines(), before, after, lineterm="")
+        yield from list(lines) or [f"{text.title}: only its name has changed"]
 
 
 def _plain(text: str) -> str:
