@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, FloatAttr, IntegerAttr, StringAttr, UnitAttr, f64, i64
@@ -37,6 +37,23 @@ def _bases(op: type[IRDLOperation]) -> dict[str, frozenset[type[Attribute]]]:
 def _attribute(bases: frozenset[type[Attribute]], value: object) -> Attribute:
     if isinstance(value, Attribute):
         return value
+    if isinstance(value, int | str):
+        return _shared(bases, type(value), value)
+    if not isinstance(value, list | tuple):
+        return _made(bases, value)
+    parts = tuple(cast("Sequence[object]", value))
+    if all([type(one) is int for one in parts]):  # not floats: zeros of both signs are equal
+        return _shared(bases, tuple, parts)
+    return _made(bases, parts)
+
+
+@lru_cache(maxsize=4096)
+def _shared(bases: frozenset[type[Attribute]], kind: type, value: object) -> Attribute:
+    """Attributes never change, and most ops have those of many others."""
+    return _made(bases, value)
+
+
+def _made(bases: frozenset[type[Attribute]], value: object) -> Attribute:
     if isinstance(value, bool):
         return UnitAttr() if UnitAttr in bases else BoolAttr.from_bool(value)
     if isinstance(value, int):

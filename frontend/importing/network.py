@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -125,6 +125,7 @@ class Network:
         self.misfits = 0
         self.fresh_names: list[str] = []
         self.moving_names: set[str] = set()
+        self._inferred: dict[Hashable, list[Tensor]] = {}
 
     @contextmanager
     def at(self, location: LocationAttr):
@@ -177,16 +178,10 @@ class Network:
         assert issubclass(op_class, TensorOp)
         attributes = properties_of(op_class, properties)
         flat = [value for group in operands for value in _flattened(group)]
-        stand_ins = [_substituted(group, lambda value: create_ssa_value(value.type)) for group in operands]
-        if isinstance(results, int):
-            probe = op_class.build_inferred(stand_ins, attributes, results=results)
-        else:
-            probe = op_class.build(operands=stand_ins, properties=attributes, result_types=op_class.grouped(results))
-            probe.verify_()
-        types = [_sensible(result.type) for result in probe.results]
-        folded = self._folded(probe, flat, types)
+        types = self._types(op_class, operands, results, attributes)
+        folded = self._folded(op_class, operands, attributes, types) if self._may_fold(op_class, flat, types) else None
         if folded is not None:
-            hint = flat[0].hint if _keeps_order(probe) else ""
+            hint = flat[0].hint if _keeps_order(op_class, attributes) else ""
             return [self.constant(array, hint) for array in folded]
         made = op_class.build(
             operands=[_substituted(group, self.ssa) for group in operands],
@@ -252,19 +247,44 @@ class Network:
             tuple(sources),
         )
 
-    def _folded(self, op: TensorOp, operands: Sequence[Value], types: Sequence[Tensor]) -> Sequence[Array] | None:
-        may_fold = self._folds and op.name not in _NEVER_FOLDED
-        if not may_fold or not operands or not all(value.is_constant for value in operands):
-            return None
-        size = sum(_bytes(type_) for type_ in types)
-        if any(not isinstance(dim, int) for type_ in types for dim in dims(type_)) or size > max(
-            LARGEST_GROWTH_BYTES, 2 * sum(_bytes(value.type) for value in operands)
-        ):
-            return None
-        arrays = [array for value in operands if (array := value.array) is not None]
+    def _types(
+        self,
+        op_class: type[TensorOp],
+        operands: Operands,
+        results: int | list[Tensor],
+        attributes: Mapping[str, Attribute],
+    ) -> list[Tensor]:
+        """The result types, which follow from the types of the operands alone: asked for once for equal ones."""
+        given = tuple([_substituted(group, _type_of) for group in operands])
+        wanted = results if isinstance(results, int) else tuple(results)
+        key = op_class, given, tuple(attributes.items()), wanted
+        types = self._inferred.get(key)
+        if types is None:
+            types = [_sensible(result.type) for result in _probe(op_class, operands, results, attributes).results]
+            if op_class.name != "trt.plugin":  # those have types by what somebody else has written
+                self._inferred[key] = types
+        return types
+
+    def _may_fold(self, op_class: type[TensorOp], operands: Sequence[Value], types: Sequence[Tensor]) -> bool:
+        may_fold = self._folds and op_class.name not in _NEVER_FOLDED
+        if not may_fold or not operands or not all([value.is_constant for value in operands]):
+            return False
+        if any(not isinstance(dim, int) for type_ in types for dim in dims(type_)):
+            return False
+        most = max(LARGEST_GROWTH_BYTES, 2 * sum(_bytes(value.type) for value in operands))
+        return sum(_bytes(type_) for type_ in types) <= most
+
+    def _folded(
+        self,
+        op_class: type[TensorOp],
+        operands: Operands,
+        attributes: Mapping[str, Attribute],
+        types: list[Tensor],
+    ) -> Sequence[Array]:
+        op = _built(op_class, operands, types, attributes)
+        arrays = [array for group in operands for value in _flattened(group) if (array := value.array) is not None]
         with np.errstate(all="ignore"):
-            results = [np.asarray(result) for result in op.reference(*arrays)]
-        return results
+            return [np.asarray(result) for result in op.reference(*arrays)]
 
     def _materialised(self, value: Value) -> SSAValue:
         array = value.array
@@ -280,9 +300,35 @@ class Network:
         return op.output
 
 
-def _keeps_order(op: TensorOp) -> bool:
+def _probe(
+    op_class: type[TensorOp], operands: Operands, results: int | list[Tensor], attributes: Mapping[str, Attribute]
+) -> TensorOp:
+    """The op on stand-ins for its operands, which have nothing but their types; it is checked."""
+    if isinstance(results, int):
+        return op_class.build_inferred(_stand_ins(operands), attributes, results=results)
+    probe = _built(op_class, operands, results, attributes)
+    probe.verify_()
+    return probe
+
+
+def _built(
+    op_class: type[TensorOp], operands: Operands, types: list[Tensor], attributes: Mapping[str, Attribute]
+) -> TensorOp:
+    grouped = op_class.grouped(types)
+    return op_class.build(operands=_stand_ins(operands), properties=attributes, result_types=grouped)
+
+
+def _stand_ins(operands: Operands) -> list[Any]:
+    return [_substituted(group, lambda value: create_ssa_value(value.type)) for group in operands]
+
+
+def _keeps_order(op_class: type[TensorOp], attributes: Mapping[str, Attribute]) -> bool:
     """Whether a result has the elements of the operand one by one, so that it may be called as that is."""
-    return isinstance(op, ShuffleOp) and op.first_transpose is None and op.second_transpose is None
+    return op_class is ShuffleOp and attributes.keys().isdisjoint(("first_transpose", "second_transpose"))
+
+
+def _type_of(value: Value) -> Tensor:
+    return value.type
 
 
 def _flattened(group: Value | Sequence[Value] | None) -> list[Value]:
@@ -291,10 +337,10 @@ def _flattened(group: Value | Sequence[Value] | None) -> list[Value]:
     return [group] if isinstance(group, Value) else list(group)
 
 
-def _substituted(group: Value | Sequence[Value] | None, by: Callable[[Value], SSAValue]) -> Any:
+def _substituted(group: Value | Sequence[Value] | None, by: Callable[[Value], object]) -> Any:
     if group is None or isinstance(group, Value):
         return None if group is None else by(group)
-    return [by(value) for value in group]
+    return tuple([by(value) for value in group])
 
 
 def _sensible(type_: Attribute) -> Tensor:

@@ -100,3 +100,40 @@ def test_what_is_in_an_op_belongs_to_it() -> None:
     added.erase()
     verifier.verify(module)
     assert verifier.verified == before + 1
+
+
+@pytest.mark.parametrize("count", [3, 30])
+def test_elements_of_constants_count_only_where_a_verifier_looks_at_them(count: int) -> None:
+    verifier = RepeatedVerifier()
+    verifier.verify(_parsed(_scaled(count)))
+    assert verifier.verified == 4  # a constant, a product with an argument, one with another product, the return
+    lengths, verifier = [8, 4] * count, RepeatedVerifier()
+    verifier.verify(_parsed(_reshaped(lengths)))
+    assert verifier.verified == 4  # a constant, a reshape to each of the two shapes, the return
+    with pytest.raises(VerificationError, match="16 elements became 15"):
+        RepeatedVerifier().verify(_parsed(_reshaped([*lengths, 5])))
+
+
+def _parsed(text: str) -> ModuleOp:
+    ctx = RtContext()
+    register_dialects(ctx)
+    return parse_source(ctx, text, "test")[0]
+
+
+def _reshaped(lengths: list[int]) -> str:
+    """Reshapes to these lengths, of which constants alone tell."""
+    lines = [
+        f"  %c{k} = trt.constant {{value = dense<[{length}, {16 // length}]> : tensor<2xi64>}} : tensor<2xi64>\n"
+        f"  %s{k} = trt.shuffle %x, %c{k} : (tensor<16xf32>, tensor<2xi64>) -> tensor<?x?xf32>"
+        for k, length in enumerate(lengths)
+    ]
+    return "func.func @reshaped(%x: tensor<16xf32>) {\n" + "\n".join(lines) + "\n  func.return\n}\n"
+
+
+def _scaled(count: int) -> str:
+    lines = [
+        f"  %c{k} = trt.constant {{value = dense<[{k}.0, 2.0]> : tensor<2xf32>}} : tensor<2xf32>\n"
+        f"  %y{k + 1} = trt.elementwise prod %y{k}, %c{k} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>"
+        for k in range(count)
+    ]
+    return "func.func @scaled(%y0: tensor<2xf32>) {\n" + "\n".join(lines) + "\n  func.return\n}\n"
