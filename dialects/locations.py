@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, NameLoc, NoneAttr, StringAttr, UnknownLoc
 from xdsl.ir import Operation
 
 
+@lru_cache(maxsize=8192)
 def named(name: str) -> LocationAttr:
     """The location of a layer called `name`."""
     return NameLoc(StringAttr(name), NoneAttr())
@@ -16,6 +18,17 @@ def named(name: str) -> LocationAttr:
 
 def names(location: LocationAttr) -> list[str]:
     """The layer names that a location joins, in order, each once."""
+    known = vars(location).get(_NAMES)  # each op that is made of others asks those for theirs
+    if known is None:
+        known = vars(location)[_NAMES] = tuple(_names(location))
+    return list(known)
+
+
+_NAMES = "_names"
+"""Where a location keeps its names once they were asked for."""
+
+
+def _names(location: LocationAttr) -> list[str]:
     if isinstance(location, NameLoc):
         return [location.desc.data]
     if isinstance(location, FusedLoc):

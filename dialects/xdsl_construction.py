@@ -37,6 +37,7 @@ from xdsl.irdl import (
     irdl_op_init,
 )
 
+from mlirt.dialects.xdsl_hashes import remember_hash
 from mlirt.dialects.xdsl_operands import give_operands
 
 
@@ -207,6 +208,7 @@ def _verify_parameters(self: ParamAttrDef, attr: ParametrizedAttribute) -> None:
     known = vars(self)
     if _BASES not in known:
         known[_BASES] = _bases_of(self)
+        remember_hash(type(attr))
     bases: Sequence[tuple[str, tuple[type, ...]]] | None = known[_BASES]
     values = vars(attr)
     if bases is None or not all([isinstance(values[name], base) for name, base in bases]):

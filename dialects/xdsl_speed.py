@@ -12,13 +12,13 @@ was a third of a build. `install` puts these in place, and those of `xdsl_operan
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Callable
 
 from xdsl.ir import Attribute, IRWithName, IRWithUses, Operation, SSAValue, Use
 from xdsl.irdl import IRDLOperation
 from xdsl.traits import IsolatedFromAbove
 
 from mlirt.dialects import xdsl_construction, xdsl_operands
+from mlirt.dialects.xdsl_hashes import remember_hashes
 from mlirt.dialects.xdsl_operands import ops_from
 
 
@@ -37,7 +37,6 @@ def _make_plain(base: type) -> None:
 
 
 _xdsl_verify_isolation = IsolatedFromAbove.verify
-_HASH = "_mlirt_hash"
 
 
 def _verify_isolation(self: IsolatedFromAbove, op: Operation) -> None:
@@ -55,26 +54,6 @@ def _verify_isolation(self: IsolatedFromAbove, op: Operation) -> None:
                     regions += inner.regions
 
 
-def _remember_hashes(base: type[Attribute]) -> None:
-    """Let the attributes of xDSL's classes compute their hashes once; they never change."""
-    for one in base.__subclasses__():
-        plain = vars(one).get("__hash__")
-        if plain is not None and not hasattr(plain, _HASH):
-            setattr(one, "__hash__", _remembering(plain))
-        _remember_hashes(one)
-
-
-def _remembering(plain: Callable[[Attribute], int]) -> Callable[[Attribute], int]:
-    def remembered(self: Attribute) -> int:
-        known: dict[str, int] = getattr(self, "__dict__")
-        if _HASH not in known:
-            known[_HASH] = plain(self)
-        return known[_HASH]
-
-    setattr(remembered, _HASH, True)
-    return remembered
-
-
 def install() -> None:
     """Put the quick ways in place; once is enough, more does no harm."""
     node: type = Operation.__mro__[1]  # the base class of ops, blocks and regions has no public name
@@ -83,7 +62,7 @@ def install() -> None:
     for base in (SSAValue, node, IRDLOperation, Use):
         setattr(base, "__hash__", object.__hash__)
         setattr(base, "__eq__", object.__eq__)
-    _remember_hashes(Attribute)
+    remember_hashes(Attribute)
     IsolatedFromAbove.verify = _verify_isolation
     xdsl_operands.install()
     xdsl_construction.install()

@@ -32,10 +32,13 @@ class AccessAttr(ParametrizedAttribute):
 
     @staticmethod
     def of(indices: Sequence[Dim]) -> AccessAttr:
-        return AccessAttr(ArrayAttr(StringAttr(str(index)) for index in indices))
+        return _access_of(tuple(indices))
 
     def indices(self) -> tuple[Dim, ...]:
-        return tuple(parse(text.data) for text in self.expressions)
+        known = vars(self).get(_INDICES)  # they are asked for often, and never change
+        if known is None:
+            known = vars(self)[_INDICES] = tuple([parse(text.data) for text in self.expressions])
+        return known
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
@@ -48,6 +51,16 @@ class AccessAttr(ParametrizedAttribute):
         return [ArrayAttr(StringAttr(text) for text in texts)]
 
 
+_INDICES = "_indices"
+"""Where an access keeps its expressions once they were asked for."""
+
+
+@lru_cache(maxsize=8192)
+def _access_of(indices: tuple[Dim, ...]) -> AccessAttr:
+    return AccessAttr(ArrayAttr(StringAttr(str(index)) for index in indices))
+
+
+@lru_cache
 def iteration(axis: int) -> Dim:
     """The iteration dimension `d<axis>`."""
     return sym(f"d{axis}")
@@ -58,6 +71,11 @@ def broadcast_access(operand: Sequence[Dim], space: Sequence[Dim]) -> AccessAttr
 
     A length that only a run may find to be 1 has a factor that is 0 then, and 1 where it is that of the space.
     """
+    return _broadcast_access(tuple(operand), tuple(space))
+
+
+@lru_cache(maxsize=8192)
+def _broadcast_access(operand: tuple[Dim, ...], space: tuple[Dim, ...]) -> AccessAttr:
     return AccessAttr.of(
         [_place(axis, size, extent) for axis, (size, extent) in enumerate(zip(operand, space, strict=True))]
     )

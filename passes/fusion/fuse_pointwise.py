@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, ModuleOp, i32
@@ -133,7 +134,12 @@ def _is_epilogue(op: Consumer) -> bool:
 def _may_repeat(op: PointwiseOp) -> bool:
     """Whether only a run knows if the op reads an element of an operand several times: no epilogue reads so."""
     rank = len(dims(op.outputs[0].type))
-    indices = [index for access in op.access for index in access.indices() if not isinstance(index, int)]
+    return any([_may_read_again(access, rank) for access in op.access])
+
+
+@lru_cache(maxsize=4096)
+def _may_read_again(access: AccessAttr, rank: int) -> bool:
+    indices = [index for index in access.indices() if not isinstance(index, int)]
     return any(repeated_lengths(coefficient_of(index, f"d{axis}")) for index in indices for axis in range(rank))
 
 

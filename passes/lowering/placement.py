@@ -124,6 +124,17 @@ class Placements:
         """The placement of a value that has been asked for before."""
         return self._known.get(value)
 
+    def find_shown(self, value: SSAValue) -> Placement | None:
+        """The same, also of a view or a slice of such a value that has no memory of its own; nothing is made."""
+        owner = value.owner
+        if value in self._known or not (isinstance(owner, ViewOp) or is_shown(owner)):
+            return self._known.get(value)
+        assert isinstance(owner, Operation)
+        source = owner.operands[0]
+        if self.is_in_place(value) or self.is_in_place(source) or self.find_shown(source) is None:
+            return None
+        return self[value] if not isinstance(owner, ViewOp) or self.shown(owner) is not None else None
+
     def _place(self, value: SSAValue) -> Placement:
         owner = value.owner
         if isinstance(owner, ConstantOp):

@@ -235,7 +235,7 @@ def key_of(op: Operation, lowering: Lowering) -> Hashable | None:
     places: list[Hashable] = []
     for value in (*op.operands, *op.results):
         number = values.setdefault(value, len(values))
-        place = placements.find(value)
+        place = placements.find_shown(value)
         if isinstance(value.owner, ConstantOp):
             lies: Hashable = "halves" if lowering.are_halves(value) else "constant"
         elif place is not None:
