@@ -26,7 +26,7 @@ def tensor_blocks(module: ModuleOp) -> Iterator[Block]:
 def inner_blocks(block: Block) -> Iterator[Block]:
     """The blocks of the branches and loops in a block, at any depth."""
     for op in block.ops:
-        if isinstance(op, ControlOp):
+        if op.regions and isinstance(op, ControlOp):
             for region in op.regions:
                 for inner in region.blocks:
                     yield inner

@@ -11,8 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, cast
 
-from xdsl.ir import Block, BlockOps, Operation, SSAValue, SSAValues, Use
-from xdsl.irdl import BeforeVariadicSingleAccessor, VarIRConstruct, get_op_constructs
+from xdsl.ir import Block, BlockArgument, BlockOps, Operation, OpResult, SSAValue, SSAValues, Use
+from xdsl.irdl import (
+    BeforeVariadicSingleAccessor,
+    SameVariadicAccessor,
+    UniqueVariadicAccessor,
+    VariadicAttrAccessor,
+    VarIRConstruct,
+    get_op_constructs,
+)
+from xdsl.traits import OpTrait
 
 
 class _Operands(SSAValues[SSAValue]):
@@ -61,13 +69,6 @@ def _uses(op: Operation, values: Sequence[SSAValue]) -> tuple[Use, ...]:
     return uses
 
 
-_at = cast("Callable[[Any, Any], Any]", getattr(tuple, "__getitem__"))
-
-
-def _value_at(values: SSAValues, index: int | slice) -> Any:
-    return _at(values, index) if type(index) is int else SSAValues(_at(values, index))
-
-
 def _iterate(ops: BlockOps) -> Iterator[Operation]:
     return ops_from(ops.block.first_op)
 
@@ -93,16 +94,57 @@ def _walk_block(block: Block, *, reverse: bool = False, region_first: bool = Fal
 
 def _get_single(accessor: BeforeVariadicSingleAccessor, op: Operation, objtype: object = None) -> Any:
     if accessor.construct is VarIRConstruct.OPERAND:
-        return _at(op._operands, accessor.idx)
+        return op._operands[accessor.idx]
     if accessor.construct is VarIRConstruct.RESULT:
-        return _at(op.results, accessor.idx)
+        return op.results[accessor.idx]
     return get_op_constructs(op, accessor.construct)[accessor.idx]
+
+
+def _several(index: Callable[..., Any]) -> Callable[..., Any]:
+    """What an accessor of a variadic definition gives has `types`, also where it is a part of a tuple of values."""
+
+    def values(self: object, *given: Any) -> Any:
+        found: Any = index(self, *given)
+        return SSAValues[SSAValue](found) if isinstance(given[-1], SSAValues) and type(found) is tuple else found
+
+    return values
+
+
+def _has_trait(cls: type[Operation], trait: Any, *, value_if_unregistered: bool = True) -> bool:
+    traits = cls.traits.traits
+    if not isinstance(trait, type):
+        return cls.get_trait(trait) is not None
+    known = _with_trait.get((cls, trait))
+    if known is None or known[0] is not traits:
+        known = _with_trait[cls, trait] = traits, cls.get_trait(trait) is not None
+    return known[1]
+
+
+_with_trait: dict[tuple[type[Operation], type], tuple[frozenset[OpTrait], bool]] = {}
 
 
 def install() -> None:
     """Put the quick ways in place; once is enough, more does no harm."""
     setattr(Operation, "operands", property(attrgetter("_operands"), _set_operands))
-    SSAValues.__getitem__ = cast("Any", _value_at)
+    for of, name, held in _PLAIN:
+        setattr(of, name, property(attrgetter(held)))
+    if "__getitem__" in vars(SSAValues):
+        del SSAValues.__getitem__
+        for accessor in (UniqueVariadicAccessor, SameVariadicAccessor, VariadicAttrAccessor):
+            setattr(accessor, "index", _several(accessor.index))
+    setattr(Operation, "has_trait", classmethod(_has_trait))
     BlockOps.__iter__ = cast("Any", _iterate)
     Block.walk = cast("Any", _walk_block)
     BeforeVariadicSingleAccessor.__get__ = cast("Any", _get_single)
+
+
+_PLAIN = (
+    (SSAValue, "type", "_type"),
+    (OpResult, "owner", "op"),
+    (BlockArgument, "owner", "block"),
+    (Operation, "next_op", "_next_op"),
+    (Operation, "prev_op", "_prev_op"),
+    (Block, "first_op", "_first_op"),
+    (Block, "last_op", "_last_op"),
+)
+"""Properties that say nothing but what a field holds."""

@@ -13,7 +13,7 @@ from mlirt.dialects.regions import ControlOp, Terminator, is_bridge, tensor_bloc
 
 def control_ops(module: ModuleOp) -> list[Operation]:
     """The branches and loops of a module, inner ones first."""
-    found = [op for block in tensor_blocks(module) for op in block.ops if isinstance(op, ControlOp)]
+    found = [op for block in tensor_blocks(module) for op in block.ops if op.regions and isinstance(op, ControlOp)]
     return sorted(found, key=_depth, reverse=True)
 
 
