@@ -8,8 +8,7 @@ from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirt.builder.extents.contract import contract_from, contract_of
-from mlirt.builder.extents.kernel_reader import KernelReader
+from mlirt.builder.extents.kept_contracts import KeptContracts
 from mlirt.builder.extents.numbers import LARGEST
 from mlirt.builder.extents.ranges import Effort
 from mlirt.dialects.kernel.core import FuncOp
@@ -43,6 +42,7 @@ def extents_section(module: ModuleOp, manifest: Manifest, record: Mapping[str, o
     of_kernels: dict[int, list[int]] = {}
     for i, launch in enumerate(manifest.launches):
         of_kernels.setdefault(launch.kernel, []).append(i)
+    known = KeptContracts()
     contracts: dict[str, list[dict[str, object]]] = {}
     kept: set[int] = set()
     """The launches that keep a contract for all lengths that they are tried with."""
@@ -53,13 +53,13 @@ def extents_section(module: ModuleOp, manifest: Manifest, record: Mapping[str, o
         numbers = _Numbers.of(manifest, number, indices, bindings)
         head = contract_record(own[kernel.symbol])
         if manifest.target.kind == "cpu":
-            found = head | contract_of(kernels[kernel.name], numbers.signed, numbers.constants)
+            found = head | known.of(kernels[kernel.name], numbers.signed, numbers.constants)[0]
             _check_complete(kernel.name, found, next((manifest.launches[i].layer for i in indices), ""))
-            others = _for_launches(kernels[kernel.name], head, found, numbers, manifest)
+            others = _for_launches(kernels[kernel.name], head, found, numbers, manifest, known)
             contracts[kernel.symbol] = [found, *others]
             kept |= set(indices)
         else:
-            contracts[kernel.symbol] = _for_gpu(kernels[kernel.name], head, numbers, manifest)
+            contracts[kernel.symbol] = _for_gpu(kernels[kernel.name], head, numbers, manifest, known)
             kept |= _kept(contracts[kernel.symbol], numbers)
     seals = Seals(record)
     sealed = [
@@ -84,7 +84,7 @@ def _kept(contracts: Sequence[dict[str, object]], numbers: _Numbers) -> set[int]
 
 
 def _for_gpu(
-    kernel: FuncOp, head: dict[str, object], numbers: _Numbers, manifest: Manifest
+    kernel: FuncOp, head: dict[str, object], numbers: _Numbers, manifest: Manifest, known: KeptContracts
 ) -> list[dict[str, object]]:
     """The contracts of a kernel for a GPU that its own launches keep; one that proves nothing where there is none.
 
@@ -95,9 +95,10 @@ def _for_gpu(
         launches = [manifest.launches[i] for i in group]
         bound = [one for one in numbers.launches if one[1].index in group]
         for effort in _EFFORTS:
-            reader = KernelReader(kernel, numbers.signed, _constants(launches), _known_grid(launches), effort)
-            found.append(_tried(head, head | contract_from(reader), bound))
-            if not found[-1]["unproved"] or not reader.ranges.is_cut_short:
+            constants, grid = _constants(launches), _known_grid(launches)
+            contract, is_cut_short = known.of(kernel, numbers.signed, constants, grid, effort)
+            found.append(_tried(head, head | contract, bound))
+            if not found[-1]["unproved"] or not is_cut_short:
                 break
     return [one for one in found if not one["unproved"]] or found[:1]
 
@@ -132,7 +133,12 @@ def _check_complete(name: str, contract: Mapping[str, object], layer: str) -> No
 
 
 def _for_launches(
-    kernel: FuncOp, head: dict[str, object], common: dict[str, object], numbers: _Numbers, manifest: Manifest
+    kernel: FuncOp,
+    head: dict[str, object],
+    common: dict[str, object],
+    numbers: _Numbers,
+    manifest: Manifest,
+    known: KeptContracts,
 ) -> Iterator[dict[str, object]]:
     """Contracts for the constants of single launches, where one of them does not keep the common one for some lengths.
 
@@ -142,7 +148,7 @@ def _for_launches(
     if all(_keeps(first, binding, launch) for binding, launch in numbers.launches):
         return
     for index in dict.fromkeys(launch.index for _, launch in numbers.launches):
-        yield head | contract_of(kernel, numbers.signed, _constants([manifest.launches[index]]))
+        yield head | known.of(kernel, numbers.signed, _constants([manifest.launches[index]]))[0]
 
 
 def _keeps(contract: Contract, binding: ShapeBinding, launch: BoundLaunch) -> bool:
