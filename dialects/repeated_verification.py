@@ -11,11 +11,12 @@ from collections.abc import Hashable, Iterable, Mapping
 from operator import attrgetter
 from typing import cast
 
-from xdsl.dialects.builtin import AnyDenseElement, DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import AnyDenseElement, ArrayAttr, DenseIntOrFPElementsAttr, IntegerAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
+from mlirt.dialects.plan.ops import BufferOp, LaunchOp
 from mlirt.dialects.trt.constant import ConstantOp, looks
 from mlirt.dialects.verification import verify
 from mlirt.dialects.weights import WeightsAttr
@@ -146,11 +147,21 @@ def _defined(values: Iterable[SSAValue], numbers: dict[SSAValue, int]) -> Hashab
     return tuple(types)
 
 
+_TYPES_ALONE: Mapping[type[Operation], frozenset[str]] = {
+    LaunchOp: frozenset({"tensors"}),
+    BufferOp: frozenset({"first", "last"}),
+}
+"""Properties of which nobody asks more than whether they are there, and of the right type."""
+
+
 def _named(op: Operation) -> Hashable:
     """Properties and attributes, without the elements of a constant and without the name of weights."""
     if isinstance(op, ConstantOp):
         return tuple([(name, _form_of_elements(one)) for name, one in (*op.properties.items(), *op.attributes.items())])
     properties, attributes = op.properties, op.attributes
+    if by_type := _TYPES_ALONE.get(type(op)):
+        properties = {name: _type_alone(one) if name in by_type else one for name, one in properties.items()}
+        return tuple([*properties.items(), *attributes.items()])
     return (
         *properties.keys(),
         *[WeightsAttr if isinstance(one, WeightsAttr) else one for one in properties.values()],
@@ -163,6 +174,12 @@ def _form_of_elements(one: Attribute) -> Hashable:
         dense = cast("DenseIntOrFPElementsAttr[AnyDenseElement]", one)
         return dense.name, dense.get_type(), len(dense.data.data)
     return WeightsAttr if isinstance(one, WeightsAttr) else one
+
+
+def _type_alone(one: Attribute) -> Hashable:
+    if isinstance(one, ArrayAttr):
+        return (ArrayAttr, *map(_type_alone, cast("ArrayAttr[Attribute]", one)))
+    return type(one), cast("IntegerAttr", one).type if isinstance(one, IntegerAttr) else None
 
 
 def _elements(op: Operation) -> Hashable:

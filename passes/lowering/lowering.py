@@ -23,11 +23,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.dialects.context import RtContext, weights_of
 from mlirt.dialects.fused.slices import is_shown
@@ -190,8 +191,8 @@ class Lowering:
         grid: Sequence[Dim] | None,
     ) -> LaunchOp:
         """Put a launch of a kernel of the module before `layer`."""
-        signature = FunctionType.from_lists(
-            [value.type for value in layer.operands], [value.type for value in layer.results]
+        signature = _signature(
+            tuple([value.type for value in layer.operands]), tuple([value.type for value in layer.results])
         )
         op = LaunchOp(name, buffers, arguments, grid, signature, self._labels.of_layer(layer))
         op.location = layer.location
@@ -214,6 +215,11 @@ class Lowering:
             function.properties["sym_name"] = StringAttr(name)
             self.module.body.block.add_op(function)
         return self._kernels[text]
+
+
+@lru_cache(maxsize=1024)
+def _signature(operands: tuple[Attribute, ...], results: tuple[Attribute, ...]) -> FunctionType:
+    return FunctionType.from_lists(operands, results)
 
 
 def _text(function: FuncOp | LibraryOp | PluginOp) -> str:
