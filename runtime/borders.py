@@ -23,7 +23,8 @@ class Borders:
         buffers = manifest.buffers
         has_border = [i for i, one in enumerate(buffers) if one.border and one.view_of is None]
         touches = first_touches(manifest, has_border) if manifest.target.kind == "cpu" else []
-        of_plugins = {buffer for launch, buffer in touches if launch in manifest.hosted}
+        hosted = manifest.hosted
+        of_plugins = {buffer for launch, buffer in touches if launch in hosted}
         self.buffers = [buffer for buffer in dict.fromkeys(b for _, b in touches) if buffer not in of_plugins]
         """The buffers that have one."""
         place = {buffer: k for k, buffer in enumerate(self.buffers)}

@@ -141,9 +141,32 @@ def _scales(lines: np.ndarray) -> np.ndarray | None:
 
 
 def _may_fit(line: np.ndarray) -> bool:
-    """Whether a line, or a sample of it, has a scale."""
-    guesses = np.concatenate(list(_guesses(line)))
-    return bool(_fit(np.broadcast_to(line, (len(guesses), line.shape[1])), guesses).any())
+    """Whether a line, or a sample of it, has a scale: most guesses are wrong for its first numbers already."""
+    guesses = _guesses_of_one(line)
+    for part in (line[:, :_FIRST], line):
+        guesses = guesses[_fit(np.broadcast_to(part, (len(guesses), part.shape[1])), guesses)]
+        if not len(guesses):
+            return False
+    return True
+
+
+def _guesses_of_one(line: np.ndarray) -> np.ndarray:
+    """The same as `_guesses` of a single line, in another order."""
+    magnitudes = np.abs(line)
+    least = magnitudes[magnitudes != 0].min(initial=np.float32(np.inf))
+    numbers = np.full(len(_ALL_STEPS), np.float32(1) if np.isinf(least) else least, np.float32)
+    numbers[1] = magnitudes.max()
+    with np.errstate(all="ignore"):
+        numbers[2:] = np.where(np.isinf(least), least, numbers[2:])
+        quotients = (numbers / _ALL_STEPS).astype(np.float32)
+        near = quotients[_IS_INEXACT]
+        below, above = np.nextafter(near, np.float32(0)), np.nextafter(near, np.float32(np.inf))
+    return np.concatenate([quotients, below, above])[:, None]
+
+
+_FIRST = 8
+_ALL_STEPS = np.array([1, _LARGEST, *range(2, _STEPS + 1)], np.float32)
+_IS_INEXACT = np.array([int(steps) & (int(steps) - 1) != 0 for steps in _ALL_STEPS])
 
 
 def _guesses(lines: np.ndarray) -> Iterator[np.ndarray]:

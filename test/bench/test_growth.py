@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from unittest import mock
 from xml.etree import ElementTree
 
 import growth
@@ -14,6 +15,9 @@ from growth_fit import exponent, numbers
 from growth_networks import KINDS, dynamic_images
 from plot_growth import curves_of, picture
 from request_networks import NETWORKS
+
+from mlirt.dialects import repeated_verification, verification
+from mlirt.passes.lowering import lowering, tactics
 
 check_model: Callable[[onnx.ModelProto], None] = getattr(onnx.checker, "check_model")
 
@@ -67,6 +71,22 @@ def test_no_function_is_called_more_often_than_the_nodes_grow(kind: str, target:
     found = {nodes: calls_of_build(KINDS[kind](nodes), target) for nodes in sizes}
     assert not growing(found, 1.5, few=3000)
     assert exponent(sizes, [sum(calls.values()) for calls in found.values()]) < 1.1
+
+
+@pytest.mark.parametrize("kind", ["chain", "transformer"])
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+def test_equal_layers_are_verified_and_lowered_once(kind: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By tactic, and by verifier: four times the layers are no more of either."""
+    verified, lowered = [mock.Mock(wraps=one) for one in (verification.verify, tactics.candidates)]
+    monkeypatch.setattr(repeated_verification, "verify", verified)
+    monkeypatch.setattr(lowering, "candidates", lowered)
+    counts: list[tuple[int, int]] = []
+    for nodes in (60, 240):
+        verified.reset_mock()
+        lowered.reset_mock()
+        calls_of_build(KINDS[kind](nodes), target)
+        counts.append((verified.call_count, lowered.call_count))
+    assert counts[0] == counts[1]
 
 
 def test_curves_are_drawn_with_their_exponents() -> None:
