@@ -36,6 +36,10 @@ def rt_update_checks() -> int:
     return _run("rt-update-checks")
 
 
+def rt_lab() -> int:
+    return _run("rt-lab")
+
+
 def _run(command: str) -> int:
     try:
         tool = import_module(f"mlirt.tools.{command.replace('-', '_')}")

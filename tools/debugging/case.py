@@ -43,8 +43,11 @@ class Case:
     first: str | None
 
     @classmethod
-    def of(cls, arguments: Namespace) -> Case:
-        """Read the model and make its inputs: random ones for those that no flag gives."""
+    def of(cls, arguments: Namespace, used: set[str] | None = None) -> Case:
+        """Read the model and make its inputs: random ones for those that no flag gives.
+
+        With `used` shapes may be those of inputs of other models; the names of this one's inputs are added to it.
+        """
         ctx, first = RtContext(), None
         if is_ir(arguments.model):
             module, first, _ = read_ir(Path(arguments.model), ctx, arguments.weights)
@@ -58,7 +61,11 @@ class Case:
             specs += [InputSpec(name, f"random:{seed}") for seed, name in enumerate(names)]
         pipeline = Pipeline.parse(arguments.pipeline_edit)
         pipeline.check(arguments.target, arguments.precision, first)
-        feeds = arrays_for(function, specs, arguments.shapes)
+        sizes = arguments.shapes
+        if used is not None:
+            used.update(input_names(function))
+            sizes = {name: shape for name, shape in sizes.items() if name in input_names(function)}
+        feeds = arrays_for(function, specs, sizes)
         return cls(module, ctx, feeds, arguments.target, arguments.precision, pipeline, first)
 
     def phases(self) -> list[tuple[str, str]]:

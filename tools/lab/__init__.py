@@ -1,0 +1,1 @@
+"""What rt-lab does: a pass measured on networks, in numbers, with their confidence, and as a picture."""
