@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlirt.atomic_file import write_file
 from mlirt.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from mlirt.tools.pass_view.history import PassHistory
 
 
 def check_output(path: str | None, flag: str = "") -> None:
@@ -18,6 +23,22 @@ def check_output(path: str | None, flag: str = "") -> None:
     what = "Is a directory" if target.is_dir() else "" if target.parent.is_dir() else "there is no such folder"
     if what:
         raise InvalidInputError(f"{flag and f'--{flag}: '}cannot write {path}: {what}")
+
+
+def check_folder(path: str, flag: str) -> None:
+    """Refuse a path where no folder can be, before the work is done."""
+    target = Path(path)
+    existing = next(one for one in (target, *target.parents) if one.exists())
+    if not existing.is_dir():
+        raise InvalidInputError(f"--{flag}={path}: {existing} is no folder")
+
+
+def write_page(folder: str, title: str, history: PassHistory, problems: Sequence[str]) -> None:
+    """Write the page of the passes that ran as `index.html` of a folder, which is made if it is not there."""
+    from mlirt.tools.pass_view.page import page
+
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    write_file(Path(folder) / "index.html", [page(title, history.passes, "\n".join(problems)).encode()])
 
 
 def write_output(text: str, path: str | None) -> None:

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -30,11 +31,14 @@ from mlirt.tools.diagnostic import Diagnostic, diagnostic_of
 from mlirt.tools.input_files import InputFile, chunks, load_network, load_text, new_context
 from mlirt.tools.ir_dumps import IrDumps
 from mlirt.tools.kernel_text import kernel_text
-from mlirt.tools.output_files import check_output, write_output
+from mlirt.tools.output_files import check_folder, check_output, write_output, write_page
 from mlirt.tools.plugin_files import run_plugin_files, warn_on_standard_error
 from mlirt.tools.research_flags import asked_remarks, pass_plugins, report_remarks
 from mlirt.tools.rt_opt_arguments import parse_arguments, pass_help, pass_list
 from mlirt.tools.tool_main import tool_main
+
+if TYPE_CHECKING:
+    from mlirt.tools.pass_view.history import PassHistory
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,6 +61,7 @@ class _Driver:
     run_count: int = 0
     text: str = ""
     remarks: Remarks | None = None
+    history: PassHistory | None = None
 
     def run(self) -> int:
         with pass_plugins(self.arguments, warn_on_standard_error):
@@ -71,6 +76,7 @@ class _Driver:
         options = self._pipeline_options()
         self.remarks = asked_remarks(self.arguments)
         check_output(self.arguments.remarks_output)
+        self._watch(options)
         self.arguments.is_reading = True
         file = InputFile(self.arguments.input)
         problems: list[str] = []
@@ -91,6 +97,8 @@ class _Driver:
             problems.append(f"{file.name}: error: nothing to run: {_NOTHING_TO_RUN}")
         for problem in problems:
             print(problem, file=sys.stderr)
+        if self.history is not None:
+            write_page(self.arguments.html, file.name, self.history, problems)
         if self.arguments.timing:
             _print_times(options)
         if self.remarks is not None:
@@ -98,6 +106,16 @@ class _Driver:
         if not problems or self.arguments.split_input_file:
             write_output("// -----\n".join(outputs), self.arguments.output)
         return 1 if problems else 0
+
+    def _watch(self, options: PipelineOptions) -> None:
+        """Let what each pass changes and says be kept for the page of --html."""
+        if self.arguments.html:
+            from mlirt.tools.pass_view.history import PassHistory
+
+            check_folder(self.arguments.html, "html")
+            self.remarks = Remarks() if self.remarks is None else self.remarks
+            self.history = PassHistory(self.remarks)
+            options.instruments = [*options.instruments, self.history]
 
     def _run_chunk(self, file: InputFile, text: str, options: PipelineOptions) -> str | None:
         """The output of a chunk; None, and a diagnostic, where it fails."""

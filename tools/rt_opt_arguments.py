@@ -52,6 +52,8 @@ def _check(arguments: argparse.Namespace) -> None:
     for flag, value in given.items():
         if value and not arguments.run:
             raise InvalidInputError(f"{flag} is for running: add --run=reference, --run=cpu or --run=cuda")
+    if arguments.html and arguments.split_input_file:
+        raise InvalidInputError("--html shows the passes over one module: leave --split-input-file out")
     if arguments.run_output and not arguments.run_output.endswith((".npz", ".json")):
         raise InvalidInputError(f"--output={arguments.run_output}: expected a name that ends in .npz or .json")
 
@@ -154,6 +156,11 @@ def _add_inspection(parser: argparse.ArgumentParser) -> None:
         "--print-ir-after-change", action="store_true", help="print the IR after every pass that changed it"
     )
     group.add_argument("--dump-phases", metavar="DIR", help="write the IR after each phase to a folder")
+    group.add_argument(
+        "--html",
+        metavar="FOLDER",
+        help="write a page that shows what each pass changed, op by op as text and as a graph, with its remarks",
+    )
     group.add_argument(
         "--print-quantization-report",
         action="store_true",

@@ -42,7 +42,9 @@ class InputSpec:
         return self.source.endswith(".npz") or (bool(self.name) and self.source.endswith(".npy"))
 
 
-def arrays_for(function: FuncOp, specs: Sequence[InputSpec], shapes: Mapping[str, Sequence[int]]) -> dict[str, Array]:
+def arrays_for(
+    function: FuncOp, specs: Sequence[InputSpec], shapes: Mapping[str, Sequence[int]]
+) -> dict[str, Array]:
     """The array of each argument by name; raises `InvalidInputError` for one that nobody gave, or that there is not.
 
     `shapes` are those of arrays that are made here; else each symbol is 1.
