@@ -6,19 +6,24 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlirt.errors import InvalidInputError
 from mlirt.passes.phases import PRECISIONS, TARGETS
 from mlirt.tools.flag_parser import FlagParser
-from mlirt.tools.flag_values import shapes
+from mlirt.tools.flag_values import positive, shapes
 from mlirt.tools.output_files import check_output
 from mlirt.tools.plugin_files import warn_on_standard_error
 from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_flag, pass_plugins
 from mlirt.tools.tool_main import tool_main
 
+if TYPE_CHECKING:
+    from mlirt.tools.debugging.bisect import Finding
+
 COMMANDS = {
     "compare": "compare each tensor of the compiled network, layer by layer",
     "bisect": "find the pass or the kernel that makes the outputs wrong",
+    "repeat": "find the launch whose result differs from run to run, or whose kernel does from build to build",
     "reduce": "write the smallest part of the network that still fails",
 }
 
@@ -54,6 +59,13 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--shapes", type=shapes, default={}, metavar="SPEC", help=_SHAPES)
     parser.add_argument("--weights", metavar="FILE", help="the safetensors file of the weights of IR")
+    parser.add_argument(
+        "--runs",
+        type=positive,
+        default=24,
+        metavar="N",
+        help="repeat: how many runs are compared; default: %(default)s",
+    )
     parser.add_argument("--error", metavar="TEXT", help="reduce: to fail is to end with an error that holds this text")
     parser.add_argument(
         "--test", metavar="PROGRAM", help="reduce: to fail is that PROGRAM FILE.mlir ends with exit code 0"
@@ -87,7 +99,8 @@ _BOUND = "the largest difference that is right, as a share of a tensor's largest
 def _work(arguments: argparse.Namespace) -> int:
     check_output(arguments.output)
     with pass_plugins(arguments, warn_on_standard_error):
-        return {"compare": _compare, "bisect": _bisect, "reduce": _reduce}[arguments.command](arguments)
+        commands = {"compare": _compare, "bisect": _bisect, "repeat": _repeat, "reduce": _reduce}
+        return commands[arguments.command](arguments)
 
 
 def _compare(arguments: argparse.Namespace) -> int:
@@ -122,10 +135,7 @@ def _bisect(arguments: argparse.Namespace) -> int:
     if finding is None:
         print("nothing is wrong within the bound")
         return 0
-    where = f" number {finding.number}" if finding.number else ""
-    print(f"guilty: {finding.kind}{where}: {finding.name} ({finding.error:.3g} off)")
-    for layer in finding.layers:
-        print(f"  at {layer}")
+    _print_guilty(finding)
     if finding.kind == "pass":
         again = f"--pass-limit={finding.number - 1}"
         print(f"  rt-opt .. --to layout {again} is the last IR that is right")
@@ -134,16 +144,40 @@ def _bisect(arguments: argparse.Namespace) -> int:
     return 1
 
 
+def _print_guilty(finding: Finding) -> None:
+    where = f" number {finding.number}" if finding.number else ""
+    error = f" ({finding.error:.3g} off)" if finding.error else ""
+    print(f"guilty: {finding.kind}{where}: {finding.name}{error}")
+    for layer in finding.layers:
+        print(f"  at {layer}")
+
+
+def _repeat(arguments: argparse.Namespace) -> int:
+    from mlirt.tools.debugging.case import Case
+    from mlirt.tools.debugging.repeat import repeat
+
+    finding = repeat(Case.of(arguments), arguments.runs, print)
+    if finding is None:
+        return 0
+    _print_guilty(finding)
+    return 1
+
+
 def _reduce(arguments: argparse.Namespace) -> int:
     from mlirt.tools.debugging import reduce
     from mlirt.tools.debugging.case import Case
 
     case = Case.of(arguments)
+    suspected: Sequence[str] = ()
     if arguments.test:
         test = reduce.script_says_so(arguments.test)
+    elif arguments.error:
+        test = reduce.fails_with(arguments.error)
+    elif (after_passes := reduce.differs_after_passes(arguments.bound))(case):
+        test = after_passes
     else:
-        test = reduce.fails_with(arguments.error) if arguments.error else reduce.differs(arguments.bound)
-    found = reduce.reduced(case, test, print)
+        test, suspected = reduce.differs(arguments.bound), reduce.suspects(case, arguments.bound)
+    found = reduce.reduced(case, test, print, suspected)
     path = reduce.write_network(found, Path(arguments.output))
     inputs = f" --input={path.with_suffix('.npz')}" if found.feeds else ""
     count = reduce.layer_count(found)

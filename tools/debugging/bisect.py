@@ -14,6 +14,8 @@ from mlirt.passes.remarks import Remarks, recording
 from mlirt.tools.debugging.case import LAST, Case
 from mlirt.tools.debugging.compare import compared_tensors, first_beyond
 from mlirt.tools.debugging.differences import worst
+from mlirt.tools.pass_view.history import places_of
+from mlirt.tools.pass_view.snapshots import Texts
 
 Say = Callable[[str], None]
 
@@ -63,20 +65,17 @@ def _guilty_pass(case: Case, bound: float, say: Say, error_after: Callable[[int]
 
 
 def _touched(case: Case, spec: str, number: int) -> tuple[str, ...]:
-    """The layers that the guilty run of a pass acted on: as it says itself, else those whose ops it made."""
-    module, found = case.after(number - 1), Remarks()
-    before = set(map(id, kept := list(module.walk())))
+    """The layers that the guilty run of a pass acted on: as it says itself, else those that it made or changed."""
+    module, found, texts = case.after(number - 1), Remarks(), Texts()
+    before = texts.of(module)
     (pass_,) = parse_pipeline(spec)
     with recording(found), found.running(pass_.name, module):
         pass_.apply(case.ctx, module)
     said = [remark.layer for remark in found.of("applied")]
-    if said:
-        return tuple(dict.fromkeys(said))
-    from mlirt.dialects.locations import name_of
-
-    made = [op for op in module.walk() if id(op) not in before and op.results and op.parent_op() is not None]
-    del kept
-    return tuple(dict.fromkeys(name_of(op) for op in made if op.dialect_name() in ("trt", "fused")))
+    places = [] if said else places_of(before, texts.of(module))
+    made = [op.title for place in places for op in (*place.inserted, *place.removed)]
+    changed = [new.title for place in places for _, new in place.changed]
+    return tuple(dict.fromkeys(said or made or changed))
 
 
 def _guilty_kernel(case: Case, bound: float, error: float) -> Finding:

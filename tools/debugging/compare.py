@@ -42,7 +42,7 @@ def compared_tensors(case: Case) -> list[TensorDifference]:
     overlap of memory, but with the kernels that it has.
     """
     module = case.after(None, "fusion")
-    launches = _with_all_results(module)
+    launches = with_all_results(module)
     expected, found = case.interpreted(module), case.compiled(module, "layout")
     return [
         TensorDifference(name, name_of(op), op.name, difference(found[name], expected[name]))
@@ -95,7 +95,7 @@ def reference_outputs(case: Case) -> dict[str, Array]:
     return interpret(case.module, case.ctx, case.feeds)
 
 
-def _with_all_results(module: ModuleOp) -> dict[str, Operation]:
+def with_all_results(module: ModuleOp) -> dict[str, Operation]:
     """Let the entry function return the results of all its launches; their ops by name of the output, in order."""
     function = entry_function(module)
     block = function.body.block

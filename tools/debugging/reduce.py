@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,11 +15,13 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mlirt.atomic_file import write_atomically
 from mlirt.dialects.interpreter import entry_function, interpret
+from mlirt.dialects.locations import name_of, names
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights_file import write_weights
 from mlirt.dialects.xdsl_compat import module_text
 from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.tools.debugging.case import Case
+from mlirt.tools.debugging.compare import compared_tensors, first_beyond
 from mlirt.tools.debugging.differences import worst
 
 if TYPE_CHECKING:
@@ -33,15 +35,29 @@ Say = Callable[[str], None]
 
 def differs(bound: float) -> Test:
     """Whether the compiled network is further off the interpreted one than the bound."""
+    return _is_off(bound, lambda case: case.compiled(case.module, case.first))
 
+
+def differs_after_passes(bound: float) -> Test:
+    """Whether the passes alone make a network compute something else; no kernel is compiled for that."""
+    return _is_off(bound, lambda case: case.interpreted(case.after(None)))
+
+
+def _is_off(bound: float, run: Callable[[Case], Mapping[str, Array]]) -> Test:
     def test(case: Case) -> bool:
         try:
             expected = case.interpreted(case.module)
-            return worst(case.compiled(case.module, case.first), expected)[1] > bound
+            return worst(run(case), expected)[1] > bound
         except MlirtError:
             return False  # another failure than the one that is looked for
 
     return test
+
+
+def suspects(case: Case, bound: float) -> tuple[str, ...]:
+    """The names of the layers of the first launch whose kernel is off; none where no single launch is."""
+    first = first_beyond(compared_tensors(case), bound)
+    return () if first is None else tuple(first.layer.split(" + "))
 
 
 def fails_with(text: str) -> Test:
@@ -77,11 +93,11 @@ class _Part:
     outputs: tuple[SSAValue, ...]
 
 
-def reduced(case: Case, test: Test, say: Say) -> Case:
+def reduced(case: Case, test: Test, say: Say, suspected: Collection[str] = ()) -> Case:
     """The smallest part found for which the test still holds; raises `InvalidInputError` where it does not at first.
 
     Layers are left out at the end, then at the front, then one by one; what the others read of them becomes an input
-    that has the value which the whole network gives it.
+    that has the value which the whole network gives it. The layers named as `suspected` are tried alone at first.
     """
     if not test(case):
         raise InvalidInputError("the whole network does not fail in this way, so that there is nothing to reduce")
@@ -92,22 +108,50 @@ def reduced(case: Case, test: Test, say: Say) -> Case:
     whole = _Part(layers, tuple(block.last_op.operands))
 
     def holds(part: _Part) -> bool:
-        return bool(part.layers) and test(_case_of(case, part, values))
+        return bool(part.layers) and bool(part.outputs) and test(_case_of(case, part, values))
 
-    def up_to(count: int) -> _Part:
-        return _Part(layers[:count], tuple(layers[count - 1].results) if count < len(layers) else whole.outputs)
-
-    end = _first(1, len(layers), lambda count: bool(layers[count - 1].results) and holds(up_to(count)))
-    part = up_to(end)
+    few = _part_of([layer for layer in layers if set(names(layer.location)) & set(suspected)], whole)
+    if holds(few):
+        say(f"what fails alone: {', '.join(map(name_of, few.layers))} ({len(few.layers)} of {len(layers)} layers)")
+        return _case_of(case, _without_some(few, holds), values)
+    end = _first(1, len(layers), lambda count: holds(_up_to(whole, count)))
+    part = _up_to(whole, end)
     say(f"layers 1 to {len(part.layers)} of {len(layers)} fail alone")
     start = end - _first(1, len(part.layers), lambda count: holds(_Part(part.layers[-count:], part.outputs)))
     part = _Part(part.layers[start:], part.outputs)
     say(f"layers {start + 1} to {end} fail alone")
+    return _case_of(case, _without_some(part, holds), values)
+
+
+def _up_to(whole: _Part, count: int) -> _Part:
+    """The first layers; the results of the last one are the outputs then."""
+    layers = whole.layers[:count]
+    return whole if count == len(whole.layers) else _Part(layers, tuple(layers[-1].results))
+
+
+def _part_of(layers: Sequence[Operation], whole: _Part) -> _Part:
+    """Some layers, and as outputs what others read of them."""
+    inside = {inner for layer in layers for inner in layer.walk()}
+    outputs = [
+        result
+        for layer in layers
+        for result in layer.results
+        if result in whole.outputs or any(use.operation not in inside for use in result.uses)
+    ]
+    return _Part(tuple(layers), tuple(outputs))
+
+
+def _without_some(part: _Part, holds: Callable[[_Part], bool]) -> _Part:
+    """The part without those layers that it can do without, each tried once, and with one output if that is enough."""
+    for output in part.outputs:
+        if len(part.outputs) > 1 and holds(one := _Part(part.layers, (output,))):
+            part = one
+            break
     for layer in part.layers:
         fewer = _Part(tuple(one for one in part.layers if one is not layer), part.outputs)
         if not set(layer.results) & set(part.outputs) and holds(fewer):
             part = fewer
-    return _case_of(case, part, values)
+    return part
 
 
 def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
