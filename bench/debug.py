@@ -143,7 +143,7 @@ def outcome(folder: Path, kind: str) -> Outcome:
         problems = [
             f"{what} says {done.finding or done.lines[-1:]}"
             for what, done in (("bisect", bisected), ("bisect of the part", again))
-            if not _is_found(done, fault, layer)
+            if not is_found(done, fault, layer)
         ]
         if not 1 <= ops <= MOST_OPS:
             problems.append(f"reduce leaves {ops} ops: {reduced.lines[-1:]}")
@@ -153,7 +153,8 @@ def outcome(folder: Path, kind: str) -> Outcome:
     raise RuntimeError(f"no {kind} planted in {folder.name} shows in its outputs")
 
 
-def _is_found(done: Done, fault: Fault, layer: str) -> bool:
+def is_found(done: Done, fault: Fault, layer: str) -> bool:
+    """Whether bisect named the fault and its layer."""
     what = "guilty: kernel:" if fault.kind == "tactic" else "guilty: pass number"
     return done.finding.startswith(what) and fault.name in done.finding and layer in done.finding
 
