@@ -41,6 +41,18 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--target", choices=TARGETS, default="cpu", help="what to build for (default: %(default)s)")
     parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help=_PRECISION)
     parser.add_argument("--bound", type=float, default=1e-3, metavar="X", help=_BOUND)
+    _add_inputs(parser)
+    _add_commands(parser)
+    add_pass_plugin_flag(parser.add_argument)
+    add_pipeline_edit_flag(parser.add_argument)
+    parser.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
+    arguments = parser.parse_args(argv)
+    _check(arguments)
+    return arguments
+
+
+def _add_commands(parser: argparse.ArgumentParser) -> None:
+    """The flags of one command each."""
     parser.add_argument(
         "--with",
         dest="other",
@@ -49,16 +61,6 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="what to compare with: interpreter, tensor by tensor (default); or the outputs alone with reference, the "
         "network as it was read, with onnxruntime, or with a plan file",
     )
-    parser.add_argument(
-        "--input",
-        dest="input_arrays",
-        metavar="SPEC",
-        action="append",
-        default=[],
-        help="an array to run on: NAME=FILE.npy, FILE.npz, NAME=random:SEED, NAME=zeros (default: random)",
-    )
-    parser.add_argument("--shapes", type=shapes, default={}, metavar="SPEC", help=_SHAPES)
-    parser.add_argument("--weights", metavar="FILE", help="the safetensors file of the weights of IR")
     parser.add_argument(
         "--runs",
         type=positive,
@@ -76,10 +78,22 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="FILE.mlir",
         help="reduce: the part, with weights and inputs beside it; bisect: the IR before the guilty pass",
     )
-    add_pass_plugin_flag(parser.add_argument)
-    add_pipeline_edit_flag(parser.add_argument)
-    parser.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
-    arguments = parser.parse_args(argv)
+
+
+def _add_inputs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--input",
+        dest="input_arrays",
+        metavar="SPEC",
+        action="append",
+        default=[],
+        help="as for rt-opt --run: NAME=FILE.npy, FILE.npz, NAME=random:SEED, NAME=zeros (default: random)",
+    )
+    parser.add_argument("--shapes", type=shapes, default={}, metavar="SPEC", help="input0:1x3x224x224,.. (default: 1)")
+    parser.add_argument("--weights", metavar="FILE", help="the safetensors file of the weights of IR")
+
+
+def _check(arguments: argparse.Namespace) -> None:
     if not arguments.bound >= 0:
         raise InvalidInputError(f"--bound={arguments.bound}: expected a number that is not negative")
     if arguments.output and not arguments.output.endswith(".mlir"):
@@ -88,7 +102,6 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         raise InvalidInputError("reduce writes the part that fails: add -o FILE.mlir")
     if arguments.test and not Path(arguments.test).is_file():
         raise InvalidInputError(f"--test={arguments.test}: there is no such file")
-    return arguments
 
 
 _SHAPES = "shapes of random inputs and zeros: input0:1x3x224x224,.. (default: 1 for what is open)"

@@ -51,17 +51,7 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="the largest difference that is right, as a share of an output's largest number; default: 1e-3, and 2e-2 "
         "where less than float32 is permitted",
     )
-    parser.add_argument(
-        "--seconds", type=number, default=20.0, metavar="S", help="how long to measure a model; default: %(default)g"
-    )
-    parser.add_argument(
-        "--resolution",
-        type=number,
-        default=0.01,
-        metavar="X",
-        help="stop earlier where the interval of the ratio is so narrow to either side; default: %(default)g",
-    )
-    parser.add_argument("--no-measure", action="store_true", help="compare, count and estimate alone")
+    _add_measuring(parser)
     parser.add_argument("--json", metavar="FILE", help="write all numbers")
     parser.add_argument("--picture", metavar="FILE.svg", help="draw the ratios with their intervals")
     parser.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
@@ -73,6 +63,20 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     if arguments.bound is None:
         arguments.bound = 1e-3 if arguments.precision == "fp32" else 2e-2
     return arguments
+
+
+def _add_measuring(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--seconds", type=number, default=20.0, metavar="S", help="how long to measure a model; default: %(default)g"
+    )
+    parser.add_argument(
+        "--resolution",
+        type=number,
+        default=0.01,
+        metavar="X",
+        help="stop earlier where the interval of the ratio is so narrow to either side; default: %(default)g",
+    )
+    parser.add_argument("--no-measure", action="store_true", help="compare, count and estimate alone")
 
 
 def _work(arguments: argparse.Namespace) -> int:

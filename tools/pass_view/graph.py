@@ -63,7 +63,7 @@ def _column(ops: Mapping[int, OpText], keys: Sequence[int], kinds: Mapping[int, 
                 yield _edge(left, tops[source] + _HEIGHT, tops[key], keys.index(key) - keys.index(source) == 1)
     for key in keys:
         op, top = ops[key], tops[key]
-        name, layer = _name(op), " + ".join(op.layers)
+        name, layer = _name(op), " + ".join(op.layers) or _result(op)
         yield (
             f'<g class="{kinds[key]}"><title>{escape(f"{op.name}: {layer}")}</title>'
             f'<rect x="{left}" y="{top}" width="{_WIDTH}" height="{_HEIGHT}" rx="5"/>'
@@ -88,6 +88,12 @@ def _name(op: OpText) -> str:
     """The op with the word behind its name that says what it does, as in `trt.activation relu`."""
     words = op.text.partition(op.name)[2].split(maxsplit=1)
     return f"{op.name} {words[0]}" if words and words[0].isalpha() else op.name
+
+
+def _result(op: OpText) -> str:
+    """What an op without a layer is known by: the name of its result."""
+    head, equals, _ = op.text.partition("\n")[0].partition(" = ")
+    return head if equals and head.startswith("%") else ""
 
 
 def _cut(text: str) -> str:

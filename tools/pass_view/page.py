@@ -62,7 +62,7 @@ function filter() {
     if (!pass.hidden) { count++; places += left; }
     if (!pass.hidden && (name || layer)) pass.firstElementChild.open = true;
   }
-  shown.value = `${count} passes, ${places} places`;
+  shown.value = `${count} ${count == 1 ? "pass" : "passes"}, ${places} ${places == 1 ? "place" : "places"}`;
 }
 byPass.addEventListener("input", filter); byLayer.addEventListener("input", filter); filter();
 """
