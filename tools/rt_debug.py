@@ -87,9 +87,9 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
         metavar="SPEC",
         action="append",
         default=[],
-        help="as for rt-opt --run: NAME=FILE.npy, FILE.npz, NAME=random:SEED, NAME=zeros (default: random)",
+        help="an array to run on: NAME=FILE.npy, FILE.npz, NAME=random:SEED, NAME=zeros (default: random)",
     )
-    parser.add_argument("--shapes", type=shapes, default={}, metavar="SPEC", help="input0:1x3x224x224,.. (default: 1)")
+    parser.add_argument("--shapes", type=shapes, default={}, metavar="SPEC", help=_SHAPES)
     parser.add_argument("--weights", metavar="FILE", help="the safetensors file of the weights of IR")
 
 
