@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from xdsl.builder import Builder
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -25,6 +26,8 @@ from mlirt.tensorrt.data_types import DataType, numpy_name
 if TYPE_CHECKING:
     import numpy as np
 
+    from mlirt.dialects.tensor_types import Tensor
+    from mlirt.frontend.importing.network import Network, Value
     from mlirt.frontend.network.emission import Emission
     from mlirt.tensorrt.weights import Weights
 
@@ -150,15 +153,31 @@ class LayerEmitter:
         """Append what the ONNX importer makes of an op; its first result."""
         from mlirt.frontend.onnx.single_op import append_op
 
+        arguments = (op_type, inputs, attributes, self.emission.fresh_names)
+        with self._noting_ops():
+            return append_op(self.emission.block, self.emission.store, self.location, *arguments)
+
+    def by_importer(self, make: Callable[[Network, list[Value]], Sequence[Value]]) -> Sequence[SSAValue]:
+        """Append what a function of the importers makes of the layer's inputs."""
+        from mlirt.frontend.importing.network import Network, Value
+
+        net = Network(self.emission.store)
+        net.root = net.block = self.emission.block
+        net.location, net.fresh_names = self.location, self.emission.fresh_names
+        given = [self.input(index) for index in range(len(self.record.inputs))]
+        with self._noting_ops():
+            return [net.ssa(one) for one in make(net, [Value(cast("Tensor", one.type), one) for one in given])]
+
+    @contextmanager
+    def _noting_ops(self) -> Generator[None]:
+        """The ops that are appended meanwhile are the layer's."""
         block = self.emission.block
         last = block.last_op
-        arguments = (op_type, inputs, attributes, self.emission.fresh_names)
-        result = append_op(block, self.emission.store, self.location, *arguments)
+        yield
         new = block.first_op if last is None else last.next_op
         while new is not None:
             self.made.append(new)
             new = new.next_op
-        return result
 
     def append(self, op: Operation) -> None:
         op.location = self.location

@@ -14,10 +14,10 @@ from mlirt.frontend.onnx.function_bodies import FunctionTable, function_table
 from mlirt.frontend.onnx.handlers import handler_for
 from mlirt.frontend.onnx.model_reader import opsets
 from mlirt.frontend.onnx.node_order import node_label
-from mlirt.tensorrt.plugins.registry import get_plugin_registry
+from mlirt.frontend.onnx.plugin_nodes import registered_creator
 
 _WHY = "there is no layer for it"
-_WAY_OUT = "register a plugin, or export it as other operators"
+_WAY_OUT = "register a plugin (mlirt.op), or export it as other operators"
 
 
 def with_all_missing(error: UnsupportedError, model: ModelProto) -> UnsupportedError:
@@ -60,8 +60,8 @@ def _is_known(node: NodeProto, domain: str, opset: int, functions: FunctionTable
     if handler_for(domain, node.op_type, opset) is not None or (domain, node.op_type, node.overload) in functions:
         return True
     texts = {one.name: one.s.decode(errors="replace") for one in node.attribute if one.type == AttributeProto.STRING}
-    version, space = texts.get("plugin_version", "1"), texts.get("plugin_namespace", "")
-    return get_plugin_registry().get_creator(node.op_type, version, space) is not None or _has_body(node, domain, opset)
+    version, space = texts.get("plugin_version", "1"), texts.get("plugin_namespace")
+    return registered_creator(node.op_type, version, space, domain) is not None or _has_body(node, domain, opset)
 
 
 def _has_body(node: NodeProto, domain: str, opset: int) -> bool:

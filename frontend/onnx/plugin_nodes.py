@@ -7,12 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import AttributeProto
 
+from mlirt.frontend.functions.function_layers import function_results
 from mlirt.frontend.importing import layers
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.plugin_plan import plan_plugin
 from mlirt.tensorrt.plugins.calls import calling, created
 from mlirt.tensorrt.plugins.fields import PluginField, PluginFieldCollection, PluginFieldType
+from mlirt.tensorrt.plugins.functions.function_plugin import FunctionCreator
 from mlirt.tensorrt.plugins.registry import IPluginCreatorInterface, get_plugin_registry
 
 _VERSION, _NAMESPACE = "plugin_version", "plugin_namespace"
@@ -29,8 +31,21 @@ _INT32 = np.iinfo(np.int32)
 
 
 def creator_of(node: Node) -> IPluginCreatorInterface | None:
-    """The creator for a node; its attributes may say another version than 1, and a namespace."""
-    return get_plugin_registry().get_creator(node.op_type, node.text(_VERSION, "1"), node.text(_NAMESPACE, ""))
+    """The creator for a node; its attributes may say another version than 1, and a namespace other than its domain."""
+    space = node.text(_NAMESPACE, "") if node.has(_NAMESPACE) else None
+    return registered_creator(node.op_type, node.text(_VERSION, "1"), space, node.domain)
+
+
+def registered_creator(
+    op_type: str, version: str, namespace: str | None, domain: str
+) -> IPluginCreatorInterface | None:
+    """The creator of that name in the namespace; where there is none given in that of the domain, or in none."""
+    registry = get_plugin_registry()
+    for space in (domain, "") if namespace is None else (namespace,):
+        creator = registry.get_creator(op_type, version, space)
+        if creator is not None:
+            return creator
+    return None
 
 
 def not_found(node: Node) -> str:
@@ -45,6 +60,8 @@ def not_found(node: Node) -> str:
 
 def plugin_results(net: Network, node: Node, creator: IPluginCreatorInterface) -> list[Value]:
     """The results of the plugin that a creator makes from the node's attributes."""
+    if isinstance(creator, FunctionCreator):
+        return function_results(net, node.label, creator, node.present(), _plain(node))
     fields = PluginFieldCollection(_fields(node, creator))
     plugin = created(node.name, creator, fields)
     if plugin is None:
@@ -57,6 +74,16 @@ def plugin_results(net: Network, node: Node, creator: IPluginCreatorInterface) -
     with calling(node.label, node.op_type, "destroy"):
         plugin.destroy()
     return [layers.cast(net, value, element) for value, element in zip(results, plan.declared, strict=True)]
+
+
+def _plain(node: Node) -> dict[str, object]:
+    """The attributes as a function gets them."""
+    found: dict[str, object] = {}
+    for name, attribute in node.attributes.items():
+        if name not in (_VERSION, _NAMESPACE):
+            data = _field(node, name, attribute).data
+            found[name] = data.decode(errors="replace") if isinstance(data, bytes) else data
+    return found
 
 
 def _fields(node: Node, creator: IPluginCreatorInterface) -> Iterator[PluginField]:

@@ -20,6 +20,7 @@ from mlirt.errors import InvalidModelError, MlirtError, UnsupportedError
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.importing.refused_nodes import DAMAGE, RefusedNodes
 from mlirt.frontend.torch.call import Call, ResultType
+from mlirt.frontend.torch.custom_operators import custom_handler
 from mlirt.frontend.torch.elements import element_of_dtype
 from mlirt.frontend.torch.handlers import handler_for
 from mlirt.frontend.torch.symbols import Symbols
@@ -95,7 +96,7 @@ class GraphReader:
             self.values[node] = results if several else results[0]
 
     def _results(self, node: Any, operator: str, name: str) -> list[Value]:
-        handler = handler_for(operator)
+        handler = handler_for(operator) or custom_handler(operator)
         if handler is None:
             raise UnsupportedError("there is no layer for it")
         call = Call(

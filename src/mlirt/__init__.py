@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from mlirt.passes.remarks import Remarks
     from mlirt.runtime.engine import Engine, load
     from mlirt.tensorrt import *  # noqa: F403  (checkers alone read this)
+    from mlirt.tensorrt.plugins.functions.op_decorator import op
 
 _HOMES = {
     "compile": "mlirt.builder.compile",
@@ -51,6 +52,7 @@ _HOMES = {
     "TimingCache": "mlirt.builder.tactics.timing_cache",
     "Pipeline": "mlirt.passes.pipeline_edits",
     "Remarks": "mlirt.passes.remarks",
+    "op": "mlirt.tensorrt.plugins.functions.op_decorator",
     "Engine": "mlirt.runtime.engine",
     "load": "mlirt.runtime.engine",
     "MlirtError": "mlirt.errors",
@@ -94,6 +96,7 @@ __all__ = [
     "check_range",
     "compile",
     "load",
+    "op",
     "refit",
     "refittable_weights",
     "sensitivity",
@@ -109,6 +112,8 @@ def __getattr__(name: str) -> Any:
     tensorrt = import_module("mlirt.tensorrt")
     if name == "tensorrt":
         return tensorrt
+    if name == "plugin":
+        return import_module("mlirt.plugin")
     try:
         return getattr(tensorrt, name)
     except AttributeError:

@@ -36,9 +36,9 @@ def test_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_layer_types_and_methods() -> None:
-    """A1: `LayerType` has 45 values, a network 46 methods that add something, and `add_plugin_v3` of TensorRT 10."""
+    """A1: `LayerType` has 45 values, a network 46 methods that add something, and two of TensorRT 10."""
     assert [int(kind) for kind in trt.LayerType] == list(range(45))
-    assert len([name for name in dir(trt.INetworkDefinition) if name.startswith("add_")]) == 47
+    assert len([name for name in dir(trt.INetworkDefinition) if name.startswith("add_")]) == 48
 
 
 def test_enumerations_print_and_count_as_tensorrts() -> None:

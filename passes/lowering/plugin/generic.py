@@ -15,6 +15,8 @@ from mlirt.errors import UnsupportedError
 from mlirt.passes.lowering.loops.copying import copy, copy_dense, dense
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.placement import Placement
+from mlirt.tensorrt.plugins.functions.function_plugin import FunctionCreator
+from mlirt.tensorrt.plugins.registry import get_plugin_registry
 
 OPS = (PluginOp,)
 TARGETS = frozenset({"cpu", "cuda"})
@@ -25,6 +27,7 @@ _ALIGNMENT = 64
 
 def lower(op: PluginOp, lowering: Lowering) -> bool:
     """Tensors that lie in another way are copied in front of the call, or behind it."""
+    _check_target(op, lowering)
     read = [_read(value, op, lowering) for value in op.inputs]
     written = [_written(value, lowering) for value in op.outputs]
     tensors, places = [*op.inputs, *op.outputs], [*read, *written]
@@ -43,6 +46,18 @@ def lower(op: PluginOp, lowering: Lowering) -> bool:
         if place is not lowering.placements[value]:
             copy(value, lowering.placements[value], op, lowering, place)
     return True
+
+
+def _check_target(op: PluginOp, lowering: Lowering) -> None:
+    """Functions of arrays run on the host; raises `UnsupportedError` where that is not the target."""
+    domain, name = op.plugin_namespace.data, op.plugin.data
+    creator = get_plugin_registry().get_creator(name, op.version.data, domain)
+    if isinstance(creator, FunctionCreator) and lowering.target.kind not in creator.op.targets:
+        why = f" ({creator.op.refusal})" if creator.op.refusal else ""
+        raise UnsupportedError(
+            f"layer {name_of(op)}: {creator.op.label} is a Python function that runs on CPUs{why}; for a GPU write it "
+            "as a function of numbers, or register its kernel with mlirt.plugin.impl; or build with target='cpu'"
+        )
 
 
 def _read(value: SSAValue, op: PluginOp, lowering: Lowering) -> Placement:

@@ -13,6 +13,8 @@ from mlirt.tensorrt.enumeration import Enumeration
 
 Formula: TypeAlias = "int | str | tuple[str, Formula, Formula]"
 
+Length: TypeAlias = "int | IDimensionExpr"
+
 _NOT_CONSTANT = -(1 << 31)
 
 
@@ -31,10 +33,51 @@ class DimensionOperation(Enumeration):
 
 
 class IDimensionExpr:
-    """A length that follows from those of the inputs."""
+    """A length that follows from those of the inputs; arithmetic with numbers and other lengths gives lengths."""
 
     def __init__(self, formula: Formula) -> None:
         self.formula = formula
+
+    def __add__(self, other: Length) -> IDimensionExpr:
+        return IDimensionExpr(_plus(self.formula, formula_of(other)))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Length) -> IDimensionExpr:
+        return IDimensionExpr(_minus(self.formula, formula_of(other)))
+
+    def __rsub__(self, other: int) -> IDimensionExpr:
+        return IDimensionExpr(_minus(other, self.formula))
+
+    def __mul__(self, other: Length) -> IDimensionExpr:
+        return IDimensionExpr(_times(self.formula, formula_of(other)))
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Length) -> IDimensionExpr:
+        return IDimensionExpr(_floor(self.formula, formula_of(other)))
+
+    def __rfloordiv__(self, other: int) -> IDimensionExpr:
+        return IDimensionExpr(_floor(other, self.formula))
+
+    def __mod__(self, other: Length) -> IDimensionExpr:
+        return self - self // other * other
+
+    def __lt__(self, other: Length) -> bool:
+        raise self._unknown("compared")
+
+    __gt__ = __le__ = __ge__ = __lt__
+
+    def __index__(self) -> int:
+        if isinstance(self.formula, int):
+            return self.formula
+        raise self._unknown("used as a number")
+
+    def _unknown(self, what: str) -> InvalidInputError:
+        return InvalidInputError(
+            f"the length {self.formula} is not known when the network is built, so that it cannot be {what}; use + - * "
+            "// and maximum, minimum, cdiv of mlirt.plugin"
+        )
 
     def is_constant(self) -> bool:
         """Whether it is known when the engine is built."""
@@ -69,6 +112,26 @@ class IExprBuilder:
     def operation(self, op: DimensionOperation, first: IDimensionExpr, second: IDimensionExpr) -> IDimensionExpr:
         """Two lengths combined; raises `InvalidInputError` for a division by 0."""
         return IDimensionExpr(_OPERATIONS[DimensionOperation(op)](first.formula, second.formula))
+
+
+def formula_of(length: Length) -> Formula:
+    """The formula of a length, or the number that it is."""
+    return length.formula if isinstance(length, IDimensionExpr) else int(length)
+
+
+def maximum(first: Length, second: Length) -> IDimensionExpr:
+    """The greater one of two lengths."""
+    return IDimensionExpr(_greatest(formula_of(first), formula_of(second)))
+
+
+def minimum(first: Length, second: Length) -> IDimensionExpr:
+    """The lesser one of two lengths."""
+    return IDimensionExpr(_least(formula_of(first), formula_of(second)))
+
+
+def cdiv(first: Length, second: Length) -> IDimensionExpr:
+    """The quotient of two lengths, rounded up."""
+    return IDimensionExpr(_ceiling(formula_of(first), formula_of(second)))
 
 
 def _plus(a: Formula, b: Formula) -> Formula:
