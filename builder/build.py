@@ -16,6 +16,7 @@ from mlirt.builder.extents.section import extents_section
 from mlirt.builder.garbage_collection import rare_collections
 from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
 from mlirt.builder.kept_network import network_sections
+from mlirt.builder.kept_state import KeptState, with_state
 from mlirt.builder.numba_cuda import ARCHITECTURES
 from mlirt.builder.pipeline_record import PIPELINE, pipeline_record
 from mlirt.builder.plan_cache import TAKEN, PlanCache
@@ -72,6 +73,8 @@ class BuildOptions:
     """Other keys under which the plan is kept, if it is kept (builder/plan_cache.py)."""
     pipeline: Pipeline = field(default_factory=Pipeline)
     """The compiler's own, or a changed one."""
+    state: Sequence[KeptState] = ()
+    """Inputs that are outputs of the run before."""
 
     def report(self, text: str) -> None:
         """Say what begins."""
@@ -152,7 +155,7 @@ def _new_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptio
         used = pipeline_record(options.pipeline, _pipeline_options(machine, options))
         manifest["info"] = {**cast("Mapping[str, object]", manifest.get("info", {})), PIPELINE: used}
     needed = set(weight_keys(module))
-    plan = make_plan(manifest, code | kept, ctx.weights.for_kernels(needed))
+    plan = with_state(make_plan(manifest, code | kept, ctx.weights.for_kernels(needed)), options.state)
     if options.temporary:
         return plan
     return plan.with_extents(extents_section(module, plan.manifest, plan.manifest_json))

@@ -16,6 +16,7 @@ from mlirt.builder.from_torch.model_kinds import is_source_network, is_torch_mod
 from mlirt.builder.garbage_collection import rare_collections
 from mlirt.builder.host import gpu_is_here
 from mlirt.builder.ir_input import is_ir, read_ir, refuse_other_target
+from mlirt.builder.kept_state import chosen_state
 from mlirt.builder.plan_cache import TAKEN, PlanCache
 from mlirt.builder.plan_profiles import shape_ranges
 from mlirt.builder.profiles import Profile, Profiles, pinned_shapes, read_profiles, widest
@@ -96,6 +97,8 @@ def compile(
     weights: str | os.PathLike[str] | None = None,
     from_phase: str | None = None,
     remarks: Remarks | None = None,
+    state: Mapping[str, str] | None = None,
+    initial_state: Mapping[str, Array] | None = None,
 ) -> EngineLike:
     """Build an engine for an ONNX model (a path, bytes or a ModelProto), a PyTorch module or program, or IR text.
 
@@ -151,6 +154,9 @@ def compile(
         It is kept in the plan (`engine.pipeline`).
     weights: for IR the safetensors file of its weights; else the one beside it is read.
     remarks: collects what the passes say of the places where they acted or declined: `mlirt.Remarks()`.
+    state: inputs and the outputs that they are in the next run: `{"h0": "h1"}`. Both stay in the engine, for each
+        context and sequence of runs apart: `engine.run(feeds, sequence="a")`, `engine.state`, `engine.reset_state()`.
+    initial_state: by input what the first run of a sequence begins with; zeros where it is not said.
     from_phase: for IR the first phase that it has to go through; else its dialects tell.
 
     An engine for "cuda" can be built and saved where there is no GPU; running it raises `PlanError`.
@@ -205,12 +211,15 @@ def compile(
         prepare_int8(module, ctx, chosen, choice, covered, progress, half=half)
     elif "int8" not in precision and (calibration is not None or dynamic_ranges):
         raise InvalidInputError(f"calibration and ranges are for precision int8, but the precision is {precision}")
+    kept = chosen_state(module, state, initial_state)
     name_usual_sizes(module, covered)
     if input_formats or output_formats or direct_io:
         from mlirt.builder.io_formats import give_types
 
         give_types(module, ctx, chosen, input_formats, output_formats, direct=direct_io)
     if chosen == "reference":
+        if kept:
+            raise InvalidInputError("target reference keeps no state: give it as inputs, or take target cpu")
         from mlirt.builder.reference_engine import ReferenceEngine
 
         if "int8" in precision and first in (None, "cleanup"):
@@ -230,6 +239,7 @@ def compile(
         profiles=allowed,
         first=first,
         pipeline=chosen_pipeline,
+        state=kept,
     )
     if key is not None and warnings_so_far() == warned:
         options = replace(options, kept_as=[key])
@@ -239,15 +249,18 @@ def compile(
     from mlirt.builder.tactics.tuning import tuning
 
     calls, rounds = avg_timing_iterations, min_timing_iterations
-    with tuning(
-        timing_cache,
-        algorithm_selector,
-        heuristic=heuristic,
-        calls=calls,
-        rounds=rounds,
-        sources=tactic_sources,
-        workspace=workspace,
-    ) as choice, recording(remarks):
+    with (
+        tuning(
+            timing_cache,
+            algorithm_selector,
+            heuristic=heuristic,
+            calls=calls,
+            rounds=rounds,
+            sources=tactic_sources,
+            workspace=workspace,
+        ) as choice,
+        recording(remarks),
+    ):
         options = replace(options, tuning=choice)
         return build(module, ctx, chosen, options, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams)
 

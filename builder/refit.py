@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from mlirt.builder.build import BuildOptions, build_plan
 from mlirt.builder.host import gpu_is_here
+from mlirt.builder.kept_state import copied_state
 from mlirt.builder.pipeline_record import recorded_pipeline
 from mlirt.builder.tactics.selection import Tuning
 from mlirt.dialects.context import RtContext
@@ -176,7 +177,8 @@ class KeptNetwork:
         kept = {key: value for key, value in self._plan.manifest_json.items() if key == "profiles"}
         info = {**cast("Mapping[str, object]", self._plan.manifest_json.get("info", {}))}
         info.update(cast("Mapping[str, object]", made.manifest_json.get("info", {})))
-        return make_plan({**made.manifest_json, **kept, "info": info}, made.sections, made.weights)
+        plan = make_plan({**made.manifest_json, **kept, "info": info}, made.sections, made.weights)
+        return copied_state(self._plan, plan)
 
 
 def _by_name(constants: Sequence[ConstantOp], ctx: RtContext) -> dict[str, list[ConstantOp]]:

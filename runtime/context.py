@@ -8,7 +8,7 @@ import time
 import weakref
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -17,15 +17,17 @@ from mlirt.runtime.bound_run import BoundRun
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import DeviceTensor, Program, RunTimes, Session
 from mlirt.runtime.expressions import evaluate
+from mlirt.runtime.input_arrays import checked_array
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.output_arrays import Kind, check_outputs, put_into
 from mlirt.runtime.program import Requirement, SizeCheck, steps
 from mlirt.runtime.program_cache import ProgramCache, ShapeCacheUse, shape_cache_bytes
+from mlirt.runtime.resident_run import ResidentRun
+from mlirt.runtime.run_state import MAIN, RunState, StateView
 from mlirt.runtime.shape_binding import ShapeBinder, ShapeBinding
 from mlirt.runtime.short_run import ShortRun
 from mlirt.runtime.stop_request import StopRequest
 from mlirt.runtime.symbol_values import GUESS, Shape, settled_sizes
-from mlirt.runtime.tensor_exchange import host_array, is_exchangeable
 
 # How often a run is made again before a size counts as one that changes while the network runs.
 _TRIES_PER_SIZE = 4
@@ -40,18 +42,21 @@ class ExecutionContext:
         session: Session,
         shape_cache_mb: float | None = None,
         binder: ShapeBinder | None = None,
+        initial: Mapping[str, np.ndarray] | None = None,
     ) -> None:
-        """`shape_cache_mb`: as in `load`; contexts of one plan may share a `binder`."""
+        """`shape_cache_mb`: as in `load`; contexts of one plan may share a `binder`. `initial` states by input."""
         self._manifest = manifest
         self._session = session
         self._binder = binder or ShapeBinder(manifest)
         given = manifest.given_inputs
-        self._dtypes = [numpy_dtype(tensor.dtype) for tensor in given]
-        self._input_names = [tensor.name for tensor in given]
+        self._given_count = len(given)
+        self._state = RunState(manifest, initial or {}) if manifest.state else None
+        states = {} if self._state is None else self._state.pairs
+        self._expected = [(one.name, numpy_dtype(one.dtype)) for one in given if one.name not in states]
+        self._input_names = [name for name, _ in self._expected]
         self._counts_runs = len(given) < len(manifest.inputs)
         self.runs = 0
         """Those that did not fail: what a network with random numbers draws the next ones by."""
-        self._expected = list(zip(self._input_names, self._dtypes, strict=True))
         self._output_names = [tensor.name for tensor in manifest.outputs]
         self._programs = ProgramCache(session, shape_cache_bytes(shape_cache_mb))
         self._sizes = dict.fromkeys(manifest.sizes, GUESS)
@@ -72,12 +77,14 @@ class ExecutionContext:
         outputs: Mapping[str, np.ndarray] | None = None,
         *,
         stop: StopRequest | None = None,
+        sequence: str = MAIN,
     ) -> dict[str, np.ndarray]:
         """The outputs by name for inputs by name; InvalidInputError where an array does not fit.
 
         They are in fresh arrays, but for those that `outputs` has an array of the same type and shape for. Kernels
         write into such an array where it lies, if it is contiguous, aligned, and shares no memory with another one.
-        A run that is asked to `stop` raises `DeadlineError` or `RunCancelledError`.
+        A run that is asked to `stop` raises `DeadlineError` or `RunCancelledError`. An engine with state reads and
+        writes that of `sequence`; a run that fails leaves it as it was. A value of it among `feeds` is for this run.
         """
         short = self.short
         if short is not None and stop is None:
@@ -87,18 +94,29 @@ class ExecutionContext:
                 raise out_of_memory("the run", error) or error from error
             if found is not None:
                 return found
-        return self._run_any(feeds, outputs or {}, stop)
+        return self._run_any(feeds, outputs or {}, stop, sequence)
 
     def _run_any(
-        self, feeds: Mapping[str, np.ndarray], given: Mapping[str, np.ndarray], stop: StopRequest | None
+        self,
+        feeds: Mapping[str, np.ndarray],
+        given: Mapping[str, np.ndarray],
+        stop: StopRequest | None,
+        sequence: str,
     ) -> dict[str, np.ndarray]:
-        arrays = self._checked(feeds)
+        numbered: Mapping[int, np.ndarray] = self._numbered(given) if given else {}
+        arrays = [] if self._state is not None else self._checked(feeds)
         lock = self._hold(stop)
         try:
+            if self._state is not None:  # it is what the run before has left, so that it is read in turn
+                arrays = self._checked(feeds, sequence)
+                numbered = {**numbered, **self._state.targets(arrays, sequence)}
             if self._counts_runs:
                 arrays += self._run_number()
-            program = self._run(arrays, self._numbered(given) if given else {}, stop)
-            found = dict(zip(self._output_names, program.download(), strict=True))
+            program = self._run(arrays, numbered, stop, sequence)
+            if given and self._state is not None:  # before anything is kept
+                binding = self._binder.bind(self._shapes_of(arrays), self._sizes)
+                check_outputs(given, dict(zip(self._output_names, self._output_kinds(binding), strict=True)))
+            found = self._downloaded(program, sequence)
             self.runs += 1
         except MemoryError as error:
             raise out_of_memory("the run", error) or error from error
@@ -106,18 +124,49 @@ class ExecutionContext:
             lock.release()
         return put_into(given, found) if given else found
 
+    def _downloaded(self, program: Program, sequence: str) -> dict[str, np.ndarray]:
+        """The outputs by name; those that are states stay here."""
+        state = self._state
+        if state is None:
+            return dict(zip(self._output_names, program.download(), strict=True))
+        found = program.download(state.before(sequence))
+        state.keep(found, sequence)
+        named = zip(self._output_names, found, strict=True)
+        return {name: array for name, array in named if name not in state.output_names}
+
+    @property
+    def state(self) -> StateView:
+        """What the next run begins with, by input: a mapping whose values can be set. That of the main sequence."""
+        return StateView(self._state, MAIN)
+
+    def state_of(self, sequence: str) -> StateView:
+        """The same for another sequence."""
+        return StateView(self._state, sequence)
+
+    @property
+    def sequences(self) -> tuple[str, ...]:
+        """The sequences that have run; the main one is `""`."""
+        return () if self._state is None else self._state.sequences
+
+    def reset_state(self, sequence: str | None = None) -> None:
+        """Let a sequence, or all of them, begin anew, and give back what they keep."""
+        with self._lock:
+            if self._state is not None:
+                self._state.reset(sequence)
+
     def _numbered(self, given: Mapping[str, np.ndarray]) -> Mapping[int, np.ndarray]:
+        if self._state is not None and (kept := self._state.output_names & set(given)):
+            raise InvalidInputError(f"output {min(kept)!r} is a state, which stays in the engine; see context.state")
         return {number: given[name] for number, name in enumerate(self._output_names) if name in given}
 
     @reports_shortage("the run")
-    def bind(
-        self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None = None
-    ) -> BoundRun:
+    def bind(self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None = None) -> BoundRun:
         """Check arrays once; the object that is returned runs on them, whatever they hold when it is called.
 
         `outputs` are those that results are written into; others are made. InvalidInputError where an array does not
         fit, or where the data decide about the shapes of tensors.
         """
+        self._refuse_state("bind")
         for name, array in inputs.items():
             if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise InvalidInputError(f"input {name!r}: expected a NumPy array to bind, got {type(array).__name__}")
@@ -144,6 +193,7 @@ class ExecutionContext:
         """The outputs where the device has them until the next run; None where that is the host's memory."""
         if self._manifest.target.kind != "cuda":
             return None
+        self._refuse_state("run_in_place")
         arrays = self._checked(feeds)
         with self._lock:
             arrays += self._run_number()
@@ -179,20 +229,18 @@ class ExecutionContext:
     @reports_shortage("the run")
     def run_timed(self, feeds: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], RunTimes]:
         """Run once and say when each stage began and ended."""
-        arrays = self._checked(feeds)
         with self._lock:
-            arrays += self._run_number()
+            arrays = self._checked(feeds) + self._run_number()
             program = self._settled(arrays)
             start = _now()
             program.upload(arrays)
             uploaded = _now()
             program.execute()
             executed = _now()
-            outputs = program.download()
+            names = self._downloaded(program, MAIN)
             end = _now()
             device = program.device_times()
             self.runs += 1
-        names = dict(zip(self._output_names, outputs, strict=True))
         if device is None:
             return names, RunTimes(start, uploaded, start, uploaded, uploaded, executed, executed, end)
         return names, RunTimes(start, executed, *(start + moment for moment in device))
@@ -271,11 +319,18 @@ class ExecutionContext:
         return lock
 
     def _run(
-        self, arrays: Sequence[np.ndarray], given: Mapping[int, np.ndarray], stop: StopRequest | None
+        self,
+        arrays: Sequence[np.ndarray],
+        given: Mapping[int, np.ndarray],
+        stop: StopRequest | None,
+        sequence: str = MAIN,
     ) -> Program:
         """Run with what the run's own sizes were last time, and again where they turn out to be others."""
         try:
             return self._run_until_settled(arrays, given, stop)
+        except InvalidInputError as error:
+            self._sizes = dict.fromkeys(self._sizes, GUESS)
+            raise error if self._state is None else self._state.explain(error, sequence) from error
         except (MlirtError, MemoryError):
             self._sizes = dict.fromkeys(self._sizes, GUESS)  # those of a run that failed would be in the next one's way
             raise
@@ -328,14 +383,30 @@ class ExecutionContext:
             self._run(arrays, {}, None).wait()
         return self._program(arrays)
 
-    def _checked(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    def _refuse_state(self, what: str) -> None:
+        if self._state is not None:
+            raise InvalidInputError(f"{what} is for engines without state ({', '.join(self._state.pairs)}); use run")
+
+    def _checked(self, feeds: Mapping[str, np.ndarray], sequence: str = MAIN) -> list[np.ndarray]:
+        """The inputs of a run in the order of the plan, those that are states from the sequence."""
+        state = self._state
+        if state is None:
+            return self._checked_given(feeds)
+        own = {name: array for name, array in feeds.items() if name not in state.pairs}
+        given = dict(zip(self._input_names, self._checked_given(own), strict=True))
+        for name in feeds.keys() - own.keys():
+            dtype = numpy_dtype(self._manifest.given_inputs[state.pairs[name].input].dtype)
+            given[name] = checked_array(name, feeds[name], dtype)
+        return state.merged(given, sequence)
+
+    def _checked_given(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         try:
             if len(feeds) == len(self._expected):
-                return [_checked_array(name, feeds[name], dtype) for name, dtype in self._expected]
+                return [checked_array(name, feeds[name], dtype) for name, dtype in self._expected]
         except (KeyError, TypeError, IndexError):
             pass  # no mapping, or other names
         self._complain_about_names(feeds)
-        return [_checked_array(name, feeds[name], dtype) for name, dtype in self._expected]
+        return [checked_array(name, feeds[name], dtype) for name, dtype in self._expected]
 
     def _run_number(self) -> list[np.ndarray]:
         """The input that no caller gives, of networks that have one. A run that fails leaves its number to the next."""
@@ -369,7 +440,7 @@ class ExecutionContext:
         return program
 
     def _short_run(self, program: Program) -> ShortRun | None:
-        cut = None if self._checks or self._counts_runs else program.short_cut()
+        cut = None if self._checks or self._counts_runs or self._state is not None else program.short_cut()
         return None if cut is None else ShortRun(self._expected, self._output_names, cut, self._lock)
 
     def _program_of(self, shapes: tuple[Shape, ...], timed: bool) -> Program:
@@ -384,7 +455,7 @@ class ExecutionContext:
         return program
 
     def _shapes_of(self, arrays: Sequence[np.ndarray]) -> tuple[Shape, ...]:
-        return cast("tuple[Shape, ...]", tuple([array.shape for array in arrays[: len(self._input_names)]]))
+        return cast("tuple[Shape, ...]", tuple([array.shape for array in arrays[: self._given_count]]))
 
     def _prepare(self, shapes: tuple[Shape, ...]) -> Program:
         program = self._session.prepare(self._binder.bind(shapes, self._sizes))
@@ -403,44 +474,6 @@ def _free_after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_free_after_fork)
-
-
-class ResidentRun:
-    """Inputs that stay on the device, and the kernels that can be run on them again and again."""
-
-    def __init__(self, program: Program, context: ExecutionContext) -> None:
-        self._program = program
-        self._context = context
-
-    def execute(self) -> RunTimes:
-        """Run the kernels once and wait; transfers count as nothing."""
-        with self._context.lock:
-            start = _now()
-            self._program.execute()
-            queued = _now()
-            self._program.wait()
-            end = _now()
-            device = self._program.device_times()
-        last = end if device is None else start + device[3] - device[2]
-        return RunTimes(start, start if device is None else queued, start, start, start, last, last, last)
-
-
-def _checked_array(name: str, value: Any, dtype: np.dtype[np.generic]) -> np.ndarray:
-    if type(value) is np.ndarray and value.dtype is dtype and value.flags.c_contiguous:
-        return value
-    if is_exchangeable(value):
-        value = host_array(f"input {name!r}", value)
-    try:
-        array: np.ndarray = np.asarray(value)
-    except ValueError as error:
-        raise InvalidInputError(f"input {name!r}: expected an array of {dtype}, got what is none: {error}") from error
-    if array.dtype.kind in "OUS":
-        raise InvalidInputError(f"input {name!r}: expected an array of {dtype}, got {type(value).__name__}")
-    if array.dtype != dtype:
-        raise InvalidInputError(
-            f"input {name!r}: expected data type {dtype}, got {array.dtype}; convert it with .astype({dtype.name!r})"
-        )
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape)
 
 
 def _now() -> float:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from mlirt.runtime.cpu_arena import Arena, GuardedArena, PlannedArena
 from mlirt.runtime.cpu_job import Job, ShortCut, caller_code
 from mlirt.runtime.cpu_table import ROW_WORDS, STOP_WORDS, Patch, TableLayout
 from mlirt.runtime.data_types import numpy_dtype
-from mlirt.runtime.device import DeviceTensor, WrongSize
+from mlirt.runtime.device import NONE_KEPT, DeviceTensor, WrongSize
 from mlirt.runtime.guarded_memory import GuardedBlock, GuardedOutput, Side, guarded_side
 from mlirt.runtime.host_cpu import allow_matrix_unit, refuse_foreign_code, spin_seconds
 from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, OutputMemory, address_of
@@ -400,7 +401,7 @@ class CpuProgram:
         assert isinstance(row, SizeRow)
         return row.symbol, row.expected if row.place is None else int(self._bytes_at(row.place, 8).view(np.int64)[0])
 
-    def download(self) -> list[np.ndarray]:
+    def download(self, kept: Mapping[int, Any] = NONE_KEPT) -> list[np.ndarray]:
         """Write the outputs that kernels have not written where they belong; return all."""
         self._complete()
         found = [place.array if place.staged is None else place.staged.copy() for place in self._places_of_outputs]

@@ -2,6 +2,7 @@
 
 import ctypes
 from contextlib import suppress
+from math import prod
 
 import numpy as np
 
@@ -20,6 +21,32 @@ class DeviceBlock:
         with suppress(DeviceError, AttributeError):
             self._driver.activate()
             self._driver.free(self.address)
+
+
+class DeviceState:
+    """A tensor that stays on the device between runs."""
+
+    def __init__(self, driver: Driver, shape: tuple[int, ...], dtype: np.dtype[np.generic], block: DeviceBlock) -> None:
+        self.shape, self.dtype, self.block = shape, dtype, block
+        self._driver = driver
+
+    @property
+    def address(self) -> int:
+        """Where it lies."""
+        return self.block.address
+
+    def to_host(self) -> np.ndarray:
+        """A copy in the host's memory; waits for the run that makes it."""
+        size = self.dtype.itemsize * prod(self.shape)
+        staging, stream = PinnedBlock(self._driver, size), self._driver.new_stream()
+        try:
+            self._driver.activate()
+            if size:
+                self._driver.copy_to_host(staging.address, self.block.address, size, stream)
+            self._driver.synchronize(stream)
+        finally:
+            self._driver.free_stream(stream)
+        return staging.bytes[:size].view(self.dtype).reshape(self.shape).copy()
 
 
 class PinnedBlock:

@@ -1,7 +1,7 @@
 """One set of shapes on a CUDA device: frozen arguments, the captured graph, and the runs of it."""
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
@@ -13,9 +13,9 @@ from mlirt.runtime.bound_launch import Address, BoundArgument, BoundLaunch, Tens
 from mlirt.runtime.conditional_graphs import DeviceGraph
 from mlirt.runtime.cuda_control import HostDecisions, RunStretch, is_straight, stretches
 from mlirt.runtime.cuda_graph import capture
-from mlirt.runtime.cuda_memory import DeviceBlock
+from mlirt.runtime.cuda_memory import DeviceBlock, DeviceState
 from mlirt.runtime.data_types import numpy_dtype
-from mlirt.runtime.device import DeviceTensor, WrongSize
+from mlirt.runtime.device import NONE_KEPT, DeviceTensor, WrongSize
 from mlirt.runtime.driver_interface import DeviceError, Handle
 from mlirt.runtime.launch_accesses import accesses_of
 from mlirt.runtime.launch_order import predecessors, seats
@@ -242,8 +242,8 @@ class CudaProgram:
         """All: kernels write the device's memory."""
         return len(self._output_sizes)
 
-    def upload(self, inputs: Sequence[np.ndarray]) -> None:
-        """Copy the inputs to pinned memory and queue the way to the device."""
+    def upload(self, inputs: Sequence[np.ndarray | DeviceState]) -> None:
+        """Copy the inputs to pinned memory and queue the way to the device; what stayed there is copied there."""
         driver, stream = self._driver, self._session.stream
         driver.activate()
         if self._session.is_busy:  # the copies of the run before may still read the staging memory
@@ -252,7 +252,10 @@ class CudaProgram:
         self._mark(0)
         at = 0
         for array, size, tensor in zip(inputs, self._input_sizes, self._manifest.inputs, strict=True):
-            if size:
+            if isinstance(array, DeviceState):
+                if size:
+                    driver.copy_on_device(self._bases[tensor.buffer], array.address, size, stream)
+            elif size:
                 self._staging.bytes[at : at + size] = array.reshape(-1).view(np.uint8)[:size]
                 driver.copy_to_device(self._bases[tensor.buffer], self._staging.address + at, size, stream)
             at += aligned(size)
@@ -313,12 +316,29 @@ class CudaProgram:
         """The size that the last run found to be another than it was taken for."""
         return self._wrong_size
 
-    def download(self) -> list[np.ndarray]:
-        """Queue the way back, wait, and return the outputs."""
-        flat = self.download_parts(lambda size: [(0, size)])
-        return [array.reshape(shape) for array, shape in zip(flat, self._binding.output_shapes, strict=True)]
+    def download(self, kept: Mapping[int, Any] = NONE_KEPT) -> list[Any]:
+        """Queue the way back, wait, and return the outputs; those that are kept are copied on the device."""
+        stay = {number: self._stays(number, before) for number, before in kept.items()}
+        flat = self.download_parts(lambda size: [(0, size)], kept)
+        shapes = self._binding.output_shapes
+        return [
+            stay[number] if number in stay else array.reshape(shape)
+            for number, (array, shape) in enumerate(zip(flat, shapes, strict=True))
+        ]
 
-    def download_parts(self, parts: PartsOf) -> list[np.ndarray]:
+    def _stays(self, number: int, before: object) -> DeviceState:
+        """Queue the copy of an output to memory of its own, which outlives the program."""
+        driver, size = self._driver, self._output_sizes[number]
+        shape = tuple(map(int, self._binding.output_shapes[number]))
+        driver.activate()
+        is_free = isinstance(before, DeviceState) and before.block.size == max(size, 1)
+        block = before.block if is_free and isinstance(before, DeviceState) else DeviceBlock(driver, max(size, 1))
+        if size:
+            place = self._binding.outputs[number]
+            driver.copy_on_device(block.address, self._address(place), size, self._session.stream)
+        return DeviceState(driver, shape, self._dtypes[number], block)
+
+    def download_parts(self, parts: PartsOf, without: Container[int] = ()) -> list[np.ndarray]:
         """As `download`, but only some bytes of each output, one after the other in an array of one dimension.
 
         `parts` gives, for an output of so many bytes, the start and the size of each part, in multiples of the size of
@@ -327,7 +347,8 @@ class CudaProgram:
         driver, stream = self._driver, self._session.stream
         driver.activate()
         start = sum(map(aligned, self._input_sizes))
-        wanted = [list(parts(size)) if size else [] for size in self._output_sizes]
+        sizes = enumerate(self._output_sizes)
+        wanted = [list(parts(size)) if size and number not in without else [] for number, size in sizes]
         at = start
         for place, of_output in zip(self._binding.outputs, wanted, strict=True):
             end = at

@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from mlirt.runtime.cpu_job import ShortCut
 from mlirt.runtime.shape_binding import ShapeBinding
 from mlirt.runtime.stop_request import StopRequest
+
+NONE_KEPT: Mapping[int, Any] = {}
 
 WrongSize = tuple[str, int]
 """A symbol that only the run tells, and what it turned out to be."""
@@ -101,8 +103,12 @@ class Program(Protocol):
         """
         ...
 
-    def download(self) -> list[np.ndarray]:
-        """Wait, and return the outputs in arrays that belong to the caller."""
+    def download(self, kept: Mapping[int, Any] = NONE_KEPT) -> list[Any]:
+        """Wait, and return the outputs in arrays that belong to the caller.
+
+        Those that are `kept`, by number, stay where the device has its memory; a value of it may be what stayed before,
+        whose memory is free to be written to. `upload` takes them as inputs.
+        """
         ...
 
     def outputs_in_place(self) -> list[DeviceTensor]:

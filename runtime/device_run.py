@@ -28,6 +28,9 @@ def run_on_device(
     """
     if manifest.target.kind != "cuda":
         raise InvalidInputError("the inputs lie on a GPU, but the engine was built for the CPU: move them by .cpu()")
+    if manifest.state:
+        names = ", ".join(manifest.inputs[pair.input].name for pair in manifest.state)
+        raise InvalidInputError(f"an engine with state ({names}) takes arrays on the host; the state stays on the GPU")
     given = manifest.given_inputs
     _check_names("input", feeds, [tensor.name for tensor in given])
     _check_names("output", outputs, [tensor.name for tensor in manifest.outputs])

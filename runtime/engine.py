@@ -24,7 +24,9 @@ from mlirt.runtime.output_arrays import host_output, put_into
 from mlirt.runtime.plan_file import Plan, plan_bytes, read_plan
 from mlirt.runtime.plan_source import PlanFile, large_file
 from mlirt.runtime.profile_ranges import ShapeRange
+from mlirt.runtime.run_state import MAIN, StateView
 from mlirt.runtime.shape_binding import ShapeBinder
+from mlirt.runtime.state_pairs import initial_arrays
 from mlirt.runtime.stop_request import StopRequest
 from mlirt.runtime.submitted_runs import RunFuture, SubmittedRuns
 from mlirt.runtime.worker_groups import HasGroups, ThreadChoice, thread_choice
@@ -132,12 +134,23 @@ class Engine:
     @property
     def inputs(self) -> tuple[TensorDescription, ...]:
         """The inputs in the order of the network."""
-        return tuple(map(_describe, self.plan.manifest.given_inputs))
+        manifest = self.plan.manifest
+        kept = {pair.input for pair in manifest.state}
+        return tuple(_describe(one) for number, one in enumerate(manifest.given_inputs) if number not in kept)
 
     @property
     def outputs(self) -> tuple[TensorDescription, ...]:
         """The outputs in the order of the network."""
-        return tuple(map(_describe, self.plan.manifest.outputs))
+        kept = {pair.output for pair in self.plan.manifest.state}
+        return tuple(_describe(one) for number, one in enumerate(self.plan.manifest.outputs) if number not in kept)
+
+    @property
+    def states(self) -> tuple[tuple[TensorDescription, str], ...]:
+        """The inputs that the engine keeps from run to run, each with the output of the run before that it is."""
+        manifest = self.plan.manifest
+        return tuple(
+            (_describe(manifest.inputs[pair.input]), manifest.outputs[pair.output].name) for pair in manifest.state
+        )
 
     @property
     def profiles(self) -> tuple[Mapping[str, ShapeRange], ...]:
@@ -162,22 +175,24 @@ class Engine:
         return decisions(self.plan.manifest, on_device=self._device.decides)
 
     @reports_shortage("the engine")
-    def create_execution_context(self) -> ExecutionContext:
-        """A context with memory of its own."""
-        return ExecutionContext(self.plan.manifest, self._device.session(), self._shape_cache_mb, self._binder)
+    def create_execution_context(self, *, keeps_state: bool = True) -> ExecutionContext:
+        """A context with memory of its own, and state; without it states are inputs and outputs like others."""
+        plan = self.plan if keeps_state else self.plan.without_state()
+        return _context_of(plan, self._device, self._shape_cache_mb, self._binder)
 
     @cached_property
     def _contexts(self) -> FairQueue[ExecutionContext]:
-        """The contexts of `run`, one for each stream; a network that counts its runs has one."""
-        manifest, device, binder, first = self.plan.manifest, self._device, self._binder, self.context
+        """The contexts of `run`, one for each stream; a network that counts its runs, or keeps state, has one."""
+        plan, device, binder, first = self.plan, self._device, self._binder, self.context
         shape_cache_mb = self._shape_cache_mb
         _engines.add(self)
 
         def context_of(number: int) -> ExecutionContext:  # not a method: the engine would hold what holds it
-            return ExecutionContext(manifest, device.session(), shape_cache_mb, binder) if number else first
+            return _context_of(plan, device, shape_cache_mb, binder) if number else first
 
-        counts = len(manifest.given_inputs) < len(manifest.inputs)
-        return FairQueue(1 if counts else self._choice.streams, context_of)
+        manifest = plan.manifest
+        is_one = len(manifest.given_inputs) < len(manifest.inputs) or bool(manifest.state)
+        return FairQueue(1 if is_one else self._choice.streams, context_of)
 
     @cached_property
     def _submitted(self) -> SubmittedRuns:
@@ -188,6 +203,15 @@ class Engine:
         """In the child: contexts that other threads were running have nobody who would give them back."""
         self.__dict__.pop("_contexts", None)
         self.__dict__.pop("_submitted", None)
+
+    @property
+    def state(self) -> StateView:
+        """What the next run begins with, by input, of an engine with state; values are copies, and can be set."""
+        return self.context.state
+
+    def reset_state(self, sequence: str | None = None) -> None:
+        """Let a sequence of runs, or all of them, begin anew."""
+        self.context.reset_state(sequence)
 
     @property
     def requests(self) -> RequestUse:
@@ -204,6 +228,7 @@ class Engine:
         outputs: Mapping[str, np.ndarray] | None = None,
         *,
         timeout: float | None = None,
+        sequence: str = MAIN,
     ) -> dict[str, np.ndarray]:
         """The outputs by name for inputs by name; InvalidInputError where an array does not fit.
 
@@ -214,6 +239,8 @@ class Engine:
 
         Inputs and `outputs` may be tensors of other libraries on the host, too (`__dlpack__`); they are not copied.
         Where inputs lie on a GPU, `run_on_stream` is used.
+
+        An engine with state (`compile(state=..)`) keeps that of each `sequence`, by its name, apart.
         """
         if timeout is None:
             short = self.context.short
@@ -222,10 +249,14 @@ class Engine:
                 found = short(feeds, outputs)
                 if found is not None:
                     return found
-        return self._run(feeds, outputs or {}, None if timeout is None else StopRequest(timeout))
+        return self._run(feeds, outputs or {}, None if timeout is None else StopRequest(timeout), sequence)
 
     def _run(
-        self, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray], stop: StopRequest | None
+        self,
+        feeds: Mapping[str, np.ndarray],
+        outputs: Mapping[str, np.ndarray],
+        stop: StopRequest | None,
+        sequence: str = MAIN,
     ) -> dict[str, np.ndarray]:
         if has_device_tensors(feeds):
             return self.run_on_stream(feeds, outputs)
@@ -237,8 +268,9 @@ class Engine:
             raise stop.error()
         try:
             if not self._has_formats:
-                return {**context.run(feeds, arrays, stop=stop), **outputs}
-            return put_into(outputs, self._unpacked(context.run(self.packed(feeds), stop=stop)))
+                return {**context.run(feeds, arrays, stop=stop, sequence=sequence), **outputs}
+            found = context.run(self.packed(feeds), stop=stop, sequence=sequence)
+            return put_into(outputs, self._unpacked(found))
         finally:
             contexts.give_back(context)
 
@@ -248,6 +280,7 @@ class Engine:
         outputs: Mapping[str, np.ndarray] | None = None,
         *,
         timeout: float | None = None,
+        sequence: str = MAIN,
     ) -> RunFuture:
         """Let a run be made by a thread of the engine, of which there is one for each stream; the first come is first.
 
@@ -255,7 +288,7 @@ class Engine:
         now on. `cancel()` of the future takes the run out of the queue, or ends it between two launches.
         """
         stop = StopRequest(timeout)
-        return self._submitted.submit(lambda: self._run(feeds, outputs or {}, stop), stop)
+        return self._submitted.submit(lambda: self._run(feeds, outputs or {}, stop, sequence), stop)
 
     async def run_async(
         self,
@@ -263,15 +296,14 @@ class Engine:
         outputs: Mapping[str, np.ndarray] | None = None,
         *,
         timeout: float | None = None,
+        sequence: str = MAIN,
     ) -> dict[str, np.ndarray]:
         """`submit` for coroutines. A task that is cancelled ends its run between two launches."""
         import asyncio  # only those who have a loop need it
 
-        return await asyncio.wrap_future(self.submit(feeds, outputs, timeout=timeout))
+        return await asyncio.wrap_future(self.submit(feeds, outputs, timeout=timeout, sequence=sequence))
 
-    def bind(
-        self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None = None
-    ) -> BoundRun:
+    def bind(self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None = None) -> BoundRun:
         """Check arrays once: calls of the object that is returned run on them, whatever they hold by then.
 
         `outputs` are arrays that results are written into; others are made, and are the same in each call. The object
@@ -294,7 +326,7 @@ class Engine:
         """The same with inputs and outputs in the order of the network."""
         if not self._has_formats:
             return self.context.run_positional(*arrays)
-        names = [tensor.name for tensor in self.plan.manifest.given_inputs]
+        names = [tensor.name for tensor in self.inputs]
         packed = self.packed(dict(zip(names, arrays, strict=False)))
         found = self.context.run_positional(*packed.values(), *arrays[len(packed) :])
         return list(self._unpacked(dict(zip((one.name for one in self.outputs), found, strict=True))).values())
@@ -318,7 +350,7 @@ class Engine:
     def _unpacked(self, found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         if not self._has_formats:
             return found
-        return {one.name: _unpacked(one, found[one.name]) for one in self.plan.manifest.outputs}
+        return {one.name: _unpacked(one, found[one.name]) for one in self.plan.manifest.outputs if one.name in found}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan file at once or not at all."""
@@ -391,6 +423,11 @@ def _opened(
         raise PlanError(f"the engine was pickled as the name of its plan file {plan.path}, which is not as it was then")
     source = plan.path if isinstance(plan, PlanFile) else plan
     return load(source, spin_ms=spin_ms, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams)
+
+
+def _context_of(plan: Plan, device: Device, shape_cache_mb: float | None, binder: ShapeBinder) -> ExecutionContext:
+    initial = initial_arrays(plan.manifest, plan.sections)
+    return ExecutionContext(plan.manifest, device.session(), shape_cache_mb, binder, initial)
 
 
 def _device_for(plan: Plan, spin_ms: float | None, choice: ThreadChoice) -> Device:

@@ -13,6 +13,7 @@ from mlirt.runtime.library_calls import LibraryCall
 from mlirt.runtime.plugin_calls import PluginCall
 from mlirt.runtime.profile_ranges import ShapeRange
 from mlirt.runtime.program import LengthRequirement, Program
+from mlirt.runtime.state_pairs import StatePair
 from mlirt.runtime.tensor_maps import MapLayout
 
 FORMAT = 2
@@ -194,6 +195,8 @@ class Manifest:
     sealed: frozenset[int] = field(default=frozenset(), kw_only=True)
     """The launches whose numbers are those that the compiler has written."""
     """What kernels touch, by symbol; none where a plan was made in memory without them."""
+    state: tuple[StatePair, ...] = field(default=(), kw_only=True)
+    """Outputs that are inputs of the next run, and stay in the engine between."""
     parts: str | None = field(default=None, kw_only=True)
     """The symbol for how many parts of a launch are under way at once at most, where formulas have one."""
     roots: tuple[int, ...]

@@ -35,6 +35,7 @@ from mlirt.runtime.plugin_calls import parse_plugin
 from mlirt.runtime.profile_ranges import ShapeRange
 from mlirt.runtime.program import LengthRequirement
 from mlirt.runtime.program_parser import LENGTH_FIELDS, parse_length_requirement, parse_program
+from mlirt.runtime.state_pairs import parse_state
 from mlirt.tensor_formats import LAYOUTS, LINEAR
 
 _MANY = 1 << 20
@@ -45,7 +46,7 @@ _MAX_SHARED_BYTES = 1 << 20
 _MAX_CLUSTER = 16
 _NON_FINITE = {"inf": inf, "-inf": -inf, "nan": nan}
 _TOP_FIELDS = (
-    *("format", "mlirt", "name", "target", "symbols", "sizes", "requirements", "inputs", "outputs"),
+    *("format", "mlirt", "name", "target", "symbols", "sizes", "requirements", "inputs", "outputs", "state"),
     *("buffers", "kernels", "launches", "program", "conditions", "main", "profiles", "layers", "info", "parts"),
 )
 
@@ -71,6 +72,7 @@ def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mappi
         _kernel(raw, f"kernels[{i}]", target, sections, weight_sizes)
         for i, raw in enumerate(top.items("kernels", _MANY))
     )
+    outputs = _tensors(top, "outputs", names, len(buffers))
     manifest = Manifest(
         mlirt=top.text("mlirt"),
         name=top.text("name"),
@@ -80,7 +82,8 @@ def parse_manifest(value: object, sections: Collection[str], weight_sizes: Mappi
         parts=parts,
         requirements=_requirements(top, bound),
         inputs=inputs,
-        outputs=_tensors(top, "outputs", names, len(buffers)),
+        outputs=outputs,
+        state=parse_state(top, inputs, outputs, sections),
         buffers=buffers,
         kernels=kernels,
         launches=tuple(

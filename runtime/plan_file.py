@@ -48,6 +48,7 @@ The manifest; an Expr is a whole number, "symbol", or [op, a, b] with op of + - 
                  | {"size": symbol, "word": Place} | {"size": symbol, "value": Expr}]
                                                           a Place is {"buffer", "offset": Expr in bytes}
      "conditions": {arch: section}                        code of the kernel that decides inside of CUDA graphs
+     "state": [{"input": index, "output": index, "initial": section}]      outputs that are the next run's inputs
      "main": section, "profiles": [{input: {"min", "opt", "max": [int]}}], "layers": [{...}], "info": {...}}
 What the fields leave open is settled so:
   * Unknown fields are refused, except in `layers` (the inspector's records) and `info` (free for the builder).
@@ -147,6 +148,10 @@ class Plan:
         """Raise PlanError where the weights are not those that were saved: `read_plan` may have left that out."""
         if self.origin is not None:
             _check_digest(_WEIGHTS, self.origin.weights, self.origin.weights_digest)
+
+    def without_state(self) -> Plan:
+        """The same where inputs that an engine keeps are inputs like others."""
+        return replace(self, manifest=replace(self.manifest, state=())) if self.manifest.state else self
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan file at once or not at all."""

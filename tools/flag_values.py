@@ -29,6 +29,11 @@ def precisions(text: str) -> dict[str, str]:
     return found
 
 
+def states(text: str) -> dict[str, str]:
+    """`h0:h1,c0:c1` as the output of each input."""
+    return _pairs(text, "INPUT:OUTPUT, such as h0:h1")
+
+
 def output_types(text: str) -> dict[str, str]:
     """`conv1:fp16+fp32,*:fp32` as the type of the first output by layer."""
     found: dict[str, str] = {}

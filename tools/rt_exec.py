@@ -167,6 +167,8 @@ def _build(arguments: Namespace) -> EngineLike:
         options = int8 | _asked_precisions(arguments, int8)
         if arguments.refit:
             options["refittable"] = True
+        if arguments.state:
+            options["state"] = arguments.state
         if arguments.onnx.endswith(".mlir"):
             options |= {"weights": arguments.weights, "from_phase": arguments.first}
         remarks = asked_remarks(arguments)

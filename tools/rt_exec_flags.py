@@ -20,6 +20,7 @@ from mlirt.tools.flag_values import (
     previews,
     shapes,
     share,
+    states,
 )
 from mlirt.tools.plugin_files import add_plugins_flag
 from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_flag, add_remark_flags
@@ -172,6 +173,13 @@ def _add_engine(add: Add) -> None:
         help="workspace:MIB is the most memory beside its tensors that a layer may take (CUDA)",
     )
     add("--workspace", type=mebibytes, metavar="MIB", help="the same as --memPoolSize=workspace:MIB, by its old name")
+    add(
+        "--state",
+        type=states,
+        default={},
+        metavar="SPEC",
+        help="inputs that are outputs of the run before, and stay in the engine: h0:h1,c0:c1",
+    )
     add("--refit", action="store_true", help="keep the network in the plan, for other weights")
     add("--dumpRefit", action="store_true", help="print the layers and weights that can be changed")
     add("--device", type=natural, default=0, metavar="N", help="the GPU to use; default: %(default)s")

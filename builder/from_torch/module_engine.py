@@ -33,12 +33,12 @@ class ModuleEngine:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on tensors; raises `InvalidInputError` for arguments that are not built like the example's."""
+        if isinstance(self.engine, Engine) and self.engine.states:
+            raise InvalidInputError("an engine with state is run by names: engine.run({'x': array})")
         leaves = self._leaves(args, kwargs)
         if torch.is_grad_enabled() and any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in leaves):
             raise InvalidInputError("an engine computes no gradients: call it under torch.no_grad()")
-        feeds = {
-            name: _tensor(name, leaf) for name, leaf in zip(self.convention.inputs, leaves, strict=True) if name
-        }
+        feeds = {name: _tensor(name, leaf) for name, leaf in zip(self.convention.inputs, leaves, strict=True) if name}
         found = run_tensors(self.engine, feeds)
         results = [constant if name is None else found[name] for name, constant in self.convention.outputs]
         return pytree.tree_unflatten(results, self.convention.out_spec)
@@ -72,9 +72,9 @@ class ModuleEngine:
         """What the builder made of the network, one record per layer."""
         return self.engine.layers
 
-    def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The outputs by name for inputs by name, as arrays."""
-        return self.engine.run(feeds)
+    def run(self, feeds: Mapping[str, np.ndarray], **options: Any) -> dict[str, np.ndarray]:
+        """The outputs by name for inputs by name, as arrays; `options` are those of `Engine.run`."""
+        return cast("Engine", self.engine).run(feeds, **options)
 
     def profile(self, feeds: Mapping[str, np.ndarray]) -> list[tuple[str, float]]:
         """(layer, milliseconds) of every launch, each run alone."""

@@ -51,7 +51,7 @@ class IExecutionContext(Reporting, ContextManager):
         self.persistent_cache_limit = 0
         self.nvtx_verbosity = ProfilingVerbosity.LAYER_NAMES_ONLY
         self._made_for = engine.engine
-        self._made = engine.engine.create_execution_context()
+        self._made = engine.engine.create_execution_context(keeps_state=False)
         values = WeakMethod(self._shape_values)  # no cycle: a context gives its profile back once nothing refers to it
         self._shapes = BoundShapes(engine.manifest, engine.tensors, engine.size_program, lambda: _called(values))
         self._shapes.profile = 0 if engine.profile_users.claim(self, 0) else NO_PROFILE
@@ -69,7 +69,7 @@ class IExecutionContext(Reporting, ContextManager):
         """The context that runs: another one once the engine has other weights."""
         if self._made_for is not self.engine.engine:
             self._made_for = self.engine.engine
-            self._made = self._made_for.create_execution_context()
+            self._made = self._made_for.create_execution_context(keeps_state=False)
             if self._event:
                 self._made.set_input_consumed_event(self._event)
         return self._made

@@ -1,0 +1,29 @@
+"""Arrays of the caller that a run reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mlirt.errors import InvalidInputError
+from mlirt.runtime.tensor_exchange import host_array, is_exchangeable
+
+
+def checked_array(name: str, value: Any, dtype: np.dtype[np.generic]) -> np.ndarray:
+    """An input as a contiguous array; InvalidInputError where it is none, or has another type."""
+    if type(value) is np.ndarray and value.dtype is dtype and value.flags.c_contiguous:
+        return value
+    if is_exchangeable(value):
+        value = host_array(f"input {name!r}", value)
+    try:
+        array: np.ndarray = np.asarray(value)
+    except ValueError as error:
+        raise InvalidInputError(f"input {name!r}: expected an array of {dtype}, got what is none: {error}") from error
+    if array.dtype.kind in "OUS":
+        raise InvalidInputError(f"input {name!r}: expected an array of {dtype}, got {type(value).__name__}")
+    if array.dtype != dtype:
+        raise InvalidInputError(
+            f"input {name!r}: expected data type {dtype}, got {array.dtype}; convert it with .astype({dtype.name!r})"
+        )
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape)
