@@ -15,6 +15,7 @@ from mlirt.builder.build_keys import model_key
 from mlirt.builder.from_torch.model_kinds import is_source_network, is_torch_model
 from mlirt.builder.garbage_collection import rare_collections
 from mlirt.builder.host import gpu_is_here
+from mlirt.builder.inner_tensors import InnerOutputs, debugged, give_outputs
 from mlirt.builder.ir_input import is_ir, read_ir, refuse_other_target
 from mlirt.builder.kept_state import chosen_state
 from mlirt.builder.plan_cache import TAKEN, PlanCache
@@ -99,6 +100,8 @@ def compile(
     remarks: Remarks | None = None,
     state: Mapping[str, str] | None = None,
     initial_state: Mapping[str, Array] | None = None,
+    outputs: Sequence[str] | InnerOutputs = (),
+    debug: Sequence[str] = (),
 ) -> EngineLike:
     """Build an engine for an ONNX model (a path, bytes or a ModelProto), a PyTorch module or program, or IR text.
 
@@ -157,6 +160,9 @@ def compile(
     state: inputs and the outputs that they are in the next run: `{"h0": "h1"}`. Both stay in the engine, for each
         context and sequence of runs apart: `engine.run(feeds, sequence="a")`, `engine.state`, `engine.reset_state()`.
     initial_state: by input what the first run of a sequence begins with; zeros where it is not said.
+    outputs: inner tensors of the network, by its names for them, that become outputs behind its own.
+    debug: inner tensors that a second engine computes beside this one, which stays as it is (`engine.debug(feeds)`,
+        `engine.set_debug_listener`).
     from_phase: for IR the first phase that it has to go through; else its dialects tell.
 
     An engine for "cuda" can be built and saved where there is no GPU; running it raises `PlanError`.
@@ -170,6 +176,9 @@ def compile(
         return compile_module(arguments)
     if example_keywords is not None or dynamic_shapes is not None:
         raise InvalidInputError("example_keywords and dynamic_shapes are for PyTorch modules")
+    if debug:
+        return debugged(arguments)
+    inner = InnerOutputs.of(outputs)
     asked = _one_target(inputs_or_target, target)
     chosen = chosen_target(asked)
     if precision not in PRECISIONS:
@@ -199,7 +208,8 @@ def compile(
         if weights is not None or from_phase is not None:
             raise InvalidInputError("weights and from_phase are for IR, a file whose name ends in .mlir")
         chosen_pipeline = _checked(pipeline, chosen, precision)
-        module = imported(model, ctx, covered, input_shapes or {}, constants, keeps_weights=refittable)
+        module = imported(model, ctx, covered, input_shapes or {}, constants, inner, keeps_weights=refittable)
+    give_outputs(module, inner)
     set_layer_precisions(module, asked_precisions(module, layer_precisions or {}))
     if obey_layer_precisions:
         module.attributes[OBEYED] = UnitAttr()
@@ -348,10 +358,11 @@ def imported(
     profiles: Mapping[str, Profile] | None,
     shapes: Shapes,
     constants: Mapping[str, Array] | None,
+    inner: InnerOutputs | None = None,
     *,
     keeps_weights: bool = False,
 ) -> ModuleOp:
-    """The network of a model, its dimensions as profiles and shapes say."""
+    """The network of a model, its dimensions as profiles and shapes say, with inner tensors among its outputs."""
     if is_torch_model(model):
         from mlirt.builder.from_torch.exported_network import exported_network
 
@@ -366,4 +377,5 @@ def imported(
 
     if profiles:
         shapes = {**shapes, **pinned_shapes(profiles, input_dims(read_model(model).proto, shapes))}
-    return import_model(model, ctx, shapes, constants, keeps_weights=keeps_weights)
+    names = () if inner is None else inner.names
+    return import_model(model, ctx, shapes, constants, keeps_weights=keeps_weights, outputs=names)

@@ -28,6 +28,7 @@ from mlirt.dialects.trt.quantize import DequantizeOp
 from mlirt.errors import InvalidInputError, PlanError, reports_shortage
 from mlirt.passes.quantization.tensor_ranges import add_range, ranges_in
 from mlirt.runtime import safetensors_section
+from mlirt.runtime.debug_tensors import without_debug
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.kept_network import NETWORK, WEIGHTS, is_refittable
 from mlirt.runtime.plan_file import Plan, make_plan
@@ -175,7 +176,7 @@ class KeptNetwork:
         )
         made = build_plan(self.module, self.ctx, old.target.kind, options)
         kept = {key: value for key, value in self._plan.manifest_json.items() if key == "profiles"}
-        info = {**cast("Mapping[str, object]", self._plan.manifest_json.get("info", {}))}
+        info = without_debug(cast("Mapping[str, object]", self._plan.manifest_json.get("info", {})))
         info.update(cast("Mapping[str, object]", made.manifest_json.get("info", {})))
         plan = make_plan({**made.manifest_json, **kept, "info": info}, made.sections, made.weights)
         return copied_state(self._plan, plan)

@@ -13,6 +13,7 @@ from mlirt.atomic_file import Bytes
 from mlirt.errors import InvalidInputError, PlanError, reports_shortage
 from mlirt.runtime.bound_run import BoundRun
 from mlirt.runtime.context import ExecutionContext
+from mlirt.runtime.debug_tensors import debug_names, debug_plan
 from mlirt.runtime.decisions import Decision, decisions
 from mlirt.runtime.device import Device
 from mlirt.runtime.device_run import has_device_tensors, run_on_device
@@ -31,6 +32,9 @@ from mlirt.runtime.stop_request import StopRequest
 from mlirt.runtime.submitted_runs import RunFuture, SubmittedRuns
 from mlirt.runtime.worker_groups import HasGroups, ThreadChoice, thread_choice
 from mlirt.tensor_formats import layout_of, pack, unpack
+
+DebugListener = Callable[[str, np.ndarray], object]
+"""What is told name and elements of a debug tensor."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,7 @@ class Engine:
         self._choice = thread_choice(threads, streams)
         self._spin_ms = spin_ms
         self._shape_cache_mb = shape_cache_mb
+        self._listener: DebugListener | None = None
         if not waits:
             _ = self.context
 
@@ -151,6 +156,32 @@ class Engine:
         return tuple(
             (_describe(manifest.inputs[pair.input]), manifest.outputs[pair.output].name) for pair in manifest.state
         )
+
+    @property
+    def debug_tensors(self) -> tuple[str, ...]:
+        """The inner tensors that a second engine computes beside this one (`compile(debug=..)`)."""
+        return debug_names(self.plan)
+
+    @cached_property
+    def _beside(self) -> "Engine":
+        if not self.debug_tensors:
+            raise InvalidInputError("the engine has no debug tensors; name them when it is built: compile(debug=[..])")
+        return Engine(debug_plan(self.plan), self._spin_ms, threads=self._threads)
+
+    def debug(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The debug tensors by name for inputs by name, computed beside: this engine's kernels are as without them."""
+        return self._debug(feeds, self.context.runs)
+
+    def _debug(self, feeds: Mapping[str, np.ndarray], number: int) -> dict[str, np.ndarray]:
+        beside = self._beside
+        beside.context.runs = number  # which random numbers are drawn by
+        return beside.run(feeds)
+
+    def set_debug_listener(self, listener: "DebugListener | None") -> None:
+        """Let a function be called with name and array of each debug tensor, behind each `run`; None for none."""
+        if listener is not None:
+            _ = self._beside
+        self._listener = listener
 
     @property
     def profiles(self) -> tuple[Mapping[str, ShapeRange], ...]:
@@ -242,6 +273,8 @@ class Engine:
 
         An engine with state (`compile(state=..)`) keeps that of each `sequence`, by its name, apart.
         """
+        if self._listener is not None:
+            return self._heard(feeds, outputs or {}, None if timeout is None else StopRequest(timeout), sequence)
         if timeout is None:
             short = self.context.short
             # Others take a context that is free, in their turn.
@@ -250,6 +283,20 @@ class Engine:
                 if found is not None:
                     return found
         return self._run(feeds, outputs or {}, None if timeout is None else StopRequest(timeout), sequence)
+
+    def _heard(
+        self,
+        feeds: Mapping[str, np.ndarray],
+        outputs: Mapping[str, np.ndarray],
+        stop: StopRequest | None,
+        sequence: str,
+    ) -> dict[str, np.ndarray]:
+        number, listener = self.context.runs, self._listener
+        found = self._run(feeds, outputs, stop, sequence)
+        if listener is not None:
+            for name, array in self._debug(feeds, number).items():
+                listener(name, array)
+        return found
 
     def _run(
         self,

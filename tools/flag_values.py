@@ -34,6 +34,16 @@ def states(text: str) -> dict[str, str]:
     return _pairs(text, "INPUT:OUTPUT, such as h0:h1")
 
 
+def names(text: str) -> list[str]:
+    """`conv1,relu1` as a list."""
+    return [name for name in text.split(",") if name]
+
+
+def debug_files(text: str) -> dict[str, str]:
+    """`conv1:conv1.npy,relu1:relu1.raw` as a file by tensor."""
+    return _pairs(text, "TENSOR:FILE, such as conv1:conv1.npy")
+
+
 def output_types(text: str) -> dict[str, str]:
     """`conv1:fp16+fp32,*:fp32` as the type of the first output by layer."""
     found: dict[str, str] = {}

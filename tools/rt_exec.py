@@ -169,6 +169,8 @@ def _build(arguments: Namespace) -> EngineLike:
             options["refittable"] = True
         if arguments.state:
             options["state"] = arguments.state
+        if arguments.markDebug:
+            options["debug"] = arguments.markDebug
         if arguments.onnx.endswith(".mlir"):
             options |= {"weights": arguments.weights, "from_phase": arguments.first}
         remarks = asked_remarks(arguments)

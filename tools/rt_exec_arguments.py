@@ -15,7 +15,7 @@ from mlirt.tools.trtexec_flags import take_trtexec_flags
 _FOR_BUILDING = (
     "saveEngine", "timingCacheFile", "heuristic", "tacticSources", "minShapes", "optShapes", "maxShapes",
     "layerPrecisions", "layerOutputTypes", "refit", "fp16", "int8", "best", "calib", "calibData",
-    "inputIOFormats", "outputIOFormats", "directIO", "checkRange", "pipeline_edit", "state",
+    "inputIOFormats", "outputIOFormats", "directIO", "checkRange", "pipeline_edit", "state", "markDebug",
     "weights", "first", "remarks", "statistics", "remarks_output",
 )  # fmt: skip
 

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from mlirt.tools.flag_values import (
+    debug_files,
     files,
     io_formats,
     mebibytes,
     memory_pools,
+    names,
     natural,
     number,
     output_types,
@@ -180,6 +182,13 @@ def _add_engine(add: Add) -> None:
         metavar="SPEC",
         help="inputs that are outputs of the run before, and stay in the engine: h0:h1,c0:c1",
     )
+    add(
+        "--markDebug",
+        type=names,
+        default=[],
+        metavar="NAMES",
+        help="inner tensors that a second engine computes beside the network's: conv1,relu1",
+    )
     add("--refit", action="store_true", help="keep the network in the plan, for other weights")
     add("--dumpRefit", action="store_true", help="print the layers and weights that can be changed")
     add("--device", type=natural, default=0, metavar="N", help="the GPU to use; default: %(default)s")
@@ -248,6 +257,13 @@ def _add_report(add: Add) -> None:
     for flag, what in (("Output", "the outputs"), ("Profile", "the time of each layer"), ("LayerInfo", "the layers")):
         add(f"--dump{flag}", action="store_true", help=f"print {what}")
         add(f"--export{flag}", metavar="FILE", help=f"write {what} to a JSON file" + " (or .npz)" * (flag == "Output"))
+    add(
+        "--saveDebugTensors",
+        type=debug_files,
+        default={},
+        metavar="SPEC",
+        help="write debug tensors: conv1:conv1.npy,relu1:relu1.raw",
+    )
     add("--timeDeserialize", action="store_true", help="time the opening of the plan, and do not run")
     add("--timeRefit", action="store_true", help="time giving the engine its weights again")
     add("--exportTimes", metavar="FILE", help="write the time stamps of all runs to a JSON file")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.atomic_file import write_file
 from mlirt.errors import InvalidInputError
+from mlirt.tools.debug_tensors import report_debug_tensors
 from mlirt.tools.flag_values import Shape
 from mlirt.tools.number_range import report_outputs
 from mlirt.tools.output_files import write_json
@@ -41,6 +42,7 @@ def infer(engine: EngineLike, arguments: Namespace) -> None:
     if arguments.dumpProfile or arguments.exportProfile:
         _profile(engine, feeds, arguments)
     report_outputs(engine, arguments, feeds, outputs)
+    report_debug_tensors(engine, arguments, feeds)
 
 
 def feeds_of(engine: EngineLike, arguments: Namespace) -> dict[str, Array]:

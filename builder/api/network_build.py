@@ -21,6 +21,7 @@ from mlirt.errors import InvalidInputError, InvalidModelError
 from mlirt.frontend.network.module import network_module
 from mlirt.frontend.network.tensor import ALL_FORMATS
 from mlirt.passes.quantization.explicit_networks import has_conversions
+from mlirt.runtime.debug_tensors import with_debug
 from mlirt.runtime.plan_file import plan_bytes
 from mlirt.tensorrt.build_enums import BuilderFlag, MemoryPoolType
 from mlirt.tensorrt.data_types import data_type
@@ -42,6 +43,30 @@ TARGETS = ("auto", "cpu", "cuda")
 
 def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: Reporter) -> bytes:
     """The plan; the network stays as it is and can be built again (feature 3.16)."""
+    plan = _network_plan(network, config, reporter)
+    _report_fusions(plan, reporter)
+    _report_formats(plan, reporter)
+    if network.graph.debug:
+        with _debug_as_outputs(network):
+            plan = with_debug(plan, _network_plan(network, config, reporter, is_beside=True))
+    return _with_settings(plan, config, _shape_inputs(network))
+
+
+@contextmanager
+def _debug_as_outputs(network: INetworkDefinition) -> Generator[None]:
+    """Let the debug tensors be all that the network returns meanwhile."""
+    graph = network.graph
+    own, graph.outputs = graph.outputs, list(graph.debug)
+    try:
+        yield
+    finally:
+        graph.outputs = own
+
+
+def _network_plan(
+    network: INetworkDefinition, config: IBuilderConfig, reporter: Reporter, *, is_beside: bool = False
+) -> Plan:
+    """The plan of what the network returns; one that is beside is not refitted, and nobody chooses its algorithms."""
     target = _target(config.target)
     profiles = config.optimization_profiles
     _check_profiles(network, profiles)
@@ -53,10 +78,7 @@ def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: 
         name_usual_sizes(module, _widest(profiles))
         inputs, outputs = (_allowed(tensors, config) for tensors in (network.graph.inputs, network.graph.outputs))
         choose_formats(module, target, inputs, outputs)
-        plan = _plan(module, ctx, target, network.name or "network", config, reporter)
-    _report_fusions(plan, reporter)
-    _report_formats(plan, reporter)
-    return _with_settings(plan, config, _shape_inputs(network))
+        return _plan(module, ctx, target, network.name or "network", config, reporter, is_beside=is_beside)
 
 
 def _report_fusions(plan: Plan, reporter: Reporter) -> None:
@@ -100,7 +122,16 @@ def _quantize(
     prepare_int8(module, ctx, target, choice, shapes, _progress(reporter), half=half)
 
 
-def _plan(module: ModuleOp, ctx: RtContext, target: str, name: str, config: IBuilderConfig, reporter: Reporter) -> Plan:
+def _plan(
+    module: ModuleOp,
+    ctx: RtContext,
+    target: str,
+    name: str,
+    config: IBuilderConfig,
+    reporter: Reporter,
+    *,
+    is_beside: bool,
+) -> Plan:
     from mlirt.builder.build import BuildOptions, build_plan
 
     precision, progress = precision_of(config, target), _progress(reporter)
@@ -108,16 +139,16 @@ def _plan(module: ModuleOp, ctx: RtContext, target: str, name: str, config: IBui
         precision,
         progress,
         name=name,
-        refittable=config.get_flag(BuilderFlag.REFIT),
+        refittable=config.get_flag(BuilderFlag.REFIT) and not is_beside,
         profiles=[profile.shapes for profile in config.optimization_profiles],
     )
     if target == "cpu":
-        if config.algorithm_selector is not None:
+        if config.algorithm_selector is not None and not is_beside:
             reporter.warning("algorithm_selector is not asked: an engine for the CPU has one algorithm for each layer")
         return build_plan(module, ctx, target, options)
     choices = tuning(
         None if config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE) else config.get_timing_cache(),
-        config.algorithm_selector,
+        None if is_beside else config.algorithm_selector,
         heuristic=config.get_flag(BuilderFlag.ENABLE_TACTIC_HEURISTIC),
         calls=config.avg_timing_iterations,
         rounds=config.min_timing_iterations,

@@ -112,6 +112,26 @@ class INetworkDefinition(
         if tensor in self.graph.outputs:
             self.graph.outputs.remove(tensor)
 
+    def mark_debug(self, tensor: ITensor) -> bool:
+        """Let an engine beside this network's compute a tensor, for a debug listener; False for one that is marked."""
+        expect("mark_debug()", tensor, ITensor)
+        if tensor in self.graph.debug:
+            return False
+        self.graph.rename_tensor(tensor, tensor.name)
+        self.graph.debug.append(tensor)
+        return True
+
+    def unmark_debug(self, tensor: ITensor) -> bool:
+        """Undo `mark_debug`; False for what is not marked."""
+        known = tensor in self.graph.debug
+        if known:
+            self.graph.debug.remove(tensor)
+        return known
+
+    def is_debug_tensor(self, tensor: ITensor) -> bool:
+        """Whether a tensor is marked."""
+        return tensor in self.graph.debug
+
     def mark_output_for_shapes(self, tensor: ITensor) -> bool:
         """An output that is read as a shape: here an output like others, as all of them come to the host (2.4)."""
         self.mark_output(tensor)
@@ -129,6 +149,7 @@ class INetworkDefinition(
         if readers:
             raise InvalidInputError(f"tensor {tensor.name!r} is read by {readers[0]}")
         self.unmark_output(tensor)
+        self.unmark_debug(tensor)
         if tensor in self.graph.inputs:
             self.graph.inputs.remove(tensor)
             self.graph.start_again()

@@ -48,6 +48,8 @@ class NetworkGraph:
         self.reporter = reporter
         self.inputs: list[ITensor] = []
         self.outputs: list[ITensor] = []
+        self.debug: list[ITensor] = []
+        """What an engine beside computes."""
         self.records: list[LayerRecord] = []
         self.weights_names: dict[int, str] = {}
         self.boundaries = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.locations import named
 from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import element_type, numpy_dtype, tensor
-from mlirt.errors import InvalidModelError, MlirtError, out_of_memory
+from mlirt.errors import InvalidInputError, InvalidModelError, MlirtError, out_of_memory
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.importing.number_arrays import ABSENT, Numbers, constant_of
 from mlirt.frontend.importing.refused_nodes import DAMAGE
@@ -34,7 +35,6 @@ LARGEST_FUNCTION_DEPTH = 32
 
 # Functions that call functions several times multiply; no network has as many layers.
 LARGEST_NODE_COUNT = 250_000
-
 
 
 @dataclass
@@ -69,12 +69,12 @@ class GraphReader:
     def __init__(self, net: Network) -> None:
         self.net = net
 
-    def read_graph(self, graph: GraphProto, scope: Scope) -> list[Value]:
-        """The outputs of a graph whose inputs are already in `scope`."""
+    def read_graph(self, graph: GraphProto, scope: Scope, more: Sequence[str] = ()) -> list[Value]:
+        """The outputs of a graph whose inputs are already in `scope`, and `more` of its tensors."""
         self._initializers(graph, scope)
-        wanted = [value.name for value in graph.output]
-        self.read_nodes(graph.node, scope, wanted)
-        return [self._output(scope, name) for name in wanted]
+        own = [value.name for value in graph.output]
+        self.read_nodes(graph.node, scope, [*own, *more])
+        return [*(self._output(scope, name) for name in own), *(_inner(scope, name, graph) for name in more)]
 
     def read_nodes(self, nodes: Sequence[NodeProto], scope: Scope, wanted: Sequence[str]) -> None:
         for index, proto in ordered_nodes(nodes, scope.visible(), wanted):
@@ -226,6 +226,17 @@ class GraphReader:
                 if result.ssa is not None and result.ssa.name_hint is None:
                     result.ssa.name_hint = hint_of_name(name)
             node.scope.values[name] = result
+
+
+def _inner(scope: Scope, name: str, graph: GraphProto) -> Value:
+    """A tensor that the caller asks for, which need not be there."""
+    value = scope.find(name)
+    if value is None:
+        known = {*scope.values, *(output for node in graph.node for output in node.output if output)}
+        near = difflib.get_close_matches(name, sorted(known), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InvalidInputError(f"the model has no tensor {name!r} outside of loops and branches{hint}")
+    return value
 
 
 def _attributes(proto: NodeProto, name: str) -> dict[str, AttributeProto]:

@@ -31,26 +31,29 @@ def import_model(
     constants: Mapping[str, Array] | None = None,
     *,
     keeps_weights: bool = False,
+    outputs: Sequence[str] = (),
 ) -> ModuleOp:
     """The network of an ONNX model as `func.func @main` in the `trt` dialect; weights go to the context's store.
 
     `input_shapes` replaces the dimensions of inputs (numbers, or names and expressions for dynamic ones); `constants`
     gives inputs fixed values, which then are no inputs of the network any more. A sequence has as many items as there
     are shapes for it, and item 2 of `x` is the input (or output) `x[2]`; an optional without value has the shape None.
-    With `keeps_weights` weights are constants of their own that other importers would join, such as statistics.
+    `outputs` are tensors of the graph that become outputs behind its own. With `keeps_weights` weights are constants of
+    their own that other importers would join, such as statistics.
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet; the
     latter is an `UnsupportedOperatorsError` that lists them all where several nodes cannot be computed.
     """
     source = read_model(model)
     proto = source.proto
+    more = [name for name in outputs if name not in {value.name for value in proto.graph.output}]
     register_dialects(ctx)
 
     def read(assumed: Assumptions) -> Reading:
         net = Network(ctx.weights, assumed, keeps_weights=keeps_weights)
         scope = Scope(opsets(proto), function_table(proto.functions), folder=source.folder, stored=source.stored)
         read_inputs(proto.graph, net, scope, input_shapes or {}, constants or {})
-        outputs = GraphReader(net).read_graph(proto.graph, scope)
-        return Reading(_module(proto, net, outputs), net.misfits + _other_ranks(proto, outputs))
+        outputs = GraphReader(net).read_graph(proto.graph, scope, more)
+        return Reading(_module(proto, net, outputs, more), net.misfits + _other_ranks(proto, outputs))
 
     try:
         return best_reading(read)
@@ -61,8 +64,8 @@ def import_model(
         raise told from error
 
 
-def _module(proto: ModelProto, net: Network, outputs: Sequence[Value]) -> ModuleOp:
-    names = [value.name for value in proto.graph.output]
+def _module(proto: ModelProto, net: Network, outputs: Sequence[Value], more: Sequence[str]) -> ModuleOp:
+    names = [*(value.name for value in proto.graph.output), *more]
     if len(set(names)) != len(names):
         raise InvalidModelError(f"two graph outputs have the same name: {names}")
     parts = [part for name, value in zip(names, outputs, strict=True) for part in named_parts(name, value)]
@@ -75,6 +78,5 @@ def _other_ranks(proto: ModelProto, outputs: Sequence[Value]) -> int:
     declared = [value.type.tensor_type for value in proto.graph.output]
     return sum(
         is_tensor_value(value) and type_.HasField("shape") and len(type_.shape.dim) != value.rank
-        for type_, value in zip(declared, outputs, strict=True)
+        for type_, value in zip(declared, outputs, strict=False)  # tensors that the caller asks for come last
     )
-

@@ -150,6 +150,10 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
         """Whether an input is read as a shape (feature 12.22)."""
         return self.tensor(name).shape_values is not None
 
+    def is_debug_tensor(self, name: str) -> bool:
+        """Whether an engine beside this one computes a tensor for debug listeners."""
+        return name in self.engine.debug_tensors
+
     def create_execution_context(self) -> IExecutionContext:
         """A context with profile 0, or with none where inputs are dynamic and another context has it (feature 13.9)."""
         return IExecutionContext(self)

@@ -12,6 +12,7 @@ import numpy as np
 from mlirt.errors import InvalidInputError, MlirtError, UnsupportedError
 from mlirt.runtime.api.bound_shapes import NO_PROFILE, BoundShapes
 from mlirt.runtime.api.caller_memory import read, write
+from mlirt.runtime.api.debug_listener import DebugStates, IDebugListener
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.known_profiles import known_lengths
 from mlirt.runtime.loop_times import times_of_layers
@@ -60,6 +61,7 @@ class IExecutionContext(Reporting, ContextManager):
         self._values: dict[str, np.ndarray] = {}
         self._allocators: dict[str, IOutputAllocator] = {}
         self._event = 0
+        self._debug = DebugStates(engine.engine.debug_tensors)
         self._device_memory = 0
         self._last_feeds: dict[str, np.ndarray] | None = None
         self.fix_attributes()
@@ -245,6 +247,7 @@ class IExecutionContext(Reporting, ContextManager):
         """Run on the memory that `set_tensor_address` gave (feature 13.2)."""
         try:
             self._run(self._addresses, stream_handle)
+            self._tell(self._addresses, stream_handle)
         except MlirtError as error:
             return self._failed("enqueueV3", error)
         return True
@@ -260,8 +263,10 @@ class IExecutionContext(Reporting, ContextManager):
             return self._failed("enqueueV2", f"expected {len(names)} bindings, got {len(bindings)}")
         first = self._shapes.profile * len(names) if len(bindings) >= len(self.engine) else 0
         given = dict(zip(names, map(int, bindings[first:]), strict=False))
+        given |= {name: array.ctypes.data for name, array in self._values.items()}
         try:
-            self._run(given | {name: array.ctypes.data for name, array in self._values.items()}, stream_handle)
+            self._run(given, stream_handle)
+            self._tell(given, stream_handle)
         except MlirtError as error:
             return self._failed("enqueueV2", error)
         return True
@@ -279,17 +284,46 @@ class IExecutionContext(Reporting, ContextManager):
             raise error
         if self._run_at(addresses, stream):
             return
+        kind, feeds = self.engine.engine.target, self._feeds(addresses, stream)
+        for name, array in self._context.run(feeds).items():
+            write(kind, self._place(name, array, addresses.get(name, 0)), array, stream)
+        self._last_feeds = feeds
+        if self.enqueue_emits_profile:
+            self.report_to_profiler()
+
+    def _feeds(self, addresses: dict[str, int], stream: int) -> dict[str, np.ndarray]:
+        """The inputs as arrays of the host."""
         kind = self.engine.engine.target
         feeds: dict[str, np.ndarray] = {}
         for tensor in self.engine.manifest.given_inputs:
             dtype, shape = numpy_dtype(tensor.dtype), self._shapes.stored_shape(tensor.name)
             where = kind if self.engine.tensors[tensor.name].shape_values is None else "cpu"
             feeds[tensor.name] = read(where, addresses.get(tensor.name, 0), dtype, shape, stream)
-        for name, array in self._context.run(feeds).items():
-            write(kind, self._place(name, array, addresses.get(name, 0)), array, stream)
-        self._last_feeds = feeds
-        if self.enqueue_emits_profile:
-            self.report_to_profiler()
+        return feeds
+
+    def _tell(self, addresses: dict[str, int], stream: int) -> None:
+        """Show the debug tensors of a run that has been made."""
+        self._debug.tell(self.engine.engine, lambda: self._feeds(addresses, stream), stream)
+
+    def set_debug_listener(self, listener: IDebugListener | None) -> bool:
+        """Who is told of the debug tensors whose state is on, behind each run; None for none."""
+        self._debug.listener = listener
+        return True
+
+    def get_debug_listener(self) -> IDebugListener | None:
+        return self._debug.listener
+
+    def set_tensor_debug_state(self, name: str, flag: bool) -> bool:
+        """Turn a debug tensor on or off; all are off at first. False for a name that is none."""
+        return self._debug.set(name, flag)
+
+    def set_all_tensors_debug_state(self, flag: bool) -> bool:
+        """Turn all debug tensors on or off."""
+        return all([self._debug.set(name, flag) for name in self._debug.on])
+
+    def get_debug_state(self, name: str) -> bool:
+        """Whether a debug tensor is on."""
+        return self._debug.on.get(name, False)
 
     def _check_arrays(self, addresses: dict[str, int]) -> None:
         """Raise `InvalidInputError` where an array of the caller is smaller than its tensor."""

@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     )
     from mlirt.frontend.network.tensor import ITensor
     from mlirt.runtime.api.cuda_engine import ICudaEngine
+    from mlirt.runtime.api.debug_listener import IDebugListener
     from mlirt.runtime.api.engine_inspector import EngineInspector
     from mlirt.runtime.api.execution_context import IExecutionContext
     from mlirt.runtime.api.host_memory import IHostMemory
@@ -203,6 +204,7 @@ _HOMES = {
     "mlirt.runtime.api.engine_inspector": "EngineInspector",
     "mlirt.runtime.api.execution_context": "IExecutionContext",
     "mlirt.runtime.api.host_memory": "IHostMemory",
+    "mlirt.runtime.api.debug_listener": "IDebugListener",
     "mlirt.runtime.api.output_allocator": "IOutputAllocator",
     "mlirt.runtime.api.profiler": "IProfiler Profiler",
     "mlirt.runtime.api.runtime": "Runtime",
@@ -284,6 +286,7 @@ __all__ = [
     "IConstantLayer",
     "IConvolutionLayer",
     "ICudaEngine",
+    "IDebugListener",
     "IDeconvolutionLayer",
     "IDequantizeLayer",
     "IDimensionExpr",
