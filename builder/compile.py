@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import UnitAttr
 from mlirt.builder.build_keys import model_key
 from mlirt.builder.from_torch.model_kinds import is_source_network, is_torch_model
 from mlirt.builder.garbage_collection import rare_collections
-from mlirt.builder.host import gpu_is_here
+from mlirt.builder.host import gpu_is_here, log_target
 from mlirt.builder.inner_tensors import InnerOutputs, debugged, give_outputs
 from mlirt.builder.ir_input import is_ir, read_ir, refuse_other_target
 from mlirt.builder.kept_state import chosen_state
@@ -344,12 +344,10 @@ def _name_of(model: ModelSource | SourceNetwork) -> str:
 
 
 def chosen_target(target: str) -> str:
-    """cuda or cpu for "auto", others as they are; raises `InvalidInputError` for a name that is none."""
+    """cuda or cpu for "auto", which the log tells; raises `InvalidInputError` for a name that is none."""
     if target not in TARGETS:
         raise InvalidInputError(f"target {target!r} is not known; expected one of {', '.join(TARGETS)}")
-    if target != "auto":
-        return target
-    return "cuda" if gpu_is_here() else "cpu"
+    return log_target(target)
 
 
 def imported(

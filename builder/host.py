@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 
 from mlirt.dialects.kernel.amx import AMX
@@ -64,6 +65,26 @@ def cuda_target(precision: str = "fp32", libraries: frozenset[str] = frozenset()
         raise InvalidInputError(f"code for {wish!r} is not made: expected one of {', '.join(ARCHITECTURES)}")
     features = libraries | frozenset({"tf32"} if precision == "tf32" else ())
     return Target("cuda", 128, features, wish or _own_architecture() or ARCHITECTURES[-1], 1)
+
+
+def automatic_target() -> tuple[str, str]:
+    """What the target "auto" is on this machine, and why."""
+    from mlirt.runtime.cuda_driver import open_driver
+
+    try:
+        return "cuda", f"the CUDA driver is here, with {open_driver().describe()}"
+    except MlirtError as error:
+        text = str(error).removeprefix("the plan was built for CUDA, but ").partition(";")[0]
+        return "cpu", text
+
+
+def log_target(target: str) -> str:
+    """The target that a name stands for; one line of the log `mlirt` says what "auto" is, and why."""
+    if target != "auto":
+        return target
+    chosen, why = automatic_target()
+    logging.getLogger("mlirt").info("mlirt: the target is %s: %s", chosen, why)
+    return chosen
 
 
 def gpu_is_here() -> bool:

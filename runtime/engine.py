@@ -443,6 +443,8 @@ def load(
 ) -> Engine:
     """Open a plan file, or its bytes; PlanError where it is damaged or was made for another machine.
 
+    Where there is no CUDA driver a plan for a GPU tells its inputs and outputs all the same; running it is a PlanError.
+
     spin_ms: on a CPU, for how many milliseconds after a run idle workers wait for the next one before they sleep; 0 is
         not at all, None what the environment variable MLIRT_SPIN_MS says, else up to 50, as it follows from when runs
         come and who else wants the processors.
@@ -456,7 +458,18 @@ def load(
         for the quickest answer, as many as threads for the most answers. Who waits is served in the order of arrival.
     """
     plan = read_plan(source, check_weights=check_weights)
-    return Engine(plan, spin_ms, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams)
+    waits = plan.manifest.target.kind == "cuda" and not _driver_is_here()
+    return Engine(plan, spin_ms, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams, waits=waits)
+
+
+def _driver_is_here() -> bool:
+    from mlirt.runtime.cuda_driver import open_driver
+
+    try:
+        open_driver()
+    except PlanError:
+        return False
+    return True
 
 
 def _opened(

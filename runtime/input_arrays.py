@@ -23,7 +23,7 @@ def checked_array(name: str, value: Any, dtype: np.dtype[np.generic]) -> np.ndar
     if array.dtype.kind in "OUS":
         raise InvalidInputError(f"input {name!r}: expected an array of {dtype}, got {type(value).__name__}")
     if array.dtype != dtype:
-        raise InvalidInputError(
-            f"input {name!r}: expected data type {dtype}, got {array.dtype}; convert it with .astype({dtype.name!r})"
-        )
+        is_array = hasattr(value, "astype")
+        way = f".astype({dtype.name!r})" if is_array else f"numpy.asarray(value, {dtype.name!r})"
+        raise InvalidInputError(f"input {name!r}: expected data type {dtype}, got {array.dtype}; convert it with {way}")
     return array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape)

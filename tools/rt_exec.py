@@ -149,7 +149,7 @@ def _load(arguments: Namespace) -> EngineLike:
 
 def _build(arguments: Namespace) -> EngineLike:
     from mlirt.builder.compile import compile as build
-    from mlirt.builder.host import gpu_is_here
+    from mlirt.builder.host import automatic_target, gpu_is_here
     from mlirt.passes.pipeline_edits import Pipeline
 
     if not Path(arguments.onnx).is_file():
@@ -158,6 +158,9 @@ def _build(arguments: Namespace) -> EngineLike:
     if arguments.target == "cuda" and not arguments.buildOnly:
         if not gpu_is_here():
             raise InvalidInputError("--target=cuda: there is no GPU to run on; --buildOnly builds for another machine")
+    if arguments.target == "auto":
+        chosen, why = automatic_target()
+        log("I", f"The target is {chosen}: {why}.")
     start = time.perf_counter()
     bar = ProgressBar()
     progress = PhaseTimes(_logged(bar) if arguments.verbose else bar)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from mlirt.builder.api.precision_constraints import constrain_precisions
 from mlirt.builder.calibration.ranges_for_build import Int8Choice, Range, prepare_int8
-from mlirt.builder.host import gpu_is_here
+from mlirt.builder.host import automatic_target
 from mlirt.builder.io_formats import AllowedFormats, choose_formats
 from mlirt.builder.profiles import Profile, pinned_shapes, widest
 from mlirt.builder.tactics.tuning import tuning
@@ -68,6 +68,10 @@ def _network_plan(
 ) -> Plan:
     """The plan of what the network returns; one that is beside is not refitted, and nobody chooses its algorithms."""
     target = _target(config.target)
+    if target == "auto":
+        target, why = automatic_target()
+        if not is_beside:
+            reporter.info(f"The target is {target}: {why}")
     profiles = config.optimization_profiles
     _check_profiles(network, profiles)
     ctx = RtContext()
@@ -194,7 +198,7 @@ def precision_of(config: IBuilderConfig, target: str) -> str:
 def _target(target: str) -> str:
     if target not in TARGETS:
         raise InvalidInputError(f"target {target!r} is not known; expected one of {', '.join(TARGETS)}")
-    return ("cuda" if gpu_is_here() else "cpu") if target == "auto" else target
+    return target
 
 
 def _check_profiles(network: INetworkDefinition, profiles: Sequence[IOptimizationProfile]) -> None:

@@ -242,8 +242,9 @@ class Network:
         come = (
             f"it comes from the graph input {', '.join(map(repr, sources))}" if sources else "it is computed from data"
         )
+        way = "give its value by constants= (an array by input), or " if sources else ""
         return ValueNeededError(
-            f"{what} must be known when the engine is built, but {come}; make it a constant of the model",
+            f"{what} must be known when the engine is built, but {come}; {way}make it a constant of the model",
             tuple(sources),
         )
 

@@ -62,7 +62,10 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
 
     @property
     def device_memory_size(self) -> int:
-        """The bytes that a context needs for the largest shapes of the profiles, inputs and outputs left out."""
+        """The bytes that a context needs for the largest shapes of the profiles, inputs and outputs left out.
+
+        Dimensions that a run decides count as 1 where there is no profile.
+        """
         profiles = self.manifest.profiles or ({},)
         largest = [[self._largest(profile, one) for one in self.manifest.given_inputs] for profile in profiles]
         return max(bind_shapes(self.manifest, shapes).arena_bytes for shapes in largest)
@@ -70,7 +73,9 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
     def _largest(self, profile: Mapping[str, ShapeRange], tensor: Tensor) -> tuple[int, ...]:
         found = profile.get(tensor.name)
         own = self.tensors[tensor.name]
-        return own.stored_shape(own.shape) if found is None else found.maximum
+        if found is not None:
+            return found.maximum
+        return tuple(1 if length < 0 else length for length in own.stored_shape(own.shape))
 
     @property
     def has_implicit_batch_dimension(self) -> bool:

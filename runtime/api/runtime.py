@@ -35,7 +35,9 @@ class Runtime(EntryPoint, ContextManager):
         except TypeError as error:
             raise TypeError(f"deserialize_cuda_engine(): incompatible function arguments: {error}") from None
         try:
-            return ICudaEngine(load(content), self.reporter.of_its_own())
+            engine = load(content)
+            _ = engine.context  # which needs the device
+            return ICudaEngine(engine, self.reporter.of_its_own())
         except MlirtError as error:
             self.reporter.error("runtime.py::deserializeCudaEngine", error)
             return None
