@@ -66,7 +66,7 @@ def transcendental(x: float) -> float:
     return found + math.sqrt(abs(x)) - math.expm1(x) + math.sinh(x) - math.asinh(x) + math.pow(abs(x), 1.5)
 
 
-IDENTITY: "Callable[[Any], Any]" = lambda x: x  # noqa: E731
+IDENTITY: Callable[[Any], Any] = lambda x: x  # noqa: E731
 CASES: list[Function] = [swish, soft, chained, horner, nested, remainders, transcendental]
 X = np.array([-3, -1.25, -1, -0.3, 0, 1e-3, 0.5, 1, 1.7, 25], np.float32)
 Y = np.array([0.5, -2, 0.25, 1, 3, -0.75, 2, 0, -1, 0.1], np.float32)
