@@ -48,7 +48,6 @@ def read_layers(net: Network, label: str, plugin: FunctionPlugin, inputs: Sequen
     op = plugin.op
     if op.scalar is None or not all(is_number(one) for one in plugin.attributes.values()):
         return None
-    block, before = net.block, net.block.last_op
     try:
         with calling(label, op.label, "types"):
             wanted = types_of(op.types, [data_type(one.element_name) for one in inputs])
@@ -61,8 +60,6 @@ def read_layers(net: Network, label: str, plugin: FunctionPlugin, inputs: Sequen
     except UnreadableError as error:
         op.refusal = str(error)
         _LOG.info("mlirt: %s: %s is called as a plugin on the CPU, element by element: %s", label, op.label, error)
-        while block.last_op is not before and block.last_op is not None:
-            block.erase_op(block.last_op)
         return None
 
 

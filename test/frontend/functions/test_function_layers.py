@@ -104,6 +104,26 @@ def test_function_that_is_not_read_runs_on_the_cpu(caplog: pytest.LogCaptureFixt
     assert "\n" not in text
 
 
+def late(x: float, y: float) -> float:
+    z = x * y + y
+    return math.gamma(z)
+
+
+def test_function_that_is_read_in_part() -> None:
+    """The layers of its first lines are nobody's, and what they read is there for the plugin and those behind it."""
+    mlirt.op("mine::Late")(late)
+    nodes = [
+        helper.make_node("Late", ["x", "w"], ["a"], name="node", domain="mine"),
+        helper.make_node("Add", ["a", "w"], ["y"], name="add"),
+    ]
+    kinds = {"x": ("float32", [2, 6])}
+    partly = model_of(nodes, kinds, ["y"], {"w": np.full((1, 6), 0.5, np.float32)}, domains=["mine"])
+    engine = mlirt.compile(partly, target="cpu")
+    assert [layer["name"] for layer in engine.layers] == ["node", "add"]
+    expected = [[late(float(x), 0.5) + 0.5 for x in row] for row in np.abs(X)]
+    np.testing.assert_allclose(engine.run({"x": np.abs(X)})["y"], expected, rtol=1e-5)
+
+
 def frames(signal: Any, *, size: int, step: int = 1) -> Any:
     return np.lib.stride_tricks.sliding_window_view(signal, size, axis=1)[:, ::step]
 
