@@ -201,7 +201,7 @@ def _run_one(pass_: ModulePass, module: ModuleOp, ctx: Context, options: Pipelin
     if found is None:
         pass_.apply(ctx, module)
     else:
-        with found.running(pass_.name, module):
+        with found.running(pass_.name, module, ctx):
             pass_.apply(ctx, module)
     options.times.append(PassTime(pass_.name, time.process_time() - cpu, time.perf_counter() - wall))
     for instrument in options.instruments:

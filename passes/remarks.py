@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
@@ -86,8 +87,8 @@ class Remarks:
         setattr(counted, kind, getattr(counted, kind) + 1)
 
     @contextmanager
-    def running(self, name: str, module: ModuleOp) -> Generator[None]:
-        """A pass runs meanwhile."""
+    def running(self, name: str, module: ModuleOp, ctx: Context | None = None) -> Generator[None]:
+        """A pass runs meanwhile; who watches more than remarks finds weights in `ctx`."""
         self._pass_name = name
         self._seen.clear()
         if self.statistics and self._before is None:

@@ -29,18 +29,29 @@ def profile_json(profiles: Sequence[Sequence[tuple[str, float]]]) -> list[dict[s
     records: list[dict[str, object]] = [{"count": len(profiles)}]
     for i, (name, _) in enumerate(profiles[0]):
         times = [profile[i][1] for profile in profiles]
+        lower, upper = _quartiles(times)
         records.append(
             {
                 "name": name,
                 "timeMs": sum(times),
                 "averageMs": statistics.fmean(times),
                 "medianMs": medians[i],
+                "lowerQuartileMs": lower,
+                "upperQuartileMs": upper,
                 "minMs": min(times),
                 "maxMs": max(times),
                 "percentage": medians[i] / total * 100 if total else 0.0,
             }
         )
     return records
+
+
+def _quartiles(times: Sequence[float]) -> tuple[float, float]:
+    """Half of the runs took a time between these."""
+    if len(times) < 2:
+        return times[0], times[0]
+    lower, _, upper = statistics.quantiles(times, n=4, method="inclusive")
+    return lower, upper
 
 
 def profile_lines(records: Sequence[Mapping[str, object]]) -> list[str]:

@@ -1,28 +1,23 @@
-"""rt-report: writes a plan file as an HTML page: tensors, memory over time, launches, kernels; it runs none of them."""
+"""rt-report: writes an engine as an HTML page: the network as a graph, launches, memory, roofline, build, kernels."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import cast
+from collections.abc import Sequence
 
 from mlirt.errors import InvalidInputError
-from mlirt.runtime.expressions import evaluate
-from mlirt.runtime.manifest import Manifest
-from mlirt.runtime.plan_file import Plan, read_plan
-from mlirt.runtime.shape_binding import bind_shapes
-from mlirt.runtime.symbol_values import Shape
 from mlirt.tools.flag_parser import FlagParser
-from mlirt.tools.flag_values import shapes
+from mlirt.tools.flag_values import natural, shapes
 from mlirt.tools.output_files import check_output, write_output
 from mlirt.tools.plugin_files import add_plugins_flag, run_plugin_files, warn_on_standard_error
-from mlirt.tools.report.kernel_sources import kernel_sources
 from mlirt.tools.report.page import page
+from mlirt.tools.report.roofline import Peaks
+from mlirt.tools.report.subject_reader import subject_of
 from mlirt.tools.research_flags import add_pass_plugin_flag, pass_plugins
 from mlirt.tools.tool_main import tool_main
+
+_BUILT = (".onnx", ".mlir")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -40,85 +35,54 @@ def _write(arguments: argparse.Namespace) -> int:
 
 def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = FlagParser("rt-report", __doc__)
-    parser.add_argument("plan", help="the plan file, or IR text of any phase (FILE.mlir), which is built")
-    parser.add_argument("-o", dest="output", metavar="FILE", required=True, help="the page to write")
-    parser.add_argument(
+    add = parser.add_argument
+    add("plan", help="a plan file; or an ONNX model or IR text of any phase (FILE.mlir), which are built")
+    add("-o", dest="output", metavar="FILE", required=True, help="the page to write")
+    add(
         "--shapes",
         type=shapes,
         default={},
         metavar="SPEC",
-        help="shapes of the inputs: input0:1x3x224x224,.. (default: 1 each)",
+        help="shapes of the inputs: input0:1x3x224x224,.. (default: those of the profile, else usual ones)",
     )
-    parser.add_argument("--profile", metavar="FILE", help="times of the launches, from rt-exec --exportProfile")
-    parser.add_argument("--source", metavar="FILE", help="source of the kernels, from rt-opt -t")
-    for_ir = parser.add_argument_group("for IR").add_argument
-    for_ir("--target", choices=("auto", "cpu", "cuda"), default="auto", help="what to build for (default: %(default)s)")
-    for_ir("--from", dest="first", metavar="PHASE", help="the first phase to run (default: the dialects tell)")
-    for_ir("--weights", metavar="FILE", help="the safetensors file of the weights (default: beside it)")
-    add_pass_plugin_flag(for_ir)
-    add_plugins_flag(parser.add_argument)
-    parser.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
+    add("--profile", metavar="FILE", help="times of the launches, from rt-exec --exportProfile")
+    add("--runs", type=natural, metavar="N", help="run it so many times for the times (default: 10, but 0 for a plan)")
+    add("--source", metavar="FILE", help="source of the kernels of a plan, from rt-opt -t")
+    add("--peak", type=_peaks, metavar="GOPS,GBS", help="what the machine reaches, for the roofline: 2000,80")
+    compare = parser.add_argument_group("to compare with").add_argument
+    compare("--compare", metavar="FILE", help="another engine of the network: a plan, a model or IR")
+    compare("--compare-profile", metavar="FILE", help="times of its launches")
+    built = parser.add_argument_group("for models and IR").add_argument
+    built("--target", choices=("auto", "cpu", "cuda"), default="auto", help="what to build for (default: %(default)s)")
+    built("--precision", default="fp32", metavar="P", help="the precision: fp32, tf32, fp16 (default: %(default)s)")
+    built("--from", dest="first", metavar="PHASE", help="of IR the first phase to run (default: the dialects tell)")
+    built("--weights", metavar="FILE", help="of IR the safetensors file of the weights (default: beside it)")
+    add_pass_plugin_flag(built)
+    add_plugins_flag(add)
+    add("--verbose", action="store_true", help="print tracebacks of errors")
     return parser.parse_args(argv)
 
 
+def _peaks(text: str) -> Peaks:
+    try:
+        operations, size = (float(part) for part in text.split(","))
+    except ValueError:
+        operations = size = 0.0
+    if not (0 < operations < float("inf") and 0 < size < float("inf")):
+        raise argparse.ArgumentTypeError(f"expected two positive numbers such as 2000,80, not {text!r}")
+    return Peaks(operations, size)
+
+
 def _report(arguments: argparse.Namespace) -> str:
-    plan = _plan(arguments)
-    manifest = plan.manifest
-    binding = bind_shapes(manifest, _shapes(manifest, arguments.shapes))
-    times = _times(Path(arguments.profile), len(manifest.launches)) if arguments.profile else None
-    names = [kernel.name for kernel in manifest.kernels]
-    sources = kernel_sources(_text(Path(arguments.source)), names) if arguments.source else None
-    return page(plan, binding, times, sources)
-
-
-def _plan(arguments: argparse.Namespace) -> Plan:
-    """The plan in the file, or the one that is built of IR."""
-    if not arguments.plan.endswith(".mlir"):
+    files = [arguments.plan, arguments.compare or arguments.plan]
+    if not any(file.endswith(_BUILT) for file in files):
         if arguments.first or arguments.weights or arguments.load_pass_plugin:
             raise InvalidInputError("--from, --weights and --load-pass-plugin are for IR: give FILE.mlir")
-        return read_plan(arguments.plan)
-    from mlirt.builder.compile import compile as build
-    from mlirt.runtime.engine import Engine
-
-    engine = build(arguments.plan, arguments.target, weights=arguments.weights, from_phase=arguments.first)
-    assert isinstance(engine, Engine)
-    return engine.plan
-
-
-def _shapes(manifest: Manifest, given: Mapping[str, Sequence[int]]) -> list[Shape]:
-    """The shape of each input: what was asked for, else with 1 for every symbol."""
-    tensors = manifest.given_inputs
-    unknown = given.keys() - {tensor.name for tensor in tensors}
-    if unknown:
-        raise InvalidInputError(f"there is no input {min(unknown)!r}: expected {[tensor.name for tensor in tensors]}")
-    ones = {symbol.name: 1 for symbol in manifest.symbols}
-    return [tuple(given.get(tensor.name, [evaluate(dim, ones) for dim in tensor.shape])) for tensor in tensors]
-
-
-def _times(path: Path, launches: int) -> list[float]:
-    """The median milliseconds of each launch; trtexec's older files have averages alone."""
-    text = _text(path)
-    try:
-        records = json.loads(text)[1:]
-        times = [_milliseconds(cast("Mapping[str, str]", record)) for record in records]
-    except (ValueError, LookupError, TypeError) as error:
-        raise InvalidInputError(f"{path}: expected what rt-exec --exportProfile writes") from error
-    if len(times) != launches:
-        raise InvalidInputError(f"{path}: has the times of {len(times)} launches, the plan has {launches}")
-    return times
-
-
-def _milliseconds(record: Mapping[str, str]) -> float:
-    return float(record["medianMs"] if "medianMs" in record else record["averageMs"])
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InvalidInputError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(f"cannot read {path}: byte {error.start} is no text") from error
+    if arguments.compare_profile and not arguments.compare:
+        raise InvalidInputError("--compare-profile has the times of another engine: give it with --compare")
+    subject = subject_of(arguments.plan, arguments.profile, arguments)
+    other = subject_of(arguments.compare, arguments.compare_profile, arguments) if arguments.compare else None
+    return page(subject, other, arguments.peak)
 
 
 if __name__ == "__main__":

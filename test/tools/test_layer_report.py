@@ -16,3 +16,10 @@ def test_one_slow_run_changes_no_share() -> None:
     assert records[1]["averageMs"] == pytest.approx(502 / 3)
     total = profile_lines(records)[-1].split()
     assert float(total[3]) == 4.0
+
+
+def test_quartiles_tell_how_far_runs_lie_apart() -> None:
+    records = profile_json([[("a", ms)] for ms in (1.0, 2.0, 3.0, 4.0, 500.0)])
+    assert (records[1]["lowerQuartileMs"], records[1]["medianMs"], records[1]["upperQuartileMs"]) == (2.0, 3.0, 4.0)
+    one_run = profile_json([[("a", 7.0)]])[1]
+    assert (one_run["lowerQuartileMs"], one_run["upperQuartileMs"]) == (7.0, 7.0)

@@ -66,7 +66,8 @@ def test_all_reports(plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert files["Profile"][0] == {"count": 10}
     assert [row["name"] for row in files["Profile"][1:]] == ["double", "turn", "weigh"]
     assert sum(row["percentage"] for row in files["Profile"][1:]) == pytest.approx(100)
-    assert set(files["Profile"][1]) == {"name", "timeMs", "averageMs", "medianMs", "minMs", "maxMs", "percentage"}
+    times = {"timeMs", "averageMs", "medianMs", "lowerQuartileMs", "upperQuartileMs", "minMs", "maxMs", "percentage"}
+    assert set(files["Profile"][1]) == {"name", *times}
     assert files["LayerInfo"] == {
         "Layers": [{"Name": "double", "LayerType": "pointwise"}],
         "Bindings": ["x", "y", "z"],

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from html.parser import HTMLParser
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from report_page import Page
 from tiny_plan import tiny_parts
 
 from mlirt.runtime.plan_file import write_plan
@@ -35,53 +37,56 @@ def plan(tmp_path: Path) -> str:
     return str(path)
 
 
-class _Tags(HTMLParser):
-    """Checks that tags are closed in order; collects their names and the attributes that load things."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.seen: set[str] = set()
-        self.loads: list[str | None] = []
-        self.targets: list[str] = []
-        self.names: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.add(tag)
-        self.loads += [text for name, text in attrs if name in ("src", "href") and not f"{text}".startswith("#")]
-        self.targets += [f"{text}"[1:] for name, text in attrs if name == "href"]
-        self.names += [f"{text}" for name, text in attrs if name == "id"]
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.add(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
-def _page(path: Path) -> tuple[str, _Tags]:
-    text = path.read_text(encoding="utf-8")
-    tags = _Tags()
-    tags.feed(text)
-    tags.close()
-    assert not tags.open
-    return text, tags
-
-
 def test_page_is_whole_and_alone(plan: str, tmp_path: Path) -> None:
     assert main([plan, "--shapes", "x:3x4", "-o", str(tmp_path / "page.html")]) == 0
-    text, tags = _page(tmp_path / "page.html")
-    assert {"svg", "rect", "table", "details"} <= tags.seen
-    assert "script" not in tags.seen
-    assert not tags.loads
+    page = Page.of(tmp_path / "page.html")
+    text = page.text
+    assert {"svg", "rect", "table", "details", "canvas"} <= page.seen
+    assert not page.loads
+    assert not page.handlers
     assert "&lt;script&gt;alert(1)" in text
     assert "[n, 4]" in text
     assert "[3, 4]" in text
     assert all(layer in text for layer in ("double", "turn", "weigh"))
     assert '<meta name="viewport"' in text
     assert "<td>2 ptr, i64, 2 f64</td>" in text, "kinds of arguments, equal neighbours together"
+
+
+def test_only_the_scripts_of_the_page_may_run(plan: str, tmp_path: Path) -> None:
+    assert main([plan, "-o", str(tmp_path / "page.html")]) == 0
+    page = Page.of(tmp_path / "page.html")
+    digests = [b64encode(sha256(script.encode()).digest()).decode() for script in page.scripts]
+    assert len(digests) == 2
+    assert page.policy.endswith("script-src " + " ".join(f"'sha256-{digest}'" for digest in digests))
+
+
+def test_the_graph_of_a_plan(plan: str, tmp_path: Path) -> None:
+    assert main([plan, "--shapes", "x:3x4", "-o", str(tmp_path / "page.html")]) == 0
+    data = Page.of(tmp_path / "page.html").data
+    (view,) = data["views"]
+    labels = [node["l"] for node in view["nodes"]]
+    assert labels[0] == "x"
+    edges = {(labels[source], labels[target]) for source, target, _ in view["edges"]}
+    assert {("x", "double"), ("double", "turn")} <= edges
+    assert all(view["nodes"][source]["r"] < view["nodes"][target]["r"] for source, target, _ in view["edges"])
+
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+
+
+def test_a_hostile_layer_stays_a_text(tmp_path: Path) -> None:
+    parts = tiny_parts()
+    for launch in parts.manifest["launches"]:
+        launch["layer"] = HOSTILE
+    write_plan(tmp_path / "hostile.plan", parts.manifest, parts.sections, parts.weights)
+    records = [{"count": 1}, *({"name": HOSTILE, "medianMs": 1.0} for _ in range(3))]
+    (tmp_path / "profile.json").write_text(json.dumps(records), encoding="utf-8")
+    flags = ["--profile", str(tmp_path / "profile.json"), "--compare", str(tmp_path / "hostile.plan")]
+    assert main([str(tmp_path / "hostile.plan"), *flags, "-o", str(tmp_path / "page.html")]) == 0
+    page = Page.of(tmp_path / "page.html")
+    assert "img" not in page.seen
+    assert HOSTILE not in page.text
+    assert [node["n"] for node in page.data["views"][0]["nodes"] if "u" in node] == [[HOSTILE]] * 3
 
 
 def test_times_and_source(plan: str, tmp_path: Path) -> None:
@@ -91,10 +96,11 @@ def test_times_and_source(plan: str, tmp_path: Path) -> None:
     page = str(tmp_path / "page.html")
     flags = ["--profile", str(tmp_path / "profile.json"), "--source", str(tmp_path / "kernels.py")]
     assert main([plan, *flags, "-o", page]) == 0
-    text, tags = _page(tmp_path / "page.html")
+    found = Page.of(tmp_path / "page.html")
+    text = found.text
     assert "0.5000" in text
     assert "0.750 ms" in text
-    assert {"scale", "reverse", "source-scale"} <= set(tags.targets) <= set(tags.names)
+    assert {"scale", "reverse", "source-scale"} <= set(found.targets) <= set(found.names)
     assert "@inlined\ndef scale_finish(a):" in text
     assert "a = 1 &lt; 2" in text
 
@@ -113,6 +119,9 @@ def test_files_with_averages_alone(plan: str, tmp_path: Path) -> None:
         (["--shapes", "nobody:3x4"], "there is no input 'nobody'"),
         (["--profile", "PLAN"], "cannot read"),
         (["--source", "missing.py"], "cannot read missing.py"),
+        (["--compare", "missing.plan"], "missing.plan"),
+        (["--compare-profile", "times.json"], "give it with --compare"),
+        (["--peak", "fast"], "expected two positive numbers such as 2000,80"),
     ],
 )
 def test_bad_input(
