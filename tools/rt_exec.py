@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mlirt.builder.progress_bar import ProgressBar
 from mlirt.errors import InvalidInputError, MlirtError, missing_package
 from mlirt.tools.build_settings import measured_libraries, settings_without_effect
+from mlirt.tools.exec_report import both, recorder_for, write_report
 from mlirt.tools.int8_build import int8_options, precision_of
 from mlirt.tools.model_check import check_model
 from mlirt.tools.number_range import report_range
@@ -31,6 +32,7 @@ from mlirt.version import __version__
 
 if TYPE_CHECKING:
     from mlirt.runtime.engine import EngineLike
+    from mlirt.tools.report.build_recorder import BuildRecorder
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -84,7 +86,7 @@ def _one_line(error: Exception) -> str:
 
 _WRITTEN = (
     "saveEngine", "timingCacheFile", "calibReport", "exportOutput", "exportTimes", "exportProfile", "exportLayerInfo",
-    "remarks_output",
+    "remarks_output", "report",
 )  # fmt: skip
 
 
@@ -102,7 +104,8 @@ def _run(arguments: Namespace) -> None:
 def _build_and_infer(arguments: Namespace) -> None:
     for flag in _WRITTEN:
         check_output(getattr(arguments, flag), flag.replace("_", "-"))
-    engine = _load(arguments) if arguments.loadEngine else _build(arguments)
+    recorder = None if arguments.loadEngine else recorder_for(arguments, asked_remarks(arguments))
+    engine = _load(arguments) if arguments.loadEngine else _build(arguments, recorder)
     if arguments.saveEngine:
         engine.save(arguments.saveEngine)
         log("I", f"Saved the engine to {arguments.saveEngine} ({Path(arguments.saveEngine).stat().st_size} bytes)")
@@ -115,9 +118,11 @@ def _build_and_infer(arguments: Namespace) -> None:
     if arguments.timeRefit:
         log("I", refit_time_line(engine, arguments.iterations))
     if arguments.buildOnly:
+        if arguments.report:
+            write_report(engine, arguments, recorder, None, None)
         log("I", "Skipped inference phase since --buildOnly is added.")
         return
-    infer(engine, arguments)
+    infer(engine, arguments, recorder)
 
 
 def _time_loading(arguments: Namespace) -> None:
@@ -147,7 +152,7 @@ def _load(arguments: Namespace) -> EngineLike:
     return engine
 
 
-def _build(arguments: Namespace) -> EngineLike:
+def _build(arguments: Namespace, recorder: BuildRecorder | None) -> EngineLike:
     from mlirt.builder.compile import compile as build
     from mlirt.builder.host import automatic_target, gpu_is_here
     from mlirt.passes.pipeline_edits import Pipeline
@@ -176,7 +181,8 @@ def _build(arguments: Namespace) -> EngineLike:
             options["debug"] = arguments.markDebug
         if arguments.onnx.endswith(".mlir"):
             options |= {"weights": arguments.weights, "from_phase": arguments.first}
-        remarks = asked_remarks(arguments)
+        asked = asked_remarks(arguments)
+        remarks = asked if recorder is None else recorder
         if remarks is not None:
             options["remarks"] = remarks
         if arguments.pipeline_edit:
@@ -186,7 +192,7 @@ def _build(arguments: Namespace) -> EngineLike:
             arguments.target,
             precision_of(arguments),
             profiles or None,
-            progress=progress,
+            progress=both(progress, recorder),
             timing_cache=arguments.timingCacheFile,
             heuristic=arguments.heuristic,
             avg_timing_iterations=arguments.avgTiming,
@@ -202,7 +208,7 @@ def _build(arguments: Namespace) -> EngineLike:
             **options,
         )
         progress.close()
-        if remarks is not None:
+        if remarks is not None and asked is not None:
             report_remarks(remarks, arguments, lambda line: log("I", line))
     finally:
         bar.close()

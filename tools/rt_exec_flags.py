@@ -264,6 +264,7 @@ def _add_report(add: Add) -> None:
         metavar="SPEC",
         help="write debug tensors: conv1:conv1.npy,relu1:relu1.raw",
     )
+    add("--report", metavar="FILE", help="write an HTML page about the engine, its network, times, memory and build")
     add("--timeDeserialize", action="store_true", help="time the opening of the plan, and do not run")
     add("--timeRefit", action="store_true", help="time giving the engine its weights again")
     add("--exportTimes", metavar="FILE", help="write the time stamps of all runs to a JSON file")

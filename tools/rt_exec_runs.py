@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.atomic_file import write_file
 from mlirt.errors import InvalidInputError
 from mlirt.tools.debug_tensors import report_debug_tensors
+from mlirt.tools.exec_report import write_report
 from mlirt.tools.flag_values import Shape
 from mlirt.tools.number_range import report_outputs
 from mlirt.tools.output_files import write_json
@@ -22,14 +23,17 @@ if TYPE_CHECKING:
 
     from mlirt.runtime.context import ExecutionContext
     from mlirt.runtime.engine import EngineLike, TensorDescription
+    from mlirt.tools.report.build_recorder import BuildRecorder
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 _PROFILED_RUNS = 10
 
 
-def infer(engine: EngineLike, arguments: Namespace) -> None:
-    """Run an engine on the inputs that the flags give, measure it, and report what they ask for."""
+def infer(engine: EngineLike, arguments: Namespace, recorder: BuildRecorder | None = None) -> None:
+    """Run an engine on the inputs that the flags give, measure it, and report what they ask for; `recorder` watched
+    its build.
+    """
     from mlirt.tools.tensor_files import output_lines, outputs_file
 
     feeds = feeds_of(engine, arguments)
@@ -39,8 +43,10 @@ def infer(engine: EngineLike, arguments: Namespace) -> None:
         log_all("I", output_lines(outputs))
     if arguments.exportOutput:
         write_file(arguments.exportOutput, [outputs_file(outputs, arguments.exportOutput)])
-    if arguments.dumpProfile or arguments.exportProfile:
-        _profile(engine, feeds, arguments)
+    if arguments.dumpProfile or arguments.exportProfile or arguments.report:
+        records = _profile(engine, feeds, arguments)
+        if arguments.report:
+            write_report(engine, arguments, recorder, records, feeds)
     report_outputs(engine, arguments, feeds, outputs)
     report_debug_tensors(engine, arguments, feeds)
 
@@ -127,7 +133,7 @@ def _timed_run(context: ExecutionContext, feeds: Mapping[str, Array], resident: 
     return context.run_resident(feeds).execute if resident else lambda: context.run_timed(feeds)[1]
 
 
-def _profile(engine: EngineLike, feeds: Mapping[str, Array], arguments: Namespace) -> None:
+def _profile(engine: EngineLike, feeds: Mapping[str, Array], arguments: Namespace) -> Sequence[Mapping[str, object]]:
     from mlirt.tools.layer_report import profile_json, profile_lines
 
     engine.profile(feeds)  # the first run launch by launch is slower than those after it
@@ -136,3 +142,4 @@ def _profile(engine: EngineLike, feeds: Mapping[str, Array], arguments: Namespac
         log_all("I", profile_lines(records))
     if arguments.exportProfile:
         write_json(arguments.exportProfile, records)
+    return records

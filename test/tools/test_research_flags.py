@@ -293,7 +293,7 @@ def test_remarks_of_rt_opt(capsys: pytest.CaptureFixture[str]) -> None:
     assert "did you mean fuse-attention" in capsys.readouterr().err
 
 
-SAYS = '''\
+SAYS = """\
 from dataclasses import dataclass
 from xdsl.passes import ModulePass
 from mlirt.dialects.trt.activation import ActivationOp
@@ -308,7 +308,7 @@ class SayPass(ModulePass):
         for layer in op.walk():
             if isinstance(layer, ActivationOp):
                 declined(layer, "only a test of {}", layer)
-'''
+"""
 
 
 @pytest.mark.usefixtures("folder")

@@ -43,14 +43,16 @@ def _timeline(build: BuildFacts, kernels: int) -> str:
         for span in sorted(build.spans, key=lambda one: -one.seconds)
     ]
     return (
-        f'<section id="build" class="far"><h2>Build</h2><p>{end:.2f} s. {taken}{compiled}</p>'
+        '<section id="build" class="far"><h2>Build</h2>'
+        f"<p>{end:.2f} s. {taken}{compiled} "
+        "Between passes the IR is checked.</p>"
         f"{_lanes(by_phase, end)}<details><summary>the same as a table</summary>"
         f"{html_table(['phase', 'pass or step', '#from (s)', '#ms'], rows)}</details></section>"
     )
 
 
 def _lanes(by_phase: defaultdict[str, list[Span]], end: float) -> str:
-    height, scale = _LANE * len(by_phase) + 22, (_WIDTH - _LEFT - 10) / (end or 1)
+    height, scale = _LANE * len(by_phase) + 22, (_WIDTH - _LEFT - 30) / (end or 1)
     parts = [f'<div class="wide"><svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="time line of the build">']
     for lane, (phase, spans) in enumerate(by_phase.items()):
         y = lane * _LANE

@@ -17,6 +17,14 @@
     return layers.get(name);
   };
   for (const [name, op] of data.model) entry(name).op = op;
+  for (const node of data.views.flatMap(one => one.nodes)) {
+    const text = place => data.texts[place];
+    const facts = node.f.map(text);
+    node.l = text(node.l);
+    node.k = text(node.k);
+    node.n = node.n.map(text);
+    node.f = facts.flatMap((name, place) => (place % 2 ? [] : [[name, facts[place + 1]]]));
+  }
   data.views.forEach((one, number) => {
     one.makers = one.nodes.map(() => []);
     one.readers = one.nodes.map(() => []);
@@ -47,12 +55,14 @@
   };
 
   // Drawing.
+  const fitting = new Map();
   const clipped = (text, room) => {
-    if (pen.measureText(text).width <= room) return text;
-    const parts = text.split("/").filter(Boolean);
-    let short = parts.length > 2 ? `…/${parts.slice(-2).join("/")}` : text;
-    while (short.length > 4 && pen.measureText(short).width > room) short = `…${short.slice(2)}`;
-    return short;
+    if (!fitting.has(text)) {
+      let short = text;
+      for (let cut = 1; pen.measureText(short).width > room && cut < text.length; cut += 1) short = `…${text.slice(cut)}`;
+      fitting.set(text, short);
+    }
+    return fitting.get(text);
   };
   const drawEdges = (one, low, high, style) => {
     const plain = style.getPropertyValue("--edge"), strong = style.getPropertyValue("--pick");

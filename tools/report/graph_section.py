@@ -30,9 +30,10 @@ def graph_block(subject: Subject, other: Subject | None) -> str:
         graphs.append(_launches(other, f"Other: launches of {other.label}"))
     model = subject.build.nodes if subject.build else ()
     times = [[one.median for one in subject.times or ()], [one.median for one in other.times or ()] if other else []]
-    views = [_view(graph, times[number > first]) for number, graph in enumerate(graphs)]
+    texts = _Texts()
+    views = [_view(graph, times[number > first], texts) for number, graph in enumerate(graphs)]
     box = {"width": NODE_WIDTH, "height": NODE_HEIGHT, "rank": RANK_HEIGHT}
-    text = in_script({"box": box, "first": first, "views": views, "model": model})
+    text = in_script({"box": box, "first": first, "views": views, "model": model, "texts": list(texts.places)})
     return f'{_controls(graphs, first)}\n<script type="application/json" id="report-data">{text}</script>'
 
 
@@ -69,18 +70,23 @@ Enter goes to the details.</p>
 <noscript><p>Scripts are off: the tables below have what the picture would show.</p></noscript></section>"""
 
 
-def _view(graph: Graph, times: Sequence[float]) -> Mapping[str, object]:
+class _Texts:
+    """Texts that are written once: types and names come again in many nodes."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, int] = {}
+
+    def __call__(self, text: str) -> int:
+        return self.places.setdefault(text, len(self.places))
+
+
+def _view(graph: Graph, times: Sequence[float], texts: _Texts) -> Mapping[str, object]:
     placed = layout(len(graph.nodes), graph.edges)
     nodes: list[Mapping[str, object]] = []
     for node, x, rank in zip(graph.nodes, placed.x, placed.rank, strict=True):
-        record: dict[str, object] = {
-            "l": node.label,
-            "k": node.kind,
-            "n": node.layers,
-            "f": node.facts,
-            "x": x,
-            "r": rank,
-        }
+        facts = [texts(text) for fact in node.facts for text in fact]
+        record: dict[str, object] = {"l": texts(node.label), "k": texts(node.kind), "x": x, "r": rank, "f": facts}
+        record["n"] = [texts(name) for name in node.layers]
         if node.launch is not None:
             record["u"] = node.launch
             if times:

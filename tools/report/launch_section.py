@@ -64,7 +64,7 @@ def _rows(subject: Subject) -> Iterator[tuple[str, ...]]:
 
 
 def _time(time: LaunchTime, longest: float) -> tuple[str, str, str]:
-    places = (min(_BAR * ms / longest, 1.5 * _BAR) if longest else 0.0 for ms in (time.median, time.lower, time.upper))
+    places = (min(_BAR * ms / longest, 1.3 * _BAR) if longest else 0.0 for ms in (time.median, time.lower, time.upper))
     width, left, right = places
     whisker = f'<i style="left:{left:.0f}px;width:{max(right - left, 1):.0f}px"></i>'
     bar = f'<span class="bar" style="width:{width:.0f}px" aria-hidden="true">{whisker}</span>'

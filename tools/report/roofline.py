@@ -81,7 +81,7 @@ def _axis(values: Sequence[float], start: float, end: float) -> _Axis:
 
 def _drawing(subject: Subject, points: Sequence[Point], roof: Peaks) -> str:
     corner = roof.operations / roof.bytes
-    across = _axis([*(one.intensity for one in points), corner], _LEFT, _WIDTH - 10)
+    across = _axis([*(one.intensity for one in points), corner], _LEFT, _WIDTH - 24)
     up = _axis([*(one.rate for one in points), roof.operations], _HEIGHT - _BOTTOM, 10)
     parts = [
         f'<div class="wide"><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="group" aria-label="roofline of the launches">'

@@ -29,6 +29,7 @@
     field.type = "search";
     label.append("only rows with ", field);
     table.parentElement.before(label);
+    table.parentElement.tabIndex = 0;  // the keyboard scrolls it
     field.addEventListener("input", () => {
       const wanted = field.value.toLowerCase();
       for (const row of body.rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
