@@ -116,9 +116,9 @@ def test_scales_of_a_quantised_network(tmp_path: Path) -> None:
     weights = np.random.default_rng(0).integers(-9, 9, (8, 8, 3, 3)).astype(np.int8)
     arrays: dict[str, np.ndarray[Any, Any]] = {
         "w": weights,
-        "ws": np.float32(0.25),
-        "xs": np.float32(0.5),
-        "zero": np.int8(0),
+        "ws": np.array(0.25, np.float32),
+        "xs": np.array(0.5, np.float32),
+        "zero": np.array(0, np.int8),
     }
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "xs", "zero"], ["q"], "to_bytes"),

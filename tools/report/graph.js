@@ -40,10 +40,12 @@
     one.slowest = Math.max(...one.nodes.map(node => node.t || 0), 0);
   });
 
-  // The kinds that are met most often are told apart best: steps of the golden angle.
+  // The kinds that are met most often are told apart best.
+  const palette = [212, 28, 135, 330, 265, 55, 178, 0, 95, 300, 235, 160];
   const counted = new Map();
   for (const node of data.views.flatMap(one => one.nodes)) counted.set(node.k, (counted.get(node.k) || 0) + 1);
-  const hues = new Map([...counted].sort((a, b) => b[1] - a[1]).map(([kind], place) => [kind, (210 + place * 137.5) % 360]));
+  const hues = new Map([...counted].sort((a, b) => b[1] - a[1])
+    .map(([kind], place) => [kind, place < palette.length ? palette[place] : (place * 137.5) % 360]));
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const fill = node => {
     const light = dark.matches ? 32 : 82;
