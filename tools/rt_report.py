@@ -13,7 +13,7 @@ from mlirt.tools.output_files import check_output, write_output
 from mlirt.tools.plugin_files import add_plugins_flag, run_plugin_files, warn_on_standard_error
 from mlirt.tools.report.page import page
 from mlirt.tools.report.roofline import Peaks
-from mlirt.tools.report.subject_reader import subject_of
+from mlirt.tools.report.subject_reader import subjects_of
 from mlirt.tools.research_flags import add_pass_plugin_flag, pass_plugins
 from mlirt.tools.tool_main import tool_main
 
@@ -80,9 +80,8 @@ def _report(arguments: argparse.Namespace) -> str:
             raise InvalidInputError("--from, --weights and --load-pass-plugin are for IR: give FILE.mlir")
     if arguments.compare_profile and not arguments.compare:
         raise InvalidInputError("--compare-profile has the times of another engine: give it with --compare")
-    subject = subject_of(arguments.plan, arguments.profile, arguments)
-    other = subject_of(arguments.compare, arguments.compare_profile, arguments) if arguments.compare else None
-    return page(subject, other, arguments.peak)
+    subject, *others = subjects_of(arguments)
+    return page(subject, others[0] if others else None, arguments.peak)
 
 
 if __name__ == "__main__":

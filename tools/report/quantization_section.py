@@ -57,8 +57,13 @@ def _launches(subject: Subject) -> Iterator[Sequence[str]]:
                 link(str(number), f"launch-{number}"),
                 escape(launch.layer),
                 escape(", ".join(dict.fromkeys(narrow))),
-                "<br>".join(escape(note) for note in notes),
+                _folded(notes),
             )
+
+
+def _folded(notes: Sequence[str]) -> str:
+    text = "<br>".join(escape(note) for note in notes)
+    return text if len(notes) < 3 else f"<details><summary>{len(notes)} notes</summary>{text}</details>"
 
 
 def quantization_notes(subject: Subject, launch: int) -> list[str]:

@@ -1,18 +1,18 @@
-"""Makes what a page is about out of a file: a plan is read, a model or IR is built while the report watches."""
+"""Makes what a page is about out of files: a plan is read, a model or IR is built while the report watches."""
 
 from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.runtime.engine import Engine, load
 from mlirt.runtime.plan_file import Plan, read_plan
-from mlirt.runtime.shape_binding import ShapeBinding
 from mlirt.tools.report.kernel_sources import kernel_sources
 from mlirt.tools.report.kernel_texts import KernelText
-from mlirt.tools.report.launch_times import LaunchTime, read_times
+from mlirt.tools.report.launch_times import read_times
 from mlirt.tools.report.measured_times import measured_times
 from mlirt.tools.report.subject import BuildFacts, Subject
 from mlirt.tools.report.text_files import read_text
@@ -22,37 +22,68 @@ _MODELS = (".onnx", ".mlir")
 _USUAL_RUNS = 10
 
 
-def subject_of(path: str, profile: str | None, arguments: Namespace) -> Subject:
-    """The subject of a file, its launches timed as the flags say.
+def subjects_of(arguments: Namespace) -> list[Subject]:
+    """The engine of the page, and the one to compare it with if there is one, their launches timed as the flags say.
 
-    A model that is built here is run, unless --runs says otherwise or it is for another machine; a plan only on demand.
+    A model that is built here is run, unless --runs says otherwise or a file has its times; a plan only on demand.
     """
+    files = [(arguments.plan, arguments.profile)]
+    if arguments.compare:
+        files.append((arguments.compare, arguments.compare_profile))
+    subjects: list[Subject] = []
+    engines: dict[int, Engine] = {}
+    for number, (path, profile) in enumerate(files):
+        subject, engine = _subject(path, arguments)
+        if profile:
+            subject = replace(subject, times=read_times(Path(profile), len(subject.plan.manifest.launches)))
+        elif engine is not None:
+            engines[number] = engine
+        subjects.append(subject)
+    return _timed(subjects, engines, arguments.runs)
+
+
+def _subject(path: str, arguments: Namespace) -> tuple[Subject, Engine | None]:
+    """The subject without times, and the engine where it may be run."""
     label = Path(path).name
     if not path.endswith(_MODELS):
         plan = read_plan(path)
         binding = usual_binding(plan.manifest, arguments.shapes)
-        engine = load(path) if arguments.runs and not profile else None
-        return Subject(
-            label, plan, binding, _times(engine, plan, binding, profile, arguments), _kernels(plan, arguments)
-        )
+        return Subject(label, plan, binding, None, _kernels(plan, arguments)), load(path) if arguments.runs else None
     engine, kernels, build = _built(path, arguments)
     binding = usual_binding(engine.plan.manifest, arguments.shapes)
-    times = _times(engine, engine.plan, binding, profile, arguments)
-    return Subject(label, engine.plan, binding, times, kernels | _kernels(engine.plan, arguments), build)
+    return Subject(label, engine.plan, binding, None, kernels | _kernels(engine.plan, arguments), build), engine
+
+
+def _timed(subjects: list[Subject], engines: dict[int, Engine], asked: int | None) -> list[Subject]:
+    """The subjects with times of those that have an engine; one that does not run on random numbers has none unless
+    its runs were asked for.
+    """
+    runs = _USUAL_RUNS if asked is None else asked
+    if not engines or not runs:
+        return subjects
+    try:
+        measured = measured_times([(engine, subjects[number].binding) for number, engine in engines.items()], runs)
+    except MlirtError as error:
+        if asked:
+            raise
+        print(f"rt-report: no times: {' '.join(str(error).split())}", file=sys.stderr)
+        return subjects
+    times = dict(zip(engines, measured, strict=True))
+    return [replace(one, times=times.get(number, one.times)) for number, one in enumerate(subjects)]
 
 
 def _built(path: str, arguments: Namespace) -> tuple[Engine, dict[str, KernelText], BuildFacts]:
+    is_ir = path.endswith(".mlir")
+    if not is_ir and (arguments.first or arguments.weights):
+        raise InvalidInputError("--from and --weights are for IR: give FILE.mlir")
+    if not Path(path).is_file():
+        raise InvalidInputError(f"cannot read {path}: there is no such file")
     from mlirt.builder.compile import chosen_target
     from mlirt.builder.compile import compile as build
     from mlirt.tools.report.build_recorder import BuildRecorder
 
     recorder = BuildRecorder(target=chosen_target(arguments.target))
-    is_ir = path.endswith(".mlir")
     ir = {"weights": arguments.weights, "from_phase": arguments.first} if is_ir else {}
-    if not is_ir and (arguments.first or arguments.weights):
-        raise InvalidInputError("--from and --weights are for IR: give FILE.mlir")
-    if not Path(path).is_file():
-        raise InvalidInputError(f"cannot read {path}: there is no such file")
     engine = build(path, arguments.target, arguments.precision, progress=recorder.progress, remarks=recorder, **ir)
     recorder.close()
     assert isinstance(engine, Engine)
@@ -64,24 +95,6 @@ def model_nodes(path: str) -> list[tuple[str, str]]:
     from mlirt.frontend.onnx.node_names import node_names
 
     return node_names(path)
-
-
-def _times(
-    engine: Engine | None, plan: Plan, binding: ShapeBinding, profile: str | None, arguments: Namespace
-) -> list[LaunchTime] | None:
-    """From the file, else measured; a build whose network does not run on random numbers has none unless asked."""
-    if profile:
-        return read_times(Path(profile), len(plan.manifest.launches))
-    runs = _USUAL_RUNS if arguments.runs is None else arguments.runs
-    if engine is None or not runs:
-        return None
-    try:
-        return measured_times(engine, binding, runs)
-    except MlirtError as error:
-        if arguments.runs:
-            raise
-        print(f"rt-report: no times: {' '.join(str(error).split())}", file=sys.stderr)
-        return None
 
 
 def _kernels(plan: Plan, arguments: Namespace) -> dict[str, KernelText]:
