@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 NODE_WIDTH, NODE_HEIGHT, RANK_HEIGHT = 180, 40, 76
 _NODE_ROOM, _BEND_ROOM = NODE_WIDTH + 24, 22
@@ -148,11 +148,7 @@ def _mean(neighbours: Sequence[int], place: Sequence[float], otherwise: float) -
 
 def _spread(row: Sequence[int], gaps: Sequence[float], wishes: Sequence[float], x: list[float]) -> None:
     """Set the places of a row: nearest to the wishes by least squares, in this order and with these gaps."""
-    starts: list[float] = []
-    at = 0.0
-    for gap in (0.0, *gaps):
-        at += gap
-        starts.append(at)
+    starts = list(accumulate(gaps, initial=0.0))[: len(row)]
     pools: list[tuple[float, int]] = []
     for wish, start in zip(wishes, starts, strict=True):
         mean, size = wish - start, 1
