@@ -100,6 +100,9 @@ class Remarks:
         if self.statistics:
             self._count_ops(name, module)
 
+    def measured(self, ops: Sequence[Operation], times: Mapping[str, float]) -> None:
+        """Tactics of equal ops were measured, in microseconds by name; kept by those who show them."""
+
     def forget_ops(self) -> None:
         """The passes go on with another module."""
         self._before = None

@@ -23,6 +23,7 @@ from mlirt.dialects.target import Target
 from mlirt.dialects.typical_sizes import named_bounds, typical_values
 from mlirt.errors import CompileError, InvalidInputError
 from mlirt.passes.lowering.tactics import TACTIC, Candidate
+from mlirt.passes.remarks import recorder
 
 if TYPE_CHECKING:
     from mlirt.builder.tactics.algorithm_selector import AlgorithmSelector
@@ -72,7 +73,10 @@ def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tun
         times = times_of(several, ctx, target, known, tuning.timer, tuning.cache, report, tuning.calls, cold=cold)
         measured.update(zip(several, times, strict=True))
     taken: dict[Operation, Algorithm] = {}
+    watcher = recorder()
     for site, times in measured.items():
+        if watcher is not None:
+            watcher.measured(site.ops, times)
         offered = _offered(site, times)
         if tuning.selector is not None:
             offered = _described(site, offered, ctx, target, known)

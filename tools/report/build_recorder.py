@@ -6,16 +6,18 @@ It is a `Remarks`, so that `mlirt.compile(remarks=BuildRecorder())` and its prog
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from mlirt.builder.plan_cache import TAKEN
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.locations import names
 from mlirt.passes.phases import PHASES
 from mlirt.passes.remarks import Remarks
 from mlirt.tools.report.build_spans import Span
@@ -38,6 +40,9 @@ class BuildRecorder(Remarks):
     fused: Graph | None = None
     spans: list[Span] = field(default_factory=list[Span])
     kernels: dict[str, KernelText] = field(default_factory=dict[str, KernelText])
+    tactic_times: dict[tuple[str, ...], Mapping[str, float]] = field(
+        default_factory=dict[tuple[str, ...], Mapping[str, float]]
+    )
     tactics: list[TacticChoice] = field(default_factory=list[TacticChoice])
     scales: list[TensorScale] = field(default_factory=list[TensorScale])
     compiled: list[str] = field(default_factory=list[str])
@@ -52,6 +57,8 @@ class BuildRecorder(Remarks):
     @contextmanager
     def running(self, name: str, module: ModuleOp, ctx: Context | None = None) -> Generator[None]:
         """A pass runs meanwhile."""
+        if self._phase < 0:
+            self._end_step(self._now())
         with self._recording():
             self._enter(name, module, ctx)
         start = self._now()
@@ -63,14 +70,13 @@ class BuildRecorder(Remarks):
 
     def _enter(self, name: str, module: ModuleOp, ctx: Context | None) -> None:
         if self._phase < 0:
-            self._end_step(self._now())
             first = [number for number, phase in enumerate(PHASES) if any(one.pass_name == name for one in phase.steps)]
             self._phase = first[0] if first else 0
             self.before = network_graph(module, "Before: the network as it was read")
         if name == _first_pass("lowering"):
             self.fused = network_graph(module, "Fused: an op for what is computed together")
             if isinstance(ctx, RtContext):
-                self.tactics = tactic_choices(module, ctx, self.target)
+                self.tactics = tactic_choices(module, ctx, self.target, self.tactic_times)
 
     def _leave(self, name: str, module: ModuleOp, ctx: Context | None) -> None:
         if name != _BORDER:
@@ -80,6 +86,11 @@ class BuildRecorder(Remarks):
         if PHASES[self._phase].name == "memory":
             self.kernels = kernel_texts([op for op in module.body.block.ops if isinstance(op, FuncOp)], self.target)
         self._phase = min(self._phase + 1, len(PHASES) - 1)
+
+    def measured(self, ops: Sequence[Operation], times: Mapping[str, float]) -> None:
+        """Tactics of equal ops were measured."""
+        known = {name: time for name, time in times.items() if 0 <= time < float("inf")}
+        self.tactic_times |= {(op.name, *names(op.location)): known for op in ops}
 
     def progress(self, text: str, done: int, total: int) -> None:
         """A report of what the build is at."""

@@ -75,7 +75,7 @@ def _tactics(choices: Sequence[TacticChoice]) -> str:
         (
             escape(", ".join(" + ".join(names) for names in choice.layers)),
             f"<code>{escape(choice.op)}</code>",
-            "<br>".join(_way(name, cost, name == choice.chosen) for name, cost in choice.estimates),
+            "<br>".join(_way(choice, name, cost) for name, cost in choice.estimates),
         )
         for choice in choices
     ]
@@ -87,9 +87,9 @@ def _tactics(choices: Sequence[TacticChoice]) -> str:
     )
 
 
-def _way(name: str, cost: float | None, chosen: bool) -> str:
-    text = f"<code>{escape(name)}</code>{'' if cost is None else f' {cost:.1f}'}"
-    return f"<b>{text}</b>" if chosen else text
+def _way(choice: TacticChoice, name: str, estimate: float | None) -> str:
+    text = f"<code>{escape(name)}</code> {choice.text(name, estimate)}"
+    return f"<b>{text}</b>" if name == choice.chosen else text
 
 
 def _remarks(build: BuildFacts) -> str:

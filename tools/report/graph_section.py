@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 from mlirt.runtime.manifest import Tensor
 from mlirt.tools.report.graph import Fact, Graph
@@ -15,6 +16,9 @@ from mlirt.tools.report.layered_layout import NODE_HEIGHT, NODE_WIDTH, RANK_HEIG
 from mlirt.tools.report.memory_map import bytes_text
 from mlirt.tools.report.quantization_section import quantization_notes
 from mlirt.tools.report.subject import Subject
+
+if TYPE_CHECKING:
+    from mlirt.tools.report.tactic_choices import TacticChoice
 
 _MOST_REMARKS = 5
 _MOST_TACTICS = 8
@@ -138,13 +142,12 @@ def _tensor(tensor: TensorFacts) -> str:
 def _tactics(subject: Subject, layers: tuple[str, ...]) -> Iterator[Fact]:
     for choice in subject.build.tactics_by_layers.get(layers, ()) if subject.build and layers else ():
         if len(choice.estimates) > 1:
-            ways = [_way(name, cost, name == choice.chosen) for name, cost in choice.estimates[:_MOST_TACTICS]]
+            ways = [_way(choice, name, cost) for name, cost in choice.estimates[:_MOST_TACTICS]]
             yield f"tactics considered ({choice.op})", ", ".join(ways)
 
 
-def _way(name: str, cost: float | None, chosen: bool) -> str:
-    known = "" if cost is None else f" {cost:.1f} µs"
-    return f"{name}{known}{' (chosen)' if chosen else ''}"
+def _way(choice: TacticChoice, name: str, estimate: float | None) -> str:
+    return " ".join(filter(None, (name, choice.text(name, estimate), "(chosen)" if name == choice.chosen else "")))
 
 
 def _with_remarks(graph: Graph, subject: Subject) -> Graph:
