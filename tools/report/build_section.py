@@ -102,5 +102,5 @@ def _remarks(build: BuildFacts) -> str:
     return (
         '<section id="remarks" class="far"><h2>Remarks</h2><p class="hint">What passes did to layers, and why they '
         f"left others as they were.{more}</p><details><summary>{len(build.remarks)} remarks</summary>"
-        f"{html_table(['pass', '', 'layer', 'reason'], rows)}</details></section>"
+        f"{html_table(['pass', 'outcome', 'layer', 'reason'], rows)}</details></section>"
     )

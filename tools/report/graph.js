@@ -215,6 +215,10 @@
     for (const node of view().nodes) counts.set(node.k, (counts.get(node.k) || 0) + 1);
     const list = byId("legend");
     list.replaceChildren();
+    if (byId("colour").value === "time") {
+      make("li", view().slowest ? `red: ${view().slowest.toPrecision(3)} ms, the slowest` : "this graph has no times", list);
+      return;
+    }
     for (const [kind, count] of [...counts].sort((a, b) => b[1] - a[1]).slice(0, 14)) {
       const item = make("li", "", list);
       make("i", "", item).style.background = fill({ k: kind, t: 0 });

@@ -19,7 +19,7 @@ _UNSTEADY = 0.5
 
 def launch_block(subject: Subject) -> str:
     """The section with a row for each launch."""
-    timed = ["#ms", "#quartiles", ""] if subject.times else []
+    timed = ["#ms", "#quartiles", "bar"] if subject.times else []
     heads = ["#", "layer", "result", "kernel", *timed, "#moves", "#operations", "arguments"]
     names = [f"launch-{one.index}" for one in subject.binding.launches]
     table = html_table(heads, _rows(subject), names)

@@ -88,7 +88,7 @@ def _sizes(subject: Subject) -> Iterator[tuple[str, str]]:
 
 
 def _ends(subject: Subject) -> str:
-    table = html_table(["", "name", "type", "shape", "in this page"], _tensors(subject))
+    table = html_table(["kind", "name", "type", "shape", "in this page"], _tensors(subject))
     return f'<section id="tensors"><h2>Inputs and outputs</h2>{table}</section>'
 
 
@@ -111,5 +111,5 @@ def _decisions(manifest: Manifest) -> Iterator[str]:
     found = decisions(manifest, on_device=True)
     if found:
         rows = ((one.kind, escape(", ".join(one.layers)), one.decided_by) for one in found)
-        table = html_table(["", "layers inside", "decided by"], rows)
+        table = html_table(["kind", "layers inside", "decided by"], rows)
         yield f'<section id="decisions" class="far"><h2>Branches and loops</h2>{table}</section>'

@@ -41,7 +41,7 @@ def quantization_block(subject: Subject) -> str:
             )
             for one in scales
         ]
-        heads = ["layer", "", "integers", "#scales", "#least", "#largest", "#largest number", "zero point"]
+        heads = ["layer", "op", "integers", "#scales", "#least", "#largest", "#largest number", "zero point"]
         parts.append(f"<h3>Scales</h3>{html_table(heads, cells)}")
     return "\n".join([*parts, "</section>"])
 

@@ -29,12 +29,13 @@
     field.type = "search";
     label.append("only rows with ", field);
     table.parentElement.before(label);
-    table.parentElement.tabIndex = 0;  // the keyboard scrolls it
     field.addEventListener("input", () => {
       const wanted = field.value.toLowerCase();
       for (const row of body.rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
     });
   }
+  // The keyboard scrolls what is wider than the page.
+  for (const wide of document.querySelectorAll(".wide")) wide.tabIndex = 0;
   // A link to a row or a kernel opens what it is folded into.
   const open = () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
