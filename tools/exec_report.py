@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlirt.errors import InvalidInputError
-from mlirt.runtime.engine import Engine
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,6 +46,7 @@ def write_report(
     feeds: Mapping[str, np.ndarray[Any, np.dtype[Any]]] | None,
 ) -> None:
     """Write the page; `records` are the times of the launches and `feeds` the inputs, where it was run."""
+    from mlirt.runtime.engine import Engine
     from mlirt.tools.output_files import write_output
     from mlirt.tools.report.launch_times import times_in
     from mlirt.tools.report.page import page
