@@ -59,9 +59,10 @@ def test_guide(copy: Path, page: str) -> None:
             assert not (copy / step.file).exists(), f"{step.file} exists already"
             (copy / step.file).write_text(step.body, encoding="utf-8")
     assert _changed_pages(copy) == _pages_named_in(page), f"{page} names the pages that follow from what it changes"
-    written = " ".join(step.file for step in steps(page) if step.file is not None and step.file.endswith(".py"))
-    done = _run(f"ruff check {written}", copy)
-    assert done.returncode == 0, done.stdout
+    written = [step.file for step in steps(page) if step.file and "/" in step.file and step.file.endswith(".py")]
+    if written:  # others are scripts of the reader, outside the repository
+        done = _run(f"ruff check {' '.join(written)}", copy)
+        assert done.returncode == 0, done.stdout
 
 
 def _changed_pages(copy: Path) -> set[str]:
