@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from mlirt.runtime.manifest import BufferArgument, Manifest
@@ -20,6 +21,7 @@ def memory_map(manifest: Manifest, binding: ShapeBinding) -> str:
     across, up = (_WIDTH - _LEFT) / steps, (_HEIGHT - _BOTTOM) / binding.arena_bytes
     parts = [f'<div class="wide"><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="memory over time">']
     parts += _scale(binding.arena_bytes, steps, across)
+    users = users_of(manifest)
     for index, offset in sorted(binding.offsets.items(), key=lambda item: item[1]):
         buffer, size = manifest.buffers[index], binding.sizes[index]
         if not size:
@@ -29,24 +31,24 @@ def memory_map(manifest: Manifest, binding: ShapeBinding) -> str:
         y = _HEIGHT - _BOTTOM - offset * up - height
         kind = "halo" if buffer.halo is not None else "plain"
         about = f"buffer {index}: {size:,} bytes at {offset:,}, launches {buffer.first} to {buffer.last}"
-        users = users_of(manifest, index)
+        touched = ", ".join(users[index])
         parts.append(
             f'<rect class="{kind}" x="{x:.2f}" y="{y:.2f}" width="{max(width - 1, 0.5):.2f}" '
-            f'height="{max(height - 0.5, 0.5):.2f}"><title>{escape(f"{about}; {users}")}</title></rect>'
+            f'height="{max(height - 0.5, 0.5):.2f}"><title>{escape(f"{about}; {touched}")}</title></rect>'
         )
         if width > 40 and height > 14:
             parts.append(f'<text class="on" x="{x + 5:.2f}" y="{y + 13:.2f}">{index}</text>')
     return "\n".join([*parts, "</svg></div>"])
 
 
-def users_of(manifest: Manifest, index: int) -> str:
-    """The layers whose launches touch a buffer, through views too."""
-    touching = (
-        launch.layer
-        for launch in manifest.launches
-        if any(isinstance(arg, BufferArgument) and manifest.roots[arg.buffer] == index for arg in launch.args)
-    )
-    return ", ".join(dict.fromkeys(touching))
+def users_of(manifest: Manifest) -> Mapping[int, Sequence[str]]:
+    """For each buffer that owns memory the layers whose launches touch it, through views too."""
+    found: defaultdict[int, dict[str, None]] = defaultdict(dict)
+    for launch in manifest.launches:
+        for argument in launch.args:
+            if isinstance(argument, BufferArgument):
+                found[manifest.roots[argument.buffer]][launch.layer] = None
+    return defaultdict(list, {index: list(layers) for index, layers in found.items()})
 
 
 def _scale(total: int, steps: int, across: float) -> Iterator[str]:

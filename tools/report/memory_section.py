@@ -64,13 +64,14 @@ def _curve(live: Sequence[int]) -> str:
 
 
 def _buffers(manifest: Manifest, binding: ShapeBinding) -> str:
+    users = users_of(manifest)
     rows = (
         (
             str(index),
             f"{binding.sizes[index]:,}",
             f"{offset:,}",
             f"{manifest.buffers[index].first} to {manifest.buffers[index].last}",
-            escape(users_of(manifest, index)),
+            escape(", ".join(users[index])),
         )
         for index, offset in sorted(binding.offsets.items())
         if binding.sizes[index]
