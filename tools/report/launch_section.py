@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from mlirt.builder.html_page import html_table
-from mlirt.runtime.bound_launch import Address, BoundArgument
+from mlirt.runtime.bound_launch import Address, BoundArgument, BoundLaunch
 from mlirt.runtime.expressions import to_text
 from mlirt.runtime.manifest import Argument, BufferArgument, IntArgument
 from mlirt.tools.report.launch_times import LaunchTime, total
@@ -15,12 +15,14 @@ from mlirt.tools.report.subject import Subject
 
 _BAR = 140
 _UNSTEADY = 0.5
+_MOST_WITH_ARGUMENTS = 1000
 
 
 def launch_block(subject: Subject) -> str:
     """The section with a row for each launch."""
     timed = ["#ms", "#quartiles", "bar"] if subject.times else []
-    heads = ["#", "layer", "result", "kernel", *timed, "#moves", "#operations", "arguments"]
+    listed = [] if _is_large(subject) else ["arguments"]
+    heads = ["#", "layer", "result", "kernel", *timed, "#moves", "#operations", *listed]
     names = [f"launch-{one.index}" for one in subject.binding.launches]
     table = html_table(heads, _rows(subject), names)
     return f'<section id="launches" class="far"><h2>Launches</h2>{_about(subject)}{table}</section>'
@@ -47,10 +49,6 @@ def _rows(subject: Subject) -> Iterator[tuple[str, ...]]:
         launch = manifest.launches[bound.index]
         kernel = manifest.kernels[launch.kernel]
         work = subject.works[bound.index]
-        pairs = zip(launch.args, bound.args, strict=True)
-        listed = "\n".join(f"{n:2} {_argument(arg, value)}" for n, (arg, value) in enumerate(pairs))
-        if manifest.target.kind == "cuda":
-            listed = f"grid {bound.grid}, block {kernel.block}\n{listed}"
         yield (
             str(bound.index),
             escape(launch.layer),
@@ -59,8 +57,23 @@ def _rows(subject: Subject) -> Iterator[tuple[str, ...]]:
             *(_time(subject.times[bound.index], longest) if subject.times else ()),
             "" if work.operations is None else bytes_text(work.bytes),
             "" if work.operations is None else f"{work.operations:,}",
-            f"<details><summary>{len(launch.args)}</summary><pre>{escape(listed)}</pre></details>",
+            *([] if _is_large(subject) else [_listed(subject, bound)]),
         )
+
+
+def _is_large(subject: Subject) -> bool:
+    """Whether the arguments of all launches would be most of the page."""
+    return len(subject.plan.manifest.launches) > _MOST_WITH_ARGUMENTS
+
+
+def _listed(subject: Subject, bound: BoundLaunch) -> str:
+    manifest = subject.plan.manifest
+    launch = manifest.launches[bound.index]
+    pairs = zip(launch.args, bound.args, strict=True)
+    listed = "\n".join(f"{n:2} {_argument(arg, value)}" for n, (arg, value) in enumerate(pairs))
+    if manifest.target.kind == "cuda":
+        listed = f"grid {bound.grid}, block {manifest.kernels[launch.kernel].block}\n{listed}"
+    return f"<details><summary>{len(launch.args)}</summary><pre>{escape(listed)}</pre></details>"
 
 
 def _time(time: LaunchTime, longest: float) -> tuple[str, str, str]:
