@@ -105,9 +105,13 @@ def _several(index: Callable[..., Any]) -> Callable[..., Any]:
 
     def values(self: object, *given: Any) -> Any:
         found: Any = index(self, *given)
-        return SSAValues[SSAValue](found) if isinstance(given[-1], SSAValues) and type(found) is tuple else found
+        return _as_values(found) if isinstance(given[-1], SSAValues) else found
 
     return values
+
+
+def _as_values(found: Sequence[SSAValue]) -> SSAValues:
+    return found if isinstance(found, SSAValues) else SSAValues(found)
 
 
 def _has_trait(cls: type[Operation], trait: Any, *, value_if_unregistered: bool = True) -> bool:
