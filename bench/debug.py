@@ -21,7 +21,7 @@ from pathlib import Path
 from time import perf_counter
 
 import onnx
-from debug_networks import NETWORKS, Fault, wrong_fusion, wrong_rewrite, wrong_tactic
+from debug_networks import NETWORKS, SHAPES, Fault, wrong_fusion, wrong_rewrite, wrong_tactic
 from xdsl.dialects.builtin import Float32Type, ModuleOp
 from xdsl.ir import Operation
 
@@ -128,16 +128,17 @@ class Outcome:
     problems: tuple[str, ...]
 
 
-def outcome(folder: Path, kind: str) -> Outcome:
-    """Plant a fault that shows in the outputs, and look for it."""
+def outcome(folder: Path, kind: str, shapes: str = "") -> Outcome:
+    """Plant a fault that shows in the outputs of `model.onnx` for inputs of some shapes, and look for it."""
+    given = [f"--shapes={shapes}"] if shapes else []
     for layer, fault in list(faults(folder / "model.onnx", kind))[:_MOST_TRIES]:
         file = f"{kind}.py"
         (folder / file).write_text(fault.text, encoding="utf-8")
         flags = fault.flags(file)
-        bisected = rt_debug(["bisect", "model.onnx", *flags], folder)
+        bisected = rt_debug(["bisect", "model.onnx", *given, *flags], folder)
         if bisected.lines[-1:] == ["nothing is wrong within the bound"]:
             continue  # what is behind it does not pass it on
-        reduced = rt_debug(["reduce", "model.onnx", *flags, "-o", f"{kind}.mlir"], folder)
+        reduced = rt_debug(["reduce", "model.onnx", *given, *flags, "-o", f"{kind}.mlir"], folder)
         again = rt_debug(["bisect", f"{kind}.mlir", f"--input={kind}.npz", *flags], folder)
         ops = _ops_left(reduced)
         problems = [
@@ -186,7 +187,7 @@ def _table(chosen: Sequence[str], root: Path) -> int:
         model = NETWORKS[name]()
         (folder / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
         for kind in ("rewrite" if number % 2 == 0 else "fusion", "tactic"):
-            found = outcome(folder, kind)
+            found = outcome(folder, kind, SHAPES.get(name, ""))
             failed += bool(found.problems)
             times = f"{found.bisected.cpu:8.1f} {found.reduced.cpu:8.1f} {found.ops:3}"
             said = "; ".join(found.problems) or "yes"

@@ -39,9 +39,13 @@ NETWORKS: Mapping[str, Callable[[], onnx.ModelProto]] = {
     "hourglass": lambda: hourglass(80),
     "unet": lambda: unet(1, 32, 8, 3),
     "mobilenet": lambda: mobilenet_v2(1),
-    "dynamic images": lambda: dynamic_images(100),
+    "dynamic images": lambda: dynamic_images(30),
     "recurrent": lambda: recurrent(12),
 }
+
+
+SHAPES: Mapping[str, str] = {"dynamic images": "x:2x4x12x12"}
+"""What inputs with open dimensions get; through images of one pixel a network passes little on."""
 
 
 @dataclass(frozen=True)

@@ -118,15 +118,20 @@ def reduced(case: Case, test: Test, say: Say, suspected: Collection[str] = ()) -
 
     few = _part_of([layer for layer in layers if set(names(layer.location)) & set(suspected)], whole)
     if holds(few):
-        say(f"what fails alone: {', '.join(map(name_of, few.layers))} ({len(few.layers)} of {len(layers)} layers)")
-        return _case_of(case, _without_some(few, holds), values)
-    end = _first(1, len(layers), lambda count: holds(_up_to(whole, count)))
+        title = ", ".join(dict.fromkeys(map(name_of, few.layers)))
+        say(f"what fails alone: {title} ({len(few.layers)} of {len(layers)} layers)")
+        return _case_of(case, _shrunk(few, holds, say), values)
+    return _case_of(case, _shrunk(whole, holds, say), values)
+
+
+def _shrunk(whole: _Part, holds: Callable[[_Part], bool], say: Say) -> _Part:
+    """The part without layers at its end, at its front, and those in between that it can do without."""
+    end = _first(1, len(whole.layers), lambda count: holds(_up_to(whole, count)))
     part = _up_to(whole, end)
-    say(f"layers 1 to {len(part.layers)} of {len(layers)} fail alone")
-    start = end - _first(1, len(part.layers), lambda count: holds(_Part(part.layers[-count:], part.outputs)))
-    part = _Part(part.layers[start:], part.outputs)
-    say(f"layers {start + 1} to {end} fail alone")
-    return _case_of(case, _without_some(part, holds), values)
+    start = end - _first(1, end, lambda count: holds(_Part(part.layers[-count:], part.outputs)))
+    if len(whole.layers) > 1:
+        say(f"of {len(whole.layers)} layers number {start + 1} to {end} fail alone")
+    return _without_some(_Part(part.layers[start:], part.outputs), holds)
 
 
 def _up_to(whole: _Part, count: int) -> _Part:
