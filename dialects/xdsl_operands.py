@@ -111,7 +111,7 @@ def _several(index: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_values(found: Sequence[SSAValue]) -> SSAValues:
-    return found if isinstance(found, SSAValues) else SSAValues(found)
+    return found if type(found) is SSAValues else SSAValues(found)
 
 
 def _has_trait(cls: type[Operation], trait: Any, *, value_if_unregistered: bool = True) -> bool:

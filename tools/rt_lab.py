@@ -39,10 +39,10 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("models", metavar="MODEL", nargs="+", help="ONNX models, or IR text of layers (.mlir)")
     add_pipeline_edit_flag(parser.add_argument)
-    parser.add_argument("--target", choices=TARGETS, default="cpu", help="default: %(default)s")
-    parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help="default: %(default)s")
+    parser.add_argument("--target", choices=TARGETS, default="cpu", help="what to build for (default: %(default)s)")
+    parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help=_PRECISION)
     parser.add_argument(
-        "--shapes", type=shapes, default={}, metavar="SPEC", help="input0:1x3x224x224,.. of the models that have it"
+        "--shapes", type=shapes, default={}, metavar="SPEC", help="shapes of the inputs, of the models that have them: input0:1x3x224x224,.."
     )
     parser.add_argument(
         "--bound",
@@ -56,6 +56,9 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--picture", metavar="FILE.svg", help="draw the ratios with their intervals")
     parser.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
     arguments = parser.parse_args(argv)
+    for model in arguments.models:
+        if not Path(model).is_file():
+            raise InvalidInputError(f"MODEL {model}: there is no such file")
     if arguments.picture and not arguments.picture.endswith(".svg"):
         raise InvalidInputError(f"--picture={arguments.picture}: expected a name that ends in .svg")
     if not arguments.resolution:
@@ -63,6 +66,9 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     if arguments.bound is None:
         arguments.bound = 1e-3 if arguments.precision == "fp32" else 2e-2
     return arguments
+
+
+_PRECISION = "the precision of the builds (default: %(default)s)"
 
 
 def _add_measuring(parser: argparse.ArgumentParser) -> None:

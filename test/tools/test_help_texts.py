@@ -94,6 +94,7 @@ MISTAKES: dict[str, tuple[list[str], ...]] = {
     "rt-debug": ([], ["compare", "no.onnx"], ["compair", "no.onnx"], ["reduce", "no.onnx"], ["bisect", "no.onnx"]),
     "rt-replay": ([], ["replay", "a.json"], ["compare", "no.json"], ["record", "no.onnx", "-o", "a.json"]),
     "rt-update-checks": ([], ["no.mlir"]),
+    "rt-lab": ([], ["no.py", "no.onnx"], ["cse", "no.onnx", "--target=gpu"], ["cse", "no.onnx"]),
 }
 
 

@@ -115,13 +115,14 @@ def test_a_pass_of_the_compiler_is_left_out(capsys: pytest.CaptureFixture[str]) 
 
 def test_wrong_results_are_named_and_the_others_go_on(capsys: pytest.CaptureFixture[str]) -> None:
     edit = "--pipeline-edit=after=cleanup:clip-relu,wrong-relu"
+    Path("none.onnx").write_bytes(b"no model")
     assert rt_lab.main(["wrong.py", "small.onnx", "none.onnx", edit, "--no-measure"]) == 1
     out = capsys.readouterr().out.splitlines()
     assert out[2].endswith("wrong results")
     assert out[3].split() == ["none.onnx", "failed"]
     assert out[-2].startswith("small.onnx: error: output scores is 0.")
     assert out[-2].endswith("off the interpreted network, the bound is 0.001; rt-debug bisect tells where")
-    assert out[-1] == "none.onnx: error: cannot read the file: No such file or directory"
+    assert out[-1].startswith("none.onnx: error: ")
     assert rt_lab.main(["wrong.py", "small.onnx", edit, "--no-measure", "--bound=10"]) == 0
 
 
