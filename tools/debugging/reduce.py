@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 Test = Callable[[Case], bool]
 Say = Callable[[str], None]
+_REACHES = (1, 2, 4)
 
 
 def differs(bound: float) -> Test:
@@ -116,12 +117,22 @@ def reduced(case: Case, test: Test, say: Say, suspected: Collection[str] = ()) -
     def holds(part: _Part) -> bool:
         return bool(part.layers) and bool(part.outputs) and test(_case_of(case, part, values))
 
-    few = _part_of([layer for layer in layers if set(names(layer.location)) & set(suspected)], whole)
-    if holds(few):
+    for few in _around(suspected, whole):
+        if not holds(few):
+            continue
         title = ", ".join(dict.fromkeys(map(name_of, few.layers)))
         say(f"what fails alone: {title} ({len(few.layers)} of {len(layers)} layers)")
         return _case_of(case, _shrunk(few, holds, say), values)
     return _case_of(case, _shrunk(whole, holds, say), values)
+
+
+def _around(suspected: Collection[str], whole: _Part) -> Iterator[_Part]:
+    """The layers of these names, then with more of their neighbours: the layout that a kernel is for may need them."""
+    places = [at for at, one in enumerate(whole.layers) if set(names(one.location)) & set(suspected)]
+    if places:
+        yield _part_of([whole.layers[at] for at in places], whole)
+        for reach in _REACHES:
+            yield _part_of(whole.layers[max(0, places[0] - reach) : places[-1] + 1 + reach], whole)
 
 
 def _shrunk(whole: _Part, holds: Callable[[_Part], bool], say: Say) -> _Part:
