@@ -141,10 +141,11 @@ def outcome(folder: Path, kind: str, shapes: str = "") -> Outcome:
         reduced = rt_debug(["reduce", "model.onnx", *given, *flags, "-o", f"{kind}.mlir"], folder)
         again = rt_debug(["bisect", f"{kind}.mlir", f"--input={kind}.npz", *flags], folder)
         ops = _ops_left(reduced)
+        left = "" if kind == "tactic" else layer  # the part may hold another launch that the tactic is wrong for
         problems = [
             f"{what} says {done.finding or done.lines[-1:]}"
-            for what, done in (("bisect", bisected), ("bisect of the part", again))
-            if not is_found(done, fault, layer)
+            for what, done, where in (("bisect", bisected, layer), ("bisect of the part", again, left))
+            if not is_found(done, fault, where)
         ]
         if not 1 <= ops <= MOST_OPS:
             problems.append(f"reduce leaves {ops} ops: {reduced.lines[-1:]}")
