@@ -42,7 +42,11 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--target", choices=TARGETS, default="cpu", help="what to build for (default: %(default)s)")
     parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help=_PRECISION)
     parser.add_argument(
-        "--shapes", type=shapes, default={}, metavar="SPEC", help="shapes of the inputs, of the models that have them: input0:1x3x224x224,.."
+        "--shapes",
+        type=shapes,
+        default={},
+        metavar="SPEC",
+        help="shapes of the inputs, of the models that have them: input0:1x3x224x224,..",
     )
     parser.add_argument(
         "--bound",
