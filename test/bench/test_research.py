@@ -10,10 +10,9 @@ BENCH = Path(__file__).parents[2] / "bench" / "research.py"
 
 
 def test_two_files_are_an_experiment(tmp_path: Path) -> None:
-    made = "from research import network_of_swishes as made; import sys; open(sys.argv[1], 'wb').write(made(0).SerializeToString())"
-    subprocess.run(
-        [sys.executable, "-c", made, "one.onnx"], cwd=tmp_path, env={"PYTHONPATH": str(BENCH.parent)}, check=True
-    )
+    made = "import research, sys; sys.stdout.buffer.write(research.network_of_swishes(0).SerializeToString())"
+    run = subprocess.run([sys.executable, "-c", made], cwd=BENCH.parent, capture_output=True, check=True)
+    (tmp_path / "one.onnx").write_bytes(run.stdout)
     command = [sys.executable, str(BENCH), "one.onnx", "--seconds=0.2", "--folder=experiment"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
