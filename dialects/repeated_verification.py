@@ -16,7 +16,6 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from mlirt.dialects.plan.ops import BufferOp, LaunchOp
 from mlirt.dialects.trt.constant import ConstantOp, looks
 from mlirt.dialects.verification import verify
 from mlirt.dialects.weights import WeightsAttr
@@ -147,11 +146,11 @@ def _defined(values: Iterable[SSAValue], numbers: dict[SSAValue, int]) -> Hashab
     return tuple(types)
 
 
-_TYPES_ALONE: Mapping[type[Operation], frozenset[str]] = {
-    LaunchOp: frozenset({"tensors"}),
-    BufferOp: frozenset({"first", "last"}),
+_TYPES_ALONE: Mapping[str, frozenset[str]] = {
+    "plan.launch": frozenset({"tensors"}),
+    "plan.buffer": frozenset({"first", "last"}),
 }
-"""Properties of which nobody asks more than whether they are there, and of the right type."""
+"""By op, whose dialect is not imported: properties of which nobody asks more than that they have the right type."""
 
 
 def _named(op: Operation) -> Hashable:
@@ -159,7 +158,7 @@ def _named(op: Operation) -> Hashable:
     if isinstance(op, ConstantOp):
         return tuple([(name, _form_of_elements(one)) for name, one in (*op.properties.items(), *op.attributes.items())])
     properties, attributes = op.properties, op.attributes
-    if by_type := _TYPES_ALONE.get(type(op)):
+    if by_type := _TYPES_ALONE.get(op.name):
         properties = {name: _type_alone(one) if name in by_type else one for name, one in properties.items()}
         return tuple([*properties.items(), *attributes.items()])
     return (
