@@ -11,14 +11,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from mlirt.passes.cleanup import laws
+from mlirt.passes.cleanup import canonicalization
 from mlirt.passes.options import option
 from mlirt.passes.rules import Rule, apply_rules
 
 
 @dataclass(frozen=True)
 class CanonicalizePass(ModulePass):
-    """Apply the laws in `passes/cleanup/laws/` until none holds any more, at most `max-sweeps` times over the network.
+    """Apply the rules in `passes/cleanup/canonicalization/` until none matches, in at most `max-sweeps` sweeps.
 
     Before:
 
@@ -38,12 +38,13 @@ class CanonicalizePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for _ in range(self.max_sweeps):
-            if not apply_rules(all_laws(), self, ctx, op, again=False):
+            if not apply_rules(canonicalization_rules(), self, ctx, op, again=False):
                 return
 
 
 @cache
-def all_laws() -> tuple[Rule, ...]:
-    """The rules in the tables `LAWS` of the files in `laws/`."""
-    modules = [import_module(f"{laws.__name__}.{entry.name}") for entry in pkgutil.iter_modules(laws.__path__)]
-    return tuple(one for module in modules for one in module.LAWS)
+def canonicalization_rules() -> tuple[Rule, ...]:
+    """The rules in the tables `RULES` of the files in `canonicalization/`."""
+    files = pkgutil.iter_modules(canonicalization.__path__)
+    modules = [import_module(f"{canonicalization.__name__}.{file.name}") for file in files]
+    return tuple(one for module in modules for one in module.RULES)

@@ -1,4 +1,4 @@
-"""Laws of layers that move elements: moves that leave every element in its place."""
+"""Rules for layers that move elements: moves that leave every element in its place."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def combine_stacked(m: Match, reduction: ReduceOp, stack: ConcatenationOp) -> Ou
     return m.make(ShuffleOp, found, None, reshape_dims=dims(reduction.output.type), zero_is_placeholder=False)
 
 
-LAWS = (
+RULES = (
     drop_plain_shuffle,
     drop_whole_slice,
     drop_plain_broadcast,

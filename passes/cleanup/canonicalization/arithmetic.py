@@ -1,4 +1,4 @@
-"""Laws of two-operand arithmetic: neutral elements, and powers that are cheaper as something else."""
+"""Rules for two-operand arithmetic: neutral elements, and powers that are cheaper as something else."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
 from mlirt.dialects.trt.scale import ScaleOp
 from mlirt.dialects.trt.select import SelectOp
 from mlirt.dialects.trt.unary import UnaryOp
-from mlirt.passes.rules import Match, Outcome, constant, either, layer, number, op, rule, value
-from mlirt.passes.rules import Rule as Law
+from mlirt.passes.rules import Match, Outcome, Rule, constant, either, layer, number, op, rule, value
 
 _KIND = ElementwiseKind
 # The right operand that changes nothing, and whether it may also stand on the left.
@@ -41,11 +40,11 @@ def drop_neutral_operand(layer: ElementwiseOp, x: SSAValue, neutral: SSAValue) -
 
 
 # max(x, x) -> x; likewise min, and, or.
-COMBINE_WITH_ITSELF = Law(
+COMBINE_WITH_ITSELF = Rule(
     op(ElementwiseOp, x, x, kind=either("max", "min", "and", "or", "bit_and", "bit_or")), x, "combine_with_itself"
 )
 # x ^ 2 -> x * x. x ^ 0.5 is not sqrt(x): that of minus infinity is no number, and that of -0.0 has its sign.
-SQUARE = Law(op(ElementwiseOp, x, number(2), kind="pow"), layer(ElementwiseOp, x, x, kind="prod"), "square")
+SQUARE = Rule(op(ElementwiseOp, x, number(2), kind="pow"), layer(ElementwiseOp, x, x, kind="prod"), "square")
 
 
 @rule(op(ElementwiseOp, x, number(-1), kind="pow"))
@@ -70,4 +69,4 @@ def drop_empty_scale(layer: ScaleOp) -> Outcome:
     return layer.input if all(one is None or splat_of(one) == number_ for one, number_ in neutral) else None
 
 
-LAWS = (drop_neutral_operand, COMBINE_WITH_ITSELF, SQUARE, invert, choose_known_branch, drop_empty_scale)
+RULES = (drop_neutral_operand, COMBINE_WITH_ITSELF, SQUARE, invert, choose_known_branch, drop_empty_scale)

@@ -1,4 +1,4 @@
-"""Laws of one-operand layers: functions that are done twice, undone, or do nothing."""
+"""Rules for one-operand layers: functions that are done twice, undone, or do nothing."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.dialects.trt.softmax import SoftmaxOp
 from mlirt.dialects.trt.unary import UnaryOp
-from mlirt.passes.rules import Match, Outcome, either, layer, op, rule, value
-from mlirt.passes.rules import Rule as Law
+from mlirt.passes.rules import Match, Outcome, Rule, either, layer, op, rule, value
 
 # One tensor in, one out, and half precision is computed in float32.
 _ROUNDS_ONCE = ResizeOp | PoolingOp | SoftmaxOp | LrnOp | ShuffleOp | SliceOp | PaddingOp
@@ -93,7 +92,7 @@ def leave_integers(x: SSAValue) -> Outcome:
 
 
 # log(softmax(x)) -> the softmax that gives logarithms: there is no 0 of which to take one.
-TAKE_LOG_IN_SOFTMAX = Law(
+TAKE_LOG_IN_SOFTMAX = Rule(
     op(UnaryOp, op(SoftmaxOp, x, log=False).named("softmax"), kind="log"),
     layer(SoftmaxOp, x, like="softmax", log=True),
     "take_log_in_softmax",
@@ -126,7 +125,7 @@ def drop_requantization(integers: QuantizeOp, real: DequantizeOp) -> Outcome:
     return real.input if same and real.input.type == integers.output.type else None
 
 
-LAWS = (
+RULES = (
     drop_identity,
     skip_exact_conversion,
     stay_narrow,

@@ -1,0 +1,1 @@
+"""The rules of canonicalize: one file for each family of layers."""
