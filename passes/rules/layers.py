@@ -150,7 +150,7 @@ class Layer(Pattern):
         for name, wanted in self.by_name:
             given: Any = getattr(found, name)
             values: list[SSAValue] = [] if given is None else [given] if isinstance(given, SSAValue) else list(given)
-            patterns = [wanted.pattern] * len(values) if isinstance(wanted, Each) else _listed(wanted)
+            patterns = [wanted] * len(values) if isinstance(wanted, Each) else _listed(wanted)
             if len(patterns) != len(values):
                 return None
             pairs += zip(patterns, values, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,7 +20,7 @@ Test: TypeAlias = "Callable[[Any], bool]"
 
 
 @dataclass(frozen=True, eq=False)
-class Pattern:
+class Pattern(ABC):
     """What a value must be. `name` stands for it in the rewrite; with `is_list` for all that it matched, in order."""
 
     name: str = ""
@@ -40,9 +41,9 @@ class Pattern:
         """Whether it is worth to search: False where one look at what computes `value` tells that it does not match."""
         return True
 
+    @abstractmethod
     def match(self, value: SSAValue, search: Search, then: Then) -> bool:
         """Whether `value` matches in a way with which `then` is True."""
-        raise NotImplementedError
 
     def parts_inside(self) -> Iterator[Pattern]:
         """The patterns of which it is made."""
@@ -241,6 +242,9 @@ class Each(Pattern):
 
     def parts_inside(self) -> Iterator[Pattern]:
         return iter((self.pattern,))
+
+    def match(self, value: SSAValue, search: Search, then: Then) -> bool:
+        return self.pattern.match(value, search, then)
 
 
 def each(pattern: Pattern) -> Each:
