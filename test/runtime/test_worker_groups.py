@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,7 @@ def test_sleeping_workers_are_woken_and_counted(tiny: Maker) -> None:
     pool = next(pool for groups in worker_groups._groups.values() for pool in groups.pools)  # pyright: ignore[reportPrivateUsage]
     before = pool.woken
     for _ in range(100):
+        time.sleep(1e-3)  # a worker needs a core to lie down
         engine.run({"x": x})
     assert pool.woken > before
     assert engine.requests.woken == pool.woken
