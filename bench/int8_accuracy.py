@@ -23,7 +23,7 @@ from train_digits import split, trained
 
 import mlirt
 from mlirt.builder.calibration.comparison import MethodError, compare, recommended
-from mlirt.runtime.engine import EngineLike
+from mlirt.runtime.engine_interface import EngineLike
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

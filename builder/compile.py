@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mlirt.builder.tactics.algorithm_selector import AlgorithmSelector
     from mlirt.builder.tactics.timing_cache import TimingCache
     from mlirt.frontend.onnx.graph_inputs import Shapes
-    from mlirt.runtime.engine import EngineLike
+    from mlirt.runtime.engine_interface import EngineLike
 
     ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | onnx.ModelProto"
     # Modules and exported programs of PyTorch; checkers do not know it here.

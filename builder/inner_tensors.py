@@ -20,7 +20,7 @@ from mlirt.runtime.engine import Engine
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from mlirt.runtime.engine import EngineLike
+    from mlirt.runtime.engine_interface import EngineLike
 
 _BESIDE: Mapping[str, Any] = {
     "debug": (),

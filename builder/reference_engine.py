@@ -19,7 +19,7 @@ from mlirt.dialects.trt.boundary import BoundaryOp
 from mlirt.dialects.trt.run_number import run_number
 from mlirt.errors import UnsupportedError
 from mlirt.passes.pipeline import run_passes
-from mlirt.runtime.engine import TensorDescription
+from mlirt.runtime.engine_interface import TensorDescription
 from mlirt.runtime.profile_ranges import ShapeRange, check_profiles
 
 if TYPE_CHECKING:

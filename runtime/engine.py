@@ -5,7 +5,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from mlirt.runtime.debug_tensors import debug_names, debug_plan
 from mlirt.runtime.decisions import Decision, decisions
 from mlirt.runtime.device import Device
 from mlirt.runtime.device_run import has_device_tensors, run_on_device
+from mlirt.runtime.engine_interface import TensorDescription, description_of
 from mlirt.runtime.expressions import to_text
 from mlirt.runtime.fair_queue import FairQueue, QueueUse
 from mlirt.runtime.known_profiles import known_ranges
@@ -35,40 +36,6 @@ from mlirt.tensor_formats import layout_of, pack, unpack
 
 DebugListener = Callable[[str, np.ndarray], object]
 """What is told name and elements of a debug tensor."""
-
-
-@dataclass(frozen=True)
-class TensorDescription:
-    """A public input or output: a dimension is a number, or the text of its formula ("n", "(2*h)+1")."""
-
-    name: str
-    dtype: str
-    shape: tuple[int | str, ...]
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.dtype}[{', '.join(map(str, self.shape))}]"
-
-
-class EngineLike(Protocol):
-    """What `mlirt.compile` returns for every target: the engine here, or the reference interpreter of the builder."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def inputs(self) -> tuple[TensorDescription, ...]: ...
-
-    @property
-    def outputs(self) -> tuple[TensorDescription, ...]: ...
-
-    @property
-    def layers(self) -> tuple[Mapping[str, object], ...]: ...
-
-    def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]: ...
-
-    def profile(self, feeds: Mapping[str, np.ndarray]) -> list[tuple[str, float]]: ...
-
-    def save(self, path: str | os.PathLike[str]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -141,20 +108,20 @@ class Engine:
         """The inputs in the order of the network."""
         manifest = self.plan.manifest
         kept = {pair.input for pair in manifest.state}
-        return tuple(_describe(one) for number, one in enumerate(manifest.given_inputs) if number not in kept)
+        return tuple(description_of(one) for number, one in enumerate(manifest.given_inputs) if number not in kept)
 
     @property
     def outputs(self) -> tuple[TensorDescription, ...]:
         """The outputs in the order of the network."""
         kept = {pair.output for pair in self.plan.manifest.state}
-        return tuple(_describe(one) for number, one in enumerate(self.plan.manifest.outputs) if number not in kept)
+        return tuple(description_of(one) for number, one in enumerate(self.plan.manifest.outputs) if number not in kept)
 
     @property
     def states(self) -> tuple[tuple[TensorDescription, str], ...]:
         """The inputs that the engine keeps from run to run, each with the output of the run before that it is."""
         manifest = self.plan.manifest
         return tuple(
-            (_describe(manifest.inputs[pair.input]), manifest.outputs[pair.output].name) for pair in manifest.state
+            (description_of(manifest.inputs[pair.input]), manifest.outputs[pair.output].name) for pair in manifest.state
         )
 
     @property
@@ -518,8 +485,3 @@ def _unpacked(tensor: Tensor, array: np.ndarray) -> np.ndarray:
     channels = tensor.known_shape[layout.axis(len(tensor.known_shape))]
     assert isinstance(channels, int)
     return unpack(array, tensor.format, channels)
-
-
-def _describe(tensor: Tensor) -> TensorDescription:
-    shape = tuple(dim if isinstance(dim, int) else to_text(dim) for dim in tensor.known_shape)
-    return TensorDescription(tensor.name, tensor.dtype, shape)

@@ -13,7 +13,7 @@ from mlirt.tools.trtexec_log import log
 if TYPE_CHECKING:
     import numpy as np
 
-    from mlirt.runtime.engine import EngineLike
+    from mlirt.runtime.engine_interface import EngineLike
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from mlirt.passes.remarks import Remarks
-    from mlirt.runtime.engine import EngineLike
+    from mlirt.runtime.engine_interface import EngineLike
     from mlirt.tools.report.build_recorder import BuildRecorder
 
 

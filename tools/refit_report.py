@@ -10,7 +10,7 @@ from mlirt.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from mlirt.builder.refit import KeptNetwork
-    from mlirt.runtime.engine import EngineLike
+    from mlirt.runtime.engine_interface import EngineLike
 
 _MOST = 10
 

@@ -31,7 +31,7 @@ from mlirt.tools.trtexec_log import cautions, log, log_all
 from mlirt.version import __version__
 
 if TYPE_CHECKING:
-    from mlirt.runtime.engine import EngineLike
+    from mlirt.runtime.engine_interface import EngineLike
     from mlirt.tools.report.build_recorder import BuildRecorder
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from mlirt.runtime.context import ExecutionContext
-    from mlirt.runtime.engine import EngineLike, TensorDescription
+    from mlirt.runtime.engine_interface import EngineLike, TensorDescription
     from mlirt.tools.report.build_recorder import BuildRecorder
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]

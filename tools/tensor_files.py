@@ -16,7 +16,7 @@ from mlirt.runtime.random_inputs import random_input
 if TYPE_CHECKING:
     import numpy as np
 
-    from mlirt.runtime.engine import TensorDescription
+    from mlirt.runtime.engine_interface import TensorDescription
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 

@@ -14,7 +14,7 @@ from mlirt.builder.calibration.histogram import Array
 from mlirt.builder.calibration.pictures import SUFFIXES, Pictures, PixelScaling
 from mlirt.errors import InvalidInputError
 from mlirt.runtime.data_types import numpy_dtype
-from mlirt.runtime.engine import TensorDescription
+from mlirt.runtime.engine_interface import TensorDescription
 
 Sample: TypeAlias = "Array | Mapping[str, Array]"
 Data: TypeAlias = "Sample | Iterable[Sample] | str | os.PathLike[str]"

@@ -20,7 +20,7 @@ from mlirt.builder.calibration.method_choice import checked, warn_of_error
 from mlirt.builder.calibration.observed_network import cleaned, input_descriptions
 from mlirt.dialects.context import RtContext
 from mlirt.errors import InvalidInputError
-from mlirt.runtime.engine import TensorDescription
+from mlirt.runtime.engine_interface import TensorDescription
 
 Shapes = Mapping[str, Sequence[int]]
 

@@ -22,7 +22,7 @@ from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.passes.quantization.tensor_ranges import take_ranges
-from mlirt.runtime.engine import TensorDescription
+from mlirt.runtime.engine_interface import TensorDescription
 
 # Their results hold the numbers of their operands, so that they have the operands' range.
 _MOVES = (ShuffleOp, SliceOp, GatherOp)

@@ -11,7 +11,7 @@ import numpy as np
 
 from mlirt.builder.calibration.histogram import Array
 from mlirt.errors import InvalidInputError
-from mlirt.runtime.engine import TensorDescription
+from mlirt.runtime.engine_interface import TensorDescription
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm", ".pgm", ".gif", ".tif", ".tiff"})
 _COLOURS = {1: "L", 3: "RGB"}

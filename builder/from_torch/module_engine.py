@@ -18,7 +18,8 @@ from mlirt.builder.from_torch.tensor_run import run_tensors
 from mlirt.errors import InvalidInputError
 from mlirt.frontend.torch.elements import array_of
 from mlirt.frontend.torch.importer import CallingConvention
-from mlirt.runtime.engine import Engine, EngineLike, TensorDescription
+from mlirt.runtime.engine import Engine
+from mlirt.runtime.engine_interface import EngineLike, TensorDescription
 
 
 class ModuleEngine:

@@ -13,7 +13,8 @@ import torch
 
 from mlirt.errors import InvalidInputError
 from mlirt.frontend.torch.elements import array_of, dtype_of_element, tensor_of
-from mlirt.runtime.engine import Engine, EngineLike
+from mlirt.runtime.engine import Engine
+from mlirt.runtime.engine_interface import EngineLike
 
 
 def run_tensors(engine: EngineLike, feeds: Mapping[str, Any]) -> dict[str, Any]:

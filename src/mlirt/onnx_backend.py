@@ -20,7 +20,7 @@ from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
 from mlirt.frontend.onnx.tensor_reader import read_tensor
 
 if TYPE_CHECKING:
-    from mlirt.runtime.engine import EngineLike
+    from mlirt.runtime.engine_interface import EngineLike
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Inputs: TypeAlias = "Mapping[str, Any] | Sequence[Any]"

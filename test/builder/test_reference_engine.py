@@ -11,7 +11,7 @@ from onnx_models import model_of, numbers
 
 import mlirt
 from mlirt.errors import InvalidInputError, UnsupportedError
-from mlirt.runtime.engine import EngineLike, TensorDescription
+from mlirt.runtime.engine_interface import EngineLike, TensorDescription
 
 
 @pytest.fixture

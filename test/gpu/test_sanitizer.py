@@ -18,7 +18,8 @@ from tactic_layers import PLAIN, WITHOUT_LAYER, one_of_each, registered
 import mlirt
 from mlirt.builder.tactics.early_compiler import EarlyCompiler
 from mlirt.builder.tactics.trial import feeds
-from mlirt.runtime.engine import Engine, EngineLike
+from mlirt.runtime.engine import Engine
+from mlirt.runtime.engine_interface import EngineLike
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -10,7 +10,7 @@ from lowered_network import parse_module
 
 from mlirt.builder.build import build
 from mlirt.builder.reference_engine import ReferenceEngine
-from mlirt.runtime.engine import EngineLike
+from mlirt.runtime.engine_interface import EngineLike
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 

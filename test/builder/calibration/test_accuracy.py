@@ -12,7 +12,7 @@ from onnx_models import Array
 from train_digits import Digits, small_digits, trained
 
 import mlirt
-from mlirt.runtime.engine import EngineLike
+from mlirt.runtime.engine_interface import EngineLike
 
 LARGEST_LOSS = 0.005  # of all answers
 METHODS = ("entropy", "minmax", "percentile", "mse", "legacy")

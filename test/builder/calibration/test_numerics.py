@@ -13,7 +13,7 @@ import mlirt
 from mlirt.builder.calibration.batches import batches_of
 from mlirt.errors import InvalidInputError
 from mlirt.passes.quantization.weight_rounding import rounded_weights
-from mlirt.runtime.engine import TensorDescription
+from mlirt.runtime.engine_interface import TensorDescription
 
 RANGES = {"x": 4.0, "/conv1/out_0": 20.0, "relu_1": 20.0, "y": 150.0}
 

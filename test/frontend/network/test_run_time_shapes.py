@@ -16,7 +16,7 @@ from mlirt.dialects.context import RtContext
 from mlirt.errors import InvalidInputError
 from mlirt.frontend.network.module import network_module
 from mlirt.passes.pipeline import run_passes
-from mlirt.runtime.engine import EngineLike
+from mlirt.runtime.engine_interface import EngineLike
 
 X = np.arange(12, dtype=np.float32).reshape(2, 6)
 
