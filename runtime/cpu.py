@@ -26,6 +26,7 @@ from mlirt.runtime.plan_file import Plan
 from mlirt.runtime.plugin_launches import EnginePlugins
 from mlirt.runtime.shape_binding import ShapeBinding
 from mlirt.runtime.stop_request import StopRequest
+from mlirt.runtime.worker_choice import WorkerChoice
 from mlirt.runtime.worker_groups import ThreadChoice, WorkerGroups, shared_groups, thread_choice
 from mlirt.runtime.worker_pool import BORDERED, SYMBOLS, most_parts
 
@@ -228,6 +229,7 @@ class CpuProgram:
         filled = self._layout.filled(binding, device.kernel_array, bases, device.bordered, rewritten)
         self._table, self._parameters, self.workers = filled
         self._job = Job(address_of(self._table), len(self._rows))
+        self._choice = self._choose_workers()
         copies_small = copies_small and self._guarded is None
         # The number of the run, which no caller gives, comes behind the inputs that have shapes.
         shapes = (*binding.input_shapes, *[()] * (len(manifest.inputs) - len(binding.input_shapes)))
@@ -354,7 +356,21 @@ class CpuProgram:
             self._parameters[_TARGET_WORD] = row
         if self.workers.needs_one:
             return self._device.on_caller.run(self._job, self.stop, is_brief=self.workers.is_brief)
-        return self._device.run(self._job, self.stop)
+        if self._choice is None:
+            return self._device.run(self._job, self.stop)
+        if self.stop is None:
+            return self._choice()
+        return (self._device.on_caller if self._choice.is_alone else self._device).run(self._job, self.stop)
+
+    def _choose_workers(self) -> WorkerChoice | None:
+        """Trials of who runs it; None where one worker is enough, or none helps, or the host has a part in it."""
+        device, job = self._device, self._job
+        if self.workers.needs_one or device.choice.each == 1 or self._guarded is not None or self._plugins:
+            return None
+        on_caller = device.on_caller
+        return WorkerChoice(
+            partial(device.run, job), partial(on_caller.native, job.address), partial(on_caller.brief, job.address)
+        )
 
     def short_cut(self) -> ShortCut | None:
         """What a run comes down to where no row puts an end to it, and kernels write all outputs."""
@@ -363,7 +379,7 @@ class CpuProgram:
         if self._plugins or len(self._rows) > len(self._layout.launch_rows):
             return None
         device, job = self._device, self._job
-        execute: Callable[[], int] = partial(device.run, job)
+        execute: Callable[[], int] = self._choice or partial(device.run, job)
         brief: Callable[[], int] | None = None
         if self.workers.needs_one or device.choice.each == 1:
             brief = partial(device.on_caller.brief, job.address)

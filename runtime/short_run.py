@@ -13,10 +13,10 @@ import numpy as np
 
 from mlirt.runtime.caller_arrays import separate
 from mlirt.runtime.cpu_job import ShortCut
+from mlirt.runtime.worker_choice import BRIEF_SECONDS, WorkerChoice
 
 Tensor = tuple[str, "np.dtype[np.generic]"]
 _TRIALS = 8
-_BRIEF_SECONDS = 10e-6
 
 
 class ShortRun:
@@ -37,12 +37,13 @@ class ShortRun:
         self._execute = cut.execute
         self._brief = cut.brief
         self._trials = _TRIALS if cut.brief is not None else 0
+        self._choice = cut.execute if isinstance(cut.execute, WorkerChoice) else None
         self._least = 1.0
 
     @property
     def is_brief(self) -> bool:
         """Whether others would gain nothing by running beside it."""
-        return self._execute is self._brief
+        return self._execute is self._brief or (self._choice is not None and self._choice.is_brief)
 
     def __call__(
         self, feeds: Mapping[str, np.ndarray], given: Mapping[str, np.ndarray] | None = None
@@ -114,5 +115,5 @@ class ShortRun:
         self._execute()
         self._least = min(self._least, time.perf_counter() - start)
         self._trials -= 1
-        if not self._trials and self._brief is not None and self._least < _BRIEF_SECONDS:
+        if not self._trials and self._brief is not None and self._least < BRIEF_SECONDS:
             self._execute = self._brief

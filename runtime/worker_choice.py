@@ -1,0 +1,75 @@
+"""Who runs a network: the thread that calls, or it and its workers, whichever takes less time in trials.
+
+To hand launches to other threads and to wait for them takes a microsecond or more each, by the machine, the load and
+the distance of the cores. Where kernels are as short as that, one thread is quicker than several and leaves the other
+cores to others. Nothing that a plan knows beforehand says which it is, so the first runs are timed, and a few of each
+thousand. Results are the same to the bit with any number of threads.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+Run = Callable[[], int]
+"""Runs all rows of a table; the number of the row that stopped the run, or 0."""
+
+BRIEF_SECONDS = 10e-6
+"""Other threads of Python need not go on beside a run that takes less than to let them."""
+_RUNS = 6  # of each kind in a trial
+_WARM_UP = 2  # of them: caches and workers get used to the kind
+_LONG_SECONDS = 500e-6  # workers are worth more than they cost in runs that take longer
+_BETWEEN = 1000  # runs from trial to trial
+
+
+class WorkerChoice:
+    """A run by whoever was quicker: workers in the first runs and in long ones."""
+
+    def __init__(self, together: Run, alone: Run, brief: Run, clock: Callable[[], float] = time.perf_counter) -> None:
+        """`together` is by workers, `alone` by the thread that calls, `brief` too, without other threads of Python."""
+        self._together, self._alone, self._brief = together, alone, brief
+        self._clock = clock
+        self._best = together
+        self._times: dict[Run, list[float]] = {together: [], alone: []}
+        self._left = 0
+        """Runs before the next trial, or its next part; less than 0 where there is no other."""
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the thread that calls is the quicker one, as of the last trial."""
+        return self._best is not self._together
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether others would gain nothing by running beside it."""
+        return self._best is self._brief
+
+    def __call__(self) -> int:
+        """Run once; the number of the row that stopped the run, or 0."""
+        if self._left:
+            self._left -= 1
+            return self._best()
+        return self._try()
+
+    def _try(self) -> int:
+        """Time a run: first those of workers, then those of the thread that calls."""
+        side = self._together if len(self._times[self._together]) < _RUNS else self._alone
+        start = self._clock()
+        stopped = side()
+        self._times[side].append(self._clock() - start)
+        if len(self._times[side]) == _RUNS:
+            self._end_part(side)
+        return stopped
+
+    def _end_part(self, side: Run) -> None:
+        found = {one: statistics.median(times[_WARM_UP:]) for one, times in self._times.items() if times}
+        if found[self._together] > _LONG_SECONDS:
+            self._best, self._left = self._together, -1
+        elif side is self._alone:
+            is_alone = found[self._alone] <= found[self._together]
+            alone = self._brief if found[self._alone] < BRIEF_SECONDS else self._alone
+            self._best = alone if is_alone else self._together
+            self._left = _BETWEEN
+            for times in self._times.values():
+                times.clear()

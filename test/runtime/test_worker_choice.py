@@ -1,0 +1,104 @@
+"""Small networks are run by whoever is quicker in trials, the caller alone or with workers; results are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mlirt.runtime import cpu, cpu_job, worker_groups
+from mlirt.runtime.engine import load
+from mlirt.runtime.plan_file import plan_bytes
+from mlirt.runtime.stop_request import StopRequest
+from mlirt.runtime.worker_choice import WorkerChoice
+
+TRIAL = 12
+
+
+class Machine:
+    """Runs take the seconds that they are said to take, and are noted."""
+
+    def __init__(self, together: float, alone: float) -> None:
+        self.now = 0.0
+        self.seconds = {"together": together, "alone": alone, "brief": alone}
+        self.seen: list[str] = []
+        sides = [self.side(name) for name in self.seconds]
+        self.choice = WorkerChoice(*sides, clock=lambda: self.now)
+
+    def side(self, name: str) -> Callable[[], int]:
+        def run() -> int:
+            self.seen.append(name)
+            self.now += self.seconds[name]
+            return 0
+
+        return run
+
+    def runs(self, count: int) -> list[str]:
+        before = len(self.seen)
+        for _ in range(count):
+            self.choice()
+        return self.seen[before:]
+
+
+def test_who_was_quicker_in_the_first_runs_has_the_next_ones() -> None:
+    slow = Machine(together=40e-6, alone=60e-6)
+    assert slow.runs(TRIAL) == ["together"] * 6 + ["alone"] * 6
+    assert slow.runs(500) == ["together"] * 500
+    assert (slow.choice.is_alone, slow.choice.is_brief) == (False, False)
+    quick = Machine(together=60e-6, alone=40e-6)
+    quick.runs(TRIAL)
+    assert quick.runs(500) == ["alone"] * 500
+    assert (quick.choice.is_alone, quick.choice.is_brief) == (True, False)
+
+
+def test_threads_of_python_wait_for_a_run_of_a_few_microseconds() -> None:
+    machine = Machine(together=15e-6, alone=8e-6)
+    machine.runs(TRIAL)
+    assert machine.runs(10) == ["brief"] * 10
+    assert machine.choice.is_brief
+
+
+def test_equal_times_leave_the_other_cores_to_others() -> None:
+    machine = Machine(together=2**-12, alone=2**-12)
+    machine.runs(TRIAL)
+    assert machine.choice.is_alone
+
+
+def test_there_is_a_trial_again_after_a_thousand_runs() -> None:
+    machine = Machine(together=40e-6, alone=60e-6)
+    machine.runs(TRIAL + 1000)
+    machine.seconds["together"] = 90e-6  # others want the cores now
+    assert machine.runs(TRIAL) == ["together"] * 6 + ["alone"] * 6
+    assert machine.runs(1000) == ["alone"] * 1000
+
+
+def test_long_runs_are_not_tried_on_one_thread() -> None:
+    machine = Machine(together=2e-3, alone=1e-3)
+    assert machine.runs(3000) == ["together"] * 3000
+
+
+def test_a_network_that_the_caller_runs_quicker_takes_no_group(
+    tiny: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Waking two workers that sleep, for 16 KB, takes longer than the work."""
+    monkeypatch.setattr(worker_groups, "_groups", {})
+    taken: list[cpu_job.Job] = []
+    run = cpu.CpuDevice.run
+
+    def counted(device: cpu.CpuDevice, job: cpu_job.Job, stop: StopRequest | None = None) -> int:
+        taken.append(job)
+        return run(device, job, stop)
+
+    monkeypatch.setattr(cpu.CpuDevice, "run", counted)
+    parts = tiny()
+    del parts.manifest["outputs"][1:]
+    plan = plan_bytes(parts.manifest, parts.sections, parts.weights)
+    x = np.random.default_rng(0).standard_normal((1000, 4), np.float32)
+    want = load(plan, threads=1).run({"x": x})["y"]
+    taken.clear()
+    engine = load(plan, threads=3, spin_ms=0)
+    for _ in range(3 * TRIAL):
+        np.testing.assert_array_equal(engine.run({"x": x})["y"], want)
+    assert len(taken) == TRIAL / 2
