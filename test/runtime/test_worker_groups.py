@@ -46,7 +46,7 @@ wait:
   call i32 @sched_yield()
   %there = load atomic i32, ptr %x seq_cst, align 4
   %met = icmp sge i32 %there, %wanted
-  %tired = icmp ugt i64 %n, 3000000
+  %tired = icmp ugt i64 %n, 30000000
   %enough = or i1 %met, %tired
   br i1 %enough, label %done, label %wait
 done:
