@@ -15,8 +15,8 @@ from collections.abc import Callable
 Run = Callable[[], int]
 """Runs all rows of a table; the number of the row that stopped the run, or 0."""
 
-BRIEF_SECONDS = 10e-6
-"""Other threads of Python need not go on beside a run that takes less than to let them."""
+BRIEF_SECONDS = 25e-6
+"""Other threads of Python need not go on beside a run that takes about as long as to let them, and to get in again."""
 _RUNS = 6  # of each kind in a trial
 _WARM_UP = 2  # of them: caches and workers get used to the kind
 _LONG_SECONDS = 500e-6  # workers are worth more than they cost in runs that take longer
