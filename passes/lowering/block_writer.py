@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirt.dialects.tensor_types import is_float
-from mlirt.passes.lowering.index_arithmetic import IndexArithmetic
+from mlirt.passes.lowering.index_arithmetic import IndexArithmetic, known
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import integer_type
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -84,6 +84,9 @@ class BlockWriter(IndexArithmetic):
 
     def when(self, condition: SSAValue, then: Callable[[], None]) -> None:
         """Do something only where an i1 holds."""
+        holds = known(condition)
+        if holds is not None:
+            return then() if holds else None
         block = Block()
         with self.inside(block):
             then()

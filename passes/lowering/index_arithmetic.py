@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import integer_type
@@ -64,15 +65,23 @@ class IndexArithmetic(ABC):
 
     def compare(self, predicate: str, a: SSAValue | int, b: SSAValue | int) -> SSAValue:
         """`eq`, `ne`, `slt`, `sle`, `sgt`, `sge`, `ult`, .. as an i1."""
+        left, right = known(a), known(b)
+        if left is not None and right is not None and min(left, right) >= 0:
+            return self.constant(int(_COMPARISONS[predicate.lstrip("su")](left, right)), i1)
         return self.value(arith.CmpiOp(self.index(a), self.index(b), predicate))
 
     def both(self, a: SSAValue | None, b: SSAValue | None) -> SSAValue | None:
         """The conjunction of conditions; None is always true."""
-        if a is None or b is None:
-            return b if a is None else a
+        if a is None or known(a):
+            return b
+        if b is None or known(b):
+            return a
         return self.value(arith.AndIOp(a, b))
 
     def select(self, condition: SSAValue, a: SSAValue | int, b: SSAValue | int) -> SSAValue:
+        holds = known(condition)
+        if holds is not None:
+            return self.index(a if holds else b)
         return self.value(arith.SelectOp(condition, self.index(a), self.index(b)))
 
     def clamp(self, position: SSAValue, length: SSAValue | int) -> SSAValue:
@@ -117,8 +126,19 @@ _FOLDS: dict[str, Callable[[int, int], int]] = {
 }
 
 
+# Of numbers that are not negative, for which `s` and `u` are the same.
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+
+
 def known(value: SSAValue | int) -> int | None:
-    """The number that an index value is known to be."""
+    """The number that an index value is known to be; of an i1, 0 where it does not hold."""
     if isinstance(value, int):
         return value
     owner = value.owner

@@ -25,6 +25,7 @@ from mlirt.dialects.fused.fused_op import IndexOp, SizeOp, copy_region
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, ReturnOp, StoreOp, YieldOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import element_of, is_float8, is_unsigned
+from mlirt.passes.lowering.index_arithmetic import known
 from mlirt.passes.lowering.kernel_arguments import KernelArguments, Stride
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars, scalar_type
 
@@ -145,6 +146,9 @@ class KernelBuilder(KernelArguments):
 
     def either(self, condition: SSAValue, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
         """Do one thing where an i1 holds and another where it does not."""
+        holds = known(condition)
+        if holds is not None:
+            return then() if holds else otherwise()
         blocks = Block(), Block()
         for block, side in zip(blocks, (then, otherwise), strict=True):
             with self.inside(block):
@@ -154,7 +158,7 @@ class KernelBuilder(KernelArguments):
 
     def guarded(self, condition: SSAValue | None, then: Callable[[], SSAValue], otherwise: SSAValue) -> SSAValue:
         """`then()` where an i1 holds, for example a load that would be out of bounds elsewhere; None always holds."""
-        if condition is None:
+        if condition is None or known(condition):
             return then()
         yes, no = Block(), Block([scf.YieldOp(otherwise)])
         with self.inside(yes):
