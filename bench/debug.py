@@ -31,6 +31,7 @@ from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.locations import names
 from mlirt.dialects.tensor_types import dims, element_of, is_tensor
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.passes.phases import TargetMachine
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.tools.input_files import InputFile, load_network
 
@@ -70,7 +71,7 @@ def faults(model: Path, kind: str) -> Iterator[tuple[str, Fault]]:
     ctx = RtContext()
     module = load_network(ctx, InputFile(str(model)))
     here = cpu_target()
-    options = PipelineOptions(vector_bits=here.vector_bits, threads=here.threads, features=sorted(here.special))
+    options = PipelineOptions(machine=TargetMachine.of(here))
     run_phases(module, ctx, None, {"rewrite": "cleanup", "fusion": "fusion", "tactic": "layout"}[kind], options)
     ops = list(_layers(module) if kind == "rewrite" else _launches(module))
     middle = len(ops) // 2

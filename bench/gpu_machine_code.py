@@ -88,7 +88,7 @@ def _lowered(model: Any, precision: str, every: bool) -> Lowered:
         module = imported(model, context, None, {}, None)
         if "int8" in precision:
             _give_ranges(module, model)
-        options = PipelineOptions("cuda", precision, arch="sm_90a")
+        options = PipelineOptions("cuda", precision)
         if every:
             run_phases(module, context, last="layout", options=options)
             found = _of_every_tactic(module, context, precision)

@@ -29,6 +29,7 @@ from mlirt.dialects.plan.manifest import manifest_of, weight_keys
 from mlirt.dialects.target import Target
 from mlirt.errors import MlirtError
 from mlirt.frontend.onnx.importer import import_model
+from mlirt.passes.phases import TargetMachine
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.runtime.host_cpu import thread_count
 from mlirt.runtime.manifest import Manifest
@@ -111,8 +112,7 @@ def manifest_for(case: Case, target: str) -> Manifest:
     ctx = RtContext()
     module = import_model(case.model, ctx, shapes)
     machine: Target = cpu_target() if target == "cpu" else cuda_target()
-    sizes = (machine.vector_bits, machine.threads, machine.arch or "sm_90a")
-    options = PipelineOptions(machine.kind, "fp32", *sizes, sorted(machine.special))
+    options = PipelineOptions(machine.kind, "fp32", TargetMachine.of(machine))
     if target == "cuda":
         run_phases(module, ctx, None, "layout", options=options)
         select_tactics(module, ctx, machine, Tuning(), _ignore)

@@ -19,6 +19,7 @@ from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.interpreter import entry_function
 from mlirt.dialects.target import Target
 from mlirt.dialects.typical_sizes import typical_values
+from mlirt.passes.phases import TargetMachine
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 
 
@@ -32,8 +33,8 @@ class Rotation:
     def of(cls, network: ModuleOp, ctx: RtContext, target: Target, precision: str) -> Self:
         """Those of a network just imported, which is left as it is; nothing is compiled."""
         module = network.clone()
-        sizes = (target.vector_bits, target.threads, target.arch or "sm_90a", sorted(target.special))
-        run_phases(module, ctx, last="layout", options=PipelineOptions("cuda", precision, *sizes))
+        options = PipelineOptions("cuda", precision, TargetMachine.of(target))
+        run_phases(module, ctx, last="layout", options=options)
         names: dict[Operation, list[str]] = {}
         known = typical_values(entry_function(module).body.block)
         for site in find_sites(module, ctx, target):

@@ -31,6 +31,7 @@ from mlirt.dialects.plan.manifest import manifest_of, weight_keys
 from mlirt.dialects.target import Target
 from mlirt.errors import reports_shortage
 from mlirt.passes.pass_levels import LevelWarnings
+from mlirt.passes.phases import TargetMachine
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.passes.pipeline_edits import Pipeline
 from mlirt.runtime.data_types import numpy_dtype
@@ -192,9 +193,8 @@ def _lowered_for_cuda(module: ModuleOp, ctx: RtContext, options: BuildOptions) -
 
 
 def _pipeline_options(machine: Target, options: BuildOptions) -> PipelineOptions:
-    sizes = (machine.vector_bits, machine.threads, machine.arch or "sm_90a")
-    features = sorted(machine.special | options.tuning.sources)
-    chosen = PipelineOptions(machine.kind, options.precision, *sizes, features, dump_folder=options.dump_phases)
+    found = TargetMachine.of(machine, options.tuning.sources)
+    chosen = PipelineOptions(machine.kind, options.precision, found, dump_folder=options.dump_phases)
     if options.pipeline.edits:
         chosen.pipeline, chosen.instruments = options.pipeline, [LevelWarnings(warnings.warn)]
     return chosen

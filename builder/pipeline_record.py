@@ -16,8 +16,7 @@ PIPELINE = "pipeline"
 
 def pipeline_record(pipeline: Pipeline, options: PipelineOptions) -> dict[str, object]:
     """The changes, the whole text with them, and the plugins by file name and digest."""
-    machine = (options.vector_bits, options.threads, options.arch, options.features)
-    phases = pipeline.phases(options.target, options.precision, *machine)
+    phases = pipeline.phases(options.target, options.precision, options.machine)
     return {
         "edits": [str(edit) for edit in pipeline.edits],
         "text": [f"{phase.name}: {','.join(specs)}" for phase, specs in phases],

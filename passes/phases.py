@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
+from mlirt.dialects.target import Target
 from mlirt.errors import InvalidInputError
 from mlirt.passes import registry
 
@@ -277,28 +279,36 @@ def find_phase(name: str) -> Phase:
     raise InvalidInputError(f"there is no phase {name!r}: expected one of {', '.join(phase_names())}")
 
 
-def specs_of(
-    phase: Phase,
-    target: str,
-    precision: str = "fp32",
-    vector_bits: int = 512,
-    threads: int = 2,
-    arch: str = "sm_90a",
-    features: Sequence[str] = (),
-) -> tuple[str, ...]:
-    """The pipeline text of each pass of a phase on a target, closed by the check of its border.
+@dataclass(frozen=True)
+class TargetMachine:
+    """What kernels are chosen for, besides the kind of target."""
 
-    `vector_bits` is the width of the vectors that kernels for the CPU are written with, `threads` how many workers
-    their tasks are cut for; any number can run them. `arch` is the architecture of the GPU that kernels are chosen for,
-    `features` what the processor has that only some kernels are made for.
-    """
+    vector_bits: int = 512
+    """The width of the vectors that kernels for the CPU are written with."""
+    threads: int = 2
+    """How many workers the tasks of a CPU are cut for; any number can run them."""
+    arch: str = "sm_90a"
+    """The architecture of the GPU."""
+    features: Sequence[str] = ()
+    """What the processor has that only some kernels are made for, beyond what its vectors imply."""
+
+    @classmethod
+    def of(cls, target: Target, features: Collection[str] = ()) -> Self:
+        """That of a target, with more features."""
+        return cls(target.vector_bits, target.threads, target.arch or "sm_90a", sorted({*target.special, *features}))
+
+
+def specs_of(
+    phase: Phase, target: str, precision: str = "fp32", machine: TargetMachine = TargetMachine()
+) -> tuple[str, ...]:
+    """The pipeline text of each pass of a phase on a target, closed by the check of its border."""
     if target not in TARGETS or precision not in PRECISIONS:
         raise InvalidInputError(f"there is no pipeline for {target} {precision}: expected {TARGETS} and {PRECISIONS}")
-    values = {"target": target, "vector_bits": vector_bits, "threads": threads, "arch": arch}
-    values["lanes"] = vector_bits // FLOAT_BITS
-    given = sorted({*features, "tf32"} if precision == "tf32" else features)
+    values = {"target": target, "vector_bits": machine.vector_bits, "threads": machine.threads, "arch": machine.arch}
+    values["lanes"] = machine.vector_bits // FLOAT_BITS
+    given = sorted({*machine.features, "tf32"} if precision == "tf32" else machine.features)
     having = f" features={','.join(given)}" if given else ""
-    values["machine"] = f" arch={arch}{having}" if target == "cuda" else having
+    values["machine"] = f" arch={machine.arch}{having}" if target == "cuda" else having
     chosen = [
         _filled(step.spec, values)
         for step in phase.steps
@@ -321,10 +331,7 @@ def pipeline_for(
     precision: str = "fp32",
     first: str | None = None,
     last: str | None = None,
-    vector_bits: int = 512,
-    threads: int = 2,
-    arch: str = "sm_90a",
-    features: Sequence[str] = (),
+    machine: TargetMachine = TargetMachine(),
 ) -> tuple[tuple[Phase, tuple[str, ...]], ...]:
     """The phases from `first` to `last`, both included, each with the pipeline text of its passes."""
     names = phase_names()
@@ -334,5 +341,4 @@ def pipeline_for(
         raise InvalidInputError(
             f"phase {first} comes after phase {last}: expected one of {', '.join(names[start:])} as the last"
         )
-    sizes = (vector_bits, threads, arch, features)
-    return tuple((phase, specs_of(phase, target, precision, *sizes)) for phase in PHASES[start:stop])
+    return tuple((phase, specs_of(phase, target, precision, machine)) for phase in PHASES[start:stop])

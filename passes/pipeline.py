@@ -21,7 +21,7 @@ from mlirt.dialects.repeated_verification import RepeatedVerifier
 from mlirt.dialects.verification import first_lines, verify
 from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, UnsupportedError, out_of_memory
 from mlirt.passes.phase_dumps import PhaseDumps
-from mlirt.passes.phases import PHASES, pipeline_for
+from mlirt.passes.phases import PHASES, TargetMachine, pipeline_for
 from mlirt.passes.pipeline_edits import Pipeline
 from mlirt.passes.pipeline_text import parse_pipeline
 from mlirt.passes.remarks import recorder
@@ -64,10 +64,7 @@ class PipelineOptions:
 
     target: str = "cpu"
     precision: str = "fp32"
-    vector_bits: int = 512
-    threads: int = 2
-    arch: str = "sm_90a"
-    features: Sequence[str] = ()  # of processors, beyond those that their vectors imply
+    machine: TargetMachine = field(default_factory=TargetMachine)
     verify_each: bool = False
     instruments: Sequence[Instrument] = ()
     reproducer_folder: Path | None = None  # None: a new folder among the system's temporary ones
@@ -106,9 +103,7 @@ class _PassManager:
     from there a failure is traced by running the passes again.
     """
 
-    def __init__(
-        self, module: ModuleOp, ctx: Context, options: PipelineOptions, verifier: RepeatedVerifier
-    ) -> None:
+    def __init__(self, module: ModuleOp, ctx: Context, options: PipelineOptions, verifier: RepeatedVerifier) -> None:
         self.module, self.ctx, self.options = module, ctx, options
         self._verifier = verifier
         self._start = module.clone()
@@ -217,12 +212,10 @@ def run_phases(
 ) -> None:
     """Run the compiler's own pipeline from phase `first` to phase `last`, both included; every border is checked."""
     options = options or PipelineOptions()
-    machine = (options.vector_bits, options.threads, options.arch, options.features)
-    chosen = (options.target, options.precision)
     if options.pipeline.edits:
-        phases = options.pipeline.between(first, last, *chosen, *machine)
+        phases = options.pipeline.between(first, last, options.target, options.precision, options.machine)
     else:
-        phases = pipeline_for(*chosen, first, last, *machine)
+        phases = pipeline_for(options.target, options.precision, first, last, options.machine)
     manager = _PassManager(module, ctx, options, _checked(module))
     dumps = None if options.dump_folder is None else PhaseDumps(options.dump_folder, options.target)
     try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
 from mlirt.errors import InvalidInputError
-from mlirt.passes.phases import PHASES, TARGETS, Phase, phase_names, pipeline_for, specs_of
+from mlirt.passes.phases import PHASES, TARGETS, Phase, TargetMachine, phase_names, pipeline_for, specs_of
 from mlirt.passes.pipeline_text import parse_pipeline, pipeline_text
 
 Kind = Literal["after", "before", "replace", "without"]
@@ -163,14 +163,10 @@ class Pipeline:
         self,
         target: str,
         precision: str = "fp32",
-        vector_bits: int = 512,
-        threads: int = 2,
-        arch: str = "sm_90a",
-        features: Sequence[str] = (),
+        machine: TargetMachine = TargetMachine(),
     ) -> Phases:
-        """All phases, each with the text of its passes; the arguments are those of `specs_of`."""
-        machine = (vector_bits, threads, arch, features)
-        phases: Phases = [(phase, specs_of(phase, target, precision, *machine)) for phase in PHASES]
+        """All phases, each with the text of its passes."""
+        phases: Phases = [(phase, specs_of(phase, target, precision, machine)) for phase in PHASES]
         for edit in self.edits:
             phases = edit.applied(phases, target)
         return phases
@@ -181,15 +177,11 @@ class Pipeline:
         last: str | None,
         target: str,
         precision: str = "fp32",
-        vector_bits: int = 512,
-        threads: int = 2,
-        arch: str = "sm_90a",
-        features: Sequence[str] = (),
+        machine: TargetMachine = TargetMachine(),
     ) -> Phases:
         """The phases from `first` to `last`, both included."""
-        machine = (vector_bits, threads, arch, features)
-        wanted = [phase.name for phase, _ in pipeline_for(target, precision, first, last, *machine)]
-        return [one for one in self.phases(target, precision, *machine) if one[0].name in wanted]
+        wanted = [phase.name for phase, _ in pipeline_for(target, precision, first, last, machine)]
+        return [one for one in self.phases(target, precision, machine) if one[0].name in wanted]
 
     def check(self, target: str, precision: str = "fp32", first: str | None = None, last: str | None = None) -> None:
         """Raise `InvalidInputError` for a change that cannot be made, or to a phase that does not run."""
@@ -203,9 +195,9 @@ class Pipeline:
                 raise InvalidInputError(f"the pipeline edit {edit}: phase {idle[0]} does not run here")
             plain = changed
 
-    def text(self, target: str = "cpu", precision: str = "fp32", **machine: object) -> str:
+    def text(self, target: str = "cpu", precision: str = "fp32", machine: TargetMachine = TargetMachine()) -> str:
         """One line a phase: its name and its passes."""
-        lines = [f"{phase.name}: {','.join(specs)}" for phase, specs in self.phases(target, precision, **machine)]  # pyright: ignore[reportArgumentType]
+        lines = [f"{phase.name}: {','.join(specs)}" for phase, specs in self.phases(target, precision, machine)]
         return "\n".join(lines)
 
     def __str__(self) -> str:

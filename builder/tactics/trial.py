@@ -22,7 +22,7 @@ from mlirt.dialects.target import Target
 from mlirt.dialects.typical_sizes import typical_values
 from mlirt.errors import MlirtError
 from mlirt.passes.lowering.tactics import TACTIC
-from mlirt.passes.phases import find_phase, specs_of
+from mlirt.passes.phases import TargetMachine, find_phase, specs_of
 from mlirt.passes.pipeline_text import parse_pipeline
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.expressions import evaluate, parse
@@ -124,8 +124,9 @@ def _trial(network: ModuleOp, name: str, ctx: RtContext, target: Target, kept: d
     op_of(network).attributes[TACTIC] = StringAttr(name)
     shapes, (function,) = tuple(input_shapes(network)), [op for op in network.ops if isinstance(op, FuncOp)]
     known = typical_values(function.body.block)
-    phases, features = [find_phase(name) for name in ("lowering", "memory")], sorted(target.features)
-    specs = [spec for phase in phases for spec in specs_of(phase, target.kind, arch=target.arch, features=features)]
+    phases = [find_phase(name) for name in ("lowering", "memory")]
+    machine = TargetMachine(arch=target.arch, features=sorted(target.features))
+    specs = [spec for phase in phases for spec in specs_of(phase, target.kind, machine=machine)]
     try:
         for pass_ in parse_pipeline(",".join(specs)):
             pass_.apply(ctx, network)

@@ -13,6 +13,7 @@ from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.errors import InvalidInputError, PlanError
 from mlirt.frontend.onnx.importer import import_model
+from mlirt.passes.phases import TargetMachine
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.runtime import cuda_driver
 from mlirt.runtime.host_cpu import host_features
@@ -73,6 +74,6 @@ def _own_architectures(arch: str) -> set[str]:
     """The architectures that kernels of a network are bound to."""
     context = RtContext()
     module: ModuleOp = import_model(network(), context, {}, None)
-    run_phases(module, context, options=PipelineOptions("cuda", "fp16", arch=arch))
+    run_phases(module, context, options=PipelineOptions("cuda", "fp16", TargetMachine(arch=arch)))
     kernels = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
     return {str(op.attributes["architecture"]).strip('"') for op in kernels if "architecture" in op.attributes}

@@ -18,7 +18,7 @@ from mlirt.dialects.source_parser import parse_source
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.errors import InvalidInputError, OutOfMemoryError, UnsupportedError
 from mlirt.passes import pipeline
-from mlirt.passes.phases import PHASES, Phase, find_phase, phase_names, pipeline_for, specs_of
+from mlirt.passes.phases import PHASES, Phase, TargetMachine, find_phase, phase_names, pipeline_for, specs_of
 from mlirt.passes.pipeline import PassError, PipelineOptions, run_passes, run_phases
 from mlirt.tools.input_files import new_context
 from mlirt.tools.rt_opt import main
@@ -239,7 +239,7 @@ def test_every_border_is_checked() -> None:
 
 
 def test_kernels_are_made_for_the_vectors_and_threads_of_a_machine() -> None:
-    text = ",".join(specs_of(find_phase("lowering"), "cpu", vector_bits=256, threads=12))
+    text = ",".join(specs_of(find_phase("lowering"), "cpu", machine=TargetMachine(vector_bits=256, threads=12)))
     assert "convert-fused-to-kernel{target=cpu vector_bits=256 threads=12}" in text
 
 

@@ -143,7 +143,7 @@ def _layers() -> Iterator[Layer]:
 def _model(model: onnx.ModelProto, precision: str) -> Layer:
     context = RtContext()
     module = import_model(model, context)
-    run_phases(module, context, last="layout", options=PipelineOptions("cuda", precision, arch="sm_90a"))
+    run_phases(module, context, last="layout", options=PipelineOptions("cuda", precision))
     return module, context, PLAIN
 
 

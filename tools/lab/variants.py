@@ -15,6 +15,7 @@ from mlirt.dialects.interpreter import entry_function, input_names
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.plan.ops import LaunchOp
 from mlirt.dialects.symbol_values import bind
+from mlirt.passes.phases import TargetMachine
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.passes.remarks import PassStatistics, Remarks, recording
 from mlirt.runtime.engine import Engine
@@ -123,8 +124,7 @@ def _case(arguments: Namespace, model: str, used: set[str]) -> Case:
 
 def _variant(case: Case, device: bool) -> Variant:
     target = cpu_target() if case.target == "cpu" else cuda_target(case.precision)
-    machine = (target.vector_bits, target.threads, target.arch or "sm_90a", sorted(target.special))
-    options = PipelineOptions(target.kind, case.precision, *machine, pipeline=case.pipeline)
+    options = PipelineOptions(target.kind, case.precision, TargetMachine.of(target), pipeline=case.pipeline)
     found, plan = Remarks(statistics=True), None
     laid_out = case.module.clone()
     if device:

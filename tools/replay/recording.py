@@ -92,8 +92,9 @@ def _without_digests(text: str) -> str:
 def _estimates(module: ModuleOp, ctx: RtContext, options: PipelineOptions) -> Iterator[tuple[str, str]]:
     """For each layer the ways to compute it, the one to try first in front, with their estimated microseconds."""
     kinds: dict[str, TargetKind] = {"cpu": "cpu", "cuda": "cuda"}
-    machine = Target(kinds[options.target], options.vector_bits, frozenset(), options.arch, options.threads)
-    for site in find_sites(module, ctx, machine):
+    machine = options.machine
+    target = Target(kinds[options.target], machine.vector_bits, frozenset(), machine.arch, machine.threads)
+    for site in find_sites(module, ctx, target):
         lines = [
             f"{one.name} {'' if one.cost is None else format(one.cost, '.4g')}".rstrip() for one in site.candidates
         ]

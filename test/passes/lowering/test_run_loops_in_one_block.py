@@ -18,6 +18,7 @@ from mlirt.dialects.plan.control import WhileOp
 from mlirt.dialects.plan.interpreter import run_plan
 from mlirt.frontend.onnx.importer import import_model
 from mlirt.passes.lowering.tactics import TACTIC
+from mlirt.passes.phases import TargetMachine
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 
 SHRINKING = """
@@ -96,7 +97,7 @@ def test_the_text_of_a_loop_reads_its_condition_behind_a_barrier() -> None:
 def test_a_loop_that_calls_a_library_stays_one() -> None:
     context = RtContext()
     module = import_model(from_text(POWERS), context)
-    options = PipelineOptions("cuda", features=["cublas_lt"])
+    options = PipelineOptions("cuda", machine=TargetMachine(features=["cublas_lt"]))
     run_phases(module, context, last="layout", options=options)
     for op in module.walk():
         if isinstance(op, MatmulOp):
