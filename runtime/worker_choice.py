@@ -2,8 +2,8 @@
 
 To hand launches to other threads and to wait for them takes a microsecond or more each, by the machine, the load and
 the distance of the cores. Where kernels are as short as that, one thread is quicker than several and leaves the other
-cores to others. Nothing that a plan knows beforehand says which it is, so the first runs are timed, and a few of each
-thousand. Results are the same to the bit with any number of threads.
+cores to others. Nothing that a plan knows beforehand says which it is, so the first runs are timed, and some of those
+that follow. Results are the same to the bit with any number of threads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ BRIEF_SECONDS = 25e-6
 _RUNS = 6  # of each kind in a trial
 _WARM_UP = 2  # of them: caches and workers get used to the kind
 _LONG_SECONDS = 500e-6  # workers are worth more than they cost in runs that take longer
-_BETWEEN = 1000  # runs from trial to trial
+_BETWEEN = 1000  # runs from trial to trial, four times as many where the outcome was the same
+_MOST_BETWEEN = 64_000
 
 
 class WorkerChoice:
@@ -32,6 +33,7 @@ class WorkerChoice:
         self._clock = clock
         self._best = together
         self._times: dict[Run, list[float]] = {together: [], alone: []}
+        self._between = 0
         self._left = 0
         """Runs before the next trial, or its next part; less than 0 where there is no other."""
 
@@ -69,7 +71,9 @@ class WorkerChoice:
         elif side is self._alone:
             is_alone = found[self._alone] <= found[self._together]
             alone = self._brief if found[self._alone] < BRIEF_SECONDS else self._alone
-            self._best = alone if is_alone else self._together
-            self._left = _BETWEEN
+            best = alone if is_alone else self._together
+            is_same = self._between > 0 and best is self._best
+            self._between = min(4 * self._between, _MOST_BETWEEN) if is_same else _BETWEEN
+            self._best, self._left = best, self._between
             for times in self._times.values():
                 times.clear()

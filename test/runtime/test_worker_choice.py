@@ -67,11 +67,20 @@ def test_equal_times_leave_the_other_cores_to_others() -> None:
 
 
 def test_there_is_a_trial_again_after_a_thousand_runs() -> None:
-    machine = Machine(together=40e-6, alone=60e-6)
+    machine = Machine(together=60e-6, alone=40e-6)
     machine.runs(TRIAL + 1000)
-    machine.seconds["together"] = 90e-6  # others want the cores now
-    assert machine.runs(TRIAL) == ["together"] * 6 + ["alone"] * 6
-    assert machine.runs(1000) == ["alone"] * 1000
+    machine.seconds["together"] = 30e-6  # others have left the cores
+    trial = ["together"] * 6 + ["alone"] * 6
+    assert machine.runs(TRIAL) == trial
+    assert machine.runs(1000) == ["together"] * 1000
+    assert machine.runs(TRIAL) == trial
+    assert machine.runs(4000) == ["together"] * 4000, "the outcome was the same"
+    assert machine.runs(TRIAL) == trial
+    machine.runs(16_000 + TRIAL + 64_000 + TRIAL + 63_998)
+    assert machine.runs(2) == ["together"] * 2, "the most there are in between"
+    machine.seconds["together"] = 90e-6
+    machine.runs(TRIAL)
+    assert machine.runs(1000 + TRIAL) == ["alone"] * 1000 + trial
 
 
 def test_long_runs_are_not_tried_on_one_thread() -> None:
