@@ -42,7 +42,7 @@ _FIELDS = (
         "unproved",
     ),
 )
-_LARGEST = 1 << 62
+LARGEST = 1 << 62
 _MANY = 1 << 20
 _OPERANDS = {"const": 1, "arg": 1, "grid": 1, "+": 2, "*": 2, "//": 2, "%": 2, "max": 2, "min": 2, "if": 3}
 _GIVEN = ("const", "arg", "grid")
@@ -131,7 +131,7 @@ def _run(code: Sequence[Instruction], given: Sequence[int], grid: Sequence[int])
     for operation, a, b, c in code:  # the most frequent ones first: a plan has thousands of them
         if operation == "*":
             value = values[a] * values[b]
-            if not -_LARGEST < value < _LARGEST:
+            if not -LARGEST < value < LARGEST:
                 raise OverflowError
         elif operation == "+":
             value = values[a] + values[b]
@@ -152,7 +152,7 @@ def _run(code: Sequence[Instruction], given: Sequence[int], grid: Sequence[int])
         else:
             value = grid[a]
         values.append(value)
-    if values and not -_LARGEST < min(values) <= max(values) < _LARGEST:
+    if values and not -LARGEST < min(values) <= max(values) < LARGEST:
         raise OverflowError
     return values
 
@@ -225,7 +225,7 @@ def _instruction(record: JsonRecord, place: int, raw: object, args: Sequence[str
     if operation not in _OPERANDS or len(operands) != _OPERANDS[operation] or len(operands) != len(items) - 1:
         raise record.error("numbers", f"instruction {place} makes no sense")
     if operation == "const":
-        fits = abs(operands[0]) < _LARGEST
+        fits = abs(operands[0]) < LARGEST
     elif operation == "arg":
         fits = 0 <= operands[0] < len(args) and args[operands[0]] in ("i64", "i32")
     else:
@@ -243,7 +243,7 @@ def _extent(record: JsonRecord, raw: object, args: Sequence[str], count: int) ->
     place = None if items[0] is None else _integers(record, "extents", [items[0]], len(args))[0]
     if place is not None and args[place] != "ptr":
         raise record.error("extents", f"argument {place} is no pointer")
-    size = 0 if items[1] is None else _integers(record, "extents", [items[1]], _LARGEST)[0]
+    size = 0 if items[1] is None else _integers(record, "extents", [items[1]], LARGEST)[0]
     (width,) = _integers(record, "extents", [items[2]], 1 << 10)
     low, high, *guards = _integers(record, "extents", items[3:], count)
     return Extent(place, size, width, low, high, tuple(guards))

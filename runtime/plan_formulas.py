@@ -41,7 +41,7 @@ class PlanFormulas:
             launch.grid == (1, 1, 1) for launch in manifest.launches
         )
         """Whether all numbers of launches are words."""
-        self._proofs = LaunchProofs(manifest, self.arguments)
+        self._proofs = LaunchProofs(manifest, self.arguments, table)
         self.owners = [i for i, one in enumerate(buffers) if one.kind == "arena" and one.view_of is None]
         """The buffers that lie in the arena themselves."""
         self.owner_array = np.array(self.owners, np.intp)
@@ -62,9 +62,9 @@ class PlanFormulas:
             for where, relation, left, right in self._requirements
         )
 
-    def unproved(self, words: np.ndarray, sizes: np.ndarray) -> list[int]:
+    def unproved(self, evaluated: EvaluatedFormulas, words: np.ndarray, sizes: np.ndarray) -> list[int]:
         """The launches of which one by one has to be shown that they stay within their buffers."""
-        return self._proofs.in_doubt(words, sizes)
+        return self._proofs.in_doubt(evaluated.results, words, sizes)
 
     def sizes(self, numbers: np.ndarray) -> np.ndarray | None:
         """The bytes of each buffer by the values of all formulas; None where one makes no sense."""

@@ -221,7 +221,7 @@ class _Binder:
         if self._numbers is not None and formulas.fills_arrays and not formulas.arguments.has_maps:
             words = formulas.arguments.words(self._numbers, self.size_array, self.start_array)
             if words is not None:
-                for number in formulas.unproved(words, self.size_array):
+                for number in formulas.unproved(self.evaluated, words, self.size_array):
                     self.one_by_one.bind(number)
                 return words
         launches = self.one_by_one.launches
