@@ -13,6 +13,7 @@ from mlirt.runtime.manifest import BORDER_NUMBERS
 _HEAD = 3  # the kernel, its parameters, how many borders
 _WORDS = 1 + BORDER_NUMBERS + 1  # of a border: where the memory is, its numbers, the byte
 _LINE = 8
+_NUMBERS = np.arange(1, _WORDS)
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class BorderRows:
     ) -> None:
         """Let the rows that have to write borders do so; the others are as they were, and have unused parameters."""
         active = rewritten[self.which]
+        if not bool(active.any()):
+            return
         writes = np.bincount(self.owner, active, len(self.rows)) > 0
         rows, heads = self.rows[writes], self.heads[writes]
         parameters[heads] = table[rows, 0]
@@ -74,6 +77,5 @@ class BorderRows:
         parameters[heads + 2] = self.counts[writes]
         table[rows, 0] = kernel
         table[rows, 1] = parameters.ctypes.data + 8 * heads
-        for k in range(BORDER_NUMBERS + 1):
-            parameters[self.spots + 1 + k] = numbers[self.which, k]
+        parameters[self.spots[:, None] + _NUMBERS] = numbers[self.which]
         parameters[self.spots + 1] *= active

@@ -31,8 +31,16 @@ class Borders:
         self.writers = sorted((launch, place[buffer]) for launch, buffer in touches if buffer in place)
         """The launches that write the border of one of `buffers`, by its place there, before all else."""
         rows = [[table.add(number) for number in buffers[i].border] for i in self.buffers]
-        self._formulas = np.array(rows, np.intp).reshape(-1, BORDER_NUMBERS)
-        self._fills = np.array([buffers[i].fill for i in self.buffers], np.int64)
+        # Most borders of a network have the same numbers as others: these are looked at once.
+        alike: dict[tuple[int, ...], int] = {}
+        given = ((buffers[i].fill, table.add(buffers[i].size)) for i in self.buffers)
+        described = [(*row, *one) for row, one in zip(rows, given, strict=True)]
+        self._which = np.array([alike.setdefault(one, len(alike)) for one in described], np.intp)
+        distinct = np.array(list(alike), np.int64).reshape(-1, BORDER_NUMBERS + 2)
+        self._formulas, self._fills = distinct[:, :BORDER_NUMBERS], distinct[:, BORDER_NUMBERS]
+        first = dict(zip(reversed(self._which.tolist()), reversed(self.buffers), strict=True))
+        self._first = np.array([first[k] for k in range(len(alike))], np.intp)
+        """The first buffer of each kind."""
 
     def numbers(self, evaluated: EvaluatedFormulas, results: np.ndarray | None, sizes: np.ndarray) -> np.ndarray:
         """For each border images, rows, bytes of a row, rows above, bytes beside and the byte that fills it.
@@ -40,8 +48,8 @@ class Borders:
         `results` are those of all formulas, where all have one; buffers without bytes have no images. Raises
         ExpressionError where a border does not lie in its buffer.
         """
-        held = sizes[self.buffers]
-        found = np.zeros((len(self.buffers), BORDER_NUMBERS + 1), np.int64)
+        held = sizes[self._first]
+        found = np.zeros((len(self._first), BORDER_NUMBERS + 1), np.int64)
         if results is not None:
             found[:, :BORDER_NUMBERS] = results[self._formulas]
         else:
@@ -55,5 +63,5 @@ class Borders:
         fits &= (found >= 0).all(axis=1)
         if not bool(fits.all()):
             k = int(np.argmin(fits))
-            raise ExpressionError(f"the border of buffer {self.buffers[k]} does not lie in its {held[k]} bytes")
-        return found
+            raise ExpressionError(f"the border of buffer {self._first[k]} does not lie in its {held[k]} bytes")
+        return found[self._which]

@@ -4,6 +4,7 @@ A formula is an integer, the name of a symbol, or `[operator, left, right]` with
 JSON form into nested tuples after checking every name, the depth and the size of the numbers; `evaluate` computes it.
 """
 
+import operator as whole_numbers
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias, cast
 
@@ -24,9 +25,9 @@ def _checked_divisor(value: int) -> int:
 
 
 OPERATORS: Mapping[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
+    "+": whole_numbers.add,
+    "-": whole_numbers.sub,
+    "*": whole_numbers.mul,
     "//": lambda a, b: a // _checked_divisor(b),
     "%": lambda a, b: a % _checked_divisor(b),
     "max": max,

@@ -15,7 +15,7 @@ import numpy as np
 from mlirt.runtime.contract_table import ContractTable, NotTabledError, Terms, Touched
 from mlirt.runtime.extents import Contract
 from mlirt.runtime.formula_table import FormulaTable
-from mlirt.runtime.launch_words import LaunchArguments
+from mlirt.runtime.launch_words import LaunchArguments, joined
 from mlirt.runtime.manifest import IntArgument, Launch, Manifest
 
 _FAR = 1 << 61
@@ -74,6 +74,10 @@ class LaunchProofs:
         places = arguments.pointers - arguments.starts[arguments.launches]
         pairs = zip(arguments.launches.tolist(), places.tolist(), strict=True)
         self._ranges_of_pointers = np.array([self._range_of.get(pair, 0) for pair in pairs], np.intp)
+        self._ranged = np.flatnonzero(self._ranges_of_pointers)
+        kinds = joined(self._ranges_of_pointers, arguments.kinds)
+        self._kinds = self._ranged[np.unique(kinds[self._ranged], return_index=True)[1]]
+        """Pointers such that each is used for the range of one of them, and points to where that one does."""
         self._natural = np.array(list(self._needs), np.intp)
 
     def _alike(self, manifest: Manifest) -> Mapping[tuple[object, ...], list[int]]:
@@ -163,8 +167,13 @@ class LaunchProofs:
     def _outside(self, values: np.ndarray, words: np.ndarray, sizes: np.ndarray) -> list[int]:
         """The launches one of whose pointers would be used for bytes outside of its buffer."""
         starts, ends = self._spans.bytes(values)
-        which, arguments = self._ranges_of_pointers, self._arguments
-        low, high = np.concatenate([[_FAR], starts])[which], np.concatenate([[-_FAR], ends])[which]
-        offsets = words[arguments.pointers]
-        fits = (low >= high) | ((offsets + low >= 0) & (offsets + high <= sizes[arguments.roots]))
-        return arguments.launches[~fits].tolist()
+        arguments = self._arguments
+
+        def fits(looked_at: np.ndarray) -> np.ndarray:
+            which = self._ranges_of_pointers[looked_at] - 1
+            low, high, offsets = starts[which], ends[which], words[arguments.pointers[looked_at]]
+            return (low >= high) | ((offsets + low >= 0) & (offsets + high <= sizes[arguments.roots[looked_at]]))
+
+        if bool(fits(self._kinds).all()):
+            return []
+        return arguments.launches[self._ranged[~fits(self._ranged)]].tolist()

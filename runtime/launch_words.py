@@ -55,6 +55,14 @@ class LaunchArguments:
         """The buffer that each pointer points into."""
         self.launches = np.searchsorted(self.starts, self.pointers, "right") - 1
         """The launch that each pointer belongs to."""
+        self.buffer_kinds = _buffer_kinds(manifest, table)
+        kinds = joined(self.buffer_kinds[buffers], self._offsets, self._extents)
+        _, self._first_of_kinds, self.kinds = np.unique(kinds, return_index=True, return_inverse=True)
+        """A number for each pointer (`kinds`): those of one kind have the same formulas."""
+        nothing = table.add(0)
+        is_view = np.array([buffer.view_of is not None for buffer in manifest.buffers], bool)
+        self._moving = np.flatnonzero(is_view[buffers] | (self._offsets != nothing))
+        """The pointers that may point to other bytes than the first of an owner."""
         self._written = _columns(
             [
                 (number, one.buffer)
@@ -73,22 +81,30 @@ class LaunchArguments:
         narrow = numbers[self._narrow]
         if bool(np.any(narrow < _SMALLEST_I32)) or bool(np.any(narrow >= _BEHIND_I32)):
             return None
-        held = sizes[self._buffers]
-        is_empty = held == 0
-        offsets = np.where(is_empty, 0, numbers[self._offsets])
-        extents = numbers[self._extents]
+        found = self._fixed.copy()
+        found[self._integers] = numbers[self._integer_formulas]
+        return found if self._fill_pointers(found, numbers, sizes, starts) else None
+
+    def _fill_pointers(self, words: np.ndarray, numbers: np.ndarray, sizes: np.ndarray, starts: np.ndarray) -> bool:
+        """Write where each pointer points in the buffer that owns the bytes; False where one leaves its own."""
+        has_empty = bool((sizes == 0).any())
+        # Where nothing is empty, equal formulas fit equally.
+        looked_at = slice(None) if has_empty else self._first_of_kinds
+        held, extents = sizes[self._buffers[looked_at]], numbers[self._extents[looked_at]]
+        offsets = numbers[self._offsets[looked_at]]
+        if has_empty:
+            offsets = np.where(held == 0, 0, offsets)
         fits = (offsets >= 0) & (extents >= 0) & (offsets <= MAX_BYTES) & (offsets + extents <= held)
-        places = starts[self._buffers] + offsets
-        if bool(is_empty.any()):
+        if has_empty:
+            places = starts[self._buffers] + offsets
             idle = self.idle(sizes)[self.launches]
             fits |= idle
             places[idle] = 0
-        if not bool(fits.all()):
-            return None
-        found = self._fixed.copy()
-        found[self._integers] = numbers[self._integer_formulas]
-        found[self.pointers] = places
-        return found
+            words[self.pointers] = places
+        else:
+            moving = self._moving
+            words[self.pointers[moving]] = starts[self._buffers[moving]] + numbers[self._offsets[moving]]
+        return bool(fits.all())
 
     def idle(self, sizes: np.ndarray) -> np.ndarray:
         """For each launch whether it writes to buffers and all of them have no bytes."""
@@ -112,6 +128,27 @@ class LaunchArguments:
 def bits_of(number: float) -> int:
     """A float64 as the integer of the same bits."""
     return int(struct.unpack("<q", struct.pack("<d", number))[0])
+
+
+def _buffer_kinds(manifest: Manifest, table: FormulaTable) -> np.ndarray:
+    """A number for each buffer: those of one kind have the same sizes, and lie at the same places in such buffers."""
+    kinds: dict[tuple[int, ...], int] = {}
+    found: list[int] = []
+    for buffer in manifest.buffers:
+        described = [table.add(buffer.size)]
+        while (source := buffer.view_of) is not None:
+            described.append(table.add(buffer.view_offset))
+            buffer = manifest.buffers[source]
+        found.append(kinds.setdefault((*described, table.add(buffer.size)), len(kinds)))
+    return np.array(found, np.int64)
+
+
+def joined(*columns: np.ndarray) -> np.ndarray:
+    """One number for each row of columns of small numbers."""
+    found = columns[0]
+    for column in columns[1:]:
+        found = found * (int(column.max(initial=0)) + 1) + column
+    return found
 
 
 def _columns(rows: Sequence[tuple[int, ...]], count: int) -> list[np.ndarray]:

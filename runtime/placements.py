@@ -12,6 +12,7 @@ borders have to be written in each run. Small arenas stay as they are: there is 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,21 @@ class _Planned:
     is_for_little: bool
     """Whether borders have slots of their own only because the arena was small."""
 
+    @cached_property
+    def divisors(self) -> np.ndarray:
+        """The sizes; 1 where there is none."""
+        return np.maximum(self.sizes, 1)
+
+    @cached_property
+    def empty(self) -> np.ndarray:
+        """The buffers without bytes."""
+        return np.flatnonzero(self.sizes == 0)
+
+    @cached_property
+    def all(self) -> int:
+        """The sum of the sizes."""
+        return int(self.sizes.sum())
+
 
 class Placement(NamedTuple):
     """The offset of each buffer, the bytes that all need, and which borders other buffers write over."""
@@ -58,9 +74,12 @@ class Placements:
         """`rewritable` says whose border can be written again; without it that of none."""
         self._lives, self._halos = lives, halos
         self._rewritable = np.array([False] * len(lives) if rewritable is None else rewritable, bool)
-        self._first = np.array([first for first, _ in lives], np.intp)
-        self._behind = np.array([last + 1 for _, last in lives], np.intp)
-        self._steps = int(self._behind.max(initial=0)) + 1
+        # In the order of time; at one step what is gone comes before what is born.
+        events = [(first, 1, i) for i, (first, _) in enumerate(lives)]
+        events += [(last + 1, -1, i) for i, (_, last) in enumerate(lives)]
+        events.sort(key=lambda event: event[:2])
+        self._events = np.array([i for _, _, i in events], np.intp)
+        self._changes = np.array([change for _, change, _ in events], np.int64)
         classes: dict[str, list[int]] = {}
         for i, halo in enumerate(halos):
             if halo is not None:
@@ -128,15 +147,17 @@ class Placements:
         return int(self._live_units(-(-sizes // ALIGNMENT))) * ALIGNMENT
 
     def _live_units(self, units: np.ndarray) -> float:
-        born = np.bincount(self._first, units, self._steps)
-        gone = np.bincount(self._behind, units, self._steps)
-        return float(np.cumsum(born - gone).max(initial=0.0))
+        return float(np.cumsum(units[self._events] * self._changes).max(initial=0))
 
     def _can_stretch(self, sizes: np.ndarray, units: np.ndarray) -> bool:
         """Whether numbers stay small, and the members of each halo class are of one size."""
         if int(units.sum()) >= _LARGEST:
             return False
-        return all(len(set(sizes[members].tolist()) - {0}) <= 1 for members in self._classes)
+        for members in self._classes:
+            given = sizes[members]
+            if bool((given != given[0]).any()) and len(set(given.tolist()) - {0}) > 1:
+                return False
+        return True
 
 
 def _least_to_share(live: float) -> float:
@@ -146,12 +167,12 @@ def _least_to_share(live: float) -> float:
 
 def _stretched(one: _Planned, units: np.ndarray) -> np.ndarray | None:
     """The offsets of a placement times the largest growth of a buffer; None where one has grown from nothing."""
-    if bool(np.any((one.sizes == 0) & (units > 0))) or int(one.sizes.sum()) >= _LARGEST:
+    if one.all >= _LARGEST or (len(one.empty) and bool((units[one.empty] > 0).any())):
         return None
-    grown = int(np.argmax(units / np.maximum(one.sizes, 1))) if len(units) else 0
+    grown = int(np.argmax(units / one.divisors)) if len(units) else 0
     above, below = (int(units[grown]), int(one.sizes[grown])) if len(units) else (0, 1)
     if not above:
         return np.zeros_like(units)
-    if bool(np.any(units * below > above * one.sizes)):
+    if bool((units * below > above * one.sizes).any()):
         return None
     return -(-one.offsets * above // below)

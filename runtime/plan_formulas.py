@@ -23,7 +23,10 @@ class PlanFormulas:
         self.arguments = LaunchArguments(manifest, table)
         buffers = manifest.buffers
         self._sizes = np.array([table.add(one.size) for one in buffers], np.intp)
+        self._distinct_sizes = np.unique(self._sizes)
         self._roots = np.array(manifest.roots, np.intp)
+        self._first_of_kinds = np.unique(self.arguments.buffer_kinds, return_index=True)[1]
+        """Buffers such that each has the sizes of one of them, and lies where that one does."""
         self._views = _by_depth(manifest, table)
         self._requirements: list[tuple[int, Callable[[int, int], bool], int, int]] = [
             (table.add(one.where), RELATIONS[one.relation], table.add(one.left), table.add(one.right))
@@ -49,6 +52,9 @@ class PlanFormulas:
         self.lives = [(begins[buffers[i].first], ends[buffers[i].last]) for i in self.owners]
         """The first and the last step at which each owner may be in use."""
         self.halos = [buffers[i].halo for i in self.owners]
+        bordered = [i for i in self.owners if buffers[i].halo is not None]
+        self.halo_array, self.halo_fills = np.array(bordered, np.intp), np.array([buffers[i].fill for i in bordered])
+        """The owners that have a border, and (`halo_fills`) the byte that fills it."""
         self.given_offsets = [one for i in self.owners if (one := buffers[i].offset) is not None]
         self.borders = Borders(manifest, table)
         rewritable = set(self.borders.buffers)
@@ -68,10 +74,10 @@ class PlanFormulas:
 
     def sizes(self, numbers: np.ndarray) -> np.ndarray | None:
         """The bytes of each buffer by the values of all formulas; None where one makes no sense."""
-        sizes = numbers[self._sizes]
+        sizes = numbers[self._distinct_sizes]
         if bool(np.any(sizes < 0)) or bool(np.any(sizes > MAX_BYTES)):
             return None
-        return sizes
+        return numbers[self._sizes]
 
     def starts(self, numbers: np.ndarray, sizes: np.ndarray) -> np.ndarray | None:
         """Where each buffer starts in the one that owns its bytes; None where one reaches beyond that."""
@@ -81,8 +87,12 @@ class PlanFormulas:
             if bool(np.any(offsets < 0)) or bool(np.any(offsets > MAX_BYTES)):
                 return None
             starts[views] = starts[sources] + offsets
-        starts[sizes == 0] = 0
-        return None if bool(np.any(starts + sizes > sizes[self._roots])) else starts
+        if self._views:
+            starts[sizes == 0] = 0
+            buffers = self._first_of_kinds
+            if bool(np.any(starts[buffers] + sizes[buffers] > sizes[self._roots[buffers]])):
+                return None
+        return starts
 
 
 def _by_depth(manifest: Manifest, table: FormulaTable) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:

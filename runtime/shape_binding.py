@@ -131,21 +131,29 @@ class _Binder:
         self.never_run = set[int]() if formulas.is_straight else never_run(manifest.program, self.values)[0]
         self.unused = self._unused() if self.never_run else frozenset[int]()
         self._numbers = evaluated.array() if evaluated.is_whole and not self.never_run else None
-        self.size_array, self.start_array = self._arrays()
-        self.sizes: list[int] = self.size_array.tolist()
-        self.starts: list[int] = self.start_array.tolist()
-        self.one_by_one = LaunchBinder(manifest, evaluated, self.sizes, self.starts, self.never_run)
+        self._fill_arrays()
 
-    def _arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """Bytes of each buffer, and where it starts in its owner: all at once where all make sense."""
+    def _fill_arrays(self) -> None:
+        """The bytes of each buffer, and where it starts in its owner: all at once where all make sense."""
         if self._numbers is not None:
             sizes = self.formulas.sizes(self._numbers)
             starts = None if sizes is None else self.formulas.starts(self._numbers, sizes)
             if sizes is not None and starts is not None:
-                return sizes, starts
+                self.size_array, self.start_array = sizes, starts
+                return
         count = range(len(self.manifest.buffers))
-        self.sizes = [self._size(i) for i in count]
-        return np.array(self.sizes, np.int64), np.array([self._start(i) for i in count], np.int64)
+        self.size_array = np.array([self._size(i) for i in count], np.int64)
+        self.start_array = np.array([self._start(i) for i in count], np.int64)
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Bytes of each buffer."""
+        return self.size_array.tolist()
+
+    @cached_property
+    def one_by_one(self) -> LaunchBinder:
+        """For launches that are looked at alone."""
+        return LaunchBinder(self.manifest, self.evaluated, self.sizes, self.start_array.tolist(), self.never_run)
 
     def _unused(self) -> frozenset[int]:
         """The buffers that only such launches touch as never run."""
@@ -186,24 +194,19 @@ class _Binder:
         borders = self.formulas.borders
         border_numbers = borders.numbers(self.evaluated, self._numbers, self.size_array)
         offsets, total, written_over = self._arena()
-        offset_array = np.zeros(len(self.sizes), np.int64)
+        offset_array = np.zeros(len(self.size_array), np.int64)
         offset_array[self.formulas.owner_array] = offsets
-        rewritten = np.zeros(len(self.sizes), bool)
+        rewritten = np.zeros(len(self.size_array), bool)
         rewritten[self.formulas.owner_array] = written_over
-        halos = {
-            (int(offset_array[i]), self.sizes[i], manifest.buffers[i].fill)
-            for i, halo in zip(self.formulas.owners, self.formulas.halos, strict=True)
-            if halo is not None and self.sizes[i] and not rewritten[i]
-        }
         words = self._words()
         return ShapeBinding(
             input_shapes=input_shapes,
             output_shapes=output_shapes,
-            outputs=tuple(Address(manifest.roots[t.buffer], self.starts[t.buffer]) for t in manifest.outputs),
+            outputs=tuple(Address(manifest.roots[t.buffer], int(self.start_array[t.buffer])) for t in manifest.outputs),
             size_array=self.size_array,
             offset_array=offset_array,
             arena_bytes=total,
-            halos=tuple(sorted(halos)),
+            halos=self._halos(offset_array, rewritten),
             borders=borders,
             border_numbers=border_numbers,
             rewritten=rewritten[borders.buffers],
@@ -214,6 +217,14 @@ class _Binder:
             program=self._decided(),
             binder=self,
         )
+
+    def _halos(self, offsets: np.ndarray, rewritten: np.ndarray) -> tuple[tuple[int, int, int], ...]:
+        """The slots with borders that no launch writes, which several buffers may have."""
+        buffers, fills = self.formulas.halo_array, self.formulas.halo_fills
+        kept = (self.size_array[buffers] > 0) & ~rewritten[buffers]
+        buffers, fills = buffers[kept], fills[kept]
+        found = zip(offsets[buffers].tolist(), self.size_array[buffers].tolist(), fills.tolist(), strict=True)
+        return tuple(sorted(set(found)))
 
     def _words(self) -> np.ndarray | None:
         """The arguments of all launches, every number of which is checked."""
@@ -250,7 +261,7 @@ class _Binder:
             size *= dim
         kind = self.manifest.buffers[self.manifest.roots[tensor.buffer]].kind
         is_own = self.manifest.roots[tensor.buffer] == tensor.buffer and kind in ("input", "output")
-        held = self.sizes[tensor.buffer]
+        held = int(self.size_array[tensor.buffer])
         if size > MAX_BYTES or (held != size if is_own else held < size):
             raise ExpressionError(f"buffer of {tensor.name!r} has {held} bytes, its tensor {size}")
 
