@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--storage", default="float32,float16", help="default: %(default)s")
     parser.add_argument("--home", choices=["external", "inside"], default="external")
     parser.add_argument("--transposed", action="store_true", help="read each matrix a second time, as its transpose")
+    parser.add_argument("--scaled", action="store_true", help="multiply each matrix by a vector, which a build does")
     parser.add_argument("--target", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--modes", default=",".join(_MODES), help="default: %(default)s")
 
@@ -54,7 +55,8 @@ def run(arguments: argparse.Namespace) -> None:
 def _in_a_child(
     mode: str, path: Path, arguments: argparse.Namespace, products: int, storage: str
 ) -> Mapping[str, Memory]:
-    given = [arguments.size, products, arguments.rows, storage, arguments.home, arguments.transposed, arguments.target]
+    form = {"home": arguments.home, "transposed": arguments.transposed, "scaled": arguments.scaled}
+    given = [arguments.size, products, arguments.rows, storage, form, arguments.target]
     command = [sys.executable, __file__, mode, str(path), json.dumps(given)]
     environment = {"MLIRT_CACHE": str(path.with_name("cache")), **os.environ, "MLIRT_PLAN_CACHE_MB": "0"}
     done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
@@ -103,7 +105,9 @@ def status() -> Memory:
     return {words[0].rstrip(":"): int(words[1]) / 1024 for words in lines if words[-1] == "kB"}
 
 
-def write(path: Path, size: int, products: int, rows: int, storage: str, home: str, transposed: bool) -> None:
+def write(
+    path: Path, size: int, products: int, rows: int, storage: str, *, home: str, transposed: bool, scaled: bool
+) -> None:
     """The network of a number of products."""
     import onnx
     from onnx import TensorProto, helper
@@ -124,7 +128,13 @@ def write(path: Path, size: int, products: int, rows: int, storage: str, home: s
             else:
                 tensor.raw_data = matrix.tobytes()
             tensors.append(tensor)
-            nodes.append(helper.make_node("MatMul", [value, f"w{number}"], [f"y{number}"]))
+            factor = f"w{number}"
+            if scaled:
+                scale = np.linspace(0.5, 1.5, size).astype(storage)
+                tensors.append(TensorProto(name=f"s{number}", data_type=kind, dims=[size], raw_data=scale.tobytes()))
+                nodes.append(helper.make_node("Mul", [factor, f"s{number}"], [f"f{number}"]))
+                factor = f"f{number}"
+            nodes.append(helper.make_node("MatMul", [value, factor], [f"y{number}"]))
             value = f"y{number}"
             if transposed:
                 nodes.append(helper.make_node("Gemm", [value, f"w{number}"], [f"z{number}"], transB=1))
@@ -178,9 +188,9 @@ def _peer(path: Path, feeds: Mapping[str, np.ndarray]) -> Mapping[str, Memory]:
 
 def _main() -> None:
     mode, path, given = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
-    size, products, rows, storage, home, transposed, target = given
+    size, products, rows, storage, form, target = given
     if mode == "write":
-        write(path, size, products, rows, storage, home, transposed)
+        write(path, size, products, rows, storage, **form)
         print("null")
         return
     feeds = {"x": np.ones((rows, size), storage)}
