@@ -192,6 +192,8 @@ def test_shares_of_groups() -> None:
 
 _FORKING = """
 import os, sys, threading, numpy as np, mlirt
+from mlirt.runtime import worker_choice
+worker_choice._RUNS = 10**9  # all runs are by groups
 engine = mlirt.load(sys.argv[1], threads=4, streams=2)
 x = {"x": np.ones((2000, 4), np.float32)}
 want = engine.run(x)["y"].copy()
