@@ -24,6 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
+from mlirt.builder.garbage_collection import rare_collections
 from mlirt.errors import CompileError, out_of_memory
 
 _IDLE_SECONDS = 20.0
@@ -186,7 +187,8 @@ def serve(handle: Handler) -> None:
         line = sys.stdin.buffer.readline()
         if not line:
             return
-        record, pieces = _handled(handle, json.loads(line))
+        with rare_collections():
+            record, pieces = _handled(handle, json.loads(line))
         record["sizes"] = [len(piece) for piece in pieces]
         try:
             answers.write(json.dumps(record).encode() + b"\n" + b"".join(pieces))

@@ -10,6 +10,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from mlirt.builder.numba_object_codegen import object_target, optimize
+
 
 def compile_kernel(source: str, name: str) -> bytes:
     """The object file that defines `name`, given Python source that defines a function of that name."""
@@ -30,7 +32,7 @@ def llvm_ir(source: str, name: str) -> str:
 def _machine() -> Any:
     """What writes object code: small and position independent, unlike numba's own, so that constants are close by."""
     llvm: Any = import_module("llvmlite.binding")
-    codegen = _target().codegen()
+    codegen = object_target().codegen()
     cpu, features = codegen._get_host_cpu_name(), codegen._get_host_cpu_features()
     target = llvm.Target.from_triple(llvm.get_process_triple())
     return target.create_target_machine(cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small", jit=False)
@@ -44,45 +46,48 @@ def _module(source: str, name: str) -> Any:
     """
     namespace: dict[str, Any] = {}
     exec(compile(source, f"<{name}>", "exec"), namespace)  # our own generated text
-    module = _library(namespace[name], name)._final_module
-    inner = [value for value in (*module.functions, *module.global_variables) if _is_inner(value, name)]
-    for number, value in enumerate(inner):
-        value.linkage = "internal"
+    module = _translated(namespace[name], name)
+    for value in _inner(module, name):
+        value.linkage = "internal"  # before the optimiser looks, which then need not keep what it has inlined
+    optimize(module, _machine())
+    for number, value in enumerate(_inner(module, name)):
         value.name = f"{name}.{number}"
     return module
 
 
-def _is_inner(value: Any, name: str) -> bool:
-    """Whether a function or a global variable belongs to the kernel alone."""
-    return value.name != name and not value.is_declaration
+def _inner(module: Any, name: str) -> list[Any]:
+    """The functions and global variables that belong to the kernel alone."""
+    values = (*module.functions, *module.global_variables)
+    return [value for value in values if value.name != name and not value.is_declaration]
 
 
 def _target() -> Any:
-    target = import_module("numba.core.registry").cpu_target.target_context
+    target = object_target()
     target.refresh()
     return target
 
 
-def _library(function: Any, name: str) -> Any:
+def _translated(function: Any, name: str) -> Any:
+    """The LLVM module of a Python function and of the C function `name` that calls it, which is not optimised yet."""
     compiler: Any = import_module("numba.core.compiler")
     types: Any = import_module("numba.core.types")
-    registry: Any = import_module("numba.core.registry").cpu_target
+    typing: Any = import_module("numba.core.registry").cpu_target.typing_context
     arguments = (types.CPointer(types.int64), types.int64, types.int64)
     with import_module("numba.core.compiler_lock").global_compiler_lock:
-        compiled = compiler.compile_extra(
-            registry.typing_context, _target(), function, arguments, types.void, _flags(compiler), {}
-        )
-        library = _target().codegen().create_library(name)
-        library.add_ir_module(_wrapper(name, arguments, compiled.fndesc))
-        library.add_linking_library(compiled.library)
+        target = _target()
+        compiled = compiler.compile_extra(typing, target, function, arguments, types.void, _flags(compiler), {})
+        library = compiled.library
+        library.add_ir_module(_wrapper(target, name, arguments, compiled.fndesc))
         library.finalize()
-    return library
+    return library._final_module
 
 
 def _flags(compiler: Any) -> Any:
     flags = compiler.Flags()
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True
+    flags.no_compile = True  # else the function is finished, and an object of Python's made that calls it
+    flags.no_rewrites = True  # they are for arrays, exceptions, printing and branches that types decide
     flags.error_model = "numpy"
     flags.boundscheck = False
     flags.nrt = False
@@ -90,11 +95,10 @@ def _flags(compiler: Any) -> Any:
     return flags
 
 
-def _wrapper(name: str, arguments: Any, description: Any) -> Any:
+def _wrapper(target: Any, name: str, arguments: Any, description: Any) -> Any:
     """A module with the C function that calls the one that numba made."""
     ir: Any = import_module("llvmlite.ir")
     types: Any = import_module("numba.core.types")
-    target = _target()
     module = target.create_module(name)
     word = ir.IntType(64)
     outer = ir.Function(module, ir.FunctionType(ir.VoidType(), [word.as_pointer(), word, word]), name)
