@@ -66,6 +66,8 @@ class BuildOptions:
     """Whether the plan keeps its network, for builder/refit.py."""
     profiles: Sequence[Mapping[str, Profile]] = ()
     """The shapes that runs may have: each run's are within one of them, where there are any."""
+    frees_weights: bool = False
+    """Whether nobody else needs the arrays of the context, which then stay no longer than the build needs them."""
     temporary: bool = False
     """Whether the engine is for this process alone, which trusts its numbers: for this machine's architecture, and with
     launches that are sealed, but without what their kernels touch.
@@ -195,6 +197,7 @@ def _lowered_for_cuda(module: ModuleOp, ctx: RtContext, options: BuildOptions) -
 def _pipeline_options(machine: Target, options: BuildOptions) -> PipelineOptions:
     found = TargetMachine.of(machine, options.tuning.sources)
     chosen = PipelineOptions(machine.kind, options.precision, found, dump_folder=options.dump_phases)
+    chosen.frees_weights = options.frees_weights
     if options.pipeline.edits:
         chosen.pipeline, chosen.instruments = options.pipeline, [LevelWarnings(warnings.warn)]
     return chosen

@@ -67,7 +67,7 @@ def network_key(module: ModuleOp, ctx: RtContext, target: str, options: BuildOpt
     return key_of("network", module_digest(module), weights, *how, chosen, _compiler(target, options.precision))
 
 
-_NO_PART = frozenset({"progress", "dump_phases", "tuning", "temporary", "kept_as", "pipeline"})
+_NO_PART = frozenset({"progress", "dump_phases", "tuning", "temporary", "kept_as", "pipeline", "frees_weights"})
 """The options that the plan does not follow from, and `tuning`, of which only some has a part."""
 
 

@@ -250,6 +250,7 @@ def compile(
         first=first,
         pipeline=chosen_pipeline,
         state=kept,
+        frees_weights=True,
     )
     if key is not None and warnings_so_far() == warned:
         options = replace(options, kept_as=[key])

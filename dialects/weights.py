@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-from collections.abc import Collection, Iterator, KeysView, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, KeysView, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 # What of a mapped model may stay in memory at a time.
 _BYTES_BEFORE_RELEASE = 1 << 25
+
+# Smaller arrays stay, so that small networks can be built again from where they were.
+_WORTH_FREEING = 1 << 20
 
 # Arrays for which it matters that they could be stored in half the bytes.
 _LARGE = 1 << 16
@@ -78,8 +82,11 @@ class WeightStore:
         self._by_digest: dict[str, WeightsAttr] = {}
         self._counts: dict[str, int] = {}  # the next number to try for each hint
         self._halves: dict[str, bool] = {}  # by digest
+        self._names: set[str] = set()  # all keys that there have been
         self._packed = AlignedMemory()
         self._read = 0  # bytes since pages were released
+        self._kept: frozenset[str] | None = None  # what stays; None: all
+        self._new = 0  # bytes that were put since arrays were let go of
 
     def put(self, array: Array, hint: str = "weights", source: Array | None = None) -> WeightsAttr:
         """Store an array under a key made from `hint`; equal arrays share one entry.
@@ -88,15 +95,18 @@ class WeightStore:
         """
         digest = digest_of(array)
         self._has_read(array.nbytes)
-        if digest in self._by_digest:
-            return self._by_digest[digest]
-        count = self._counts.get(hint, 0)
-        while (key := f"{hint}.{count}" if count else hint) in self._arrays:
-            count += 1
-        self._counts[hint] = count + 1
-        attr = WeightsAttr(StringAttr(key), StringAttr(digest))
-        self._arrays[key] = array if source is None else _Widened(source, array.dtype, weakref.ref(array))
-        self._by_digest[digest] = attr
+        attr = self._by_digest.get(digest)
+        if attr is None:
+            count = self._counts.get(hint, 0)
+            while (key := f"{hint}.{count}" if count else hint) in self._arrays or key in self._names:
+                count += 1
+            self._counts[hint] = count + 1
+            attr = self._by_digest[digest] = WeightsAttr(StringAttr(key), StringAttr(digest))
+        elif attr.key.data in self._arrays:
+            return attr
+        # One that was let go of has the key again that it had.
+        self._new += array.nbytes
+        self._arrays[attr.key.data] = array if source is None else _Widened(source, array.dtype, weakref.ref(array))
         return attr
 
     def put_packed(self, array: Array, hint: str) -> WeightsAttr:
@@ -112,6 +122,40 @@ class WeightStore:
         elif found is not copy:
             self._packed.take_back(copy)
         return attr
+
+    @contextmanager
+    def freeing(self, *, everything: bool = False) -> Generator[None]:
+        """Within, large arrays that are put may be let go of again; those that are here already stay, unless they are
+        meant, too, by `everything`.
+        """
+        kept = frozenset[str]() if everything else frozenset(self._arrays)
+        before, self._kept, self._new = self._kept, kept, 0
+        try:
+            yield
+        finally:
+            self._kept = before
+
+    @property
+    def could_free(self) -> bool:
+        """Whether so much has been put that it pays to look for what nobody needs."""
+        return self._kept is not None and self._new >= _BYTES_BEFORE_RELEASE
+
+    def keep_only(self, keys: Collection[str]) -> None:
+        """Nobody needs other arrays: those that may be let go of are."""
+        self._new = 0
+        self.let_go(self._arrays.keys() - keys)
+
+    def let_go(self, keys: Iterable[str]) -> None:
+        """Nobody needs some arrays, unless an equal one is put again."""
+        if self._kept is not None:
+            gone = [key for key in keys if key not in self._kept and self._is_large(key)]
+            self._names.update(gone)
+            for key in gone:
+                del self._arrays[key]
+
+    def _is_large(self, key: str) -> bool:
+        array = self._arrays.get(key)
+        return array is not None and not isinstance(array, _Widened) and array.nbytes >= _WORTH_FREEING
 
     def get(self, attr: WeightsAttr) -> Array:
         """The array of an attribute; raises `InvalidModelError` where the store does not hold it."""
@@ -149,15 +193,13 @@ class WeightStore:
 
     def digests(self) -> Iterator[tuple[str, str]]:
         """The digest of each array by its key."""
-        return ((attr.key.data, digest) for digest, attr in self._by_digest.items())
+        return ((attr.key.data, digest) for digest, attr in self._by_digest.items() if attr.key.data in self._arrays)
 
     def share(self, other: WeightStore, keys: Collection[str] | None = None) -> None:
         """Have the arrays of another store under the same keys, all of them or some; this one is empty."""
         assert not self._arrays
         self._arrays = {key: array for key, array in other._arrays.items() if keys is None or key in keys}
-        self._by_digest = {
-            digest: attr for digest, attr in other._by_digest.items() if attr.key.data in self._arrays
-        }
+        self._by_digest = {digest: attr for digest, attr in other._by_digest.items() if attr.key.data in self._arrays}
 
     def keys(self) -> KeysView[str]:
         return self._arrays.keys()
@@ -176,8 +218,8 @@ class WeightStore:
         found: dict[str, Array] = {}
         for key, array in self.items(keys):
             found[key] = array if _suits_kernels(array) else self._packed.copy_of(array)
+            self._arrays[key] = found[key]  # at once, so that no more than one is there twice
             self._has_read(array.nbytes)
-        self._arrays |= found
         return found
 
     def _has_read(self, size: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -15,10 +16,12 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
+from mlirt.dialects.context import weights_of
 from mlirt.dialects.diagnostics import OperationError
 from mlirt.dialects.dominance import verify_dominance
 from mlirt.dialects.repeated_verification import RepeatedVerifier
 from mlirt.dialects.verification import first_lines, verify
+from mlirt.dialects.weights_file import weights_in
 from mlirt.errors import CompileError, InvalidInputError, InvalidModelError, UnsupportedError, out_of_memory
 from mlirt.passes.phase_dumps import PhaseDumps
 from mlirt.passes.phases import PHASES, TargetMachine, pipeline_for
@@ -70,6 +73,7 @@ class PipelineOptions:
     reproducer_folder: Path | None = None  # None: a new folder among the system's temporary ones
     dump_folder: Path | None = None  # every phase leaves its text here
     pass_limit: int | None = None  # run so many passes of all, and leave the others out
+    frees_weights: bool = False  # of `run_phases`: nobody else needs the arrays that the module has at first
     pipeline: Pipeline = field(default_factory=Pipeline)  # of `run_phases`: the compiler's own, or a changed one
     times: list[PassTime] = field(default_factory=list[PassTime])
 
@@ -129,6 +133,7 @@ class _PassManager:
                     _refuse_unstructured(pass_, self.module)
                 raise self._failure(pass_, error) from error
             self._done.append(pass_)
+            _let_weights_go(self.module, self.ctx)
         if passes and not self.options.verify_each:
             self._check(len(passes))
 
@@ -157,13 +162,14 @@ class _PassManager:
 
     def _first_breaking(self, before: int) -> int:
         """Which pass from `before` on first leaves broken IR, so that a usual run need not check after each."""
-        replay = self._replayed(before)
-        for index, pass_ in enumerate(self._done[before:], before):
-            pass_.apply(self.ctx, replay)
-            try:
-                check_ir(replay)
-            except OperationError:
-                return index
+        with suppress(InvalidModelError):  # large weights that are gone cannot be read again
+            replay = self._replayed(before)
+            for index, pass_ in enumerate(self._done[before:], before):
+                pass_.apply(self.ctx, replay)
+                try:
+                    check_ir(replay)
+                except OperationError:
+                    return index
         return len(self._done) - 1
 
     def _failure(self, guilty: ModulePass, error: Exception) -> PassError:
@@ -171,9 +177,20 @@ class _PassManager:
         message = first_lines(error) if expected else f"{type(error).__name__}: {first_lines(error)}"
         if guilty.name == "verify-legality" and self.options.pipeline.edits:
             message += f"; the pipeline was changed: {' '.join(map(str, self.options.pipeline.edits))}"
-        replay = self._replayed(len(self._done))
-        path = write_reproducer(replay, self.ctx, guilty, message, self.options.reproducer_folder)
+        path = None
+        try:
+            replay = self._replayed(len(self._done))
+            path = write_reproducer(replay, self.ctx, guilty, message, self.options.reproducer_folder)
+        except InvalidModelError:
+            message += "; its large weights are gone: build with dump_phases for the network before it"
         return PassError(guilty.name, message, error.op if isinstance(error, OperationError) else None, path)
+
+
+def _let_weights_go(module: ModuleOp, ctx: Context) -> None:
+    """Give back arrays that passes have made and replaced since, where these take much memory."""
+    store = weights_of(ctx)
+    if store.could_free:
+        store.keep_only(weights_in(module).keys())
 
 
 def _refuse_unstructured(pass_: ModulePass, module: ModuleOp) -> None:
@@ -210,7 +227,10 @@ def run_phases(
     last: str | None = None,
     options: PipelineOptions | None = None,
 ) -> None:
-    """Run the compiler's own pipeline from phase `first` to phase `last`, both included; every border is checked."""
+    """Run the compiler's own pipeline from phase `first` to phase `last`, both included; every border is checked.
+
+    Of large arrays that passes make only those stay that the module names at the end, unless somebody watches.
+    """
     options = options or PipelineOptions()
     if options.pipeline.edits:
         phases = options.pipeline.between(first, last, options.target, options.precision, options.machine)
@@ -218,11 +238,13 @@ def run_phases(
         phases = pipeline_for(options.target, options.precision, first, last, options.machine)
     manager = _PassManager(module, ctx, options, _checked(module))
     dumps = None if options.dump_folder is None else PhaseDumps(options.dump_folder, options.target)
+    is_watched = dumps is not None or bool(options.instruments) or recorder() is not None
     try:
-        for phase, specs in phases:
-            manager.run(parse_pipeline(",".join(specs)))
-            if dumps is not None:
-                dumps.write(module, PHASES.index(phase), phase, specs)
+        with nullcontext() if is_watched else weights_of(ctx).freeing(everything=options.frees_weights):
+            for phase, specs in phases:
+                manager.run(parse_pipeline(",".join(specs)))
+                if dumps is not None:
+                    dumps.write(module, PHASES.index(phase), phase, specs)
     finally:
         if dumps is not None:
             dumps.write_weights(ctx)

@@ -53,7 +53,9 @@ def import_model(
         scope = Scope(opsets(proto), function_table(proto.functions), folder=source.folder, stored=source.stored)
         read_inputs(proto.graph, net, scope, input_shapes or {}, constants or {})
         outputs = GraphReader(net).read_graph(proto.graph, scope, more)
-        return Reading(_module(proto, net, outputs, more), net.misfits + _other_ranks(proto, outputs))
+        reading = Reading(_module(proto, net, outputs, more), net.misfits + _other_ranks(proto, outputs))
+        scope.values.clear()  # promises among them refer to one another, and would keep arrays that nobody needs
+        return reading
 
     try:
         return best_reading(read)

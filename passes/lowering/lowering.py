@@ -21,6 +21,7 @@ names, or else the one of all the family's tactics that costs least.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,12 +33,14 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.dialects.context import RtContext, weights_of
 from mlirt.dialects.fused.slices import is_shown
+from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.library_op import LibraryOp
 from mlirt.dialects.kernel.plugin import PluginOp
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.plan.expression import Argument
 from mlirt.dialects.plan.ops import LaunchOp
+from mlirt.dialects.regions import inner_blocks
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.target import Target
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of
@@ -86,6 +89,7 @@ class Lowering:
         self._names: dict[Hashable, str] = {}
         self._choice = ""
         self._recipes: Recipes | None = Recipes() if repeats else None
+        self._readers = _readers(block)
 
     def kernel(self, family: str) -> KernelBuilder:
         """A new, empty kernel; nothing of it is in the module before its `finish`."""
@@ -130,6 +134,19 @@ class Lowering:
 
     def lower(self, op: Operation) -> None:
         """Launch what computes a fused op; raises `CompileError` where no tactic applies."""
+        self._lower(op)
+        self._let_weights_go(op)
+
+    def _let_weights_go(self, op: Operation) -> None:
+        """Give back the arrays that only ops that are lowered have read, and no launch reads as they are."""
+        if is_shown(op) or isinstance(op, ViewOp):
+            return  # where these lie is asked for when their own readers are lowered
+        for attr in _weights_read(op):
+            self._readers[attr] -= 1
+            if not self._readers[attr] and not self.placements.uses(attr):
+                weights_of(self.ctx).let_go([attr.key.data])
+
+    def _lower(self, op: Operation) -> None:
         self.placements.anchor = op
         if op.results and all(element_count(result.type) == 0 for result in op.results):
             return
@@ -215,6 +232,20 @@ class Lowering:
             function.properties["sym_name"] = StringAttr(name)
             self.module.body.block.add_op(function)
         return self._kernels[text]
+
+
+def _readers(block: Block) -> Counter[WeightsAttr]:
+    """How often the ops of a function read each array."""
+    found: Counter[WeightsAttr] = Counter()
+    for inner in (block, *inner_blocks(block)):
+        for op in inner.ops:
+            found.update(_weights_read(op))
+    return found
+
+
+def _weights_read(op: Operation) -> list[WeightsAttr]:
+    owners = [value.owner for value in op.operands]
+    return [one.value for one in owners if isinstance(one, ConstantOp) and isinstance(one.value, WeightsAttr)]
 
 
 @lru_cache(maxsize=1024)

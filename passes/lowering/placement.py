@@ -242,6 +242,10 @@ class Placements:
             self._weights[attr] = self._insert_first(WeightOp(attr, array.nbytes))
         return self._weights[attr]
 
+    def uses(self, attr: WeightsAttr) -> bool:
+        """Whether a launch reads an array as it is."""
+        return attr in self._weights
+
     def new_weight(self, made: Array | Packed, hint: str) -> SSAValue:
         """The buffer of an array made by a lowering."""
         if not isinstance(made, Packed):
