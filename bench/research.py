@@ -78,7 +78,7 @@ def _experiment(folder: Path, models: Sequence[Path], seconds: float) -> int:
     tests.mkdir(exist_ok=True)
     (tests / "swish.py").write_text(PASS, encoding="utf-8")
     (tests / "swish.mlir").write_text(TEST, encoding="utf-8")
-    (tests / "lit.cfg.py").write_text("from mlirt.tools.lit_config import configure\nconfigure(config)\n", "utf-8")
+    (tests / "lit.cfg.py").write_text("from mlirt.tools.lit_config import configure\nconfigure()\n", "utf-8")
     plugin = ["--load-pass-plugin=tests/swish.py", "--pipeline-edit=after=cleanup:spelled-hard-swish"]
     paths = [str(path) for path in models]
     steps: dict[str, list[list[str]]] = {

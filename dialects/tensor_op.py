@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation, VarResultDef
+from xdsl.irdl import IRDLOperation, OptOperandDef, VarOperandDef, VarResultDef
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.length_requirements import LengthRequirement
@@ -69,13 +69,15 @@ class TensorOp(IRDLOperation, ABC):
     ) -> Self:
         """Make the op with the result types that `infer` gives; raises `VerifyException` where `check_all` does.
 
-        Properties are attributes or plain values: `{"kind": "clip", "alpha": 0.0, "beta": 6.0}`.
+        Properties are attributes or plain values: `{"kind": "clip", "alpha": 0.0, "beta": 6.0}`. Operands that may be
+        absent can be left out at the end.
         """
         from xdsl.dialects.builtin import NoneType
 
         from mlirt.dialects.property_values import properties_of
 
         given = properties_of(cls, properties or {})
+        operands = cls._all_operands(operands)
         op = cls.build(operands=operands, properties=given, result_types=cls.grouped([NoneType()] * results))
         op.check_all()
         typed = cls.build(operands=operands, properties=given, result_types=cls.grouped(op.infer()))
@@ -83,6 +85,20 @@ class TensorOp(IRDLOperation, ABC):
         if location is not None:
             typed.location = location
         return typed
+
+    @classmethod
+    def _all_operands(
+        cls, given: Sequence[SSAValue | Sequence[SSAValue] | None]
+    ) -> Sequence[SSAValue | Sequence[SSAValue] | None]:
+        """The operands with None for those at the end that are left out; raises `VerifyException` for other numbers."""
+        defined = cls.get_irdl_definition().operands
+        if len(given) == len(defined):
+            return given
+        left_out = defined[len(given) :]
+        if len(given) > len(defined) or not all(isinstance(one, VarOperandDef) for _, one in left_out):
+            names = ", ".join(name for name, _ in defined) or "none"
+            raise VerifyException(f"{cls.name} has been given {len(given)} operands; it has {names}")
+        return [*given, *((None if isinstance(one, OptOperandDef) else ()) for _, one in left_out)]
 
 
 def check_lengths(requirements: Iterable[LengthRequirement]) -> None:

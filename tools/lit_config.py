@@ -1,7 +1,7 @@
 """The lit configuration of a folder of tests outside the repository, in two lines of its `lit.cfg.py`:
 
     from mlirt.tools.lit_config import configure
-    configure(config)
+    configure()
 
 RUN lines find rt-opt and the other tools beside the Python that runs lit, and `filecheck` (also as `FileCheck`, where
 LLVM's is not installed). `%plugins` stands for a `--load-pass-plugin` of each Python file in the folder that defines a
@@ -15,6 +15,7 @@ import inspect
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +23,23 @@ from mlirt.errors import InvalidInputError
 
 PLUGINS = "%plugins"
 _CALL = "mlirt.tools.lit_config"
+_ELSEWHERE = "configure() is called in a lit.cfg.py, by lit"
 
 
-def configure(config: Any, name: str | None = None) -> None:
-    """Set up lit's `config` for the `.mlir` files in the folder of the `lit.cfg.py` that calls this, and below it.
+def configure(config: Any = None, name: str | None = None) -> None:
+    """Set up lit for the `.mlir` files in the folder of the `lit.cfg.py` that calls this, and below it.
 
-    Tests may have `REQUIRES: cuda`. What they write (`%t`) lies in the folder `.lit` beside them. Settings of `config`
-    can be changed afterwards, as lit documents them.
+    `config` is the object that lit puts into the file; without it, that one is found there, so that a file without
+    names of lit pleases type checkers. Tests may have `REQUIRES: cuda`. What they write (`%t`) lies in the folder
+    `.lit` beside them. Settings of `config` can be changed afterwards, as lit documents them. Raises
+    `InvalidInputError` where it is called elsewhere.
     """
     import lit.formats  # pyright: ignore[reportMissingTypeStubs]
 
-    folder = _folder_of_caller()
+    folder, given = _caller()
+    config = given.get("config") if config is None else config
+    if config is None:
+        raise InvalidInputError(_ELSEWHERE)
     config.name = name or folder.name
     config.test_format = lit.formats.ShTest()
     config.suffixes = [".mlir"]
@@ -65,13 +72,14 @@ def configured_folder(file: Path) -> Path | None:
     return None
 
 
-def _folder_of_caller() -> Path:
+def _caller() -> tuple[Path, Mapping[str, Any]]:
+    """The folder of the file that calls `configure`, and the names that lit gives to it."""
     frame = inspect.currentframe()
     caller = frame.f_back.f_back if frame is not None and frame.f_back is not None else None
     path = Path(caller.f_code.co_filename if caller is not None else "")
-    if not path.is_file():
-        raise InvalidInputError("configure(config) is called in a lit.cfg.py")
-    return path.resolve().parent
+    if caller is None or not path.is_file():
+        raise InvalidInputError(_ELSEWHERE)
+    return path.resolve().parent, caller.f_globals
 
 
 def _has_pass(path: Path) -> bool:

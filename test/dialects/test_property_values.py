@@ -10,6 +10,7 @@ from xdsl.utils.test_value import create_ssa_value
 from mlirt.dialects.tensor_types import tensor
 from mlirt.dialects.trt.activation import ActivationKind, ActivationOp
 from mlirt.dialects.trt.reduce import ReduceOp
+from mlirt.dialects.trt.slice import SliceOp
 
 
 def test_an_op_is_built_from_plain_values() -> None:
@@ -34,3 +35,14 @@ def test_a_misspelt_property_is_named() -> None:
     x = create_ssa_value(tensor(f32, [4]))
     with pytest.raises(VerifyException, match=r"trt\.activation has no property 'alpa'; it has alpha, beta, kind"):
         ActivationOp.build_inferred([x], {"kind": "clip", "alpa": 1.0})
+
+
+def test_operands_that_may_be_absent_can_be_left_out() -> None:
+    x = create_ssa_value(tensor(f32, [4]))
+    cut = SliceOp.build_inferred([x], {"start": [1], "size": [2], "stride": [1]})
+    assert cut.output.type == tensor(f32, [2])
+    assert (cut.dynamic_start, cut.fill) == (None, None)
+    with pytest.raises(VerifyException, match=r"trt\.activation has been given 0 operands; it has input"):
+        ActivationOp.build_inferred([], {"kind": "relu"})
+    with pytest.raises(VerifyException, match=r"trt\.activation has been given 2 operands; it has input"):
+        ActivationOp.build_inferred([x, x], {"kind": "relu"})

@@ -10,7 +10,7 @@ from pathlib import Path
 from mlirt.tools import rt_update_checks
 from mlirt.tools.lit_config import configured_folder, plugin_flags
 
-CONFIG = "from mlirt.tools.lit_config import configure\nconfigure(config)\n"
+CONFIG = "from mlirt.tools.lit_config import configure\nconfigure()\n"
 PLUGIN = '''\
 from dataclasses import dataclass
 
