@@ -1,0 +1,5 @@
+"""How lit runs the tests of this folder."""
+
+from mlirt.tools.lit_config import configure
+
+configure()
