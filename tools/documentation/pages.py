@@ -38,6 +38,12 @@ LIVING = (
     "docs/network-api.md",
     "docs/requests.md",
     "docs/research.md",
+    "examples/research/README.md",
+    "examples/research/convolution_as_product/README.md",
+    "examples/research/equality_saturation/README.md",
+    "examples/research/gated_product/README.md",
+    "examples/research/rms_norm/README.md",
+    "examples/research/squeeze_excitation/README.md",
 )
 
 
