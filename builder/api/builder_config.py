@@ -165,7 +165,7 @@ class IBuilderConfig(FixedAttributes, ContextManager):
 
     def add_optimization_profile(self, profile: IOptimizationProfile) -> int:
         """The index of a new profile; -1, with an error in the log, for an empty one (feature 3.15)."""
-        if not profile:
+        if profile.is_empty:
             self._reporter.error("builder_config.py::addOptimizationProfile", "the optimization profile is empty")
             return -1
         self._profiles.append(profile)
@@ -173,8 +173,8 @@ class IBuilderConfig(FixedAttributes, ContextManager):
 
     def set_calibration_profile(self, profile: IOptimizationProfile) -> bool:
         """The shapes with which to calibrate: the usual ones of the profile."""
-        self._calibration_profile = profile if profile else None
-        return bool(profile)
+        self._calibration_profile = None if profile.is_empty else profile
+        return not profile.is_empty
 
     def get_calibration_profile(self) -> IOptimizationProfile | None:
         return self._calibration_profile

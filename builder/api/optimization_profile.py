@@ -40,8 +40,14 @@ class IOptimizationProfile(FixedAttributes):
         """The three values of an input that is read as a shape; empty where there are none."""
         return [list(one) for one in self.values.get(input, ())]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was set (mlirt's own)."""
+        return not (self.shapes or self.values)
+
     def __bool__(self) -> bool:
-        return bool(self.shapes or self.values)
+        """Whether the profile is valid, as one is whose ranges were checked when they were set."""
+        return True
 
 
 def _check(name: str, low: Sequence[int], usual: Sequence[int], high: Sequence[int]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import DataType
 
 
-class IHostMemory(bytes):
+class IHostMemory(bytes, ContextManager):
     """Bytes, to be written to a file or given to `Runtime.deserialize_cuda_engine`."""
 
     @property

@@ -9,11 +9,10 @@ from __future__ import annotations
 import ctypes
 import itertools
 import time
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-
-from mlirt.tensorrt.enumeration import Enumeration
 
 if TYPE_CHECKING:
     Memory: TypeAlias = "int | np.ndarray[Any, np.dtype[Any]]"
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 _ALIGNMENT = 256  # of what cudaMalloc gives
 
 
-class cudaError_t(Enumeration):
+class cudaError_t(IntEnum):
     """How a call went."""
 
     cudaSuccess = 0
@@ -30,7 +29,7 @@ class cudaError_t(Enumeration):
     cudaErrorInvalidResourceHandle = 400
 
 
-class cudaMemcpyKind(Enumeration):
+class cudaMemcpyKind(IntEnum):
     """From where to where; all of it is the host's memory here."""
 
     cudaMemcpyHostToHost = 0
