@@ -35,10 +35,16 @@ if TYPE_CHECKING:
     from mlirt.tools.report.build_recorder import BuildRecorder
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool; the result is the exit code: 0 or 1, and 130 where the user interrupted."""
+_TITLE = f"mlirt.rt_exec [mlirt v{__version__}] # rt-exec"
+
+
+def main(argv: Sequence[str] | None = None, title: str = _TITLE) -> int:
+    """Run the tool; the result is the exit code: 0 or 1, and 130 where the user interrupted.
+
+    The first and the last line have the title and the arguments.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    banner = f"mlirt.rt_exec [mlirt v{__version__}] # rt-exec {shlex.join(arguments)}"
+    banner = f"{title} {shlex.join(arguments)}"
     if "--help" in arguments or "-h" in arguments:
         return _help()
     print(f"&&&& RUNNING {banner}", flush=True)

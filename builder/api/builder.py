@@ -15,6 +15,7 @@ from mlirt.tensorrt.build_enums import NetworkDefinitionCreationFlag
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.entry_point import EntryPoint
+from mlirt.tensorrt.reported_version import reports_at_least
 
 if TYPE_CHECKING:
     from mlirt.runtime.api.cuda_engine import ICudaEngine
@@ -26,8 +27,11 @@ class Builder(EntryPoint, ContextManager):
     """The way from a network to an engine; what it has to say goes to the logger."""
 
     def create_network(self, flags: int = 0) -> INetworkDefinition:
-        """A network without layers; raises `UnsupportedError` without the flag EXPLICIT_BATCH (feature 2.17)."""
-        if not flags & _EXPLICIT:
+        """A network without layers; raises `UnsupportedError` without the flag EXPLICIT_BATCH (feature 2.17).
+
+        Where version 10 is reported each network has an explicit batch, as there.
+        """
+        if not flags & _EXPLICIT and not reports_at_least(10):
             raise UnsupportedError(
                 "networks with an implicit batch are not supported: "
                 "create_network(1 << int(NetworkDefinitionCreationFlag.EXPLICIT_BATCH)), and give inputs their batch"

@@ -16,6 +16,7 @@ from mlirt.tensorrt.enumeration import Enumeration
 from mlirt.tensorrt.fixed_attributes import FixedAttributes
 from mlirt.tensorrt.logger import ILogger
 from mlirt.tensorrt.plugins.registry import get_plugin_registry
+from mlirt.tensorrt.reported_version import reported_version
 from mlirt.tensorrt.reporting import Reporter
 
 
@@ -143,8 +144,9 @@ class OnnxParser(FixedAttributes, ContextManager):
 
 
 def get_nv_onnx_parser_version() -> int:
-    """The version of TensorRT's parser whose names these are, 8.5.3, as one number (feature 11.16)."""
-    return 80503
+    """The version of TensorRT that is reported, such as 8.5.3, as one number, 80503 (feature 11.16)."""
+    major, minor, patch = (int(part) for part in reported_version().split(".")[:3])
+    return major * 10000 + minor * 100 + patch
 
 
 def shutdown_protobuf_library() -> None:

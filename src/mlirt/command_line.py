@@ -40,6 +40,10 @@ def rt_lab() -> int:
     return _run("rt-lab")
 
 
+def trtexec() -> int:
+    return _run("trtexec")
+
+
 def _run(command: str) -> int:
     try:
         tool = import_module(f"mlirt.tools.{command.replace('-', '_')}")

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mlirt.errors import missing_package
+from mlirt.tensorrt.reported_version import reported_version, reports_at_least
 
 if TYPE_CHECKING:
     from mlirt.builder.api.builder import Builder
@@ -161,8 +162,8 @@ if TYPE_CHECKING:
     from mlirt.tensorrt.run_enums import LayerInformationFormat, TensorFormat, TensorIOMode, TensorLocation
     from mlirt.tensorrt.weights import Weights
 
-# That of TensorRT whose names these are: scripts ask for it.
-__version__ = "8.5.3"
+# That of TensorRT whose names these are, or the one that was asked for: scripts choose their way by it.
+__version__ = reported_version()
 # The module of each name.
 _HOMES = {
     "mlirt.builder.api.builder": "Builder",
@@ -247,7 +248,13 @@ _RENAMED = {
     "IAlgorithmContext": ("mlirt.builder.tactics.algorithm_selector", "AlgorithmContext"),
     "IAlgorithmSelector": ("mlirt.builder.tactics.algorithm_selector", "AlgorithmSelector"),
 }
-_PLACES = {name: (home, name) for home, names in _HOMES.items() for name in names.split()} | _RENAMED
+# Names of later versions, which programs look for to know what they may do.
+_LATER = {"bfloat16": (10,), "int64": (10,), "fp8": (8, 6)}
+_PLACES = {
+    **{name: (home, name) for home, names in _HOMES.items() for name in names.split()},
+    **_RENAMED,
+    **{name: ("mlirt.tensorrt.aliases", name) for name, since in _LATER.items() if reports_at_least(*since)},
+}
 
 __all__ = [
     "ActivationType",
