@@ -22,6 +22,7 @@ from mlirt.frontend.network.layer import ILayer, settings_of
 from mlirt.frontend.network.layer_classes import ImportedLayer, layer_class_of
 from mlirt.frontend.network.layers_pointwise import IIdentityLayer
 from mlirt.frontend.network.tensor import ITensor
+from mlirt.tensorrt.border_types import border_type
 from mlirt.tensorrt.data_types import data_type
 from mlirt.tensorrt.dims import Dims
 from mlirt.tensorrt.plugins.adapted_v3 import AdaptedV3
@@ -53,10 +54,11 @@ def _adopt_inputs(function: FuncOp, network: INetworkDefinition, values: dict[SS
         shape = [length if isinstance(length, int) else -1 for length in lengths]
         if network.graph.is_taken(name):
             raise InvalidModelError(f"the network has an input or output {name!r} already")
-        tensor = network.add_input(name, data_type(element_name(element_of(argument.type))), shape)
+        in_model = data_type(element_name(element_of(argument.type)))
+        tensor = network.add_input(name, border_type(in_model), shape)
         tensor.formulas = {axis: str(length) for axis, length in enumerate(lengths) if not isinstance(length, int)}
         tensor.dimension_names, tensor.model_formulas = dict(tensor.formulas), dict(tensor.formulas)
-        tensor.model_dtype = tensor.dtype
+        tensor.model_dtype = in_model
         values[argument] = tensor
 
 
@@ -141,4 +143,6 @@ def _mark_outputs(
             tensor = network.graph.add(IIdentityLayer, [tensor]).get_output(0)
         tensor.name = name
         tensor.squeezed = bare
+        if border_type(tensor.dtype) is not tensor.dtype:
+            tensor.dtype = border_type(tensor.dtype)
         network.mark_output(tensor)

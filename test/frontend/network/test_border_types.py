@@ -1,0 +1,68 @@
+"""INT64 and DOUBLE of ONNX models are INT32 and FLOAT at the border for programs that run as TensorRT's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from layer_networks import new_network
+from onnx import parser
+
+import mlirt as trt
+
+_MODEL = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (int64[2] ids, double[2, 3] x, int64[2] shape) => (int64[2] next, double[2, 3] y, double[a, b] z)
+<int64[1] one = {1}> {
+   next = Add (ids, one)
+   y = Add (x, x)
+   z = Reshape (y, shape)
+}
+"""
+
+
+def border(version: str, monkeypatch: pytest.MonkeyPatch) -> tuple[trt.INetworkDefinition, list[str]]:
+    """The network of a program that runs under a version, and the types of its inputs and outputs."""
+    if version:
+        monkeypatch.setenv("MLIRT_TENSORRT_VERSION", version)
+    else:
+        monkeypatch.delenv("MLIRT_TENSORRT_VERSION", raising=False)
+    network = new_network()
+    assert trt.OnnxParser(network, trt.Logger()).parse(parser.parse_model(_MODEL).SerializeToString())
+    tensors = [network.get_input(index) for index in range(3)] + [network.get_output(index) for index in range(3)]
+    return network, [tensor.dtype.name for tensor in tensors]
+
+
+@pytest.mark.parametrize(
+    ("version", "whole", "real"),
+    [("8.5.3", "INT32", "FLOAT"), ("8.6.1", "INT32", "FLOAT"), ("10.0.1", "INT64", "FLOAT"), ("", "INT64", "DOUBLE")],
+)
+def test_types_are_those_of_the_version(version: str, whole: str, real: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert border(version, monkeypatch)[1] == [whole, real, whole, whole, real, real]
+
+
+def test_an_engine_takes_and_gives_these_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    network, _ = border("8.6.1", monkeypatch)
+    builder = trt.Builder(trt.Logger())
+    config = builder.create_builder_config()
+    config.target = "cpu"
+    profile = builder.create_optimization_profile()
+    profile.set_shape_input("shape", (1, 1), (3, 2), (6, 6))
+    config.add_optimization_profile(profile)
+    engine = trt.Runtime(trt.Logger()).deserialize_cuda_engine(builder.build_serialized_network(network, config) or b"")
+    assert engine is not None
+    assert engine.num_layers > 0
+    names = ("ids", "x", "shape", "next", "y", "z")
+    types = ["INT32", "FLOAT", "INT32", "INT32", "FLOAT", "FLOAT"]
+    assert [engine.get_tensor_dtype(name).name for name in names] == types
+    context = engine.create_execution_context()
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    arrays = {
+        "ids": np.array([4, -7], np.int32), "x": x, "shape": np.array([3, 2], np.int32),
+        "next": np.zeros(2, np.int32), "y": np.zeros((2, 3), np.float32), "z": np.zeros((3, 2), np.float32),
+    }  # fmt: skip
+    for name, array in arrays.items():
+        context.set_tensor_address(name, array.ctypes.data)
+    assert context.execute_async_v3(0)
+    np.testing.assert_array_equal(arrays["next"], [5, -6])
+    np.testing.assert_array_equal(arrays["y"], x + x)
+    np.testing.assert_array_equal(arrays["z"], (x + x).reshape(3, 2))
