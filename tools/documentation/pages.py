@@ -36,6 +36,7 @@ LIVING = (
     "docs/int8.md",
     "docs/quantised-networks.md",
     "docs/network-api.md",
+    "docs/migrate-from-tensorrt.md",
     "docs/requests.md",
     "docs/research.md",
     "examples/research/README.md",
