@@ -31,7 +31,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of the road. After it only ops that `legal` names may be left: `dialect` or `dialect.op`."""
+    """A phase of the pipeline. After it only ops that `legal` names may be left: `dialect` or `dialect.op`."""
 
     name: str
     purpose: str

@@ -1,9 +1,9 @@
 """The folder is the registry: a pass is found by its name, and imported only when it runs.
 
-A file directly in a room (`passes/<room>/fuse_pointwise.py`) is the pass `fuse-pointwise` where it defines the class
-`FusePointwisePass`; other files in a room are code that passes share. Folders inside a room (the lowerings of one
-family in `passes/lowering/<family>/`) hold no passes. Files of users (`--load-pass-plugin`, `plugins=`) bring more
-while they count. Where we have no pass of a name, xDSL's own pass of that name is used.
+A file directly in a package (`passes/<package>/fuse_pointwise.py`) is the pass `fuse-pointwise` where it defines the
+class `FusePointwisePass`; other files in a package are code that passes share. Folders inside a package (the lowerings
+of one family in `passes/lowering/<family>/`) hold no passes. Files of users (`--load-pass-plugin`, `plugins=`) bring
+more while they count. Where we have no pass of a name, xDSL's own pass of that name is used.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def class_name(pass_name: str) -> str:
 
 
 @cache
-def rooms() -> tuple[Path, ...]:
-    """The folders of passes. `rules` is none: it has what passes of all rooms are made of."""
+def packages() -> tuple[Path, ...]:
+    """The folders of passes. `rules` is none: it has what passes of all packages are made of."""
     return tuple(sorted(path.parent for path in _HERE.glob("*/__init__.py") if path.parent.name != "rules"))
 
 
@@ -38,8 +38,8 @@ def path_of(pass_name: str) -> Path | None:
     """The file of one of our passes; None where we have none of that name."""
     if "_" in pass_name:  # the name of the file, not of the pass
         return None
-    for room in rooms():
-        path = room / f"{pass_name.replace('-', '_')}.py"
+    for package in packages():
+        path = package / f"{pass_name.replace('-', '_')}.py"
         if path.is_file() and _defines_pass(path):
             return path
     return None
@@ -54,9 +54,9 @@ def name_of(path: Path) -> str:
 
 
 def pass_paths() -> Iterator[Path]:
-    """The files of all our passes, room by room."""
-    for room in rooms():
-        yield from (path for path in sorted(room.glob("*.py")) if path.stem != "__init__" and _defines_pass(path))
+    """The files of all our passes, package by package."""
+    for package in packages():
+        yield from (path for path in sorted(package.glob("*.py")) if path.stem != "__init__" and _defines_pass(path))
 
 
 def pass_names() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Where IR stands on the road through the phases, and which of them still have to run."""
+"""Where IR stands in the pipeline of phases, and which of them still have to run."""
 
 from __future__ import annotations
 

@@ -27,9 +27,9 @@ def test_one_that_is_not_shown_counts_too() -> None:
     assert warnings_so_far() == before + 1
 
 
-@pytest.mark.parametrize("room", ["passes", "codegen", "dialects"])
-def test_rooms_that_a_plan_comes_through_warn_by_the_counter(room: str) -> None:
+@pytest.mark.parametrize("package", ["passes", "codegen", "dialects"])
+def test_rooms_that_a_plan_comes_through_warn_by_the_counter(package: str) -> None:
     """Else a plan would be kept whose second build is silent."""
-    for file in (ROOT / room).rglob("*.py"):
+    for file in (ROOT / package).rglob("*.py"):
         calls = [node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
         assert "warnings.warn" not in [ast.unparse(call.func) for call in calls], f"{file} warns uncounted"

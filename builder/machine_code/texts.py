@@ -1,4 +1,4 @@
-"""The rest of a kernel's road as text: LLVM IR and assembly for CPUs, PTX and SASS for GPUs."""
+"""The rest of a kernel's compilation as text: LLVM IR and assembly for CPUs, PTX and SASS for GPUs."""
 
 from __future__ import annotations
 

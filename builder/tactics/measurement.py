@@ -183,9 +183,9 @@ class _Device:
 @cache
 def _compiler() -> str:
     """What makes kernels of ops and measures them: times of another one do not count."""
-    rooms = [Path(str(import_module(name).__file__)).parent for name in ("mlirt.passes.lowering", "mlirt.codegen")]
-    rooms += [Path(__file__).parent, Path(__file__).parent.parent / "numba_cuda_intrinsics"]
-    sources = sorted(file for room in rooms for file in room.rglob("*.py"))
+    packages = [Path(str(import_module(name).__file__)).parent for name in ("mlirt.passes.lowering", "mlirt.codegen")]
+    packages += [Path(__file__).parent, Path(__file__).parent.parent / "numba_cuda_intrinsics"]
+    sources = sorted(file for package in packages for file in package.rglob("*.py"))
     compilers = ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvcc")
     packages = versions(*compilers, "nvidia-cublas", "nvidia-cudnn-cu13", "nvidia-cudnn-cu12")
     return f"mlirt {__version__} {sources_digest(*sources)}, {packages}"

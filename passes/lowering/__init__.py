@@ -4,7 +4,7 @@ Beside the passes lies what every tactic is written with: `lowering.py`, `tactic
 `placement.py`. A folder is one of these:
 
 - a family of fused ops (`matmul/`, `pointwise/`, ..): its tactics, and the code that only they share;
-- a step of the road (`trt_to_fused/`, `layouts/`, `control/`; `workers/` and `threads/`, which map loops to machines);
+- a pipeline step (`trt_to_fused/`, `layouts/`, `control/`; `workers/` and `threads/`, which map loops to machines);
 - what tactics of several families are made of: `loops/` on both targets, `register_tiles/` on CPUs, and on GPUs
   `tiles/`, `warpgroups/`, `thread_rows/`, `turning/` and `library/`; `numbers/` knows how large numbers can be.
 """

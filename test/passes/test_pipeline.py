@@ -221,7 +221,7 @@ def test_a_reproducer_has_small_weights_beside_it_and_leaves_out_large_ones(ctx:
         assert main([str(folder / "raise.mlir")]) == 0
 
 
-def test_phases_are_slices_of_one_road() -> None:
+def test_phases_are_slices_of_one_pipeline() -> None:
     assert [phase.name for phase, _ in pipeline_for("cpu")] == list(phase_names())
     some = pipeline_for("cuda", first="cleanup", last="quantization")
     assert [phase.name for phase, _ in some] == ["cleanup", "quantization"]

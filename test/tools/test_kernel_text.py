@@ -1,4 +1,4 @@
-"""`rt-opt -t`: the road of a kernel from its source to machine code, as text."""
+"""`rt-opt -t`: the stages of a kernel from its source to machine code, as text."""
 
 from __future__ import annotations
 

@@ -107,9 +107,9 @@ def _value_text(value: Attribute) -> str:
 
 def _links(op: type[Operation]) -> str:
     path = Path(inspect.getfile(op)).resolve()
-    room = path.relative_to(path.parents[2])
+    package = path.relative_to(path.parents[2])
     meaning = ", with its meaning in `reference()` and its types in `infer()`" if issubclass(op, TensorOp) else ""
-    return f"Defined in [{room}](../../{room}){meaning}."
+    return f"Defined in [{package}](../../{package}){meaning}."
 
 
 def _attribute(attribute: type[Attribute]) -> Sequence[str]:

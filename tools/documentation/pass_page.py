@@ -26,10 +26,10 @@ def pass_page() -> str:
     lines = [_INTRODUCTION, ""]
     for phase in PHASES:
         lines += [*_phase(phase), ""]
-    for room in registry.rooms():
-        paths = [path for path in registry.pass_paths() if path.parent == room]
+    for package in registry.packages():
+        paths = [path for path in registry.pass_paths() if path.parent == package]
         if paths:
-            lines += [f"## Passes of {room.name.replace('_', ' ')}", ""]
+            lines += [f"## Passes of {package.name.replace('_', ' ')}", ""]
         for path in paths:
             lines += [*_pass(path), ""]
     return "\n".join(lines).rstrip() + "\n"
@@ -61,7 +61,7 @@ def _described(info: OptionInfo) -> str:
 
 def _pass(path: Path) -> Iterator[str]:
     name = registry.name_of(path)
-    room = path.parent.name
+    package = path.parent.name
     yield f"### {name}"
     yield ""
     yield textwrap.dedent(registry.description(path)).strip()
@@ -70,5 +70,6 @@ def _pass(path: Path) -> Iterator[str]:
     if options:
         yield f"Options: {', '.join(options)}."
         yield ""
-    tests = f"test/passes/{room}"
-    yield f"Defined in [passes/{room}/{path.name}](../passes/{room}/{path.name}), tested in [{tests}](../{tests})."
+    tests = f"test/passes/{package}"
+    file = f"passes/{package}/{path.name}"
+    yield f"Defined in [{file}](../{file}), tested in [{tests}](../{tests})."

@@ -43,7 +43,7 @@ def named(layer: trt.ILayer, name: str) -> trt.ITensor:
 
 @pytest.mark.parametrize(("stride", "count"), [((1, 1), 1), ((2, 2), 2)])
 def test_convolutions_of_one_input(stride: tuple[int, int], count: int) -> None:
-    """Row 23.26: few channels each, so that one kernel has room for both; another stride is another convolution."""
+    """Row 23.26: few channels each, so that one kernel has package for both; another stride is another convolution."""
     network = new_network()
     x = network.add_input("x", trt.float32, (1, 16, 8, 8))
     outputs: list[trt.ITensor] = []

@@ -137,7 +137,7 @@ def test_bytes(element: str, channels: int, residual: str, result: str) -> None:
     [
         Problem((1, 12, 9, 9), (16, 12, 3, 3)),  # pixels do not start at multiples of 16 bytes
         Problem((1, 16, 9, 9), (16, 8, 3, 3), groups=2),
-        Problem((1, 512, 9, 9), (512, 512, 3, 3)),  # more weights than shared memory has room for
+        Problem((1, 512, 9, 9), (512, 512, 3, 3)),  # more weights than shared memory has package for
     ],
 )
 def test_others_are_left_to_other_tactics(problem: Problem) -> None:

@@ -69,8 +69,8 @@ def _identity() -> Region:
 
 
 def _length(size: int, window: int, stride: int, pads: int, rounds_up: bool) -> int:
-    room = size + pads - window
-    return (-(-room // stride) if rounds_up else room // stride) + 1
+    package = size + pads - window
+    return (-(-package // stride) if rounds_up else package // stride) + 1
 
 
 class Layer:

@@ -43,7 +43,7 @@ def test_no_bare_ignores() -> None:
     assert not [path for path in FILES if path.suffix == ".py" and ignore.search(path.read_text(encoding="utf-8"))]
 
 
-def test_links_lead_to_the_rooms() -> None:
+def test_links_lead_to_the_packages() -> None:
     for link in (ROOT / "src" / "mlirt").iterdir():
         if link.is_symlink():
             assert link.readlink() == Path("../..") / link.name

@@ -16,20 +16,20 @@ PASSES = [(path.parent.name, path) for path in registry.pass_paths()]
 IDS = [registry.name_of(path) for _, path in PASSES]
 
 
-@pytest.mark.parametrize(("room", "path"), PASSES, ids=IDS)
-def test_pass_answers_to_the_name_of_its_file(room: str, path: Path) -> None:
+@pytest.mark.parametrize(("package", "path"), PASSES, ids=IDS)
+def test_pass_answers_to_the_name_of_its_file(package: str, path: Path) -> None:
     assert registry.load(registry.name_of(path)).name == registry.name_of(path)
 
 
-@pytest.mark.parametrize(("room", "path"), PASSES, ids=IDS)
-def test_pass_has_a_test(room: str, path: Path) -> None:
-    beside = ROOT / "test" / "passes" / room
+@pytest.mark.parametrize(("package", "path"), PASSES, ids=IDS)
+def test_pass_has_a_test(package: str, path: Path) -> None:
+    beside = ROOT / "test" / "passes" / package
     names = (f"{path.stem}.mlir", f"test_{path.stem}.py")
     assert any((beside / name).is_file() for name in names), f"expected {beside.relative_to(ROOT)}/{' or '.join(names)}"
 
 
-@pytest.mark.parametrize(("room", "path"), PASSES, ids=IDS)
-def test_pass_is_described_with_before_and_after(room: str, path: Path) -> None:
+@pytest.mark.parametrize(("package", "path"), PASSES, ids=IDS)
+def test_pass_is_described_with_before_and_after(package: str, path: Path) -> None:
     text = registry.description(path)
     assert len(text.splitlines()[0]) > 20, "the first line of the docstring says what the pass does"
     assert re.search(r"\bBefore\b.*\bAfter\b", text, re.DOTALL), "the docstring shows the IR before and after"
@@ -51,21 +51,21 @@ def test_names_of_passes_are_unique() -> None:
 
 
 def test_passes_never_import_passes() -> None:
-    modules = {f"mlirt.passes.{room}.{path.stem}" for room, path in PASSES}
+    modules = {f"mlirt.passes.{package}.{path.stem}" for package, path in PASSES}
     for file in (ROOT / "passes").rglob("*.py"):
         assert modules.isdisjoint(_imported(file)), f"{file} imports a pass: they meet in passes/phases.py"
 
 
-def test_rooms_never_import_rooms() -> None:
-    rooms = {room.name for room in registry.rooms()}
-    for room in rooms:
-        for file in (ROOT / "passes" / room).rglob("*.py"):
+def test_subpackages_never_import_subpackages() -> None:
+    packages = {package.name for package in registry.packages()}
+    for package in packages:
+        for file in (ROOT / "passes" / package).rglob("*.py"):
             others = [
                 name
                 for name in _imported(file)
-                if any(name.startswith(f"mlirt.passes.{other}") for other in rooms - {room})
+                if any(name.startswith(f"mlirt.passes.{other}") for other in packages - {package})
             ]
-            assert not others, f"{file} imports {others}: rooms meet in passes/phases.py"
+            assert not others, f"{file} imports {others}: packages meet in passes/phases.py"
 
 
 def _imported(file: Path) -> set[str]:

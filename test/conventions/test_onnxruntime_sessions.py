@@ -19,7 +19,7 @@ _PROVIDER = "CPU" + "ExecutionProvider"
 
 
 def test_nobody_else_makes_sessions() -> None:
-    found = [path for room in ("bench", "examples", "test") for path in sorted((ROOT / room).rglob("*.py"))]
+    found = [path for package in ("bench", "examples", "test") for path in sorted((ROOT / package).rglob("*.py"))]
     assert [path for path in found if _PROVIDER in path.read_text(encoding="utf-8")] == [PLACES[1], PLACES[0]]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
-ROOMS = ("builder", "codegen", "dialects", "frontend", "passes", "runtime", "tools")
+PACKAGES = ("builder", "codegen", "dialects", "frontend", "passes", "runtime", "tools")
 
 
 def _run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -29,7 +29,7 @@ def test_ruff() -> None:
 def test_ruff_saw_every_file() -> None:
     done = _run(str(BIN / "ruff"), "check", "--show-files", ".")
     seen = {Path(line).resolve() for line in done.stdout.splitlines()}
-    assert _sources(*ROOMS, "test", "examples", "bench") <= seen
+    assert _sources(*PACKAGES, "test", "examples", "bench") <= seen
 
 
 def test_pyright() -> None:
@@ -42,29 +42,29 @@ def test_pyright() -> None:
     ]
     assert not errors, "\n".join(errors)
     own = {path for folder in (".", "tensorrt") for path in (ROOT / "src" / "mlirt" / folder).glob("*.py")}
-    assert report["summary"]["filesAnalyzed"] >= len(_sources(*ROOMS, "test", "examples", "bench") | own)
+    assert report["summary"]["filesAnalyzed"] >= len(_sources(*PACKAGES, "test", "examples", "bench") | own)
 
 
 def test_pyright_has_no_way_out() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pyright"]
     links = {f"src/mlirt/{link.name}" for link in (ROOT / "src" / "mlirt").iterdir() if link.is_symlink()}
-    assert links == {f"src/mlirt/{room}" for room in ROOMS}
+    assert links == {f"src/mlirt/{package}" for package in PACKAGES}
     assert links <= set(settings["include"])
     assert settings["typeCheckingMode"] == "strict"
     assert settings["enableTypeIgnoreComments"] is False
 
 
-def test_import_walls() -> None:
+def test_import_boundaries() -> None:
     done = _run(str(BIN / "lint-imports"), "--no-logo", "--no-cache")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 broken" in done.stdout
 
 
-def test_import_walls_saw_every_file() -> None:
+def test_import_boundaries_saw_every_file() -> None:
     import grimp
 
     seen = grimp.build_graph("mlirt", cache_dir=None).modules
-    names = {_module_name(path) for path in _sources(*ROOMS)}
+    names = {_module_name(path) for path in _sources(*PACKAGES)}
     assert names <= seen, names - seen
 
 
