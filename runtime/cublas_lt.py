@@ -92,12 +92,12 @@ class _Prepared:
         self._scalars = [(c_float if what.elements[2] != "int32" else c_int32)(value) for value in (1, 0)]
         self._product = self._describe(what, addresses)
         shapes = [(columns, depth), (depth, rows), (columns, rows)]
-        turned = [what.transposed[1], what.transposed[0], False]
+        transposed = [what.transposed[1], what.transposed[0], False]
         elements = [what.elements[k] for k in (1, 0, 2)]
         self._layouts = [
-            self._layout(element, (shape[1], shape[0]) if is_turned else shape, line, matrix, batch)
-            for element, shape, is_turned, (line, matrix) in zip(
-                elements, shapes, turned, (right, left, result), strict=True
+            self._layout(element, (shape[1], shape[0]) if is_transposed else shape, line, matrix, batch)
+            for element, shape, is_transposed, (line, matrix) in zip(
+                elements, shapes, transposed, (right, left, result), strict=True
             )
         ]
         self._proposal = self._proposed(what, addresses)

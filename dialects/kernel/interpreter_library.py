@@ -51,25 +51,25 @@ def _dense(memory: Array, shape: tuple[int, int, int, int], channels_last: bool)
 def _multiply(op: LibraryProductOp, buffers: Sequence[Array], numbers: Sequence[int]) -> None:
     rows, columns, depth, batch, *steps = numbers
     left, right, result = (
-        _matrices(memory, shape, batch, steps[2 * k : 2 * k + 2], turned)
-        for k, (memory, shape, turned) in enumerate(
-            zip(buffers, [(rows, depth), (depth, columns), (rows, columns)], _turned(op), strict=False)
+        _matrices(memory, shape, batch, steps[2 * k : 2 * k + 2], transposed)
+        for k, (memory, shape, transposed) in enumerate(
+            zip(buffers, [(rows, depth), (depth, columns), (rows, columns)], _transposed(op), strict=False)
         )
     )
     bias = buffers[4][:columns] if op.is_biased else None
     result[...] = op.reference(left, right, bias).astype(numpy_dtype(op.elements[2]))
 
 
-def _turned(op: LibraryProductOp) -> tuple[bool, bool, bool]:
+def _transposed(op: LibraryProductOp) -> tuple[bool, bool, bool]:
     return bool(op.transpose_left.value.data), bool(op.transpose_right.value.data), False
 
 
-def _matrices(memory: Array, shape: tuple[int, int], batch: int, steps: Sequence[int], turned: bool) -> Array:
-    """A batch of matrices in memory, as a view; `turned` ones lie column by column."""
+def _matrices(memory: Array, shape: tuple[int, int], batch: int, steps: Sequence[int], transposed: bool) -> Array:
+    """A batch of matrices in memory, as a view; `transposed` ones lie column by column."""
     from numpy.lib.stride_tricks import as_strided
 
     line, matrix = (step * memory.itemsize for step in steps)
-    within = (memory.itemsize, line) if turned else (line, memory.itemsize)
+    within = (memory.itemsize, line) if transposed else (line, memory.itemsize)
     return as_strided(memory, (batch, *shape), (matrix, *within))
 
 

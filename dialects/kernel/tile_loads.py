@@ -1,4 +1,4 @@
-"""Register tiles from memory: rows as they lie, rows turned into columns, patches of a picture."""
+"""Register tiles from memory: rows as they lie, rows transposed into columns, patches of a picture."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TileLoadOp(IRDLOperation):
 
 @irdl_op_definition
 class TileLoadTransposedOp(IRDLOperation):
-    """`tile[i, 0, l] = x[x_at + l * row_step + i]`: `lanes` rows of memory, turned into the columns of a square tile.
+    """`tile[i, 0, l] = x[x_at + l * row_step + i]`: `lanes` rows of memory, transposed into the columns of a square tile.
 
     Only `rows` rows and of each the first `valid` elements are read: rows beyond repeat the last one, other elements
     are zero. Both are at least 1.

@@ -59,10 +59,10 @@ class Invariant:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Some rows and columns of a matrix that is the same in all trips: of its transpose, if it is `turned`."""
+    """Some rows and columns of a matrix that is the same in all trips: of its transpose, if it is `transposed`."""
 
     value: SSAValue
-    turned: bool
+    transposed: bool
     row: int
     rows: int
     column: int

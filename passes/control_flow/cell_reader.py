@@ -107,9 +107,9 @@ class CellReader:
         """Row vectors times a matrix, or a matrix times a vector."""
         operations = op.lhs_op.data, op.rhs_op.data
         if is_outside(op.rhs, self.loop) and operations[0] is not MatrixOperation.TRANSPOSE:
-            row, matrix, turned = op.lhs, op.rhs, operations[1] is MatrixOperation.TRANSPOSE
+            row, matrix, transposed = op.lhs, op.rhs, operations[1] is MatrixOperation.TRANSPOSE
         elif is_outside(op.lhs, self.loop) and operations[1] is MatrixOperation.VECTOR:
-            row, matrix, turned = op.rhs, op.lhs, operations[0] is not MatrixOperation.TRANSPOSE
+            row, matrix, transposed = op.rhs, op.lhs, operations[0] is not MatrixOperation.TRANSPOSE
         else:
             raise NotACellError("it multiplies two matrices that change")
         if rank(matrix.type) < 2 or any(size != 1 for size in dims(matrix.type)[:-2]):
@@ -119,7 +119,7 @@ class CellReader:
         total, at = Formula.number(0), 0
         for part in self._parts(row):
             count = rows_and_columns(part)[1]
-            chosen = Matrix(matrix, turned, at, count, first, width)
+            chosen = Matrix(matrix, transposed, at, count, first, width)
             total += self._times(self.whole(part), chosen)
             at += count
         return total

@@ -117,19 +117,19 @@ class CellWriter:
         (slice_,) = value.factors
         assert isinstance(slice_, SliceOfTrip)
         rows = self._matrices([(value.matrix, number)])
-        turned = self.made.shaped(self.made.transposed(rows, [1, 0]), [1, *reversed(dims(rows.type))])
-        return self.made.layer(MatrixMultiplyOp, [self._sequence(slice_), turned])
+        transposed = self.made.shaped(self.made.transposed(rows, [1, 0]), [1, *reversed(dims(rows.type))])
+        return self.made.layer(MatrixMultiplyOp, [self._sequence(slice_), transposed])
 
     # Weights and biases.
 
     def _matrices(self, matrices: Sequence[tuple[Matrix, float]]) -> SSAValue:
         """The sum of matrices, with a row for each of their columns."""
-        return self._sum([self._scaled(self._turned(matrix), number) for matrix, number in matrices])
+        return self._sum([self._scaled(self._transposed(matrix), number) for matrix, number in matrices])
 
-    def _turned(self, matrix: Matrix) -> SSAValue:
+    def _transposed(self, matrix: Matrix) -> SSAValue:
         made, value = self.made, matrix.value
         value = made.shaped(value, dims(value.type)[-2:])
-        value = value if matrix.turned else made.transposed(value, [1, 0])
+        value = value if matrix.transposed else made.transposed(value, [1, 0])
         for axis, (first, size) in enumerate([(matrix.column, matrix.columns), (matrix.row, matrix.rows)]):
             if (first, size) != (0, dims(value.type)[axis]):
                 value = self._part(value, axis, first, size)

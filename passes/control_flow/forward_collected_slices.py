@@ -64,7 +64,7 @@ class _Collected:
     """Slice i of `source` lies at place i, or at the other end's place i."""
 
     source: SSAValue
-    turned: bool
+    is_reversed: bool
 
 
 def _collected(loop: scf.ForOp, place: int, numbers: TripNumbers) -> _Collected | None:
@@ -129,7 +129,7 @@ def _forward(loop: scf.ForOp, place: int, found: _Collected, ctx: Context) -> No
     assert end is not None
     made = LayerBuilder.in_front_of(loop, ctx)
     value = found.source
-    if found.turned:
+    if found.is_reversed:
         sizes = list(dims(value.type))
         properties: dict[str, Attribute] = {
             "start": DimsAttr.of([sizes[0] - 1, *[0] * (len(sizes) - 1)]),

@@ -104,11 +104,11 @@ def _fold_result(op: AttentionOp) -> None:
     reader = uses[0] if len(uses) == 1 else None
     if not isinstance(reader, PointwiseOp) or len(reader.inputs) != 1 or not is_identity(reader.body):
         return
-    turned = _order_of(reader, op)
-    if turned is None:
+    transposed = _order_of(reader, op)
+    if transposed is None:
         return
     before = op.axes()
-    order = [before[axis] for axis in turned]
+    order = [before[axis] for axis in transposed]
     properties = {**op.properties, "order": integer_list(order)}
     properties.pop("operandSegmentSizes", None)
     made = AttentionOp.build(

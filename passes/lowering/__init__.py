@@ -6,5 +6,5 @@ Beside the passes lies what every tactic is written with: `lowering.py`, `tactic
 - a family of fused ops (`matmul/`, `pointwise/`, ..): its tactics, and the code that only they share;
 - a pipeline step (`trt_to_fused/`, `layouts/`, `control/`; `workers/` and `threads/`, which map loops to machines);
 - what tactics of several families are made of: `loops/` on both targets, `register_tiles/` on CPUs, and on GPUs
-  `tiles/`, `warpgroups/`, `thread_rows/`, `turning/` and `library/`; `numbers/` knows how large numbers can be.
+  `tiles/`, `warpgroups/`, `thread_rows/`, `transposition/` and `library/`; `numbers/` knows how large numbers can be.
 """

@@ -107,12 +107,12 @@ def test_which_arrays_are_large_and_halves(size: int, step: float, are: bool) ->
 
 def test_packed_arrays_are_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
     store, copied = WeightStore(), counted_copies(monkeypatch)
-    turned = np.arange(24, dtype=np.float32).reshape(4, 6).T
-    attr = store.put_packed(turned, "packed")
-    assert_array_equal(store.get(attr), turned)
+    transposed = np.arange(24, dtype=np.float32).reshape(4, 6).T
+    attr = store.put_packed(transposed, "packed")
+    assert_array_equal(store.get(attr), transposed)
     assert store.for_kernels([attr.key.data])[attr.key.data] is store.get(attr)
-    assert copied == [turned.nbytes]
-    assert store.put_packed(turned, "other") == attr
+    assert copied == [transposed.nbytes]
+    assert store.put_packed(transposed, "other") == attr
     assert len(store.keys()) == 1
 
 

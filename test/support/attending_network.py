@@ -43,12 +43,12 @@ def _attention(weights: Weights) -> Nodes:
     weights["joined"] = np.array([1, SIDE * SIDE, WIDTH])
     weights["scale"] = np.asarray(DEPTH**-0.5, np.float32)
     nodes = [helper.make_node("LayerNormalization", ["row", "gain", "shift"], ["even"], axis=-1, name="norm")]
-    for name, turned in (("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3])):
+    for name, transposed in (("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3])):
         weights[f"{name}_w"] = _weight(WIDTH, WIDTH)
         nodes += [
             helper.make_node("MatMul", ["even", f"{name}_w"], [f"{name}_all"], name=f"{name}_product"),
             helper.make_node("Reshape", [f"{name}_all", "heads"], [f"{name}_heads"], name=f"{name}_split"),
-            helper.make_node("Transpose", [f"{name}_heads"], [name], perm=turned, name=f"{name}_turn"),
+            helper.make_node("Transpose", [f"{name}_heads"], [name], perm=transposed, name=f"{name}_turn"),
         ]
     return [
         *nodes,
@@ -56,8 +56,8 @@ def _attention(weights: Weights) -> Nodes:
         helper.make_node("Mul", ["scores", "scale"], ["scaled"], name="scale"),
         helper.make_node("Softmax", ["scaled"], ["shares"], axis=-1, name="shares"),
         helper.make_node("MatMul", ["shares", "v"], ["mixed"], name="mix"),
-        helper.make_node("Transpose", ["mixed"], ["turned"], perm=[0, 2, 1, 3], name="turn_back"),
-        helper.make_node("Reshape", ["turned", "joined"], ["attended"], name="join"),
+        helper.make_node("Transpose", ["mixed"], ["transposed"], perm=[0, 2, 1, 3], name="turn_back"),
+        helper.make_node("Reshape", ["transposed", "joined"], ["attended"], name="join"),
         helper.make_node("Add", ["attended", "row"], ["tokens_out"], name="attention_residual"),
     ]
 

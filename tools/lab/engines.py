@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def open_both(first: Plan, second: Plan, feeds: Mapping[str, Array]) -> Open:
     """What makes an engine for each; the times are those of the kernels, without transfers of inputs and outputs."""
 
-    def opened(turned: bool) -> tuple[Run, Run]:
-        if turned:
+    def opened(swapped: bool) -> tuple[Run, Run]:
+        if swapped:
             other = _run_of(second, feeds)
             return _run_of(first, feeds), other
         return _run_of(first, feeds), _run_of(second, feeds)

@@ -17,7 +17,7 @@ class CpuPacking(CpuCode):
     """The part of a kernel that copies keys and values to a worker's memory."""
 
     def pack_keys(self, batch: Sequence[SSAValue], places: Places) -> None:
-        """Panels of keys, each `[depth, width]`: squares of `lanes` keys are turned around."""
+        """Panels of keys, each `[depth, width]`: squares of `lanes` keys are transposed."""
         k, walk, shape = self.k, self.walks.key, self.shape
         base, step, depth = self.address(batch, walk), k.index(k.stride(walk.key)), self.op.depth
         squares, lanes = ceil_div(self.op.keys, shape.lanes), shape.lanes

@@ -107,5 +107,5 @@ def _taps(op: ConvolutionOp, lowering: Lowering, order: Sequence[int]) -> Placem
 
     array = lowering.constant_array(op.kernel)
     assert array is not None
-    turned = np.ascontiguousarray(array.transpose(order))
-    return Placement(lowering.placements.new_weight(turned, "taps"), 0, ())
+    transposed = np.ascontiguousarray(array.transpose(order))
+    return Placement(lowering.placements.new_weight(transposed, "taps"), 0, ())

@@ -17,7 +17,7 @@ FORBIDDEN = 1e12  # more than any network takes
 WIDE = 16  # bytes of the widest access of a thread
 _BYTES = 3.5e6  # moved in a microsecond by accesses along memory
 _ACROSS = 3.0  # times as long: each thread fetches a sector for one element
-_TURNED = 0.4  # of a copy: what it costs more to turn a tile around in shared memory
+_TRANSPOSED = 0.4  # of a copy: what it costs more to transpose a tile in shared memory
 # Operations by width of the elements: channels last, plain. Bytes on plain tensors have no matrix units. Warpgroups
 # multiply halves and bytes where channels lie innermost; without them such elements are loaded one by one.
 _RATES = {1: (6.0e8, 0.04e8), 2: (3.0e8, 0.8e8), 4: (0.15e8, 0.3e8)}
@@ -49,13 +49,13 @@ class Costs:
         """Reading or writing a tensor against the order in which it lies."""
         return _ACROSS * self.moved(of)
 
-    def turned(self, of: Attribute) -> float:
-        """What an op pays on top for an operand whose tiles it turns around in shared memory."""
-        return _TURNED * self.moved(of)
+    def transposed(self, of: Attribute) -> float:
+        """What an op pays on top for an operand whose tiles it transposes in shared memory."""
+        return _TRANSPOSED * self.moved(of)
 
     def reformat(self, of: Attribute) -> float:
         """A launch that copies a tensor into the other order."""
-        return LAUNCH + (2 + _TURNED) * self.moved(of)
+        return LAUNCH + (2 + _TRANSPOSED) * self.moved(of)
 
     def convolution(self, op: ConvolutionOp) -> tuple[float, float]:
         """A convolution on plain tensors, and with channels last."""

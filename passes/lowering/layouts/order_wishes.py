@@ -195,10 +195,10 @@ def _read_extras(
     *,
     turns: bool = False,
 ) -> None:
-    """Add what reading operands by accesses costs; with `turns` the op turns around what lies across."""
+    """Add what reading operands by accesses costs; with `turns` the op transposes what lies across."""
     result = op.results[0].type
     for position, (value, access) in enumerate(zip(values, accesses, strict=True), first):
-        moved, across = costs.moved(value.type), costs.turned(value.type) if turns else costs.across(value.type)
+        moved, across = costs.moved(value.type), costs.transposed(value.type) if turns else costs.across(value.type)
         choice.plain += moved
         choice.last += moved
         lies = {

@@ -14,10 +14,10 @@ from mlirt.passes.lowering.placement import Placement
 
 @dataclass(frozen=True)
 class Matrices:
-    """Steps in elements. A line is a row, or a column of `turned` matrices; a batch of one matrix has the step 0."""
+    """Steps in elements. A line is a row, or a column of `transposed` matrices; a batch of one matrix has the step 0."""
 
     place: Placement
-    turned: bool
+    transposed: bool
     line: Dim
     matrix: Dim = 0
     batch: Dim = 1
@@ -28,10 +28,10 @@ def matrices(place: Placement, sizes: Sequence[Dim], axes: tuple[int, int]) -> M
     steps = place.strides
     row, column = axes
     if steps[column] == 1 or sizes[column] == 1:
-        turned, line, length = False, steps[row], sizes[column]
+        transposed, line, length = False, steps[row], sizes[column]
         alone = sizes[row] == 1
     elif steps[row] == 1 or sizes[row] == 1:
-        turned, line, length = True, steps[column], sizes[row]
+        transposed, line, length = True, steps[column], sizes[row]
         alone = sizes[column] == 1
     else:
         return None
@@ -42,11 +42,11 @@ def matrices(place: Placement, sizes: Sequence[Dim], axes: tuple[int, int]) -> M
     if any(steps[outer] != steps[inner] * sizes[inner] for outer, inner in pairwise(batch)):
         return None
     step = steps[batch[-1]] if batch else 0
-    return Matrices(place, turned, line, step, product([sizes[axis] for axis in batch]))
+    return Matrices(place, transposed, line, step, product([sizes[axis] for axis in batch]))
 
 
 def joined(one: Matrices, rows: Dim) -> Matrices | None:
     """A batch as one matrix with all the rows; None where the rows do not follow each other at one step."""
-    if one.batch != 1 and (one.turned or one.matrix != one.line * rows):
+    if one.batch != 1 and (one.transposed or one.matrix != one.line * rows):
         return None
     return replace(one, matrix=0, batch=1)

@@ -12,8 +12,8 @@ from mlirt.dialects.tensor_types import byte_width, dims, element_count, element
 from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, collapse
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.placement import Placement
-from mlirt.passes.lowering.turning.turned_plan import THREADS, Stream, find
-from mlirt.passes.lowering.turning.turned_tiles import TurnedTiles
+from mlirt.passes.lowering.transposition.transposed_plan import THREADS, Stream, find
+from mlirt.passes.lowering.transposition.transposed_tiles import TransposedTiles
 
 
 def copy(
@@ -37,7 +37,7 @@ def copy_to_each(
         return
     operands = [Affine(value, source.strides), Affine(value, targets[0].strides)]
     nest = collapse(Nest.of(sizes, operands).ordered(1))
-    if all([_turn(lowering, nest, source, target, layer) for target in targets]):
+    if all([_transpose(lowering, nest, source, target, layer) for target in targets]):
         return
     k = lowering.kernel("copy")
     reader = k.named(k.memory(source.buffer, element, source.offset, source.part), "input")
@@ -51,7 +51,7 @@ def copy_to_each(
     k.finish(layer)
 
 
-def _turn(lowering: Lowering, nest: Nest, source: Placement, target: Placement, layer: Operation) -> bool:
+def _transpose(lowering: Lowering, nest: Nest, source: Placement, target: Placement, layer: Operation) -> bool:
     """On a GPU, a copy between places that lie across each other, by way of shared memory."""
     k = lowering.kernel("copy")
     element = element_of(nest.operands[0].value.type)
@@ -60,7 +60,7 @@ def _turn(lowering: Lowering, nest: Nest, source: Placement, target: Placement, 
     plan = find(nest.extents, [reader], writer) if k.is_cuda else None
     if plan is None:
         return False
-    TurnedTiles(k, plan).write(lambda scalars: scalars[0])
+    TransposedTiles(k, plan).write(lambda scalars: scalars[0])
     k.finish(layer, grid=[plan.blocks, 1, 1], block=[THREADS])
     return True
 

@@ -36,5 +36,5 @@ def rows(k: KernelBuilder, space: Sequence[Dim], axis: int, operands: Sequence[A
         return (*items[:axis], *items[axis + 1 :], items[axis])
 
     border = len(space) - 1
-    turned = [Affine(one.value, last(one.steps), one.offset) for one in operands]
-    return NestCode(k, collapse(Nest.of(last(space), turned).ordered(-1, 0, border), frozenset({border}))), border
+    transposed = [Affine(one.value, last(one.steps), one.offset) for one in operands]
+    return NestCode(k, collapse(Nest.of(last(space), transposed).ordered(-1, 0, border), frozenset({border}))), border

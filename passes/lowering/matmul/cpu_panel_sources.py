@@ -42,7 +42,7 @@ class InPlace:
 
 @dataclass(frozen=True)
 class PackedByWorker:
-    """Each worker copies the panel that it is about to use to its own part of `memory`, turned where columns lie apart.
+    """Each worker copies the panel that it is about to use to its own part of `memory`, transposed where columns lie apart.
 
     The part is that of its slot, which no other worker has.
     """
@@ -57,7 +57,7 @@ class PackedByWorker:
         if kernel.product.rhs.column == 1:
             kernel.either_edge(place.column, lambda valid: self._copy(kernel, vectors, place, valid))
         else:
-            kernel.either_edge(place.column, lambda valid: self._turn(kernel, vectors, place, valid))
+            kernel.either_edge(place.column, lambda valid: self._transpose(kernel, vectors, place, valid))
         return vectors
 
     def _copy(self, kernel: TileKernel, vectors: Vectors, place: Place, valid: SSAValue | None) -> None:
@@ -73,7 +73,7 @@ class PackedByWorker:
 
         k.count(k.constant(0), kernel.size("depth", kernel.product.depth), 1, "k", row)
 
-    def _turn(self, kernel: TileKernel, vectors: Vectors, place: Place, valid: SSAValue | None) -> None:
+    def _transpose(self, kernel: TileKernel, vectors: Vectors, place: Place, valid: SSAValue | None) -> None:
         """Squares of `lanes` columns, each a row in memory, and as many steps of the sum."""
         k, lanes, depth = kernel.k, kernel.lanes, kernel.product.depth
         *_, column_step, _ = kernel.steps(kernel.product.rhs)

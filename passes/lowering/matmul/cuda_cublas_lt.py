@@ -40,7 +40,7 @@ _RESULTS: dict[Attribute, tuple[Attribute, ...]] = {
 class Product:
     """A product that the library has: rows, columns, depth and batch, where the matrices lie, and the epilogue.
 
-    With `packs` the right matrices are known and are turned first.
+    With `packs` the right matrices are known and are transposed first.
     """
 
     sizes: tuple[Dim, Dim, Dim, Dim]
@@ -68,11 +68,11 @@ def lower(op: MatmulOp, lowering: Lowering) -> bool:
         CUBLAS_LT,
         CHOICES.index(lowering.choice(op)),
         WORKSPACE_BYTES,
-        transposed=(found.left.turned, found.right.turned),
+        transposed=(found.left.transposed, found.right.transposed),
         rounded=elements[0] == Float32Type() and TF32 in lowering.target.features,
         activation=found.epilogue.activation,
     )
-    right = _turned(op.rhs, lowering) if found.packs else found.right.place
+    right = _transposed(op.rhs, lowering) if found.packs else found.right.place
     places = [found.left.place, right, found.result.place]
     places += [] if bias is None else [rounded_bias(bias, elements[2], lowering)]
     steps = [step for one in (found.left, found.right, found.result) for step in (one.line, one.matrix)]
@@ -119,38 +119,38 @@ def _has_bias(op: MatmulOp, epilogue: LibraryEpilogue, lowering: Lowering) -> bo
 
 
 def _matrices(op: MatmulOp, lowering: Lowering) -> tuple[Matrices, Matrices, Matrices] | None:
-    turned = bool(op.transpose_lhs.value.data), bool(op.transpose_rhs.value.data), False
+    transposed = bool(op.transpose_lhs.value.data), bool(op.transpose_rhs.value.data), False
     found: list[Matrices] = []
-    for value, is_turned in zip((op.lhs, op.rhs, op.output), turned, strict=True):
+    for value, is_transposed in zip((op.lhs, op.rhs, op.output), transposed, strict=True):
         last = rank(value.type) - 1
-        axes = (last, last - 1) if is_turned else (last - 1, last)
+        axes = (last, last - 1) if is_transposed else (last - 1, last)
         one = matrices(lowering.placements[value], dims(value.type), axes)
         if one is None:
             return None
         found.append(one)
     left, right, result = found
-    return None if result.turned else (left, right, result)
+    return None if result.transposed else (left, right, result)
 
 
 def _of_bytes(op: MatmulOp, found: Product, lowering: Lowering) -> Product | None:
-    """Bytes are read along the depth, in pieces; known right matrices are turned so."""
+    """Bytes are read along the depth, in pieces; known right matrices are transposed so."""
     _, columns, depth, _ = found.sizes
     even = all(isinstance(size, int) and size % _PIECE == 0 for size in (columns, depth, found.left.line))
-    if found.left.turned or not even:
+    if found.left.transposed or not even:
         return None
-    if found.right.turned:
+    if found.right.transposed:
         return found
     if lowering.constant_array(op.rhs) is None:
         return None
     matrix = 0 if found.right.batch == 1 else columns * depth
-    return replace(found, right=replace(found.right, turned=True, line=depth, matrix=matrix), packs=True)
+    return replace(found, right=replace(found.right, transposed=True, line=depth, matrix=matrix), packs=True)
 
 
-def _turned(value: SSAValue, lowering: Lowering) -> Placement:
+def _transposed(value: SSAValue, lowering: Lowering) -> Placement:
     """Known matrices, rows and columns exchanged in memory."""
     import numpy as np
 
     array = lowering.constant_array(value)
     assert array is not None
-    turned = np.ascontiguousarray(array.swapaxes(-1, -2))
-    return Placement(lowering.placements.new_weight(turned, "turned"), 0, ())
+    transposed = np.ascontiguousarray(array.swapaxes(-1, -2))
+    return Placement(lowering.placements.new_weight(transposed, "transposed"), 0, ())

@@ -25,7 +25,7 @@ from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.pointwise.generic import splat
 from mlirt.passes.lowering.pointwise.streams import streams_of
-from mlirt.passes.lowering.turning.turned_plan import Stream
+from mlirt.passes.lowering.transposition.transposed_plan import Stream
 
 OPS = (PointwiseOp,)
 TARGETS = frozenset({"cuda"})

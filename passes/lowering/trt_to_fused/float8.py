@@ -50,8 +50,8 @@ def encoded(s: Scalars, number: SSAValue) -> SSAValue:
     tiny = s.add_op(arith.FPToSIOp(s.select(is_number, steps, s.constant(0.0)), i32))
     code = s.select(s.compare("lt", size, s.constant(2.0**-6)), tiny, normal)
     code = s.select(is_number, code, whole.constant(_NAN))
-    turned = s.add_op(arith.ShRUIOp(s.add_op(arith.BitcastOp(number, i32)), whole.constant(24)))
-    sign = s.add_op(arith.AndIOp(turned, whole.constant(0x80)))
+    rotated = s.add_op(arith.ShRUIOp(s.add_op(arith.BitcastOp(number, i32)), whole.constant(24)))
+    sign = s.add_op(arith.AndIOp(rotated, whole.constant(0x80)))
     return s.add_op(arith.TruncIOp(s.add_op(arith.OrIOp(code, sign)), IntegerType(8)))
 
 

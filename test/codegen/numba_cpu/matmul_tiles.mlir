@@ -35,7 +35,7 @@ func.func @main(%a: tensor<32x8xf32>, %bias: tensor<64xf32>) -> tensor<32x64xf32
 
 // -----
 
-// A computed operand whose columns lie apart is turned, panel by panel, in memory of the worker.
+// A computed operand whose columns lie apart is transposed, panel by panel, in memory of the worker.
 // CHECK:       def [[K:matmul_[0-9a-f]+]]_finish(v, i, j, panels, to):
 // CHECK-NEXT:      store(panels, to + i * 64 + j * 16, v)
 // CHECK:       def [[K]](params, worker, workers):

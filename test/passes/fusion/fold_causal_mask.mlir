@@ -155,11 +155,11 @@ func.func @everything_seen(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: ten
 // -----
 
 // Read the other way round, keys see later queries.
-// CHECK-LABEL: @turned
+// CHECK-LABEL: @transposed
 // CHECK: fused.attention %q, %k, %v, %m
 // CHECK-NOT: last_key
 // CHECK: func.return
-func.func @turned(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
+func.func @transposed(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
   %m = trt.constant {value = dense<[[0.0, -3.0e38, -3.0e38], [0.0, 0.0, -3.0e38], [0.0, 0.0, 0.0]]> : tensor<3x3xf32>} : tensor<3x3xf32>
   %y = fused.attention %q, %k, %v, %m {access = [#fused.access<["d0", "d1", "d3"]>, #fused.access<["d0", "d2", "d3"]>, #fused.access<["d0", "d2", "d4"]>, #fused.access<["d2", "d1"]>], reduced = #trt.dims<["3", "4"]>} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<3x3xf32>) -> tensor<2x3x4xf32> {
   ^bb0(%s: f32, %e: f32):

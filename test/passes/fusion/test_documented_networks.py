@@ -204,9 +204,9 @@ def test_epilogues_and_transposes_of_products() -> None:
     """Rows 25.3 and 25.5: bias and ReLU are part of the product, and so is the transposition in front of it."""
     network = new_network()
     x = network.add_input("x", trt.float32, (16, 8))
-    turned = network.add_shuffle(x)
-    turned.first_transpose = (1, 0)
-    y = product(network, turned.get_output(0), 32, 0)
+    transposed = network.add_shuffle(x)
+    transposed.first_transpose = (1, 0)
+    y = product(network, transposed.get_output(0), 32, 0)
     biased = network.add_elementwise(y, constant(network, random_array(1, 32)), Kind.SUM).get_output(0)
     with_outputs(network, network.add_activation(biased, Activation.RELU).get_output(0))
     assert [one.partition(":")[0] for one in check(network, {"x": random_array(16, 8)})] == ["matmul"]

@@ -106,8 +106,8 @@ def test_not_a_number_wins() -> None:
 @pytest.mark.parametrize("transpose_lhs", [False, True])
 @pytest.mark.parametrize("transpose_rhs", [False, True])
 def test_matrix_products(transpose_lhs: bool, transpose_rhs: bool) -> None:
-    def turned(sizes: list[int | str], is_turned: bool) -> list[int | str]:
-        return [*sizes[:-2], sizes[-1], sizes[-2]] if is_turned else sizes
+    def transposed(sizes: list[int | str], is_transposed: bool) -> list[int | str]:
+        return [*sizes[:-2], sizes[-1], sizes[-2]] if is_transposed else sizes
 
     def build(network: Network) -> list[SSAValue]:
         lhs, rhs, bias = network.inputs
@@ -115,7 +115,7 @@ def test_matrix_products(transpose_lhs: bool, transpose_rhs: bool) -> None:
         op = MatmulOp(lhs, rhs, result, summing(2), extras, [access("d3")], transpose_lhs, transpose_rhs)
         return [network.add(op)]
 
-    left, right = turned(["n", 1, "m", 7], transpose_lhs), turned([1, "k", 7, 4], transpose_rhs)
+    left, right = transposed(["n", 1, "m", 7], transpose_lhs), transposed([1, "k", 7, 4], transpose_rhs)
     lengths = {"n": 2, "m": 3, "k": 5}
     shapes = [[lengths.get(str(size), size) for size in sizes] for sizes in (left, right)]
     rng = np.random.default_rng(2)

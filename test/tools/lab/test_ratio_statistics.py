@@ -86,8 +86,8 @@ class Simulated:
         self.seconds = 0.0
         self.order: list[int] = []
 
-    def open(self, turned: bool) -> tuple[Run, Run]:
-        self.opened.append(turned)
+    def open(self, swapped: bool) -> tuple[Run, Run]:
+        self.opened.append(swapped)
         luck = self._random.normal(0, 0.003, 2)
         return self._program(0, luck[0]), self._program(1, luck[1])
 

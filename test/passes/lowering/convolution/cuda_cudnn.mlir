@@ -1,5 +1,5 @@
 // RUN: rt-opt %s -p "convert-fused-to-kernel{target=cuda features=cudnn}" | filecheck %s
-// A convolution by a library: known kernels are turned into the order of the images, the bias is single precision.
+// A convolution by a library: known kernels are transposed into the order of the images, the bias is single precision.
 // CHECK-LABEL: func.func @convolution
 // CHECK-DAG: %[[X:.*]] = plan.input %x
 // CHECK-DAG: %[[TAPS:.*]] = plan.weight {{.*}}taps

@@ -40,18 +40,18 @@ def last(type_: Tensor) -> Tensor:
 
 
 def _compare(op: Operation, network: Network) -> list[SSAValue]:
-    """The first result of an op whose images lie with their channels last, turned back at the end."""
+    """The first result of an op whose images lie with their channels last, transposed back at the end."""
     value = network.add(op)
     return [network.add(ReformatOp(value, with_order(value.type)))]
 
 
-def _turned(network: Network) -> SSAValue:
+def _transposed(network: Network) -> SSAValue:
     x = network.inputs[0]
     return network.add(ReformatOp(x, with_order(x.type, channels_last(4))))
 
 
 def _pointwise(network: Network) -> list[SSAValue]:
-    x, y = network.inputs[0], _turned(network)
+    x, y = network.inputs[0], _transposed(network)
     place = access("d0", "d1", "d2", "d3")
     body = region(["float32"] * 3, lambda add, v: [add(arith.AddfOp(add(arith.MulfOp(v[0], v[1])), v[2]))])
     flipped = access("d0", "5 - d1", "d2", "d3")
@@ -60,13 +60,13 @@ def _pointwise(network: Network) -> list[SSAValue]:
 
 def _pad(network: Network) -> list[SSAValue]:
     result = last(t("float32", "n", 8, "h + 2", 9))
-    return _compare(PadOp(_turned(network), [0, 1, 1, 2], result, PadMode.CONSTANT), network)
+    return _compare(PadOp(_transposed(network), [0, 1, 1, 2], result, PadMode.CONSTANT), network)
 
 
 def _window(network: Network) -> list[SSAValue]:
     op = WindowOp(
         WindowKind.MAX,
-        _turned(network),
+        _transposed(network),
         last(t("float32", "n", 6, "h", 3)),
         identity_region(f32),
         window=[3, 3],
@@ -79,7 +79,7 @@ def _window(network: Network) -> list[SSAValue]:
 
 
 def _softmax(network: Network) -> list[SSAValue]:
-    value = _turned(network)
+    value = _transposed(network)
     first = network.add(SoftmaxOp(value, 1))
     return [first, *_compare(SoftmaxOp(value, 3), network)]
 
@@ -87,7 +87,7 @@ def _softmax(network: Network) -> list[SSAValue]:
 def _reduction(network: Network) -> list[SSAValue]:
     op = ReductionOp(
         ReductionKind.ADD,
-        [_turned(network)],
+        [_transposed(network)],
         [access("d0", "d1", "d4", "d5")],
         [dim("h"), 5],
         last(t("float32", "n", 6, 1, 1)),
@@ -99,7 +99,7 @@ def _reduction(network: Network) -> list[SSAValue]:
 
 def _convolution(network: Network) -> list[SSAValue]:
     op = ConvolutionOp(
-        _turned(network),
+        _transposed(network),
         network.inputs[1],
         last(t("float32", "n", 4, "h", 3)),
         identity_region(f32),
@@ -113,7 +113,7 @@ def _convolution(network: Network) -> list[SSAValue]:
 
 
 def _concat(network: Network) -> list[SSAValue]:
-    value = _turned(network)
+    value = _transposed(network)
     parts = [
         network.add(PadOp(value, [0, cut, 0, 0], last(t("float32", "n", 4, "h", 5)), PadMode.EDGE)) for cut in (0, -2)
     ]
@@ -123,11 +123,11 @@ def _concat(network: Network) -> list[SSAValue]:
 
 
 def _gather(network: Network) -> list[SSAValue]:
-    return _compare(GatherOp(_turned(network), network.inputs[1], last(t("float32", "n", 6, 3, 5)), axis=2), network)
+    return _compare(GatherOp(_transposed(network), network.inputs[1], last(t("float32", "n", 6, 3, 5)), axis=2), network)
 
 
 def _views(network: Network) -> list[SSAValue]:
-    value = _turned(network)
+    value = _transposed(network)
     shapes: Sequence[Tensor] = (t("float32", "n", 6, "5*h"), t("float32", "n", 2, 3, "h", 5), t("float32", "30*n*h"))
     place = {3: access("d0", "d1", "d2"), 5: access("d0", "d1", "d2", "d3", "d4"), 1: access("d0")}
     views = [network.add(ViewOp(value, shape)) for shape in shapes]

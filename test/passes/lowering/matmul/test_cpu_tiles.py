@@ -56,7 +56,7 @@ class Case:
         )
 
 
-# Operands of the epilogue: a bias for each column, one for each row, a residual, a turned residual, a number, every
+# Operands of the epilogue: a bias for each column, one for each row, a residual, a transposed residual, a number, every
 # third element of a vector.
 _EXTRAS = "brst13"
 

@@ -115,7 +115,7 @@ def known(element: str, weights: str, sums: str) -> str:
     }}"""
 
 
-def test_known_bytes_are_turned_because_the_library_reads_along_the_depth() -> None:
+def test_known_int8_is_transposed_because_the_library_reads_along_the_depth() -> None:
     noise = np.random.default_rng(4)
     text = known("i8", constant(noise.integers(-128, 128, (32, 16), np.int8), "i8"), "i32")
     call = agree(text, {"x": noise.integers(-128, 128, (4, 32), np.int8)}, 0)

@@ -19,13 +19,13 @@ def resized(
     """The kernel that repeats elements, checked."""
     out = tuple(length * factor for length, factor in zip(shape, factors, strict=True))
 
-    def type_of(sizes: tuple[int, ...], *, turned: bool) -> str:
+    def type_of(sizes: tuple[int, ...], *, transposed: bool) -> str:
         names, order = ", ".join(f'"{size}"' for size in sizes), [0, *range(2, len(sizes)), 1]
-        way = f", #trt.dims<[{names}], order = {order}>" if turned else ""
+        way = f", #trt.dims<[{names}], order = {order}>" if transposed else ""
         return f"tensor<{'x'.join(map(str, sizes))}x{element}{way}>"
 
-    x, y = (type_of(sizes, turned=False) for sizes in (shape, out))
-    a, b = (type_of(sizes, turned=last) for sizes in (shape, out))
+    x, y = (type_of(sizes, transposed=False) for sizes in (shape, out))
+    a, b = (type_of(sizes, transposed=last) for sizes in (shape, out))
     text = f"""
     func.func @main(%x: {x} {{trt.name = "x"}}) -> ({y} {{trt.name = "y"}}) {{
       {f"%a = fused.reformat %x : ({x}) -> {a}" if last else ""}

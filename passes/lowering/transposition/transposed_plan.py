@@ -1,8 +1,8 @@
-"""When operands lie across the result in memory: which tiles a block turns around in shared memory, and how wide it
+"""When operands lie across the result in memory: which tiles a block transposes in shared memory, and how wide it
 accesses them.
 
 The result's last loop is the one along which its memory is contiguous. An operand that is contiguous along another
-loop, the cross loop, is turned: a tile of it is read along the cross loop and used along the last one.
+loop, the cross loop, is transposed: a tile of it is read along the cross loop and used along the last one.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class TurnedPlan:
+class TransposedPlan:
     """The tiles of one launch: `tall` iterations of the `cross` loop by `wide` of the last loop."""
 
     extents: tuple[Dim, ...]
     inputs: tuple[Stream, ...]
     output: Stream
     cross: int
-    turned: tuple[int, ...]
+    transposed: tuple[int, ...]
     tall: int
     wide: int
 
@@ -95,22 +95,22 @@ class TurnedPlan:
         return min(self.output.vector(self.last, self.extents), self.wide)
 
     def tile_vector(self, operand: int) -> int:
-        """How many neighbours a thread reads of a turned operand at a time."""
+        """How many neighbours a thread reads of a transposed operand at a time."""
         return min(self.inputs[operand].vector(self.cross, self.extents), self.tall)
 
 
-def find(extents: Sequence[Dim], inputs: Sequence[Stream], output: Stream) -> TurnedPlan | None:
-    """The plan of a nest whose last loop walks along the result's memory; None where nothing has to be turned."""
+def find(extents: Sequence[Dim], inputs: Sequence[Stream], output: Stream) -> TransposedPlan | None:
+    """The plan of a nest whose last loop walks along the result's memory; None where nothing has to be transposed."""
     last = len(extents) - 1
     if last < 1 or output.steps[last] != 1 or typical(product(extents), {}) < _FEWEST:
         return None
-    turned = {position: cross for position, one in enumerate(inputs) if (cross := _cross(extents, one)) is not None}
-    if not turned or any(is_bool(inputs[position].element) for position in turned):
+    transposed = {position: cross for position, one in enumerate(inputs) if (cross := _cross(extents, one)) is not None}
+    if not transposed or any(is_bool(inputs[position].element) for position in transposed):
         return None
-    cross = max(set(turned.values()), key=list(turned.values()).count)
-    chosen = tuple(position for position, axis in turned.items() if axis == cross)
+    cross = max(set(transposed.values()), key=list(transposed.values()).count)
+    chosen = tuple(position for position, axis in transposed.items() if axis == cross)
     tall, wide = _tile(typical(extents[cross], {}), typical(extents[last], {}), [inputs[k].width for k in chosen])
-    return TurnedPlan(tuple(extents), tuple(inputs), output, cross, chosen, tall, wide)
+    return TransposedPlan(tuple(extents), tuple(inputs), output, cross, chosen, tall, wide)
 
 
 def _cross(extents: Sequence[Dim], one: Stream) -> int | None:

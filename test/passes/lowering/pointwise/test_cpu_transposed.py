@@ -8,7 +8,7 @@ from pointwise_case import PointwiseCase
 
 from mlirt.dialects.kernel.tile_loads import TileLoadTransposedOp
 
-TURNED = {
+TRANSPOSED = {
     "whole squares": PointwiseCase((32, 48), (("d1", "d0"),)),
     "parts of squares": PointwiseCase((37, 19), (("d1", "d0"),)),
     "channels to the front": PointwiseCase((2, 24, 5, 11), (("d0", "d2", "d3", "d1"),)),
@@ -24,9 +24,9 @@ LEFT = {
 
 
 @pytest.mark.parametrize("bits", widths())
-@pytest.mark.parametrize("name", TURNED)
-def test_squares_are_turned(name: str, bits: int) -> None:
-    assert any(isinstance(op, TileLoadTransposedOp) for op in TURNED[name].check(bits).walk())
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_squares_are_transposed(name: str, bits: int) -> None:
+    assert any(isinstance(op, TileLoadTransposedOp) for op in TRANSPOSED[name].check(bits).walk())
 
 
 @pytest.mark.parametrize("name", LEFT)

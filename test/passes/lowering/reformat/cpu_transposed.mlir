@@ -1,6 +1,6 @@
 // RUN: rt-opt %s -p "convert-fused-to-kernel{target=cpu}" | filecheck %s
 // 16 rows of pixels become 16 vectors of channels; what is left of a row has a square of its own.
-// CHECK: kernel.func @reformat_turned_{{[0-9a-f]+}}({{.*}}family = "reformat_turned"
+// CHECK: kernel.func @reformat_transposed_{{[0-9a-f]+}}({{.*}}family = "reformat_transposed"
 // CHECK: kernel.parallel({{.*}}) attributes {workers}
 // CHECK: scf.if
 // CHECK: %[[SQUARE:.*]] = kernel.tile_load_transposed {{.*}} : memref<?xf32> -> vector<16x1x16xf32>

@@ -1,4 +1,4 @@
-"""Floats into blocks of channels and back by squares turned in registers, compiled, against what the copies mean."""
+"""Floats into blocks of channels and back by squares transposed in registers, compiled, against what the copies mean."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlirt.dialects.blocked_layout import blocked
 from mlirt.dialects.fused.reformat import ReformatOp
 
 RNG = np.random.default_rng(5)
-TURNED = {"reformat_turned"}
+TRANSPOSED = {"reformat_transposed"}
 
 
 def there_and_back(
@@ -36,17 +36,17 @@ def there_and_back(
 @pytest.mark.parametrize("bits", widths())
 @pytest.mark.parametrize("shape", [(2, 32, 7, 7), (1, 20, 5, 9), (1, 3, 1, 40), (1, 16, 16, 16)])
 def test_sizes(shape: tuple[int, ...], bits: int) -> None:
-    assert there_and_back(shape, bits=bits) == TURNED
+    assert there_and_back(shape, bits=bits) == TRANSPOSED
 
 
 @pytest.mark.parametrize("channels", [16, 35])
 def test_halos(channels: int) -> None:
-    assert there_and_back((2, channels, 9, 21), halo=(1, 2)) == TURNED
+    assert there_and_back((2, channels, 9, 21), halo=(1, 2)) == TRANSPOSED
 
 
 def test_sizes_of_the_run() -> None:
-    assert there_and_back((2, 33, 9, 21), names=("n", 33, "h", "w")) == TURNED
-    assert there_and_back((3, 32, 40, 50), names=("n", 32, "h", "w")) == TURNED
+    assert there_and_back((2, 33, 9, 21), names=("n", 33, "h", "w")) == TRANSPOSED
+    assert there_and_back((3, 32, 40, 50), names=("n", 32, "h", "w")) == TRANSPOSED
 
 
 def test_lanes_without_a_channel_are_zero() -> None:
@@ -55,7 +55,7 @@ def test_lanes_without_a_channel_are_zero() -> None:
     def build(network: Network) -> list[SSAValue]:
         return [network.add(ReformatOp(network.inputs[0], blocked(plain, WIDEST // 32)))]
 
-    assert check_compiled([plain], build, [random_array(RNG, "float32", (2, 21, 6, 11))]) == TURNED
+    assert check_compiled([plain], build, [random_array(RNG, "float32", (2, 21, 6, 11))]) == TRANSPOSED
 
 
 def test_other_elements_are_left_to_other_tactics() -> None:

@@ -1,6 +1,6 @@
-"""A pointwise kernel that turns operands around in shared memory, tile by tile.
+"""A pointwise kernel that transposes operands in shared memory, tile by tile.
 
-for each turned operand: read its tile along its own memory, put it into shared memory
+for each transposed operand: read its tile along its own memory, put it into shared memory
 barrier
 for each vector along the result: read the tiles and the other operands, compute, store
 """
@@ -16,7 +16,7 @@ from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, SharedOp, ThreadIdOp
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.turning.turned_plan import THREADS, Stream, TurnedPlan
+from mlirt.passes.lowering.transposition.transposed_plan import THREADS, Stream, TransposedPlan
 
 # The scalars of one iteration, one per operand -> the element of the result.
 Body = Callable[[list[SSAValue]], SSAValue]
@@ -24,10 +24,10 @@ _UNROLLED = 4
 _NARROW = 2**31
 
 
-class TurnedTiles:
+class TransposedTiles:
     """The code of one kernel. `numbers` are operands that are arguments instead of memory."""
 
-    def __init__(self, k: KernelBuilder, plan: TurnedPlan, numbers: Sequence[SSAValue | None] = ()) -> None:
+    def __init__(self, k: KernelBuilder, plan: TransposedPlan, numbers: Sequence[SSAValue | None] = ()) -> None:
         self.k, self.plan = k, plan
         self.numbers = list(numbers) or [None] * len(plan.inputs)
         self.pointers = {
@@ -42,7 +42,7 @@ class TurnedTiles:
             position: k.named(
                 k.value(SharedOp(plan.tall * plan.pitch(position), plan.inputs[position].element)), "tile"
             )
-            for position in plan.turned
+            for position in plan.transposed
         }
 
     def write(self, body: Body) -> None:
@@ -59,7 +59,7 @@ class TurnedTiles:
         for axis in reversed(plan.outer):
             size = k.size(plan.extents[axis])
             self.place[axis], rest = k.rem(rest, size), k.div(rest, size)
-        for position in plan.turned:
+        for position in plan.transposed:
             self._fill(position)
         k.insert(BarrierOp())
         vectors = plan.tall * plan.wide // plan.result_vector

@@ -1,5 +1,5 @@
-"""A pointwise op with an operand that lies across its result, such as a transpose: squares of elements are turned in
-registers.
+"""A pointwise op with an operand that lies across its result, such as a transpose: squares of elements are transposed
+in registers.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _SHORTEST = 8
 
 def lower(op: PointwiseOp, lowering: Lowering) -> bool:
     nest = None if lane_axes(op.outputs[0].type) else flat_nest(op, lowering)
-    turned = None if nest is None else _turned(nest)
-    if nest is None or turned is None:
+    transposed = None if nest is None else _transposed(nest)
+    if nest is None or transposed is None:
         return False
-    k = lowering.kernel("turned")
-    TurnedKernel(k, op, nest, turned, lowering).write()
+    k = lowering.kernel("transposed")
+    TransposedKernel(k, op, nest, transposed, lowering).write()
     k.finish(op)
     return True
 
 
-def _turned(nest: Nest) -> tuple[int, int] | None:
+def _transposed(nest: Nest) -> tuple[int, int] | None:
     """The operand that lies across the result, and the loop along which it is contiguous; None where not just one
     does.
     """
@@ -62,17 +62,17 @@ def _is_short(extent: Dim) -> bool:
     return isinstance(extent, int) and extent < _SHORTEST
 
 
-class TurnedKernel:
+class TransposedKernel:
     """A kernel under construction.
 
     for each task: for each square of it: load its columns as rows; the body on each row, and its store
     """
 
     def __init__(
-        self, k: KernelBuilder, op: PointwiseOp, nest: Nest, turned: tuple[int, int], lowering: Lowering
+        self, k: KernelBuilder, op: PointwiseOp, nest: Nest, transposed: tuple[int, int], lowering: Lowering
     ) -> None:
         self.k, self.op, self.nest = k, op, nest
-        self.operand, self.cross = turned
+        self.operand, self.cross = transposed
         self.code = NestCode(k, nest)
         self.lanes = lowering.target.vector_bits // 32
         self.numbers = [splat(k, value, lowering) for value in op.inputs]
@@ -108,18 +108,18 @@ class TurnedKernel:
         """A whole square, or the part of it that the result has."""
         k, lanes = self.k, self.lanes
         if all(isinstance(side, int) and side % lanes == 0 for side in (self.tall, self.wide)):
-            self._turn(indices, None, None)
+            self._transpose(indices, None, None)
             return
         rows, valid = k.sub(self.height, indices[self.cross]), k.sub(self.width, indices[-1])
         whole, part = Block(), Block()
         for block, limits in ((whole, (None, None)), (part, (rows, valid))):
             with k.inside(block):
-                self._turn(indices, *limits)
+                self._transpose(indices, *limits)
                 k.insert(scf.YieldOp())
         is_whole = k.value(arith.AndIOp(k.compare("sge", rows, lanes), k.compare("sge", valid, lanes)))
         k.insert(scf.IfOp(is_whole, [], Region(whole), Region(part)))
 
-    def _turn(self, indices: list[SSAValue], rows: SSAValue | None, valid: SSAValue | None) -> None:
+    def _transpose(self, indices: list[SSAValue], rows: SSAValue | None, valid: SSAValue | None) -> None:
         k, code = self.k, self.code
         one = self.nest.operands[self.operand]
         places, steps = code.address(self.operand, indices)

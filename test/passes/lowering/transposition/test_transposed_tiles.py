@@ -1,4 +1,4 @@
-"""Operands that lie across the result are turned around in shared memory, whatever their sizes and alignments."""
+"""Operands that lie across the result are transposed in shared memory, whatever their sizes and alignments."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from xdsl.dialects.builtin import ModuleOp
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp
 from mlirt.dialects.kernel.simt import SharedOp
-from mlirt.passes.lowering.turning.turned_plan import _tile  # pyright: ignore[reportPrivateUsage]
+from mlirt.passes.lowering.transposition.transposed_plan import _tile  # pyright: ignore[reportPrivateUsage]
 
 DTYPES: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "i8": np.int8, "f64": np.float64}
 
 
-def turned(module: ModuleOp) -> int:
+def transposed(module: ModuleOp) -> int:
     """How many kernels use shared memory."""
     functions = [op for op in module.ops if isinstance(op, FuncOp)]
     return sum(any(isinstance(op, SharedOp) for op in function.walk()) for function in functions)
@@ -40,7 +40,7 @@ def test_copies_between_orders(shape: tuple[int, ...], element: str) -> None:
       func.return %y : {plain}
     }}"""
     values = np.random.default_rng(0).integers(-99, 99, shape).astype(DTYPES[element])
-    assert turned(check_on_threads(text, {"x": values}, tolerance=0)) > 0
+    assert transposed(check_on_threads(text, {"x": values}, tolerance=0)) > 0
 
 
 def test_dynamic_images() -> None:
@@ -59,7 +59,7 @@ def test_dynamic_images() -> None:
       func.return %y : {plain}
     }}"""
     module = check_on_threads(text, {"x": np.random.default_rng(0).standard_normal((3, 64, 9, 7)).astype(np.float16)})
-    assert turned(module) == 2
+    assert transposed(module) == 2
     negation = next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data.startswith("pointwise"))
     assert [len(op.offsets) for op in negation.walk() if isinstance(op, LoadFragmentOp)] == [8]
 
@@ -95,7 +95,7 @@ def test_a_sum_of_operands_that_lie_differently(size: tuple[int, int]) -> None:
         "w": rng.standard_normal((columns, rows)).astype(np.float16),
         "b": rng.standard_normal(rows).astype(np.float32),
     }
-    assert turned(check_on_threads(text, inputs)) == 1
+    assert transposed(check_on_threads(text, inputs)) == 1
 
 
 @pytest.mark.parametrize(("across", "along"), [(1, 1), (3, 50000), (50000, 3), (64, 64), (1000, 1000), (2, 100)])

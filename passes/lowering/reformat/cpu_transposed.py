@@ -1,4 +1,4 @@
-"""Floats into blocks of channels and out of them on a CPU: squares of channels by pixels are turned in registers.
+"""Floats into blocks of channels and out of them on a CPU: squares of channels by pixels are transposed in registers.
 
 parallel (.., chunks of pixels) {
   for each square: load its rows of pixels, or its blocks of channels, as columns; store its rows
@@ -51,8 +51,8 @@ def lower(op: ReformatOp, lowering: Lowering) -> bool:
     found = _blocks(op, lowering)
     if found is None:
         return False
-    k = lowering.kernel("reformat_turned")
-    _Turned(k, found, lowering).write()
+    k = lowering.kernel("reformat_transposed")
+    _Transposed(k, found, lowering).write()
     k.finish(op)
     return True
 
@@ -79,7 +79,7 @@ def _blocks(op: ReformatOp, lowering: Lowering) -> Blocks | None:
     return Blocks(nest, enters, channel, count)
 
 
-class _Turned:
+class _Transposed:
     """The kernel of one copy."""
 
     def __init__(self, k: KernelBuilder, blocks: Blocks, lowering: Lowering) -> None:
@@ -120,9 +120,9 @@ class _Turned:
         fits = k.compare("sge", pixels, self.lanes)
         if channels is not None:
             fits = k.value(arith.AndIOp(fits, k.compare("eq", channels, self.lanes)))
-        k.either(fits, lambda: self._turn(at, None, None), lambda: self._turn(at, channels, k.min(pixels, self.lanes)))
+        k.either(fits, lambda: self._transpose(at, None, None), lambda: self._transpose(at, channels, k.min(pixels, self.lanes)))
 
-    def _turn(self, at: list[SSAValue], channels: SSAValue | None, pixels: SSAValue | None) -> None:
+    def _transpose(self, at: list[SSAValue], channels: SSAValue | None, pixels: SSAValue | None) -> None:
         k, enters = self.k, self.blocks.enters
         source, target = (0, 1) if enters else (1, 0)
         step = k.index(self.channel if enters else self.code.step(1, len(at) - 1))

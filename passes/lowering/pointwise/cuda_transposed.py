@@ -1,4 +1,4 @@
-"""A pointwise op with operands that lie across its result in memory: blocks turn tiles around in shared memory."""
+"""A pointwise op with operands that lie across its result in memory: blocks transpose tiles in shared memory."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.pointwise.generic import splat
 from mlirt.passes.lowering.pointwise.streams import streams_of
-from mlirt.passes.lowering.turning.turned_plan import THREADS, find
-from mlirt.passes.lowering.turning.turned_tiles import TurnedTiles
+from mlirt.passes.lowering.transposition.transposed_plan import THREADS, find
+from mlirt.passes.lowering.transposition.transposed_tiles import TransposedTiles
 
 OPS = (PointwiseOp,)
 TARGETS = frozenset({"cuda"})
@@ -30,6 +30,6 @@ def lower(op: PointwiseOp, lowering: Lowering) -> bool:
     def body(scalars: list[SSAValue]) -> SSAValue:
         return k.inline(op.body, scalars, [])[0]
 
-    TurnedTiles(k, plan, numbers).write(body)
+    TransposedTiles(k, plan, numbers).write(body)
     k.finish(op, grid=[plan.blocks, 1, 1], block=[THREADS])
     return True
