@@ -271,7 +271,7 @@ def test_a_tactic_that_does_not_lower_a_layer_is_not_offered(wanted: list[int], 
     """Tactics without estimates are candidates whether they apply or not."""
     module, context = parse_module(_CONVERSION)
     (site,) = find_sites(module, context, Target("cuda"))
-    assert [one.name for one in site.candidates] == ["repeated", "cuda_woven", "cuda_transposed", "generic"]
+    assert [one.name for one in site.candidates] == ["repeated", "cuda_interleaved", "cuda_transposed", "generic"]
     selector = Selector(wanted)
     select_tactics(module, context, Target("cuda"), Tuning(selector=selector, workspace=workspace), _silent)
     assert [one.name for one in selector.offered] == ["generic"]

@@ -39,7 +39,7 @@ _THREADS = 16 * 1024  # that a launch should have
 
 
 @dataclass(frozen=True)
-class Woven:
+class Interleaved:
     """The tiles: all of the loop `short` by `vector` iterations of the loop `along`."""
 
     extents: tuple[Dim, ...]
@@ -83,22 +83,22 @@ class Woven:
 
 def lower(op: PointwiseOp, lowering: Lowering) -> bool:
     found = streams_of(op, lowering)
-    woven = None if found is None else _woven(*found, lowering)
-    if woven is None:
+    interleaved = None if found is None else _interleaved(*found, lowering)
+    if interleaved is None:
         return False
     k = lowering.kernel("pointwise")
     numbers = [*(splat(k, value, lowering) for value in op.inputs), None]
-    extents = list(woven.extents)
-    extents[woven.along] = floor_div(extents[woven.along], woven.vector)
-    with k.parallel([size for axis, size in enumerate(extents) if axis != woven.short]) as loops:
-        places = [*loops[: woven.short], k.constant(0), *loops[woven.short :]]
-        places[woven.along] = k.mul(places[woven.along], woven.vector)
-        _Tile(k, woven, places).write(op, numbers)
+    extents = list(interleaved.extents)
+    extents[interleaved.along] = floor_div(extents[interleaved.along], interleaved.vector)
+    with k.parallel([size for axis, size in enumerate(extents) if axis != interleaved.short]) as loops:
+        places = [*loops[: interleaved.short], k.constant(0), *loops[interleaved.short :]]
+        places[interleaved.along] = k.mul(places[interleaved.along], interleaved.vector)
+        _Tile(k, interleaved, places).write(op, numbers)
     k.finish(op)
     return True
 
 
-def _woven(extents: Sequence[Dim], streams: Sequence[Stream], lowering: Lowering) -> Woven | None:
+def _interleaved(extents: Sequence[Dim], streams: Sequence[Stream], lowering: Lowering) -> Interleaved | None:
     """The tiles of a nest; None where no operand is interleaved."""
     if any(is_bool(one.element) for one in streams):
         return None
@@ -112,8 +112,8 @@ def _woven(extents: Sequence[Dim], streams: Sequence[Stream], lowering: Lowering
             while vector > 1 and elements < vector * lines * _THREADS:
                 vector //= 2
             while vector > 1:
-                found = Woven(tuple(extents), tuple(streams), along, short, vector)
-                if not _is_woven(found):
+                found = Interleaved(tuple(extents), tuple(streams), along, short, vector)
+                if not _is_interleaved(found):
                     break
                 if found.fits():
                     return found
@@ -121,7 +121,7 @@ def _woven(extents: Sequence[Dim], streams: Sequence[Stream], lowering: Lowering
     return None
 
 
-def _is_woven(one: Woven) -> bool:
+def _is_interleaved(one: Interleaved) -> bool:
     """Whether runs become lines, or lines a run, and nothing else is far apart."""
     runs = [one.is_run(own) for own in one.streams]
     lines = [one.is_lines(own) and own.steps[one.short] != 0 for own in one.streams]
@@ -132,13 +132,13 @@ def _is_woven(one: Woven) -> bool:
 class _Tile:
     """What a thread does; elements of a tile are numbered line after line."""
 
-    def __init__(self, k: KernelBuilder, woven: Woven, places: Sequence[SSAValue]) -> None:
-        self.k, self.woven, self.places = k, woven, places
+    def __init__(self, k: KernelBuilder, interleaved: Interleaved, places: Sequence[SSAValue]) -> None:
+        self.k, self.interleaved, self.places = k, interleaved, places
 
     def write(self, op: PointwiseOp, numbers: Sequence[SSAValue | None]) -> None:
-        k, woven = self.k, self.woven
-        *inputs, output = woven.streams
-        count = woven.lines * woven.vector
+        k, interleaved = self.k, self.interleaved
+        *inputs, output = interleaved.streams
+        count = interleaved.lines * interleaved.vector
         columns = [
             [number] * count if number is not None else self._read(one)
             for one, number in zip(inputs, numbers, strict=False)
@@ -147,43 +147,43 @@ class _Tile:
             k.typed(k.inline(op.body, [own[place] for own in columns], [])[0], output.element) for place in range(count)
         ]
         memory = k.memory(output.buffer, output.element, output.offset)
-        if woven.is_run(output):
+        if interleaved.is_run(output):
             ordered = [results[place] for place in self._run()]
             k.insert(
                 StoreFragmentOp(k.value(FragmentOp(ordered)), memory, self._index(output), range(count), wide=True)
             )
             return
-        for line in range(woven.lines):
-            values = k.value(FragmentOp(results[line * woven.vector : (line + 1) * woven.vector]))
+        for line in range(interleaved.lines):
+            values = k.value(FragmentOp(results[line * interleaved.vector : (line + 1) * interleaved.vector]))
             index = self._index(output, line)
-            k.insert(StoreFragmentOp(values, memory, index, range(woven.vector), wide=True))
+            k.insert(StoreFragmentOp(values, memory, index, range(interleaved.vector), wide=True))
 
     def _run(self) -> list[int]:
         """The numbers of the elements in the order of a run."""
-        lines, vector = self.woven.lines, self.woven.vector
+        lines, vector = self.interleaved.lines, self.interleaved.vector
         return [line * vector + lane for lane in range(vector) for line in range(lines)]
 
     def _index(self, one: Stream, line: int = 0) -> SSAValue:
         k, index = self.k, self.k.constant(0)
         for place, step in zip(self.places, one.steps, strict=True):
             index = k.add(index, k.mul(place, k.stride(step)))
-        return k.add(index, k.size(one.steps[self.woven.short] * line))
+        return k.add(index, k.size(one.steps[self.interleaved.short] * line))
 
     def _read(self, one: Stream) -> list[SSAValue]:
         """The elements of an operand's tile."""
-        k, woven = self.k, self.woven
-        memory, count = k.memory(one.buffer, one.element, one.offset), woven.lines * woven.vector
-        if woven.is_run(one):
+        k, interleaved = self.k, self.interleaved
+        memory, count = k.memory(one.buffer, one.element, one.offset), interleaved.lines * interleaved.vector
+        if interleaved.is_run(one):
             read = k.value(LoadFragmentOp(memory, self._index(one), range(count), wide=True))
             placed = {place: k.value(FragmentElementOp(read, at)) for at, place in enumerate(self._run())}
             return [placed[place] for place in range(count)]
-        moves = one.steps[woven.short] != 0
-        lines = [self._line(one, memory, line) for line in range(woven.lines if moves else 1)]
-        return [element for line in (lines if moves else lines * woven.lines) for element in line]
+        moves = one.steps[interleaved.short] != 0
+        lines = [self._line(one, memory, line) for line in range(interleaved.lines if moves else 1)]
+        return [element for line in (lines if moves else lines * interleaved.lines) for element in line]
 
     def _line(self, one: Stream, memory: SSAValue, line: int) -> list[SSAValue]:
-        k, vector, index = self.k, self.woven.vector, self._index(one, line)
-        if one.steps[self.woven.along] == 0:
+        k, vector, index = self.k, self.interleaved.vector, self._index(one, line)
+        if one.steps[self.interleaved.along] == 0:
             return [k.value(LoadOp(memory, [index], [1]))] * vector
         read = k.value(LoadFragmentOp(memory, index, range(vector), wide=True))
         return [k.value(FragmentElementOp(read, lane)) for lane in range(vector)]

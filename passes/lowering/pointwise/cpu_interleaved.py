@@ -32,7 +32,7 @@ def lower(op: PointwiseOp, lowering: Lowering) -> bool:
     row = None if nest is None else _row(nest)
     if nest is None or row is None:
         return False
-    k = lowering.kernel("woven")
+    k = lowering.kernel("interleaved")
     _write(k, op, nest, row, [splat(k, value, lowering) for value in op.inputs])
     k.finish(op)
     return True
@@ -64,7 +64,7 @@ def _write(k: KernelBuilder, op: PointwiseOp, nest: Nest, row: int, numbers: lis
         for loop, index in zip(others, outer, strict=True):
             indices[loop] = index
 
-        def weave(step: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
+        def interleave(step: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
             for neighbour in range(count):
                 indices[row], indices[last] = k.add(start, step), k.constant(neighbour)
                 scalars = [
@@ -74,6 +74,6 @@ def _write(k: KernelBuilder, op: PointwiseOp, nest: Nest, row: int, numbers: lis
                 code.store(value, len(numbers), indices)
             return []
 
-        k.loop(k.min(k.sub(length, start), _CHUNK), [], weave)
+        k.loop(k.min(k.sub(length, start), _CHUNK), [], interleave)
         k.insert(YieldOp(operands=[[]]))
     k.insert(tasks)

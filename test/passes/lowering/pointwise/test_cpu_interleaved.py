@@ -1,4 +1,4 @@
-"""Pointwise ops that weave rows of an operand together, compiled, against the meaning of the op."""
+"""Pointwise ops that interleave rows of an operand, compiled, against the meaning of the op."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.dialects.kernel.core import FuncOp
 
-WOVEN = {
+INTERLEAVED = {
     "two rows": PointwiseCase((3, 40, 2), (("d2", "d0", "d1"),)),
     "pixels from channels": PointwiseCase((2, 5, 7, 3, 11, 3), (("d0", "d1", "d3", "d5", "d2", "d4"),)),
     "with a sum and a bias": PointwiseCase((4, 33, 2), (("d2", "d0", "d1"), ("d0", "d1", "d2"), ("d0", "0", "0"))),
@@ -29,11 +29,11 @@ def _families(module: ModuleOp) -> set[str]:
 
 
 @pytest.mark.parametrize("bits", widths())
-@pytest.mark.parametrize("name", WOVEN)
-def test_rows_are_woven(name: str, bits: int) -> None:
-    assert _families(WOVEN[name].check(bits)) == {"woven"}
+@pytest.mark.parametrize("name", INTERLEAVED)
+def test_rows_are_interleaved(name: str, bits: int) -> None:
+    assert _families(INTERLEAVED[name].check(bits)) == {"interleaved"}
 
 
 @pytest.mark.parametrize("name", LEFT)
 def test_other_ops_are_left_to_other_tactics(name: str) -> None:
-    assert "woven" not in _families(LEFT[name].lowered(512))
+    assert "interleaved" not in _families(LEFT[name].lowered(512))
