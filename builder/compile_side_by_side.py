@@ -122,9 +122,9 @@ def compile_side_by_side(
 
 def compilers_side_by_side() -> int:
     """How many compilers to run side by side: MLIRT_JOBS, or the cores that this process may use."""
-    wish = os.environ.get("MLIRT_JOBS", "")
-    if wish.isdecimal() and int(wish):
-        return int(wish)
+    wanted = os.environ.get("MLIRT_JOBS", "")
+    if wanted.isdecimal() and int(wanted):
+        return int(wanted)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

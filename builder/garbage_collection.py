@@ -20,7 +20,7 @@ _usual = gc.get_threshold()
 def rare_collections() -> Generator[None]:
     """Collect rarely as long as any build of this process runs, in whichever thread; afterwards as before.
 
-    Where the collector is off, or collects more rarely by the program's own wish, nothing changes.
+    Where the collector is off, or collects more rarely as the program asks, nothing changes.
     """
     global _builds, _usual
     with _lock:

@@ -28,16 +28,16 @@ def cpu_target(vector_bits: int | None = None) -> Target:
 
     Raises `InvalidInputError` for a width that is not 128, 256 or 512, or that this machine lacks.
     """
-    wish = vector_bits or int(os.environ.get("MLIRT_VECTOR_BITS", "0") or 0)
-    if wish and wish not in WIDTHS:
+    wanted = vector_bits or int(os.environ.get("MLIRT_VECTOR_BITS", "0") or 0)
+    if wanted and wanted not in WIDTHS:
         raise InvalidInputError(
-            f"vectors of {wish} bits are not supported: expected one of {', '.join(map(str, WIDTHS))}"
+            f"vectors of {wanted} bits are not supported: expected one of {', '.join(map(str, WIDTHS))}"
         )
     available = host_features()
     widest = next(bits for bits, needed in _NEEDED.items() if available.issuperset(needed))
-    if wish > widest:
-        raise InvalidInputError(f"vectors of {wish} bits were asked for, this machine has {widest}")
-    bits = wish or widest
+    if wanted > widest:
+        raise InvalidInputError(f"vectors of {wanted} bits were asked for, this machine has {widest}")
+    bits = wanted or widest
     return Target("cpu", bits, frozenset(_NEEDED[bits]), "", thread_count(), _special(bits, available))
 
 
@@ -60,11 +60,11 @@ def cuda_target(precision: str = "fp32", libraries: frozenset[str] = frozenset()
     """
     from mlirt.builder.numba_cuda import ARCHITECTURES
 
-    wish = os.environ.get("MLIRT_ARCH", "")
-    if wish and wish not in ARCHITECTURES:
-        raise InvalidInputError(f"code for {wish!r} is not made: expected one of {', '.join(ARCHITECTURES)}")
+    wanted = os.environ.get("MLIRT_ARCH", "")
+    if wanted and wanted not in ARCHITECTURES:
+        raise InvalidInputError(f"code for {wanted!r} is not made: expected one of {', '.join(ARCHITECTURES)}")
     features = libraries | frozenset({"tf32"} if precision == "tf32" else ())
-    return Target("cuda", 128, features, wish or _own_architecture() or ARCHITECTURES[-1], 1)
+    return Target("cuda", 128, features, wanted or _own_architecture() or ARCHITECTURES[-1], 1)
 
 
 def automatic_target() -> tuple[str, str]:

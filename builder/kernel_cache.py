@@ -28,11 +28,11 @@ _DIGEST_BYTES = 16
 
 def cache_folder() -> Path | None:
     """Where entries lie: MLIRT_CACHE, or mlirt/kernels in the user's cache folder; None where MLIRT_CACHE is `off`."""
-    wish = os.environ.get("MLIRT_CACHE", "")
-    if wish == "off":
+    wanted = os.environ.get("MLIRT_CACHE", "")
+    if wanted == "off":
         return None
-    if wish:
-        return Path(wish)
+    if wanted:
+        return Path(wanted)
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
     elif sys.platform == "darwin":

@@ -111,5 +111,5 @@ def _pointer(key: str) -> str:
 
 def _most_bytes() -> int:
     """How much plans may take; what is no number is the usual."""
-    wish = os.environ.get("MLIRT_PLAN_CACHE_MB", "")
-    return (int(wish) if wish.isdecimal() else _USUAL_MEGABYTES) << 20
+    wanted = os.environ.get("MLIRT_PLAN_CACHE_MB", "")
+    return (int(wanted) if wanted.isdecimal() else _USUAL_MEGABYTES) << 20

@@ -139,16 +139,16 @@ class _Prepared:
         return layout
 
     def _proposed(self, what: LibraryProduct, addresses: Sequence[int]) -> _Proposal:
-        wishes = self._new("MatmulPreference")
-        self._set("MatmulPreference", wishes, _WORKSPACE, c_uint64(what.workspace_bytes))
-        self._set("MatmulPreference", wishes, _REDUCTIONS, c_uint32(_IN_ORDER))
+        preference = self._new("MatmulPreference")
+        self._set("MatmulPreference", preference, _WORKSPACE, c_uint64(what.workspace_bytes))
+        self._set("MatmulPreference", preference, _REDUCTIONS, c_uint32(_IN_ORDER))
         left, right, result = addresses[:3]
         for place, address in enumerate((right, left, result, result)):
-            self._set("MatmulPreference", wishes, _ALIGNMENT_A + place, c_uint32(_alignment(address)))
+            self._set("MatmulPreference", preference, _ALIGNMENT_A + place, c_uint32(_alignment(address)))
         found, count = (_Proposal * (what.proposal + 1))(), c_int()
         a, b, d = self._layouts
         status = self._owner.library.cublasLtMatmulAlgoGetHeuristic(
-            self._owner.handle, self._product, a, b, d, d, wishes, len(found), found, byref(count)
+            self._owner.handle, self._product, a, b, d, d, preference, len(found), found, byref(count)
         )
         if status or count.value <= what.proposal or found[what.proposal].state:
             raise PlanError(

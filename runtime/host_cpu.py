@@ -68,8 +68,8 @@ def allow_matrix_unit(features: Iterable[str]) -> None:
 def thread_count() -> int:
     """The threads to run with: the processors that this process may use, or has time for, at most MLIRT_NUM_THREADS."""
     available = min(within_quota(processor_count(), processor_quota()), MOST_THREADS)
-    wish = os.environ.get("MLIRT_NUM_THREADS", "")
-    return max(1, min(available, int(wish))) if wish.isdigit() and int(wish) > 0 else available
+    wanted = os.environ.get("MLIRT_NUM_THREADS", "")
+    return max(1, min(available, int(wanted))) if wanted.isdigit() and int(wanted) > 0 else available
 
 
 def spin_seconds(spin_ms: float | None = None) -> float | None:
@@ -77,14 +77,14 @@ def spin_seconds(spin_ms: float | None = None) -> float | None:
 
     None where neither is given: runtime/spin_policy.py finds what is good.
     """
-    wish = os.environ.get("MLIRT_SPIN_MS", "") if spin_ms is None else spin_ms
-    if wish == "":
+    wanted = os.environ.get("MLIRT_SPIN_MS", "") if spin_ms is None else spin_ms
+    if wanted == "":
         return None
     try:
-        milliseconds = float(wish)
+        milliseconds = float(wanted)
     except ValueError:
         milliseconds = math.nan
     if not 0 <= milliseconds < math.inf:
         source = "MLIRT_SPIN_MS" if spin_ms is None else "spin_ms"
-        raise InvalidInputError(f"{source} is {wish!r}; expected milliseconds, 0 to sleep at once")
+        raise InvalidInputError(f"{source} is {wanted!r}; expected milliseconds, 0 to sleep at once")
     return milliseconds / 1e3

@@ -19,14 +19,14 @@ _VARIABLE = "MLIRT_SHAPE_CACHE_MB"
 
 def shape_cache_bytes(shape_cache_mb: float | None = None) -> int:
     """The bytes that programs of a context may take: `shape_cache_mb` MiB, else MLIRT_SHAPE_CACHE_MB, else 64 MiB."""
-    wish = os.environ.get(_VARIABLE, "") if shape_cache_mb is None else shape_cache_mb
+    wanted = os.environ.get(_VARIABLE, "") if shape_cache_mb is None else shape_cache_mb
     try:
-        mebibytes = float(wish if wish != "" else _USUAL_MEBIBYTES)
+        mebibytes = float(wanted if wanted != "" else _USUAL_MEBIBYTES)
     except ValueError:
         mebibytes = math.nan
     if not 0 <= mebibytes < math.inf:
         source = _VARIABLE if shape_cache_mb is None else "shape_cache_mb"
-        raise InvalidInputError(f"{source} is {wish!r}; expected MiB, 0 to keep the program of the last shapes alone")
+        raise InvalidInputError(f"{source} is {wanted!r}; expected MiB, 0 to keep the program of the last shapes alone")
     return int(mebibytes * (1 << 20))
 
 

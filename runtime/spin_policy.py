@@ -40,14 +40,14 @@ class SpinPolicy:
         self._pause = 0.0
         self._worth = 1.0
 
-    def begin(self, now: float, wish: float | None) -> float:
-        """A run begins: for how many seconds workers spin after it; `wish` is what the caller has set."""
+    def begin(self, now: float, wanted: float | None) -> float:
+        """A run begins: for how many seconds workers spin after it; `wanted` is what the caller has set."""
         if self._end is not None:
             self._learn(now - self._end)
         if not self._has_room:
-            return min(_BRIEF_SECONDS, _MOST_SECONDS if wish is None else wish)
-        if wish is not None:
-            return wish
+            return min(_BRIEF_SECONDS, _MOST_SECONDS if wanted is None else wanted)
+        if wanted is not None:
+            return wanted
         granted = self._granted()
         return min(granted, _BRIEF_SECONDS) if granted > _BRIEF_SECONDS and self._others_wait(now) else granted
 

@@ -38,9 +38,9 @@ class ThreadChoice:
 
 def thread_choice(threads: int | None = None, streams: int | None = None) -> ThreadChoice:
     """What `mlirt.load(threads=, streams=)` stand for; InvalidInputError for numbers that make no sense."""
-    for name, wish in (("threads", threads), ("streams", streams)):
-        if wish is not None and (not isinstance(wish, int) or not 1 <= wish <= MOST_THREADS):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInputError(f"{name} is {wish!r}; expected a whole number from 1 to {MOST_THREADS}")
+    for name, wanted in (("threads", threads), ("streams", streams)):
+        if wanted is not None and (not isinstance(wanted, int) or not 1 <= wanted <= MOST_THREADS):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInputError(f"{name} is {wanted!r}; expected a whole number from 1 to {MOST_THREADS}")
     return ThreadChoice(threads or thread_count(), streams or 1)
 
 

@@ -31,21 +31,21 @@ def constrain_precisions(
     Under OBEY raises `InvalidModelError`, naming the layer, for a format that no flag permits; under PREFER it is left
     out with a warning. What passes find impossible later is an error or a warning likewise.
     """
-    wishes = {record: wish for record in network.graph.records if (wish := _wish(record)) is not None}
+    requests = {record: request for record in network.graph.records if (request := _request(record)) is not None}
     obey = config.get_flag(BuilderFlag.OBEY_PRECISION_CONSTRAINTS)
     prefer = config.get_flag(BuilderFlag.PREFER_PRECISION_CONSTRAINTS)
     if obey and prefer:
         reporter.warning("OBEY_PRECISION_CONSTRAINTS and PREFER_PRECISION_CONSTRAINTS are both set: OBEY counts")
-    if wishes and not (obey or prefer):
-        names = ", ".join(record.name for record in wishes)
+    if requests and not (obey or prefer):
+        names = ", ".join(record.name for record in requests)
         flags = "OBEY_PRECISION_CONSTRAINTS or PREFER_PRECISION_CONSTRAINTS"
         reporter.warning(f"precisions of layers are ignored without {flags}: {names}")
         return
     asked: dict[str, str] = {}
-    for record, wish in wishes.items():
-        fault = _fault(record, wish, config)
+    for record, request in requests.items():
+        fault = _fault(record, request, config)
         if fault is None:
-            asked[record.name] = _FORMATS[wish]
+            asked[record.name] = _FORMATS[request]
         elif obey:
             raise InvalidModelError(fault)
         else:
@@ -55,15 +55,15 @@ def constrain_precisions(
         module.attributes[OBEYED] = UnitAttr()
 
 
-def _wish(record: LayerRecord) -> DataType | None:
+def _request(record: LayerRecord) -> DataType | None:
     """What a layer is to compute in: its precision, else the floating-point type of its first output.
 
     That of a layer which reads no floating-point numbers is a conversion.
     """
-    wish = record.precision
-    if wish is None and _has_floats(record.inputs):
-        wish = record.output_types.get(0)
-    return wish if wish in _FORMATS and _computes(record) else None
+    request = record.precision
+    if request is None and _has_floats(record.inputs):
+        request = record.output_types.get(0)
+    return request if request in _FORMATS and _computes(record) else None
 
 
 def _computes(record: LayerRecord) -> bool:
@@ -75,11 +75,11 @@ def _has_floats(tensors: Sequence[ITensor | None]) -> bool:
     return any(tensor is not None and tensor.dtype in (DataType.FLOAT, DataType.HALF) for tensor in tensors)
 
 
-def _fault(record: LayerRecord, wish: DataType, config: IBuilderConfig) -> str | None:
+def _fault(record: LayerRecord, request: DataType, config: IBuilderConfig) -> str | None:
     """Why a layer cannot have what it is asked for; None where nothing is known against it."""
-    flag = _PERMISSION.get(wish)
+    flag = _PERMISSION.get(request)
     if flag is not None and not config.get_flag(flag):
-        return f"{record.name}: precision {wish.name} is set, but BuilderFlag.{flag.name} is not"
+        return f"{record.name}: precision {request.name} is set, but BuilderFlag.{flag.name} is not"
     output = record.output_types.get(0)
     if record.precision is not None and output is not None and _differs(record.precision, output):
         return f"{record.name}: precision {record.precision.name} with an output of {output.name}: no implementation"

@@ -52,7 +52,7 @@ class TileLoadOp(IRDLOperation):
 
 @irdl_op_definition
 class TileLoadTransposedOp(IRDLOperation):
-    """`tile[i, 0, l] = x[x_at + l * row_step + i]`: `lanes` rows of memory, transposed into the columns of a square tile.
+    """`tile[i, 0, l] = x[x_at + l * row_step + i]`: `lanes` rows of memory, transposed into a square tile.
 
     Only `rows` rows and of each the first `valid` elements are read: rows beyond repeat the last one, other elements
     are zero. Both are at least 1.

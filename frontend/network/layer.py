@@ -108,7 +108,7 @@ class ILayer(FixedAttributes):
         self.record.precision = None
 
     def set_output_type(self, index: int, dtype: DataType) -> None:
-        """The type of an output: between FLOAT and HALF a wish, to or from a type that is no float a conversion."""
+        """The type of an output: between FLOAT and HALF a preference, to or from other types a conversion."""
         self.record.output_types[index] = dtype
         self.record.changed()
 
@@ -129,12 +129,12 @@ class ILayer(FixedAttributes):
 
     def in_output_type(self, ir: LayerEmitter, index: int, value: SSAValue) -> SSAValue:
         """A result in the type that TensorRT gives it, or that the user wants."""
-        wish = self.record.output_types.get(index)
+        wanted = self.record.output_types.get(index)
         if index in self.INT32_OUTPUTS and self.record.template is None:
             value = ir.cast(value, DataType.INT32)
-        if wish is None or (is_float(element_of(value.type)) and wish in (DataType.FLOAT, DataType.HALF)):
+        if wanted is None or (is_float(element_of(value.type)) and wanted in (DataType.FLOAT, DataType.HALF)):
             return value
-        return ir.converted(value, wish, self.record.outputs[index].range)
+        return ir.converted(value, wanted, self.record.outputs[index].range)
 
     def properties(self) -> dict[str, object]:
         """The settings that are properties of the op."""

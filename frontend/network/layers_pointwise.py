@@ -98,11 +98,11 @@ class IIdentityLayer(ILayer):
     OP, KIND, TYPE = IdentityOp, "Identity", LayerType.IDENTITY
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
-        wish = self.record.output_types.get(0, self.record.outputs[0].given_dtype)
+        wanted = self.record.output_types.get(0, self.record.outputs[0].given_dtype)
         x = ir.input(0)
-        if wish is DataType.INT8 and is_float(element_of(x.type)):
-            return [ir.converted(x, wish, self.record.outputs[0].range)]
-        made = IdentityOp.cast(x, element_of(x.type) if wish is None else ir.element(wish))
+        if wanted is DataType.INT8 and is_float(element_of(x.type)):
+            return [ir.converted(x, wanted, self.record.outputs[0].range)]
+        made = IdentityOp.cast(x, element_of(x.type) if wanted is None else ir.element(wanted))
         ir.append(made)
         return [made.output]
 

@@ -27,7 +27,7 @@ def test_the_gpu_of_the_machine(capability: tuple[int, int], arch: str, monkeypa
     assert cuda_target().arch == arch
 
 
-def test_a_machine_without_a_gpu_and_a_wish(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_a_gpu_and_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent() -> None:
         raise PlanError("no driver")
 

@@ -370,7 +370,7 @@ def test_engines_of_one_large_file_share_its_memory(
         assert array.ctypes.data == other.plan.weights[key].ctypes.data
 
 
-def test_weights_are_checked_later_on_wish(tiny: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_are_checked_later_on_request(tiny: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = large_plans(tiny, tmp_path, monkeypatch)
     load(path, check_weights=False).check_weights()
     content = bytearray(path.read_bytes())

@@ -122,10 +122,10 @@ def test_the_limit_of_an_environment_and_of_a_pickled_engine(tiny: Maker, monkey
     assert again.context.shape_cache.limit == 2 << 20
 
 
-@pytest.mark.parametrize("wish", [-1.0, float("nan"), float("inf")])
-def test_no_number_of_bytes(wish: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("wanted", [-1.0, float("nan"), float("inf")])
+def test_no_number_of_bytes(wanted: float, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidInputError, match="shape_cache_mb"):
-        shape_cache_bytes(wish)
-    monkeypatch.setenv("MLIRT_SHAPE_CACHE_MB", str(wish))
+        shape_cache_bytes(wanted)
+    monkeypatch.setenv("MLIRT_SHAPE_CACHE_MB", str(wanted))
     with pytest.raises(InvalidInputError, match="MLIRT_SHAPE_CACHE_MB"):
         shape_cache_bytes()

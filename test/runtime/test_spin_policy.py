@@ -13,11 +13,11 @@ def policy(waiting: int = 0, *, is_limited: bool = False, threads: int = 2) -> S
     return SpinPolicy(2, lambda: waiting, is_limited=is_limited, threads=threads)
 
 
-def spun(one: SpinPolicy, pause: float, runs: int = 20, wish: float | None = None) -> float:
+def spun(one: SpinPolicy, pause: float, runs: int = 20, wanted: float | None = None) -> float:
     """The seconds that workers spin after the last of some runs with pauses between them."""
     granted = now = 0.0
     for _ in range(runs):
-        granted = one.begin(now, wish)
+        granted = one.begin(now, wanted)
         now += 1e-4
         one.end(now)
         now += pause
@@ -54,12 +54,12 @@ def test_other_processes_that_wait_for_processors_get_them() -> None:
 
 def test_more_threads_than_processors_hardly_spin() -> None:
     assert spun(policy(threads=3), 4e-3) <= 50e-6
-    assert spun(policy(threads=3), 4e-3, wish=600.0) <= 50e-6
+    assert spun(policy(threads=3), 4e-3, wanted=600.0) <= 50e-6
 
 
-@pytest.mark.parametrize("wish", [0.0, 0.5, 600.0])
-def test_what_a_caller_wishes_counts(wish: float) -> None:
-    assert spun(policy(10**6, is_limited=True), 0.1, wish=wish) == wish
+@pytest.mark.parametrize("wanted", [0.0, 0.5, 600.0])
+def test_what_a_caller_sets_counts(wanted: float) -> None:
+    assert spun(policy(10**6, is_limited=True), 0.1, wanted=wanted) == wanted
 
 
 @pytest.mark.parametrize(("text", "expected"), [("3.03 1.92 1.07 5/113 11114\n", 3), ("", 0), ("1 2 3 x/y 4", 0)])

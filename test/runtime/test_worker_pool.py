@@ -112,17 +112,17 @@ def test_spinning_workers_hold_up_neither_an_exit_nor_a_fork(tiny: Maker, tmp_pa
     assert (done.returncode, done.stdout.split()) == (0, ["done", "done"]), done.stderr
 
 
-@pytest.mark.parametrize(("wish", "option", "expected"), [("", None, None), ("2.5", None, 0.0025), ("2.5", 0, 0.0)])
+@pytest.mark.parametrize(("wanted", "option", "expected"), [("", None, None), ("2.5", None, 0.0025), ("2.5", 0, 0.0)])
 def test_how_long_workers_spin(
-    wish: str, option: float | None, expected: float | None, monkeypatch: pytest.MonkeyPatch
+    wanted: str, option: float | None, expected: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MLIRT_SPIN_MS", wish)
+    monkeypatch.setenv("MLIRT_SPIN_MS", wanted)
     assert spin_seconds(option) == expected
 
 
-@pytest.mark.parametrize(("wish", "option"), [("long", None), ("-1", None), ("nan", None), ("1", -1.0), ("1", np.inf)])
-def test_times_that_make_no_sense(wish: str, option: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLIRT_SPIN_MS", wish)
+@pytest.mark.parametrize(("wanted", "option"), [("long", None), ("-1", None), ("nan", None), ("1", -1.0), ("1", np.inf)])
+def test_times_that_make_no_sense(wanted: str, option: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIRT_SPIN_MS", wanted)
     with pytest.raises(InvalidInputError, match="expected milliseconds, 0 to sleep at once"):
         spin_seconds(option)
 
@@ -132,11 +132,11 @@ def test_more_threads_than_cores(tiny: Maker, threads: int) -> None:
     run_many(tiny, 50, 0.0, threads=threads)
 
 
-@pytest.mark.parametrize(("wish", "expected"), [("1", 1), ("0", None), ("", None), ("many", None), ("100000", None)])
-def test_the_number_of_threads(wish: str, expected: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("wanted", "expected"), [("1", 1), ("0", None), ("", None), ("many", None), ("100000", None)])
+def test_the_number_of_threads(wanted: str, expected: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLIRT_NUM_THREADS", raising=False)
     available = thread_count()
-    monkeypatch.setenv("MLIRT_NUM_THREADS", wish)
+    monkeypatch.setenv("MLIRT_NUM_THREADS", wanted)
     assert thread_count() == (expected or available)
 
 

@@ -119,8 +119,8 @@ class _Grid:
         for sweep in range(_SWEEPS):
             neighbours = self.above if sweep % 2 == 0 else self.below
             for row in self.rows if sweep % 2 == 0 else reversed(self.rows):
-                wish = {one: _mean(neighbours[one], place, place[one]) for one in row}
-                row.sort(key=wish.__getitem__)
+                ideal = {one: _mean(neighbours[one], place, place[one]) for one in row}
+                row.sort(key=ideal.__getitem__)
                 for at, one in enumerate(row):
                     place[one] = at
 
@@ -146,12 +146,12 @@ def _mean(neighbours: Sequence[int], place: Sequence[float], otherwise: float) -
     return sum(place[one] for one in neighbours) / len(neighbours) if neighbours else otherwise
 
 
-def _spread(row: Sequence[int], gaps: Sequence[float], wishes: Sequence[float], x: list[float]) -> None:
-    """Set the places of a row: nearest to the wishes by least squares, in this order and with these gaps."""
+def _spread(row: Sequence[int], gaps: Sequence[float], ideals: Sequence[float], x: list[float]) -> None:
+    """Set the places of a row: nearest to the ideals by least squares, in this order and with these gaps."""
     starts = list(accumulate(gaps, initial=0.0))[: len(row)]
     pools: list[tuple[float, int]] = []
-    for wish, start in zip(wishes, starts, strict=True):
-        mean, size = wish - start, 1
+    for ideal, start in zip(ideals, starts, strict=True):
+        mean, size = ideal - start, 1
         while pools and pools[-1][0] > mean:
             before, others = pools.pop()
             mean, size = (before * others + mean * size) / (others + size), others + size

@@ -38,6 +38,6 @@ def shape_for(queries: Dim, columns: int, vector_bits: int) -> CpuShape | None:
 
 def blocks_per_head(heads: Dim, row_tiles: Dim, threads: int) -> Dim:
     """Into how many tasks a head is cut: each brings keys and values into place again."""
-    wish, row_tiles = threads * _TASKS, maximum(1, row_tiles)
-    blocks = minimum(row_tiles, -(-wish // heads) if isinstance(heads, int) else 1)
+    wanted, row_tiles = threads * _TASKS, maximum(1, row_tiles)
+    blocks = minimum(row_tiles, -(-wanted // heads) if isinstance(heads, int) else 1)
     return ceil_div(row_tiles, ceil_div(row_tiles, blocks))

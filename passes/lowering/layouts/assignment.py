@@ -98,16 +98,16 @@ class Assignment:
 
     def halo_for(self, value: SSAValue) -> tuple[tuple[int, int], int]:
         """The border that the convolutions reading a value need, and its bytes: those that most cells ask for."""
-        wishes: dict[int, tuple[int, int]] = {}
+        preferences: dict[int, tuple[int, int]] = {}
         for use in value.uses:
             user = use.operation
             if isinstance(user, ConvolutionOp) and use.index == 0:
                 fill = fill_of(user)
-                wishes[fill] = widest(wishes.get(fill, (0, 0)), padding_of(user))
-        if not wishes:
+                preferences[fill] = widest(preferences.get(fill, (0, 0)), padding_of(user))
+        if not preferences:
             return (0, 0), 0
-        fill = max(wishes, key=lambda fill: (sum(wishes[fill]), -fill))
-        return wishes[fill], fill
+        fill = max(preferences, key=lambda fill: (sum(preferences[fill]), -fill))
+        return preferences[fill], fill
 
     def constant(self, value: SSAValue) -> Array | None:
         """The elements of a constant."""

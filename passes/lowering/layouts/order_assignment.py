@@ -34,7 +34,7 @@ from mlirt.passes.lowering.layouts.io_borders import direct_values, drop_idle_co
 from mlirt.passes.lowering.layouts.joined_parts import lie_in_place
 from mlirt.passes.lowering.layouts.minimum_cut import MinimumCut
 from mlirt.passes.lowering.layouts.order_costs import FORBIDDEN, WIDE, Costs
-from mlirt.passes.lowering.layouts.order_wishes import Choice, Order, Wish, choice_of, has_orders, ordered
+from mlirt.passes.lowering.layouts.order_preferences import Choice, Order, Preference, choice_of, has_orders, ordered
 from mlirt.passes.lowering.layouts.slices import join_slices, show_slices
 
 # Ops that read and write rows wherever these lie.
@@ -66,9 +66,9 @@ class OrderAssignment:
                     Rewriter.replace_value_with_new_type(result, _in_whole_vectors(last) if padded else last)
         for op, choice in self.choices.items():
             own = Order.LAST if op in chosen else Order.PLAIN
-            for wish in choice.wishes:
-                if wish.price is None:
-                    self._grant(op, wish, wish.order or own)
+            for preference in choice.preferences:
+                if preference.price is None:
+                    self._grant(op, preference, preference.order or own)
         for op, copies in self._copies.items():  # which are written straight into the result
             op.in_place = [flag or k in copies for k, flag in enumerate(op.in_place)]
         drop_idle_copies(self.block, _BY_ROWS)
@@ -93,11 +93,11 @@ class OrderAssignment:
         for op, choice in self.choices.items():
             graph.edge(_SOURCE, op, choice.plain)
             graph.edge(op, _SINK, inf if self._is_read_inside(op) else choice.last)
-            for wish in choice.wishes:
-                value = op.operands[wish.operand]
+            for preference in choice.preferences:
+                value = op.operands[preference.operand]
                 if not isinstance(value.owner, ConstantOp):
-                    side = {None: op, Order.PLAIN: _SINK, Order.LAST: _SOURCE}[wish.order]
-                    readers.setdefault(value, []).append((side, wish.price))
+                    side = {None: op, Order.PLAIN: _SINK, Order.LAST: _SOURCE}[preference.order]
+                    readers.setdefault(value, []).append((side, preference.price))
         for value, sides in readers.items():
             maker = value.owner if isinstance(value.owner, Operation) else _SINK
             self._add_readers(graph, value, maker, sides)
@@ -122,16 +122,16 @@ class OrderAssignment:
         graph.edge(to_last, maker, copy)
         graph.edge(maker, to_plain, copy)
 
-    def _grant(self, op: Operation, wish: Wish, order: Order) -> None:
-        value = op.operands[wish.operand]
+    def _grant(self, op: Operation, preference: Preference, order: Order) -> None:
+        value = op.operands[preference.operand]
         wanted = ordered(value.type, order)
         if isinstance(value.owner, ConstantOp) or not has_orders(value.type) or _lies_like(value.type, wanted):
             return
         if isinstance(op, ConvolutionOp) and order is Order.LAST:
             wanted = _in_whole_vectors(wanted)
-        op.operands[wish.operand] = self._converted(value, wanted, op)
+        op.operands[preference.operand] = self._converted(value, wanted, op)
         if isinstance(op, ConcatOp):
-            self._copies.setdefault(op, set()).add(wish.operand)
+            self._copies.setdefault(op, set()).add(preference.operand)
 
     def _converted(self, value: SSAValue, wanted: Attribute, before: Operation) -> SSAValue:
         """The value in another order, copied once in front of its first reader."""

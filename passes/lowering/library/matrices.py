@@ -14,7 +14,7 @@ from mlirt.passes.lowering.placement import Placement
 
 @dataclass(frozen=True)
 class Matrices:
-    """Steps in elements. A line is a row, or a column of `transposed` matrices; a batch of one matrix has the step 0."""
+    """Steps in elements. A line is a row, or a column of `transposed` matrices; a batch of 1 has the step 0."""
 
     place: Placement
     transposed: bool

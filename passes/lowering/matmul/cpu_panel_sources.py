@@ -42,7 +42,7 @@ class InPlace:
 
 @dataclass(frozen=True)
 class PackedByWorker:
-    """Each worker copies the panel that it is about to use to its own part of `memory`, transposed where columns lie apart.
+    """Each worker packs the panel that it is about to use in its part of `memory`, transposed where columns lie apart.
 
     The part is that of its slot, which no other worker has.
     """

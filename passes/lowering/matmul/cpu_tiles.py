@@ -147,7 +147,7 @@ def _blocks(product: Product, shape: TileShape, lowering: Lowering) -> Dim:
     """Into how many tasks the row tiles of a panel are cut where each worker packs its own panels."""
     tiles = maximum(1, ceil_div(product.rows, shape.rows))
     pairs = product_of(product.batches) * ceil_div(product.columns, shape.width(_lanes(lowering)))
-    wish = lowering.target.threads * _TASKS
-    blocks = minimum(tiles, -(-wish // pairs) if isinstance(pairs, int) else _TASKS)
+    wanted = lowering.target.threads * _TASKS
+    blocks = minimum(tiles, -(-wanted // pairs) if isinstance(pairs, int) else _TASKS)
     # As many as there are when every one has equally many tiles.
     return ceil_div(tiles, ceil_div(tiles, blocks))

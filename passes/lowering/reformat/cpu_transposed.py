@@ -120,7 +120,11 @@ class _Transposed:
         fits = k.compare("sge", pixels, self.lanes)
         if channels is not None:
             fits = k.value(arith.AndIOp(fits, k.compare("eq", channels, self.lanes)))
-        k.either(fits, lambda: self._transpose(at, None, None), lambda: self._transpose(at, channels, k.min(pixels, self.lanes)))
+        k.either(
+            fits,
+            lambda: self._transpose(at, None, None),
+            lambda: self._transpose(at, channels, k.min(pixels, self.lanes)),
+        )
 
     def _transpose(self, at: list[SSAValue], channels: SSAValue | None, pixels: SSAValue | None) -> None:
         k, enters = self.k, self.blocks.enters

@@ -253,16 +253,16 @@ class NormalImages(trt.IInt8EntropyCalibrator2):
         """Nothing is kept."""
 
 
-@pytest.mark.parametrize("wish", [trt.int8, trt.float16, trt.float32])
+@pytest.mark.parametrize("wanted", [trt.int8, trt.float16, trt.float32])
 @pytest.mark.parametrize("flag", [OBEY, PREFER])
-def test_calibration_is_not_held_to_constraints(flag: trt.BuilderFlag, wish: trt.DataType) -> None:
+def test_calibration_is_not_held_to_constraints(flag: trt.BuilderFlag, wanted: trt.DataType) -> None:
     """Rows 4.5, 9.4: the calibrator has to run, and the network that it observes is float32 throughout."""
     network = two_convolutions()
-    network.get_layer(0).precision = wish
+    network.get_layer(0).precision = wanted
     config, logger = config_with(INT8, FP16, flag)
     config.int8_calibrator = NormalImages()
     plan = trt.Builder(logger).build_serialized_network(network, config)
-    if wish is trt.float16:  # a CPU has none: that is a fault of the engine, which is said once
+    if wanted is trt.float16:  # a CPU has none: that is a fault of the engine, which is said once
         texts = logger.text() if flag is OBEY else logger.text(trt.Severity.WARNING)
         assert texts.count("computes in f32, but fp16 was asked for") == 1
         return
@@ -271,7 +271,7 @@ def test_calibration_is_not_held_to_constraints(flag: trt.BuilderFlag, wish: trt
     layers = [record for record in read_plan(bytes(plan)).manifest.layers if record["family"] == "convolution"]
     read = {str(one["name"]): str(one["inputs"]) for one in layers}
     assert {name.split()[0]: "int8" in text for name, text in read.items()} == {
-        "conv1": wish is trt.int8,
+        "conv1": wanted is trt.int8,
         "conv2": True,
     }
 

@@ -123,7 +123,8 @@ def _concat(network: Network) -> list[SSAValue]:
 
 
 def _gather(network: Network) -> list[SSAValue]:
-    return _compare(GatherOp(_transposed(network), network.inputs[1], last(t("float32", "n", 6, 3, 5)), axis=2), network)
+    gather = GatherOp(_transposed(network), network.inputs[1], last(t("float32", "n", 6, 3, 5)), axis=2)
+    return _compare(gather, network)
 
 
 def _views(network: Network) -> list[SSAValue]:

@@ -1,4 +1,4 @@
-"""Floats into blocks of channels and back by squares transposed in registers, compiled, against what the copies mean."""
+"""Floats into blocks of channels and back, transposed in registers, compiled, against what the copies mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which memory orders an op can work, at what cost, and in which order it wants its operands."""
+"""Layout preferences: in which memory orders an op can work, at what cost, and in which order it wants its operands."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Order(Enum):
 
 
 @dataclass(frozen=True)
-class Wish:
+class Preference:
     """An operand should lie in the order in which the op works (`None`), or in a fixed one.
 
     `price` is what the op pays where it does not; without a price the operand has to be copied.
@@ -55,7 +55,7 @@ class Choice:
 
     plain: float = 0.0
     last: float = inf
-    wishes: list[Wish] = field(default_factory=list[Wish])
+    preferences: list[Preference] = field(default_factory=list[Preference])
 
 
 def choice_of(op: Operation, costs: Costs) -> Choice:
@@ -64,7 +64,7 @@ def choice_of(op: Operation, costs: Costs) -> Choice:
     if rule is not None and all(result.type.name == TensorType.name for result in op.results):
         return rule(op, costs)
     read = [k for k, value in enumerate(op.operands) if has_orders(value.type) and not is_io_border(op, value)]
-    return Choice(wishes=[Wish(k, Order.PLAIN) for k in read])
+    return Choice(preferences=[Preference(k, Order.PLAIN) for k in read])
 
 
 def ordered(of: Attribute, order: Order) -> Attribute:
@@ -93,7 +93,7 @@ def _reformat(op: Operation, costs: Costs) -> Choice:
     copy = FORBIDDEN if is_direct else costs.reformat(op.output.type)
     if isinstance(op.input, BlockArgument):
         return Choice(copy, 0.0 if is_channels_last(op.input.type) else copy if _image(op) else inf)
-    return Choice(wishes=[Wish(0, Order.LAST, copy)] if is_channels_last(op.output.type) else [])
+    return Choice(preferences=[Preference(0, Order.LAST, copy)] if is_channels_last(op.output.type) else [])
 
 
 def is_channels_last(of: Attribute) -> bool:
@@ -104,8 +104,8 @@ def is_channels_last(of: Attribute) -> bool:
 def _convolution(op: Operation, costs: Costs) -> Choice:
     assert isinstance(op, ConvolutionOp)
     plain, last = costs.convolution(op)
-    wishes = [Wish(0)] if has_orders(op.input.type) and not costs.reads_any_order(op) else []
-    choice = Choice(plain, last, wishes)
+    preferences = [Preference(0)] if has_orders(op.input.type) and not costs.reads_any_order(op) else []
+    choice = Choice(plain, last, preferences)
     _read_extras(op, op.extras, list(op.access), 2, costs, choice)
     return choice
 
@@ -114,7 +114,7 @@ def _window(op: Operation, costs: Costs) -> Choice:
     assert isinstance(op, WindowOp)
     moved = costs.moved(op.input.type, op.output.type)
     last = (1.2 if op.axis.value.data == 2 else 2.5) * moved if has_orders(op.output.type) else inf
-    choice = Choice(2 * moved, last, [Wish(0)] if has_orders(op.input.type) else [])
+    choice = Choice(2 * moved, last, [Preference(0)] if has_orders(op.input.type) else [])
     _read_extras(op, op.extras, list(op.access), 1, costs, choice)
     return choice
 
@@ -123,7 +123,8 @@ def _resampled(op: Operation, costs: Costs) -> Choice:
     """Pads and resizes: vectors along the channels, where these are copied."""
     moved = costs.moved(op.operands[0].type, op.results[0].type)
     same = dims(op.operands[0].type)[1] == dims(op.results[0].type)[1] if _image(op) else False
-    return Choice(1.5 * moved, (1.0 if same else 1.5) * moved if _image(op) else inf, [Wish(0)] if _image(op) else [])
+    last = (1.0 if same else 1.5) * moved if _image(op) else inf
+    return Choice(1.5 * moved, last, [Preference(0)] if _image(op) else [])
 
 
 def _softmax(op: Operation, costs: Costs) -> Choice:
@@ -131,7 +132,7 @@ def _softmax(op: Operation, costs: Costs) -> Choice:
     moved, axis, count = costs.moved(op.input.type, op.output.type), op.axis.value.data, rank(op.input.type)
     plain = moved if axis == count - 1 else 2 * moved
     last = inf if count < 3 else moved if axis == 1 else 2 * moved
-    return Choice(plain, last, [Wish(0)] if has_orders(op.input.type) else [])
+    return Choice(plain, last, [Preference(0)] if has_orders(op.input.type) else [])
 
 
 def _reduction(op: Operation, costs: Costs) -> Choice:
@@ -154,8 +155,8 @@ def _normalization(op: Operation, costs: Costs) -> Choice:
 
 def _concat(op: Operation, costs: Costs) -> Choice:
     assert isinstance(op, ConcatOp)
-    wishes = [Wish(k) for k, value in enumerate(op.inputs) if has_orders(value.type)]
-    return Choice(0.0, 0.0 if _image(op) else inf, wishes)
+    preferences = [Preference(k) for k, value in enumerate(op.inputs) if has_orders(value.type)]
+    return Choice(0.0, 0.0 if _image(op) else inf, preferences)
 
 
 def _view(op: Operation, costs: Costs) -> Choice:
@@ -164,8 +165,8 @@ def _view(op: Operation, costs: Costs) -> Choice:
     if not has_orders(op.input.type):
         return Choice(0.0, inf)
     if is_view_with_channels_last(op):
-        return Choice(0.0, 0.0, [Wish(0)])
-    return Choice(0.0, inf, [Wish(0, Order.PLAIN)])
+        return Choice(0.0, 0.0, [Preference(0)])
+    return Choice(0.0, inf, [Preference(0, Order.PLAIN)])
 
 
 def is_view_with_channels_last(op: ViewOp) -> bool:
@@ -213,7 +214,7 @@ def _read_extras(
             choice.last += 0 if is_along else across
         elif lies[Order.PLAIN, Order.PLAIN] and lies[Order.LAST, Order.LAST]:
             if not lies[Order.PLAIN, Order.LAST] or not lies[Order.LAST, Order.PLAIN]:
-                choice.wishes.append(Wish(position, None, across if turns else None))
+                choice.preferences.append(Preference(position, None, across if turns else None))
         elif not lies[Order.PLAIN, Order.PLAIN] and lies[Order.PLAIN, Order.LAST]:
             _transposed(value, position, across, choice)
 
@@ -227,7 +228,7 @@ def _transposed(value: SSAValue, position: int, across: float, choice: Choice) -
         choice.plain += across
     else:
         choice.last = inf
-        choice.wishes.append(Wish(position, Order.LAST, across))
+        choice.preferences.append(Preference(position, Order.LAST, across))
 
 
 def _runs_along(operand: Attribute, access: AccessAttr, result: Attribute) -> bool:
@@ -261,4 +262,4 @@ _RULES: dict[type[Operation], Rule] = {
     ReformatOp: _reformat,
 }
 
-__all__ = ["Choice", "Order", "Wish", "choice_of", "has_orders", "is_channels_last", "ordered"]
+__all__ = ["Choice", "Order", "Preference", "choice_of", "has_orders", "is_channels_last", "ordered"]
