@@ -228,11 +228,11 @@ def loops(g: Graph, kind: str) -> None:
         ],
         [helper.make_tensor("half" + carried, TensorProto.FLOAT, (), [0.5])],
     )
-    trips = g.integer(1, 5)
-    names = g.node(kind, [g.scalar("i64", trips), g.scalar("bool", 1), x.name], 2, body=body)
+    iterations = g.integer(1, 5)
+    names = g.node(kind, [g.scalar("i64", iterations), g.scalar("bool", 1), x.name], 2, body=body)
     g.used.add(x.name)
     g.put(names[0], "f32", x.dims, exact=False)
-    g.put(names[1], "f32", (trips, *x.dims), exact=False)
+    g.put(names[1], "f32", (iterations, *x.dims), exact=False)
 
 
 def _known(value: Value) -> bool:

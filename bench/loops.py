@@ -1,10 +1,11 @@
-"""What a trip of a loop costs: many trips against one, on a CPU or a GPU, with onnxruntime's CPU provider as peer.
+"""What an iteration of a loop costs: many iterations against one, on a CPU or a GPU, with onnxruntime's CPU provider as
+peer.
 
-    python bench/loops.py [--target cpu|cuda] [--trips 1000] [--rounds 7]
+    python bench/loops.py [--target cpu|cuda] [--iterations 1000] [--rounds 7]
 
 The loops are ONNX models: one that counts and multiplies, one whose end depends on its numbers, one with a branch in
-it, and one whose body works on a million numbers. Prints microseconds a trip (the difference of two medians over the
-trips) and the peer's over ours.
+it, and one whose body works on a million numbers. Prints microseconds an iteration (the difference of two medians over
+the iterations) and the peer's over ours.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _SUM_EVEN = f"""{_HEAD} sum_even (float[n] items, int64 count) => (float total) 
 
 @dataclass(frozen=True)
 class Case:
-    """A loop, and its inputs for a number of trips."""
+    """A loop, and its inputs for a trip count."""
 
     name: str
     text: str
@@ -60,15 +61,15 @@ class Case:
 def cases(most: int) -> Iterator[Case]:
     def counting(length: int) -> Callable[[int], dict[str, Any]]:
         x = np.ones(length, np.float32)
-        return lambda trips: {"x": x, "limit": np.array(trips, np.float32)}
+        return lambda iterations: {"x": x, "limit": np.array(iterations, np.float32)}
 
-    def shrinking(trips: int) -> dict[str, Any]:
-        return {"x": np.ones(256, np.float32), "limit": np.array(0.999 ** (trips - 0.5), np.float32)}
+    def shrinking(iterations: int) -> dict[str, Any]:
+        return {"x": np.ones(256, np.float32), "limit": np.array(0.999 ** (iterations - 0.5), np.float32)}
 
     items = np.arange(most + 1, dtype=np.float32)
     yield Case("counts", _COUNTING.replace("LENGTH", "256"), counting(256))
     yield Case("ends by its numbers", _SHRINKING, shrinking)
-    yield Case("a branch in a loop", _SUM_EVEN, lambda trips: {"items": items, "count": np.array(trips)})
+    yield Case("a branch in a loop", _SUM_EVEN, lambda iterations: {"items": items, "count": np.array(iterations)})
     yield Case("a million numbers", _COUNTING.replace("LENGTH", str(1 << 20)), counting(1 << 20))
 
 
@@ -82,24 +83,26 @@ def median(run: Callable[[], object], rounds: int) -> float:
     return statistics.median(times)
 
 
-def microseconds(run: Callable[[dict[str, Any]], object], case: Case, trips: int, rounds: int) -> float:
-    many, one = case.feeds(trips + 1), case.feeds(1)
-    return (median(lambda: run(many), rounds) - median(lambda: run(one), rounds)) / trips * 1e6
+def microseconds(run: Callable[[dict[str, Any]], object], case: Case, iterations: int, rounds: int) -> float:
+    many, one = case.feeds(iterations + 1), case.feeds(1)
+    return (median(lambda: run(many), rounds) - median(lambda: run(one), rounds)) / iterations * 1e6
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--trips", type=int, default=1000)
+    parser.add_argument("--iterations", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=7)
     arguments = parser.parse_args()
-    print(f"{'loop':24} {'us a trip':>10} {'peer':>10} {'ratio':>6}")
-    for case in cases(arguments.trips + 1):
+    print(f"{'loop':24} {'us an iteration':>10} {'peer':>10} {'ratio':>6}")
+    for case in cases(arguments.iterations + 1):
         model = onnx.parser.parse_model(case.text)
         engine = mlirt.compile(model, target=arguments.target)
         peer = cpu_session(model)
-        ours = microseconds(engine.run, case, arguments.trips, arguments.rounds)
-        theirs = microseconds(lambda feeds, peer=peer: peer.run(None, feeds), case, arguments.trips, arguments.rounds)
+        ours = microseconds(engine.run, case, arguments.iterations, arguments.rounds)
+        theirs = microseconds(
+            lambda feeds, peer=peer: peer.run(None, feeds), case, arguments.iterations, arguments.rounds
+        )
         print(f"{case.name:24} {ours:10.2f} {theirs:10.2f} {theirs / ours:6.2f}", flush=True)
 
 

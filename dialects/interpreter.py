@@ -218,7 +218,7 @@ class _Interpreter:
                 raise UnmetConditionError(f"{violation}; give inputs that fit")
 
     def _structural(self, op: Operation, operands: Sequence[Array], known: Mapping[SSAValue, Array]) -> Sequence[Array]:
-        """The results of a branch or a loop: what is learnt about sizes in a region holds for that trip alone."""
+        """The results of a branch or a loop: what is learnt about sizes in a region holds for that iteration alone."""
         before = dict(self.symbols)
 
         def run(block: Block, arguments: Sequence[Array]) -> list[Array]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 RunBlock = Callable[[Block, "Sequence[Array]"], "list[Array]"]
 
 # A loop that is longer is taken for one that never ends.
-MOST_TRIPS = 1 << 24
+MAX_ITERATIONS = 1 << 24
 
 
 def is_structural(op: Operation) -> bool:
@@ -44,21 +44,21 @@ def _branch(op: scf.IfOp, operands: Sequence[Array], run: RunBlock) -> list[Arra
     return run(region.block, []) if region.blocks else []
 
 
-def _counted(op: scf.ForOp, trips: range, carried: list[Array], run: RunBlock) -> list[Array]:
+def _counted(op: scf.ForOp, iterations: range, carried: list[Array], run: RunBlock) -> list[Array]:
     import numpy as np
 
-    for trip in trips:
-        carried = run(op.body.block, [np.asarray(trip, np.int64), *carried])
+    for iteration in iterations:
+        carried = run(op.body.block, [np.asarray(iteration, np.int64), *carried])
     return carried
 
 
 def _conditional(op: scf.WhileOp, carried: list[Array], run: RunBlock) -> list[Array]:
-    for _ in range(MOST_TRIPS):
+    for _ in range(MAX_ITERATIONS):
         holds, *passed = run(op.before_region.block, carried)
         if not bool(holds):
             return passed
         carried = run(op.after_region.block, passed)
-    raise UnsupportedError(f"has made {MOST_TRIPS} trips and does not end")
+    raise UnsupportedError(f"has made {MAX_ITERATIONS} iterations and does not end")
 
 
 def _converted(op: Operation, operands: Sequence[Array]) -> Array:
@@ -73,6 +73,6 @@ def _converted(op: Operation, operands: Sequence[Array]) -> Array:
 
 
 def restored(symbols: dict[str, int], before: Mapping[str, int]) -> None:
-    """Forget the sizes that were learnt inside of a region: each trip may have others."""
+    """Forget the sizes that were learnt inside of a region: each iteration may have others."""
     symbols.clear()
     symbols.update(before)

@@ -80,11 +80,12 @@ PHASES = (
             Step("require-lengths", "equations are solved, and no layer has left its branch yet"),
             Step("hoist-broadcasts", "lengths have been noted where they meet; what is repeated early fuses"),
             Step(
-                "simplify-carried-values", "weights that exporters carry through loops are constants of the trips again"
+                "simplify-carried-values",
+                "weights that exporters carry through loops are constants of the iterations again",
             ),
-            Step("hoist-loop-invariants", "what each trip computes alike is computed once"),
-            Step("recognize-recurrent-loops", "weights are those of the trips no more, and cells are still whole"),
-            Step("unroll-loops", "slices at a constant counter are plain, and trips fuse with each other"),
+            Step("hoist-loop-invariants", "what each iteration computes alike is computed once"),
+            Step("recognize-recurrent-loops", "weights are those of the iterations no more, and cells are still whole"),
+            Step("unroll-loops", "slices at a constant counter are plain, and iterations fuse with each other"),
             Step("hoist-input-products", "one product of a whole sequence is faster than one for each step"),
             Step("forward-collected-slices", "products in front of the loop leave nothing to collect in it"),
             Step("simplify-carried-values", "states that are results of layers in front of the loop go"),
@@ -243,7 +244,9 @@ PHASES = (
             ),
             Step("map-parallel-to-threads", "loop nests become blocks and threads", "cuda"),
             Step(
-                "run-loops-in-one-block", "trips of small kernels need no launches, once their grids are known", "cuda"
+                "run-loops-in-one-block",
+                "iterations of small kernels need no launches, once their grids are known",
+                "cuda",
             ),
             Step("start-launches-early", "last, as every kernel that is left to do so waits in its first line", "cuda"),
         ),

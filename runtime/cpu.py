@@ -456,7 +456,7 @@ class CpuProgram:
         """The host's clock counts."""
 
     def profile(self) -> list[float]:
-        """Run row by row; a launch in a loop has the time of all its trips."""
+        """Run row by row; a launch in a loop has the time of all its iterations."""
         self._enter()
         times = [0.0] * len(self._device.manifest.launches)
         number = 0

@@ -414,7 +414,7 @@ class CudaProgram:
         ]
 
     def profile(self) -> list[float]:
-        """Run the launches one by one, each between two events; one in a loop has the time of all its trips."""
+        """Run the launches one by one, each between two events; one in a loop has the time of all its iterations."""
         self._enter()
         start, end = self._session.events[2:4]
         times = {launch.index: 0.0 for launch in self._binding.launches}

@@ -1,4 +1,4 @@
-"""The times of launches as the times of layers: a loop is one layer, however many launches its trips are."""
+"""The times of launches as the times of layers: a loop is one layer, however many launches its iterations are."""
 
 from collections.abc import Mapping, Sequence
 

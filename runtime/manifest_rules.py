@@ -92,7 +92,7 @@ def check_lifetimes(manifest: Manifest) -> None:
 
 
 def _check_loop(manifest: Manifest, loop: Loop) -> None:
-    """What a loop uses and what lives beyond it lives through all of its trips."""
+    """What a loop uses and what lives beyond it lives through all of its iterations."""
     inside = list(launches([loop]))
     if not inside:
         return
@@ -106,5 +106,5 @@ def _check_loop(manifest: Manifest, loop: Loop) -> None:
         if owner.kind == "arena" and not (within or through):
             raise PlanError(
                 f"plan manifest: buffer {root} is alive in [{owner.first}, {owner.last}], which begins or ends "
-                f"amid the trips of a loop over the launches [{first}, {last}]"
+                f"amid the iterations of a loop over the launches [{first}, {last}]"
             )

@@ -1,9 +1,9 @@
 """What sizes that only the run tells are taken for: formulas of sizes that are known are followed as far as they go.
 
 Where no side of a branch agrees with what its sizes have been taken for, because a size before it has changed, they are
-taken for what the side says that the branch before it goes to. So a loop whose trips are written out, each a branch,
-needs few runs until all lengths are right: one in which every trip takes place, and one in which those behind the last
-one do not.
+taken for what the side says that the branch before it goes to. So a loop whose iterations are written out, each a
+branch, needs few runs until all lengths are right: one in which every iteration takes place, and one in which those
+behind the last one do not.
 """
 
 from collections.abc import Mapping, Sequence

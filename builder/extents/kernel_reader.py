@@ -163,11 +163,11 @@ class KernelReader(IndexValues):
         guards = [self.ranges.most(last, self._facts)]
         with self._where(facts=self._runs(start, end), guards=guards):
             steps = self._steps_of_carried(body, carried, start, step, last)
-        trip = self.ranges.varying(ZERO, last)
-        self.values[body.args[0]] = start + step * trip
+        iteration = self.ranges.varying(ZERO, last)
+        self.values[body.args[0]] = start + step * iteration
         for (own, given, result), (delta, alternatives) in zip(carried, steps, strict=True):
             if delta is not None:
-                self.values[own] = self.value(given) + delta * trip
+                self.values[own] = self.value(given) + delta * iteration
                 done = self.ranges.extreme(True, [last.plus(1), ZERO])
                 self.values[result] = self.value(given) + delta * done
             elif alternatives is not None:

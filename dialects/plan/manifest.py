@@ -255,7 +255,9 @@ class _Writer:
         return record if loop is None else record | {"loop": loop}
 
     def loop_of(self, op: LaunchOp) -> str | None:
-        """The loop of the network that a launch is part of, in its trips or to make it ready; the outermost one."""
+        """The loop of the network that a launch is part of, in its iterations or to make it ready; the outermost
+        one.
+        """
         found: Operation | None = op
         while found is not None and found not in self.loops:
             found = found.parent_op()

@@ -59,7 +59,7 @@ class StepNumbers:
     def lifetime(self, uses: Iterable[Operation], *, is_returned: bool = False) -> tuple[int, int]:
         """The first and the last launch between which a buffer with these uses holds what somebody still reads.
 
-        What is used in a loop and outside of it, or returned, lives through all trips of the loop.
+        What is used in a loop and outside of it, or returned, lives through all iterations of the loop.
         """
         users = list(uses)
         steps = [self.at[user] for user in users]

@@ -57,8 +57,8 @@ class TripLimitOp(BoundaryOp):
 
     | kind | the loop has |
     |---|---|
-    | count | as many trips as the input says, none where it is negative |
-    | while | the least number n of trips with which the input is false, computed anew before each trip |
+    | count | as many iterations as the input says, none where it is negative |
+    | while | the least number n of iterations with which the input is false, computed anew before each iteration |
 
     With one of each the smaller number counts.
     C1: the input of a count is a 0-D int32 or int64 tensor. C2: that of a while is a 0-D boolean tensor.
@@ -91,7 +91,8 @@ class TripLimitOp(BoundaryOp):
 
 @irdl_op_definition
 class IteratorOp(BoundaryOp):
-    """In trip i the slice i of the input along `axis`, without that axis; with `reverse` counted from the end (7.6).
+    """In iteration i the slice i of the input along `axis`, without that axis; with `reverse` counted from the end
+    (7.6).
 
     C1: `axis` is an axis of the input. Iterating past the end is an error of the run.
 
@@ -120,7 +121,7 @@ class IteratorOp(BoundaryOp):
 
 @irdl_op_definition
 class RecurrenceOp(BoundaryOp):
-    """What a loop carries: the initial value in the first trip, then what `trt.recurrence_next` gave it (7.7).
+    """What a loop carries: the initial value in the first iteration, then what `trt.recurrence_next` gave it (7.7).
 
     Example: `%r = trt.recurrence %x {loop = @steps} : (tensor<4xf32>) -> tensor<4xf32>`
     """
@@ -141,7 +142,7 @@ class RecurrenceOp(BoundaryOp):
 
 @irdl_op_definition
 class RecurrenceNextOp(BoundaryOp):
-    """The only edge that leads back: the value of a recurrence in the next trip, the second input of its layer.
+    """The only edge that leads back: the value of a recurrence in the next iteration, the second input of its layer.
 
     C1: the first operand is the result of a recurrence. C2: the value has its type.
 
@@ -181,13 +182,13 @@ class RecurrenceNextOp(BoundaryOp):
 class LoopOutputOp(BoundaryOp):
     """What is seen of a loop from outside (7.8 to 7.11).
 
-    | kind | the result of n trips |
+    | kind | the result of n iterations |
     |---|---|
-    | last_value | the recurrence after the last trip, its initial value for n = 0 |
-    | concatenate | the values of the trips along a new axis at `axis`; `length` says how long it is, the rest is 0 |
-    | reverse | the same from the end of that axis on: the value of the first trip stands last |
+    | last_value | the recurrence after the last iteration, its initial value for n = 0 |
+    | concatenate | the values of the iterations along a new axis at `axis`, `length` long; the rest is 0 |
+    | reverse | the same from the end of that axis on: the value of the first iteration stands last |
 
-    More trips than `length` are an error of the run.
+    More iterations than `length` are an error of the run.
     C1: the input of a last value is a recurrence of the same loop. C2: only the other kinds have a length, which is a
     0-D int32 or int64 tensor. C3: `axis` is an axis of the result.
 

@@ -30,18 +30,18 @@ class ILoop:
         self.name = symbol
 
     def add_trip_limit(self, tensor: ITensor, kind: TripLimit) -> ITripLimitLayer:
-        """End the loop after a number of trips, or before a trip in which a condition is false."""
+        """End the loop after a trip count, or before an iteration in which a condition is false."""
         for record in self.graph.records:
             if record.settings.get("loop") is self and record.settings.get("kind") is kind:
                 raise InvalidInputError(f"{self.name}: the loop has a trip limit {kind.name} already")
         return self.graph.add(ITripLimitLayer, [tensor], outputs=0, settings={"loop": self, "kind": kind})
 
     def add_iterator(self, tensor: ITensor, axis: int = 0, reverse: bool = False) -> IIteratorLayer:
-        """In each trip the next slice of a tensor."""
+        """In each iteration the next slice of a tensor."""
         return self.graph.add(IIteratorLayer, [tensor], settings={"loop": self, "axis": axis, "reverse": reverse})
 
     def add_recurrence(self, initial_value: ITensor) -> IRecurrenceLayer:
-        """A value that a trip hands on to the next one: `set_input(1, ..)` says what."""
+        """A value that an iteration hands on to the next one: `set_input(1, ..)` says what."""
         return self.graph.add(IRecurrenceLayer, [initial_value], settings={"loop": self})
 
     def add_loop_output(self, tensor: ITensor, kind: LoopOutput, axis: int = 0) -> ILoopOutputLayer:
@@ -73,7 +73,7 @@ class ITripLimitLayer(ILoopBoundaryLayer):
 
 
 class IIteratorLayer(ILoopBoundaryLayer):
-    """The slices of a tensor, one a trip."""
+    """The slices of a tensor, one an iteration."""
 
     OP, KIND, TYPE = IteratorOp, "Iterator", LayerType.ITERATOR
     axis = IntSetting(0, "axis")
@@ -81,7 +81,7 @@ class IIteratorLayer(ILoopBoundaryLayer):
 
 
 class IRecurrenceLayer(ILoopBoundaryLayer):
-    """The initial value, input 0, in the first trip; then what input 1 was in the trip before."""
+    """The initial value, input 0, in the first iteration; then what input 1 was in the iteration before."""
 
     OP, KIND, TYPE, INPUTS, EARLY_INPUTS = RecurrenceOp, "Recurrence", LayerType.RECURRENCE, 2, 1
 
@@ -90,12 +90,14 @@ class IRecurrenceLayer(ILoopBoundaryLayer):
 
     def emit_late(self, ir: LayerEmitter) -> None:
         if self.get_input(1) is None:
-            raise InvalidModelError(f"{self.name}: a recurrence needs its second input: its value in the next trip")
+            raise InvalidModelError(
+                f"{self.name}: a recurrence needs its second input: its value in the next iteration"
+            )
         ir.op(RecurrenceNextOp, [ir.emission.values[self.get_output(0)], ir.input(1)], results=0)
 
 
 class ILoopOutputLayer(ILoopBoundaryLayer):
-    """The last value of a recurrence, or the values of all trips along a new axis."""
+    """The last value of a recurrence, or the values of all iterations along a new axis."""
 
     OP, KIND, TYPE, INPUTS, SHAPE_INPUTS = LoopOutputOp, "LoopOutput", LayerType.LOOP_OUTPUT, 2, (1,)
     kind = EnumSetting(LoopOutput.LAST_VALUE, "kind")

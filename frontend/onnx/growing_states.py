@@ -1,6 +1,6 @@
-"""States of a loop that only grow: each trip adds a part at an end, and nothing in the loop reads what is there.
+"""States of a loop that only grow: each iteration adds a part at an end, and nothing in the loop reads what is there.
 
-Such a state is no state: it is the rows of all trips, joined behind the loop. So its length may depend on the run.
+Such a state is no state: it is the rows of all iterations, joined behind the loop. So its length may depend on the run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FIRST_STATE, _FIRST_RESULT = 2, 1
 
 @dataclass(frozen=True)
 class Growing:
-    """State `place` gets the tensor `part` in each trip: along `axis`, at its end or start, or as another item."""
+    """State `place` gets the tensor `part` in each iteration: along `axis`, at its end or start, or as another item."""
 
     place: int
     part: str
@@ -70,7 +70,7 @@ def with_parts(body: GraphProto, growing: Sequence[Growing]) -> GraphProto:
 
 
 def grown(net: Network, one: Growing, start: Value, rows: Value) -> Value:
-    """What a state is after the loop; `rows` are its parts with the trips as their first dimension."""
+    """What a state is after the loop; `rows` are its parts with the iterations as their first dimension."""
     if one.axis is None:
         assert isinstance(start, SequenceValue)
         known = [stacked(net, start.items)] if start.items else []

@@ -27,7 +27,7 @@ _MOST_READINGS = 8
 
 
 @dataclass
-class Trip:
+class Iteration:
     """What the body of a loop gives: whether to go on (None: always), what it carries on, a row of what it collects."""
 
     more: Value | None
@@ -40,20 +40,20 @@ class LoopBody:
     """The ops of the body while it is made: `block` takes the counter, then the carried values."""
 
     block: Block
-    trip: Trip
+    iteration: Iteration
     own_names: frozenset[str]
 
 
-Body = Callable[[Value, "list[Value]"], Trip]
+Body = Callable[[Value, "list[Value]"], Iteration]
 
 
 class ChangingShapeError(UnsupportedError):
-    """What a loop carries has another shape after each trip."""
+    """What a loop carries has another shape after each iteration."""
 
 
 @dataclass
 class LoopMaker:
-    """Makes one loop. `limit` is the most trips as a 0-D int64 value, `start` whether there is a first one."""
+    """Makes one loop. `limit` is the most iterations as a 0-D int64 value, `start` whether there is a first one."""
 
     net: Network
     node: Node
@@ -64,33 +64,37 @@ class LoopMaker:
     types: list[Tensor] = field(default_factory=list[Tensor])
 
     def make(self) -> tuple[list[Value], list[Value]]:
-        """The carried values after the last trip, and the collected tensors with the trips as their first dimension."""
+        """The carried values after the last iteration, and the collected tensors with the iterations as their first
+        dimension.
+        """
         net = self.net
         self.types = [value.type for value in self.carried]
         starts = [net.ssa(value) for value in self.carried]
         made = self._read_body()
-        is_counted = _always(made.trip.more) and _always(self.start)
+        is_counted = _always(made.iteration.more) and _always(self.start)
         if is_counted and self.limit is None:
-            raise self.node.invalid("it has neither a number of trips nor a condition that ends it")
+            raise self.node.invalid("it has neither a trip count nor a condition that ends it")
         length, is_early = self._length(is_counted)
-        rows = [net.ssa(value) for value in made.trip.collected]
-        totals = [self._empty(value, length, made) for value in made.trip.collected]
+        rows = [net.ssa(value) for value in made.iteration.collected]
+        totals = [self._empty(value, length, made) for value in made.iteration.collected]
         self._collect(made, totals, rows)
         build = self._counted if is_counted else self._conditional
         with_lengths = [*starts, *(net.ssa(total) for total in totals)]
-        results, trips = build(made, with_lengths, length if is_early else None)
+        results, iterations = build(made, with_lengths, length if is_early else None)
         if totals and not is_early:
-            self.net.append_at(DefineSizeOp(str(length), net.ssa(trips)))
+            self.net.append_at(DefineSizeOp(str(length), net.ssa(iterations)))
         kept = results[: len(starts)]
         return kept, results[len(starts) :]
 
     # The body.
 
     def _read_body(self) -> LoopBody:
-        """Read the body; a carried value whose lengths change from trip to trip gets names for them, and again."""
+        """Read the body; a carried value whose lengths change from iteration to iteration gets names for them, and
+        again.
+        """
         for _ in range(_MOST_READINGS):
             made = self._read_once()
-            pairs = enumerate(zip(self.types, made.trip.carried, strict=True))
+            pairs = enumerate(zip(self.types, made.iteration.carried, strict=True))
             try:
                 wider = [self._widened(k, before, after, made) for k, (before, after) in pairs]
             except ChangingShapeError:
@@ -106,14 +110,18 @@ class LoopMaker:
         block = Block(arg_types=[_COUNTER, *self.types])
         arguments = [Value(type_, ssa) for type_, ssa in zip(self.types, block.args[1:], strict=True)]
         with net.inside(block):
-            trip = self.body(self._counter(block), arguments)
-            for value in (*trip.carried, *trip.collected, *([] if trip.more is None else [trip.more])):
+            iteration = self.body(self._counter(block), arguments)
+            for value in (
+                *iteration.carried,
+                *iteration.collected,
+                *([] if iteration.more is None else [iteration.more]),
+            ):
                 net.ssa(value)
-        return LoopBody(block, trip, frozenset(net.fresh_names[count:]))
+        return LoopBody(block, iteration, frozenset(net.fresh_names[count:]))
 
     def _counter(self, block: Block) -> Value:
-        """The number of the trip; shape arithmetic may count with it, but no shape may depend on it."""
-        name = self.net.moving_name(f"{identifier(self.node.name)}_trip")
+        """The number of the iteration; shape arithmetic may count with it, but no shape may depend on it."""
+        name = self.net.moving_name(f"{identifier(self.node.name)}_iteration")
         numbers = np.empty((), object)
         numbers[()] = sym(name)
         return Value(_COUNTER, block.args[0], numbers=numbers)
@@ -123,16 +131,16 @@ class LoopMaker:
 
         if element_of(before) != after.element:
             raise self.node.invalid(
-                f"state {k} is {element_name(element_of(before))} before a trip and {after.element_name} after it"
+                f"state {k} is {element_name(element_of(before))} before an iteration and {after.element_name} after it"
             )
         if rank(before) != after.rank:
             raise self.node.unsupported(
-                f"state {k} has {rank(before)} dimensions before a trip and {after.rank} after it; "
+                f"state {k} has {rank(before)} dimensions before an iteration and {after.rank} after it; "
                 "a tensor's number of dimensions must not depend on the data"
             )
         if any(old != new for old, new in zip(dims(before), after.dims, strict=True)):
             raise ChangingShapeError(
-                f"state {k} is {[str(dim) for dim in dims(before)]} before a trip and "
+                f"state {k} is {[str(dim) for dim in dims(before)]} before an iteration and "
                 f"{[str(dim) for dim in after.dims]} after it"
             )
         return before
@@ -147,14 +155,14 @@ class LoopMaker:
             if isinstance(count, int):
                 return max(count, 0), True
             return (count if not_negative(count) else maximum(count, 0)), True
-        return sym(self.net.fresh_name(f"{identifier(self.node.name)}_trips")), is_counted
+        return sym(self.net.fresh_name(f"{identifier(self.node.name)}_iterations")), is_counted
 
     def _empty(self, row: Value, length: Dim, made: LoopBody) -> Value:
         """What the rows of a collected tensor are written to."""
         changing = [name for dim in row.dims for name in symbols(dim) if name in made.own_names]
         if changing:
             raise self.node.unsupported(
-                f"an output has rows of the shape {[str(dim) for dim in row.dims]}, which may differ from trip to trip"
+                f"an output has rows of the shape {[str(dim) for dim in row.dims]}, which iterations may change"
             )
         zero = layers.scalar_like(self.net, 0, row, row.rank + 1)
         return layers.expand(self.net, zero, [length, *row.dims])
@@ -163,25 +171,25 @@ class LoopMaker:
         """Let the body carry the collected tensors too, and write one row of each."""
         net, block = self.net, made.block
         with net.inside(block):
-            for total, row in zip(totals, made.trip.collected, strict=True):
+            for total, row in zip(totals, made.iteration.collected, strict=True):
                 argument = Value(total.type, block.insert_arg(total.type, len(block.args)))
                 at = layers.reshape(net, Value(_COUNTER, block.args[0]), [1, 1])
                 update = layers.reshape(net, row, [1, *row.dims])
-                made.trip.carried.append(net.emit("scatter", [argument, at, update], mode="nd"))
+                made.iteration.carried.append(net.emit("scatter", [argument, at, update], mode="nd"))
         assert len(rows) == len(totals)
 
     # The loop itself.
 
     def _counted(self, made: LoopBody, starts: Sequence[SSAValue], length: Dim | None) -> tuple[list[Value], Value]:
-        """`scf.for`; returns its results and the number of trips."""
+        """`scf.for`; returns its results and the trip count."""
         net, block = self.net, made.block
         assert self.limit is not None
         limit = scalar_of(net, layers.cast(net, self.limit, "int64"))
-        trips = limit
+        iterations = limit
         if isinstance(length, Expr) and len(symbols(length)) == 1 and str(length) in net.fresh_names:
-            trips = layers.binary(net, "max", limit, net.constant(np.array(0, np.int64)))
-            self.net.append_at(DefineSizeOp(str(length), net.ssa(trips)))
-        ops, upper = self._bound(trips)
+            iterations = layers.binary(net, "max", limit, net.constant(np.array(0, np.int64)))
+            self.net.append_at(DefineSizeOp(str(length), net.ssa(iterations)))
+        ops, upper = self._bound(iterations)
         for op in ops:
             self.net.append_at(op)
         lower, step = index_constant(0), index_constant(1)
@@ -198,20 +206,20 @@ class LoopMaker:
                 block.add_op(op)
             else:
                 block.insert_op_before(op, first)
-        self._end(block, [net.ssa(value) for value in made.trip.carried])
+        self._end(block, [net.ssa(value) for value in made.iteration.carried])
         loop = scf.ForOp(lower.result, upper, step.result, list(starts), Region(block))
         self.net.append_at(loop)
-        return [Value(self._type(ssa), ssa) for ssa in loop.results], trips
+        return [Value(self._type(ssa), ssa) for ssa in loop.results], iterations
 
-    def _bound(self, trips: Value) -> tuple[list[Operation], SSAValue]:
-        array = trips.array
+    def _bound(self, iterations: Value) -> tuple[list[Operation], SSAValue]:
+        array = iterations.array
         if array is None:
-            return index_of(self.net.ssa(trips))
+            return index_of(self.net.ssa(iterations))
         op = index_constant(int(array.reshape(-1)[0]))
         return [op], op.result
 
     def _conditional(self, made: LoopBody, starts: Sequence[SSAValue], length: Dim | None) -> tuple[list[Value], Value]:
-        """`scf.while`; the condition is carried, so that it is known when a trip begins."""
+        """`scf.while`; the condition is carried, so that it is known when an iteration begins."""
         net, block = self.net, made.block
         zero, one = (net.constant(np.array(number, np.int64)) for number in (0, 1))
         limit = None if self.limit is None else scalar_of(net, layers.cast(net, self.limit, "int64"))
@@ -221,11 +229,11 @@ class LoopMaker:
         last = None if limit is None else layers.binary(net, "sub", limit, one)
         with net.inside(block):
             counter = Value(_COUNTER, block.args[0])
-            more = net.constant(np.array(True)) if made.trip.more is None else scalar_of(net, made.trip.more)
+            more = net.constant(np.array(True)) if made.iteration.more is None else scalar_of(net, made.iteration.more)
             if last is not None:
                 more = layers.binary(net, "and", more, layers.binary(net, "less", counter, last))
             following = layers.binary(net, "sum", counter, one)
-            carried = [net.ssa(value) for value in (following, more, *made.trip.carried)]
+            carried = [net.ssa(value) for value in (following, more, *made.iteration.carried)]
             self._end(block, carried)
         inputs = [net.ssa(zero), net.ssa(begin), *starts]
         before = Block(arg_types=[value.type for value in inputs])

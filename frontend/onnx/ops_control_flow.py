@@ -13,7 +13,7 @@ from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.branches import assume, branch
 from mlirt.frontend.onnx.growing_states import growing_states, grown, with_parts
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.loops import Body, ChangingShapeError, LoopMaker, Trip
+from mlirt.frontend.onnx.loops import Body, ChangingShapeError, Iteration, LoopMaker
 from mlirt.frontend.onnx.node import Node, scalar
 from mlirt.frontend.onnx.sequences import flattened, form, formed, is_tensor_value
 from mlirt.frontend.onnx.written_out_loops import written_out
@@ -49,7 +49,9 @@ def if_(net: Network, node: Node) -> Sequence[Value]:
 
 @onnx_op("Loop")
 def loop(net: Network, node: Node) -> Sequence[Value]:
-    """At most `M` trips, as long as the condition holds; outputs that are no states are the rows of all trips."""
+    """At most `M` iterations, as long as the condition holds; outputs that are no states are the rows of all
+    iterations.
+    """
     body = node.graph("body")
     states = [node.input(k) for k in range(2, len(node.inputs))]
     rows = len(body.output) - 1 - len(states)
@@ -63,20 +65,20 @@ def loop(net: Network, node: Node) -> Sequence[Value]:
     sequences = {k for k, state in enumerate(states) if not is_tensor_value(state)}
     if sequences and (_are_known(limit, start) or not sequences <= places):
         why = "the loop carries a sequence or an optional"
-        return written_out(net, node, limit, start, states, _trip(net, node, body, len(states)), why)
+        return written_out(net, node, limit, start, states, _iteration(net, node, body, len(states)), why)
     kept = [state for k, state in enumerate(states) if k not in places]
-    trip = _trip(net, node, with_parts(body, growing), len(kept))
+    iteration = _iteration(net, node, with_parts(body, growing), len(kept))
     try:
-        finals, collected = LoopMaker(net, node, limit, start, kept, trip).make()
+        finals, collected = LoopMaker(net, node, limit, start, kept, iteration).make()
     except ChangingShapeError as error:
         if limit is None:
-            raise node.unsupported(f"{error}, and it has no number of trips (input 0)") from error
-        return written_out(net, node, limit, start, states, _trip(net, node, body, len(states)), str(error))
+            raise node.unsupported(f"{error}, and it has no trip count (input 0)") from error
+        return written_out(net, node, limit, start, states, _iteration(net, node, body, len(states)), str(error))
     except UnsupportedError as error:
         open_ends = [value for value in (limit, start) if value is not None and value.array is None]
         if not sequences or not open_ends:
             raise
-        what = f"{node.label}: the number of trips, as the items of a sequence differ,"
+        what = f"{node.label}: the trip count, as the items of a sequence differ,"
         raise net.needed(open_ends[0], what) from error
     rest = iter(finals)
     parts = {one.place: (one, part) for one, part in zip(growing, collected[rows:], strict=True)}
@@ -87,22 +89,22 @@ def loop(net: Network, node: Node) -> Sequence[Value]:
 
 
 def _are_known(limit: Value | None, start: Value | None) -> bool:
-    """Whether the number of trips may be known now."""
+    """Whether the trip count may be known now."""
     return limit is not None and limit.array is not None and (start is None or start.array is not None)
 
 
-def _trip(net: Network, node: Node, body: GraphProto, count: int) -> Body:
-    """Reads the body for one trip, with so many states."""
+def _iteration(net: Network, node: Node, body: GraphProto, count: int) -> Body:
+    """Reads the body for one iteration, with so many states."""
     from mlirt.frontend.onnx.graph_reader import GraphReader
 
-    def trip(counter: Value, carried: list[Value]) -> Trip:
+    def iteration(counter: Value, carried: list[Value]) -> Iteration:
         number = _as_declared(net, counter, body, 0)
         holds = _as_declared(net, net.constant(np.array(True)), body, 1)
         given = dict(zip([value.name for value in body.input], [number, holds, *carried], strict=True))
         more, *results = GraphReader(net).read_branch(body, node, given)
-        return Trip(more, results[:count], results[count:])
+        return Iteration(more, results[:count], results[count:])
 
-    return trip
+    return iteration
 
 
 def _as_declared(net: Network, value: Value, body: GraphProto, k: int) -> Value:
@@ -114,7 +116,7 @@ def _as_declared(net: Network, value: Value, body: GraphProto, k: int) -> Value:
 
 @onnx_op("Scan", since=9)
 def scan(net: Network, node: Node) -> Sequence[Value]:
-    """One trip for each position along the scanned axes."""
+    """One iteration for each position along the scanned axes."""
     return _scan(net, node, node.present())
 
 
@@ -134,7 +136,7 @@ def _scan(net: Network, node: Node, inputs: Sequence[Value]) -> list[Value]:
         raise node.invalid(f"it scans lengths that differ: {[str(length) for length in lengths]}")
     limit = layers.length_of(net, scanned[0], axes[0])
 
-    def trip(counter: Value, carried: list[Value]) -> Trip:
+    def iteration(counter: Value, carried: list[Value]) -> Iteration:
         last = layers.binary(net, "sub", limit, net.constant(np.array(1, np.int64)))
         parts = [
             net.emit(
@@ -146,14 +148,14 @@ def _scan(net: Network, node: Node, inputs: Sequence[Value]) -> list[Value]:
         ]
         given = dict(zip([value.name for value in body.input], [*carried, *parts], strict=True))
         results = GraphReader(net).read_branch(body, node, given)
-        return Trip(None, results[: len(states)], results[len(states) :])
+        return Iteration(None, results[: len(states)], results[len(states) :])
 
-    finals, collected = LoopMaker(net, node, limit, None, states, trip).make()
+    finals, collected = LoopMaker(net, node, limit, None, states, iteration).make()
     return [*finals, *_turned(net, node, collected, rows)]
 
 
 def _turned(net: Network, node: Node, collected: Sequence[Value], rows: int) -> list[Value]:
-    """What was collected with the trips at the axis and in the direction that the attributes say."""
+    """What was collected with the iterations at the axis and in the direction that the attributes say."""
     axes, backward = _list(node, "output_axes", rows), _list(node, "output_directions", rows)
     results: list[Value] = []
     for value, axis, back in zip(collected, axes, backward, strict=True):

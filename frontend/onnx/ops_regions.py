@@ -9,7 +9,7 @@ import numpy as np
 from mlirt.frontend.importing import layers
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.loops import LoopMaker, Trip
+from mlirt.frontend.onnx.loops import Iteration, LoopMaker
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.region_samples import Side, corners, neighbours, span
 
@@ -81,7 +81,9 @@ def _bins(net: Network, node: Node, axis: int, bins: int) -> _Bins:
 
 
 def _adaptive(net: Network, node: Node, image: Value, bins: list[int], mode: str) -> Value:
-    """A loop with one sample of every bin in each trip; regions with fewer samples take no part in the last ones."""
+    """A loop with one sample of every bin in each iteration; regions with fewer samples take no part in the last
+    ones.
+    """
     owners = node.input(2)
     rows, columns = (_bins(net, node, axis, bins[axis]) for axis in (0, 1))
     lengths = [layers.length_of(net, node.input(0), 2 + axis) for axis in (0, 1)]
@@ -89,7 +91,7 @@ def _adaptive(net: Network, node: Node, image: Value, bins: list[int], mode: str
     nothing = layers.scalar_like(net, 0.0 if mode == "avg" else -np.inf, image)
     start = layers.expand(net, nothing, [node.input(1).dims[0], *bins, image.dims[3]])
 
-    def trip(counter: Value, carried: list[Value]) -> Trip:
+    def iteration(counter: Value, carried: list[Value]) -> Iteration:
         row = layers.binary(net, "floor_div", counter, width)
         column = layers.binary(net, "sub", counter, layers.binary(net, "prod", row, width))
         vertical, has_row = rows.sample(net, row, lengths[0])
@@ -97,10 +99,10 @@ def _adaptive(net: Network, node: Node, image: Value, bins: list[int], mode: str
         sample = _combined(net, mode, corners(net, image, owners, vertical, horizontal))
         taken = layers.unsqueeze(net, layers.binary(net, "and", has_row, has_column), [2, 3])
         part = layers.select(net, taken, sample, nothing)
-        return Trip(None, [layers.binary(net, _COMBINED_BY[mode], carried[0], part)], [])
+        return Iteration(None, [layers.binary(net, _COMBINED_BY[mode], carried[0], part)], [])
 
-    trips = layers.binary(net, "prod", rows.most, columns.most)
-    (total,), _ = LoopMaker(net, node, trips, None, [start], trip).make()
+    iterations = layers.binary(net, "prod", rows.most, columns.most)
+    (total,), _ = LoopMaker(net, node, iterations, None, [start], iteration).make()
     number = layers.unsqueeze(net, layers.binary(net, "prod", rows.counts, columns.counts), [2, 3])
     number = layers.cast(net, number, image.element)
     if mode == "avg":

@@ -55,10 +55,12 @@ def slice_(net: Network, node: Node) -> Value:
 
 
 def _moving_window(net: Network, node: Node, x: Value, axis: int, part: tuple[int, Dim, int]) -> Value:
-    """A window of fixed length whose place changes from trip to trip of a loop; it must lie inside of the axis."""
+    """A window of fixed length whose place changes from iteration to iteration of a loop; it must lie inside of the
+    axis.
+    """
     k, size, step = part
     if not isinstance(size, int) or size < 1 or step != 1:
-        raise node.unsupported(f"the length {size} of a part that moves from trip to trip must be a number")
+        raise node.unsupported(f"the length {size} of a part that moves from iteration to iteration must be a number")
     starts = layers.cast(net, node.input(1), "int64")
     start = layers.reshape(net, layers.along(net, starts, 0, k, 1), [1])
     ends = layers.binary(net, "sum", layers.reshape(net, start, []), net.constant(np.array(size, np.int64)))

@@ -1,4 +1,6 @@
-"""What a trip of a recurrent layer computes, as sums of products: equal formulas are equal however they are written."""
+"""What an iteration of a recurrent layer computes, as sums of products: equal formulas are equal however they are
+written.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def rows_and_columns(value: SSAValue) -> tuple[Dim, int]:
 
 @dataclass(frozen=True)
 class State:
-    """Columns of what the loop carries at a place, as it is when the trip begins."""
+    """Columns of what the loop carries at a place, as it is when the iteration begins."""
 
     place: int
     first: int
@@ -37,8 +39,8 @@ class State:
 
 
 @dataclass(frozen=True)
-class SliceOfTrip:
-    """Columns of the slice of a sequence along an axis; the slice of trip i is `start + i`, or `start - i`."""
+class SliceOfIteration:
+    """Columns of the slice of a sequence along an axis; the slice of iteration i is `start + i`, or `start - i`."""
 
     sequence: SSAValue
     axis: int
@@ -50,7 +52,7 @@ class SliceOfTrip:
 
 @dataclass(frozen=True)
 class Invariant:
-    """Columns of a tensor that is the same in all trips; one column stands for all."""
+    """Columns of a tensor that is the same in all iterations; one column stands for all."""
 
     value: SSAValue
     first: int
@@ -59,7 +61,7 @@ class Invariant:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Some rows and columns of a matrix that is the same in all trips: of its transpose, if it is `transposed`."""
+    """Some rows and columns of a matrix that is the same in all iterations: of its transpose, if it is `transposed`."""
 
     value: SSAValue
     transposed: bool
@@ -91,7 +93,7 @@ class Activated:
         return self.kind, self.alpha, self.beta
 
 
-Atom = State | SliceOfTrip | Invariant | Product | Activated
+Atom = State | SliceOfIteration | Invariant | Product | Activated
 Term = tuple[frozenset[Atom], float]
 
 

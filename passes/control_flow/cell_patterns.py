@@ -15,14 +15,14 @@ from mlirt.passes.control_flow.cell_formulas import (
     Matrix,
     NotACellError,
     Product,
-    SliceOfTrip,
+    SliceOfIteration,
     State,
     activations_in,
     rows_and_columns,
 )
 
 Function = tuple[ActivationKind, float, float]
-Input = tuple[SliceOfTrip | Product, float]
+Input = tuple[SliceOfIteration | Product, float]
 Bias = tuple[Invariant | None, float]
 
 
@@ -61,9 +61,9 @@ class Cell:
     def size(self) -> int:
         return self.hidden.width
 
-    def slices(self) -> list[SliceOfTrip]:
+    def slices(self) -> list[SliceOfIteration]:
         """The slices of sequences that its gates read."""
-        found: dict[SliceOfTrip, None] = {}
+        found: dict[SliceOfIteration, None] = {}
         for gate in self.gates:
             for value, _ in gate.inputs:
                 found |= dict.fromkeys(_slices_in(value))
@@ -180,10 +180,12 @@ def _inner_gate(formula: Formula, hidden: State) -> tuple[Gate, Activated]:
 
 
 def _hidden_inputs(formula: Formula, reset: Activated) -> list[Atom]:
-    """Inputs of the trip that a reset gate multiplies."""
+    """Inputs of the iteration that a reset gate multiplies."""
     inside = [atom for atoms, _ in formula.terms if reset in atoms for atom in atoms]
     return [
-        atom for atom in inside if isinstance(atom, SliceOfTrip) or (isinstance(atom, Product) and _slices_in(atom))
+        atom
+        for atom in inside
+        if isinstance(atom, SliceOfIteration) or (isinstance(atom, Product) and _slices_in(atom))
     ]
 
 
@@ -214,7 +216,7 @@ def _add(gate: Gate, atoms: frozenset[Atom], number: float, state: frozenset[Ato
         raise NotACellError("a gate has a product of what changes")
     if isinstance(atom, Product) and atom.factors == state:
         gate.recurrent.append((atom.matrix, number))
-    elif isinstance(atom, SliceOfTrip) or (isinstance(atom, Product) and _slices_in(atom)):
+    elif isinstance(atom, SliceOfIteration) or (isinstance(atom, Product) and _slices_in(atom)):
         gate.inputs.append((atom, number))
     elif isinstance(atom, Invariant):
         biases.append((atom, number))
@@ -222,9 +224,9 @@ def _add(gate: Gate, atoms: frozenset[Atom], number: float, state: frozenset[Ato
         raise NotACellError("a gate reads something else than the input and the state")
 
 
-def _slices_in(value: SliceOfTrip | Product) -> list[SliceOfTrip]:
+def _slices_in(value: SliceOfIteration | Product) -> list[SliceOfIteration]:
     """The slice that is an input, or that a matrix multiplies."""
-    if isinstance(value, SliceOfTrip):
+    if isinstance(value, SliceOfIteration):
         return [value]
-    found = [atom for atom in value.factors if isinstance(atom, SliceOfTrip)]
+    found = [atom for atom in value.factors if isinstance(atom, SliceOfIteration)]
     return found if len(value.factors) == 1 else []

@@ -26,12 +26,12 @@ from mlirt.passes.control_flow.cell_formulas import (
     Matrix,
     NotACellError,
     Product,
-    SliceOfTrip,
+    SliceOfIteration,
     State,
     rows_and_columns,
 )
+from mlirt.passes.control_flow.iteration_formulas import ITERATION, IterationFormulas
 from mlirt.passes.control_flow.region_rewriting import is_outside
-from mlirt.passes.control_flow.trip_numbers import TRIP, TripNumbers
 
 
 class CellReader:
@@ -39,7 +39,7 @@ class CellReader:
 
     def __init__(self, loop: scf.ForOp, ctx: Context) -> None:
         self.loop, self.ctx = loop, ctx
-        self.numbers = TripNumbers(loop, ctx)
+        self.numbers = IterationFormulas(loop, ctx)
         self._known: dict[tuple[SSAValue, int, int], Formula] = {}
 
     def whole(self, value: SSAValue) -> Formula:
@@ -73,7 +73,7 @@ class CellReader:
             case MatrixMultiplyOp():
                 return self._product(owner, first, width)
             case GatherOp():
-                return Formula.of(self._slice_of_trip(owner, first, width))
+                return Formula.of(self._slice_of_iteration(owner, first, width))
             case SliceOp():
                 return self.read(owner.input, self._first_column(owner) + first, width)
             case ConcatenationOp():
@@ -100,7 +100,7 @@ class CellReader:
         if (rows, columns) == wanted:
             return self.read(value, first, width)
         if not is_outside(value, self.loop):
-            raise NotACellError("it broadcasts what changes from trip to trip")
+            raise NotACellError("it broadcasts what changes from iteration to iteration")
         return self.read(value, 0, 1) if columns == 1 else self.read(value, first, width)
 
     def _product(self, op: MatrixMultiplyOp, first: int, width: int) -> Formula:
@@ -135,15 +135,15 @@ class CellReader:
             raise NotACellError("it multiplies a constant row")
         return Formula.sum((frozenset({Product(atoms, matrix)}), number) for atoms, number in row.terms)
 
-    def _slice_of_trip(self, op: GatherOp, first: int, width: int) -> SliceOfTrip:
+    def _slice_of_iteration(self, op: GatherOp, first: int, width: int) -> SliceOfIteration:
         place = self.numbers.number(op.indices)
         plain = op.mode.data is GatherMode.DEFAULT and rank(op.indices.type) == 0
         if place is None or not plain or not is_outside(op.data, self.loop):
-            raise NotACellError("it gathers at a place that is no number of the trip")
+            raise NotACellError("it gathers at a place that is no number of the iteration")
         axis = op.axis.value.data % rank(op.data.type)
-        for backwards, start in ((False, place - TRIP), (True, place + TRIP)):
-            if not _mentions_trip(start):
-                return SliceOfTrip(op.data, axis, start, backwards, first, width)
+        for backwards, start in ((False, place - ITERATION), (True, place + ITERATION)):
+            if not _mentions_iteration(start):
+                return SliceOfIteration(op.data, axis, start, backwards, first, width)
         raise NotACellError("it gathers at a place that does not move by one")
 
     def _first_column(self, op: SliceOp) -> int:
@@ -175,5 +175,5 @@ def _keeps_rows(op: ShuffleOp | IdentityOp) -> bool:
     return rows_and_columns(before) == rows_and_columns(after)
 
 
-def _mentions_trip(size: Dim) -> bool:
-    return bool(symbols(size) & symbols(TRIP))
+def _mentions_iteration(size: Dim) -> bool:
+    return bool(symbols(size) & symbols(ITERATION))

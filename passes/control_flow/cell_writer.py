@@ -23,7 +23,7 @@ from mlirt.passes.control_flow.cell_formulas import (
     Matrix,
     NotACellError,
     Product,
-    SliceOfTrip,
+    SliceOfIteration,
     rows_and_columns,
 )
 from mlirt.passes.control_flow.cell_patterns import Bias, Cell, Gate, Input
@@ -32,7 +32,7 @@ from mlirt.passes.layer_builder import LayerBuilder
 
 @dataclass(frozen=True)
 class Sequences:
-    """The trips of a loop as steps of sequences: how many there are, and for how many sequences."""
+    """The iterations of a loop as steps of sequences: how many there are, and for how many sequences."""
 
     steps: Dim
     batch: Dim
@@ -78,7 +78,7 @@ class CellWriter:
 
     # Inputs.
 
-    def _one_sequence(self) -> SliceOfTrip | None:
+    def _one_sequence(self) -> SliceOfIteration | None:
         """The input of the layer, where each gate multiplies nothing but the same one by weights, and adds vectors."""
         found = self.cell.slices()
         one_each = all(len(gate.inputs) == 1 and isinstance(gate.inputs[0][0], Product) for gate in self.cell.gates)
@@ -88,7 +88,7 @@ class CellWriter:
     def _is_vector(self, bias: Invariant | None) -> bool:
         return bias is None or rows_and_columns(bias.value)[0] == 1
 
-    def _sequence(self, slice_: SliceOfTrip) -> SSAValue:
+    def _sequence(self, slice_: SliceOfIteration) -> SSAValue:
         """The steps of a sequence as [T, N, E]."""
         made, value = self.made, slice_.sequence
         order = [slice_.axis, *(axis for axis in range(rank(value.type)) if axis != slice_.axis)]
@@ -97,7 +97,7 @@ class CellWriter:
         value = made.shaped(value, [length, self.sequences.batch, columns])
         first = slice_.start - self.sequences.steps + 1 if slice_.backwards else slice_.start
         if (first, length) != (0, self.sequences.steps):
-            # Shapes must make sense even where there are too many trips, so that the check in front can say so.
+            # Shapes must make sense even where there are too many iterations, so that the check in front can say so.
             value = self._part(value, 0, maximum(first, 0), self.sequences.steps)
         if (slice_.first, slice_.width) != (0, columns):
             value = self._part(value, 2, slice_.first, slice_.width)
@@ -112,10 +112,10 @@ class CellWriter:
 
     def _projection(self, given: Input) -> SSAValue:
         value, number = given
-        if isinstance(value, SliceOfTrip):
+        if isinstance(value, SliceOfIteration):
             return self._scaled(self._sequence(value), number)
         (slice_,) = value.factors
-        assert isinstance(slice_, SliceOfTrip)
+        assert isinstance(slice_, SliceOfIteration)
         rows = self._matrices([(value.matrix, number)])
         transposed = self.made.shaped(self.made.transposed(rows, [1, 0]), [1, *reversed(dims(rows.type))])
         return self.made.layer(MatrixMultiplyOp, [self._sequence(slice_), transposed])

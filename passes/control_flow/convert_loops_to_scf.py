@@ -19,7 +19,7 @@ class ConvertLoopsToScfPass(ModulePass):
     """Replace the layers at the borders of each loop by `scf.for` where only a count limits it, else by `scf.while`.
 
     The carried tensors are the recurrences and what the outputs collect; iterators become slices at the counter. With
-    a count and a condition the smaller number of trips counts. A run in which an iterator or a collected tensor is
+    a count and a condition the smaller trip count holds. A run in which an iterator or a collected tensor is
     shorter than the loop ends with an error. Needs the attributes of infer-nesting.
 
     Before:

@@ -1,4 +1,4 @@
-"""Branches whose condition is known, and loops that make no trip, are replaced by what they give."""
+"""Branches whose condition is known, and loops that make no iteration, are replaced by what they give."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from xdsl.passes import ModulePass
 
 from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.regions import source_of_condition
-from mlirt.passes.control_flow.known_trips import known_trips
+from mlirt.passes.control_flow.known_trip_counts import known_trip_count
 from mlirt.passes.control_flow.region_rewriting import control_ops, copy_before, replace
 
 
 @dataclass(frozen=True)
 class FoldKnownBranchesPass(ModulePass):
-    """Replace a branch on a constant by its side, and a counted loop of at most 0 trips by its initial values.
+    """Replace a branch on a constant by its side, and a counted loop of at most 0 iterations by its initial values.
 
     Before:
 
@@ -41,7 +41,11 @@ class FoldKnownBranchesPass(ModulePass):
         for inner in control_ops(op):
             if isinstance(inner, scf.IfOp):
                 _fold_branch(inner, ctx)
-            elif isinstance(inner, scf.ForOp) and (trips := known_trips(inner, ctx)) is not None and trips <= 0:
+            elif (
+                isinstance(inner, scf.ForOp)
+                and (iterations := known_trip_count(inner, ctx)) is not None
+                and iterations <= 0
+            ):
                 replace(inner, list(inner.iter_args))
 
 

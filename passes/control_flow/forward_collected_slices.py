@@ -22,8 +22,8 @@ from mlirt.dialects.trt.select import SelectOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
+from mlirt.passes.control_flow.iteration_formulas import ITERATION, IterationFormulas
 from mlirt.passes.control_flow.region_rewriting import control_ops, is_outside
-from mlirt.passes.control_flow.trip_numbers import TRIP, TripNumbers
 from mlirt.passes.layer_builder import LayerBuilder
 
 
@@ -31,7 +31,7 @@ from mlirt.passes.layer_builder import LayerBuilder
 class ForwardCollectedSlicesPass(ModulePass):
     """Let the readers of what a counted loop collects read the tensor whose slices these are, perhaps in reverse.
 
-    Every trip writes a slice, and there is one for each place; so nothing is left of what was there before.
+    Every iteration writes a slice, and there is one for each place; so nothing is left of what was there before.
 
     Before:
 
@@ -52,7 +52,7 @@ class ForwardCollectedSlicesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in control_ops(op):
             if isinstance(loop, scf.ForOp):
-                numbers = TripNumbers(loop, ctx)
+                numbers = IterationFormulas(loop, ctx)
                 for place in range(len(loop.results)):
                     found = _collected(loop, place, numbers)
                     if found is not None:
@@ -67,7 +67,7 @@ class _Collected:
     is_reversed: bool
 
 
-def _collected(loop: scf.ForOp, place: int, numbers: TripNumbers) -> _Collected | None:
+def _collected(loop: scf.ForOp, place: int, numbers: IterationFormulas) -> _Collected | None:
     end = loop.body.block.last_op
     assert end is not None
     total, op = loop.body.block.args[1 + place], end.operands[place].owner
@@ -89,13 +89,13 @@ def _collected(loop: scf.ForOp, place: int, numbers: TripNumbers) -> _Collected 
     return None if None in directions else _Collected(slice_.data, directions[0] != directions[1])
 
 
-def _is_backwards(value: SSAValue, numbers: TripNumbers) -> bool | None:
+def _is_backwards(value: SSAValue, numbers: IterationFormulas) -> bool | None:
     """Whether a place goes from the last one to the first; None where it does not go the other way either."""
     number, count = numbers.number(_inside_of_bounds(_without_reshape(value))), numbers.count
-    if number is None or count is None or symbols(count) & symbols(TRIP):
+    if number is None or count is None or symbols(count) & symbols(ITERATION):
         return None
-    last: Dim = count - 1 - TRIP
-    return {TRIP: False, last: True}.get(number)
+    last: Dim = count - 1 - ITERATION
+    return {ITERATION: False, last: True}.get(number)
 
 
 def _inside_of_bounds(value: SSAValue) -> SSAValue:

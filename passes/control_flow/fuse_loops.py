@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 
 from mlirt.dialects.locations import fuse
 from mlirt.dialects.regions import tensor_blocks
-from mlirt.passes.control_flow.known_trips import same_bound
+from mlirt.passes.control_flow.known_trip_counts import same_bound
 from mlirt.passes.control_flow.region_rewriting import copy_before, is_pure, replace
 
 

@@ -19,7 +19,7 @@ from mlirt.passes.layer_builder import LayerBuilder
 
 @dataclass(frozen=True)
 class HoistInputProductsPass(ModulePass):
-    """Multiply the whole sequence by a weight in front of the loop that multiplies one slice of it in each trip.
+    """Multiply the whole sequence by a weight in front of the loop that multiplies one slice of it in each iteration.
 
     One large product is faster than many small ones, and the loop keeps only what depends on its state. A slice past
     the end is 0, and so is its product.

@@ -1,4 +1,4 @@
-"""What is the same in every trip is computed once."""
+"""What is the same in every iteration is computed once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mlirt.passes.control_flow.region_rewriting import control_ops, is_outside
 class HoistLoopInvariantsPass(ModulePass):
     """Move layers that depend on nothing of a loop in front of it; branches stay lazy.
 
-    Layers that only a trip may run, as their lengths are checked in it (`trt.require_lengths`), stay there.
+    Layers that only an iteration may run, as their lengths are checked in it (`trt.require_lengths`), stay there.
 
     Before:
 

@@ -86,7 +86,7 @@ class LoopRegion:
     # What is collected.
 
     def _length(self, output: LoopOutputOp, count: SSAValue | None) -> Dim:
-        """How long a collected tensor is; a loop with more trips ends the run with an error."""
+        """How long a collected tensor is; a loop with more iterations ends the run with an error."""
         assert output.length is not None
         length = dims(output.output.type)[output.axis.value.data]
         if is_unknown(length):
@@ -101,15 +101,15 @@ class LoopRegion:
         limit = self.parts.limit(TripLimitKind.COUNT)
         return None if limit is None else limit.limit
 
-    def _check_length(self, output: LoopOutputOp, trips: SSAValue) -> None:
+    def _check_length(self, output: LoopOutputOp, iterations: SSAValue) -> None:
         assert output.length is not None
-        known, room = _number(trips), _number(output.length)
-        message = f"layer {name_of(output)}: the loop has more trips than its output is long"
+        known, room = _number(iterations), _number(output.length)
+        message = f"layer {name_of(output)}: the loop has more iterations than its output is long"
         if known is not None and room is not None:
             if known > room:
-                raise InvalidModelError(f"{message}: {known} trips, length {room}")
+                raise InvalidModelError(f"{message}: {known} iterations, length {room}")
             return
-        fits = self.before.binary(Kind.LESS_EQUAL, trips, self.before.whole(output.length))
+        fits = self.before.binary(Kind.LESS_EQUAL, iterations, self.before.whole(output.length))
         self.before.insert(RequireOp(fits, message))
 
     def _replace_outputs(self, results: list[SSAValue]) -> None:
@@ -146,10 +146,10 @@ class LoopRegion:
         axis = iterator.axis.value.data
         length = made.length(iterator.input, axis)
         message = f"layer {name_of(iterator)}: the loop goes on past the end of its iterator"
-        trips, room = self._known_trips(), dims(iterator.input.type)[axis]
-        if trips is not None and isinstance(room, int):
-            if trips > room:
-                raise InvalidModelError(f"{message}: {trips} trips, length {room}")
+        iterations, room = self._known_trip_count(), dims(iterator.input.type)[axis]
+        if iterations is not None and isinstance(room, int):
+            if iterations > room:
+                raise InvalidModelError(f"{message}: {iterations} iterations, length {room}")
         else:
             made.insert(RequireOp(made.binary(Kind.LESS, counter, length), message))
         place = counter
@@ -157,8 +157,8 @@ class LoopRegion:
             place = made.binary(Kind.SUB, made.binary(Kind.SUB, length, made.number(1)), counter)
         return made.slice_at(iterator.input, place, axis)
 
-    def _known_trips(self) -> int | None:
-        """The most trips that the loop can have, where its count is a constant."""
+    def _known_trip_count(self) -> int | None:
+        """The most iterations that the loop can have, where its count is a constant."""
         limit = self.parts.limit(TripLimitKind.COUNT)
         return None if limit is None else _number(limit.limit)
 

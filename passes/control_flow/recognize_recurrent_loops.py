@@ -15,12 +15,12 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
 from mlirt.dialects.trt.require import RequireOp
-from mlirt.passes.control_flow.cell_formulas import Formula, NotACellError, SliceOfTrip, State, rows_and_columns
+from mlirt.passes.control_flow.cell_formulas import Formula, NotACellError, SliceOfIteration, State, rows_and_columns
 from mlirt.passes.control_flow.cell_patterns import Cell, cell_of
 from mlirt.passes.control_flow.cell_reader import CellReader
 from mlirt.passes.control_flow.cell_writer import CellWriter, Sequences
+from mlirt.passes.control_flow.iteration_formulas import ITERATION, IterationFormulas
 from mlirt.passes.control_flow.region_rewriting import control_ops, is_outside, is_pure
-from mlirt.passes.control_flow.trip_numbers import TRIP, TripNumbers
 from mlirt.passes.layer_builder import LayerBuilder
 
 
@@ -30,7 +30,7 @@ class RecognizeRecurrentLoopsPass(ModulePass):
 
     It does not matter how the cell is written: its gates may be parts of one product or have products of their own, in
     any order; the input's product may stand in front of the loop. What else the loop does with the hidden state reads
-    the slice of the layer's output for the trip. Sums are rounded in another order.
+    the slice of the layer's output for the iteration. Sums are rounded in another order.
 
     Before:
 
@@ -84,7 +84,7 @@ class _Recognition:
         self.sequences = self._sequences()
         self.places = [place, *([] if self.cell.memory is None else [self.cell.memory.place])]
         if any(value in self._needed_elsewhere() for value in self._memories()):
-            raise NotACellError("its cell state is read in each trip")
+            raise NotACellError("its cell state is read in each iteration")
 
     def _cell(self, reader: CellReader, place: int) -> Cell:
         value = self.following[place]
@@ -111,15 +111,15 @@ class _Recognition:
         slices = self.cell.slices()
         directions = {one.backwards for one in slices}
         if steps is None or len(directions) != 1 or not all(self._stays_inside(one, steps) for one in slices):
-            raise NotACellError("its trips are not the steps of its sequences")
+            raise NotACellError("its iterations are not the steps of its sequences")
         for one in slices:
             rows = [size for axis, size in enumerate(dims(one.sequence.type)) if axis != one.axis][:-1]
             if [size for size in rows if size != 1] != [size for size in [batch] if size != 1]:
                 raise NotACellError("its input has other sequences")
         return Sequences(steps, batch, directions.pop())
 
-    def _stays_inside(self, slice_: SliceOfTrip, steps: Dim) -> bool:
-        """Whether every trip reads a slice that exists, or the run has checked that."""
+    def _stays_inside(self, slice_: SliceOfIteration, steps: Dim) -> bool:
+        """Whether every iteration reads a slice that exists, or the run has checked that."""
         length = dims(slice_.sequence.type)[slice_.axis]
         first = slice_.start - steps + 1 if slice_.backwards else slice_.start
         checked = any(check.limit == length for check in self.checks)
@@ -183,31 +183,31 @@ class _Recognition:
 
 @dataclass(frozen=True)
 class _Check:
-    """A check in each trip that its number is below a limit, which is one that the count does not exceed it."""
+    """A check in each iteration that its number is below a limit, which is one that the count does not exceed it."""
 
     op: RequireOp
     limit: Dim
     length: SSAValue
 
-    def move(self, before: LayerBuilder, numbers: TripNumbers) -> None:
+    def move(self, before: LayerBuilder, numbers: IterationFormulas) -> None:
         """One check in front of the loop, where sizes do not say that it holds."""
         room = None if numbers.count is None else self.limit - numbers.count
         self.op.detach()
         if not isinstance(room, int) or room < 0:
-            fits = before.binary(ElementwiseKind.LESS_EQUAL, numbers.trips(before), self.length)
+            fits = before.binary(ElementwiseKind.LESS_EQUAL, numbers.iterations(before), self.length)
             before.insert(RequireOp(fits, self.op.message.data))
         self.op.drop_all_references()
         self.op.erase(safe_erase=False)
 
 
-def _checks(loop: scf.ForOp, numbers: TripNumbers) -> list[_Check]:
+def _checks(loop: scf.ForOp, numbers: IterationFormulas) -> list[_Check]:
     found: list[_Check] = []
     for op in loop.body.block.ops:
         less = op.condition.owner if isinstance(op, RequireOp) else None
         if not isinstance(less, ElementwiseOp) or less.kind.data is not ElementwiseKind.LESS:
             continue
         limit = numbers.number(less.rhs)
-        if numbers.number(less.lhs) == TRIP and limit is not None and is_outside(less.rhs, loop):
+        if numbers.number(less.lhs) == ITERATION and limit is not None and is_outside(less.rhs, loop):
             assert isinstance(op, RequireOp)
             found.append(_Check(op, limit, less.rhs))
     return found

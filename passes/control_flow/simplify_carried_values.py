@@ -1,4 +1,4 @@
-"""Loops carry only what changes from trip to trip and what somebody reads."""
+"""Loops carry only what changes from iteration to iteration and what somebody reads."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class _Carried:
 
     loop: scf.ForOp | scf.WhileOp
     starts: list[SSAValue]
-    """What each slot holds in the first trip."""
+    """What each slot holds in the first iteration."""
     heads: list[BlockArgument]
-    """The arguments that have the slot's value when a trip begins."""
+    """The arguments that have the slot's value when an iteration begins."""
     passed: list[SSAValue]
     """What the body and the readers of the loop see."""
     seen: list[BlockArgument]
@@ -79,7 +79,7 @@ class _Carried:
 
     @property
     def following(self) -> list[SSAValue]:
-        """What each slot holds in the next trip."""
+        """What each slot holds in the next iteration."""
         end = self.body.last_op
         assert end is not None
         return list(end.operands)

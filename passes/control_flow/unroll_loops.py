@@ -11,16 +11,18 @@ from xdsl.passes import ModulePass
 
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.passes.control_flow.known_trips import known_number, known_trips
+from mlirt.passes.control_flow.known_trip_counts import known_number, known_trip_count
 from mlirt.passes.control_flow.region_rewriting import control_ops, copy_before, replace
 from mlirt.passes.options import option
 
 
 @dataclass(frozen=True)
 class UnrollLoopsPass(ModulePass):
-    """Write out a counted loop of at most `max-trips` trips and, all trips together, at most `max-ops` ops.
+    """Write out a counted loop of at most `max-iterations` iterations and, all iterations together, at most `max-ops`
+    ops.
 
-    The counter becomes a constant in each trip, so that slices at it become plain ones and trips fuse with each other.
+    The counter becomes a constant in each iteration, so that slices at it become plain ones and iterations fuse with
+    each other.
 
     Before:
 
@@ -37,23 +39,25 @@ class UnrollLoopsPass(ModulePass):
 
     name = "unroll-loops"
 
-    max_trips: int = option(8, at_least=0)
+    max_iterations: int = option(8, at_least=0)
     max_ops: int = option(96, at_least=0)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in control_ops(op):
             if isinstance(loop, scf.ForOp):
-                trips = known_trips(loop, ctx)
+                iterations = known_trip_count(loop, ctx)
                 size = sum(1 for _ in loop.body.walk())
-                if trips is not None and trips <= self.max_trips and trips * size <= self.max_ops:
-                    _unroll(loop, trips, ctx)
+                if iterations is not None and iterations <= self.max_iterations and iterations * size <= self.max_ops:
+                    _unroll(loop, iterations, ctx)
 
 
-def _unroll(loop: scf.ForOp, trips: int, ctx: Context) -> None:
+def _unroll(loop: scf.ForOp, iterations: int, ctx: Context) -> None:
     first, step = loop.lb, loop.step
     carried = list(loop.iter_args)
-    for trip in range(trips):
-        index = arith.ConstantOp(IntegerAttr(known_number(first, ctx) + trip * known_number(step, ctx), IndexType()))
+    for iteration in range(iterations):
+        index = arith.ConstantOp(
+            IntegerAttr(known_number(first, ctx) + iteration * known_number(step, ctx), IndexType())
+        )
         index.location = loop.location
         block = loop.parent
         assert block is not None
@@ -72,7 +76,7 @@ def _read_constant(index: arith.ConstantOp, ctx: Context) -> None:
     for cast in [use.operation for use in index.result.uses]:
         for made in [use.operation for use in cast.results[0].uses] if isinstance(cast, arith.IndexCastOp) else []:
             if isinstance(made, tensor.FromElementsOp):
-                constant = ConstantOp.from_array(number, weights_of(ctx), "trip")
+                constant = ConstantOp.from_array(number, weights_of(ctx), "iteration")
                 constant.location = index.location
                 block = made.parent
                 assert block is not None

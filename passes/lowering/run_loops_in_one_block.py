@@ -1,4 +1,4 @@
-"""Loops of small kernels become one kernel, in which a trip costs no launch."""
+"""Loops of small kernels become one kernel, in which an iteration costs no launch."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ _MOST_LAUNCHES = 32
 class RunLoopsInOneBlockPass(ModulePass):
     """Write a loop as one kernel of one block where each of its launches is small.
 
-    A node of a graph takes microseconds, and the decision about the next trip is one more; a barrier of a block takes a
-    fraction of one. A launch is small where it has one block, or up to `blocks` of them without loops inside, which the
+    A node of a graph takes microseconds, and the decision about the next iteration is one more; a barrier of a block
+    takes a fraction of one. A launch is small where it has one block, or up to `blocks` of them without loops inside,
+    which the
     block then does one after the other. Loops with checks, which are the host's, stay as they are.
 
     Before:

@@ -20,8 +20,8 @@ from mlirt.dialects.tensor_types import stored_bytes
 class PlanMemoryPass(ModulePass):
     """Give each `plan.buffer` the launches between which it is alive, and erase memory that nothing uses.
 
-    A use of a view is a use of what it shows, and what a loop and something outside of it use lives through all trips.
-    A buffer that is exactly one output, from its first byte to its last,
+    A use of a view is a use of what it shows, and what a loop and something outside of it use lives through all
+    iterations. A buffer that is exactly one output, from its first byte to its last,
     gets the kind `output`: the caller's own memory. What else is returned stays alive to the end and is copied out.
 
     Offsets in the arena are not chosen here: sizes may be known only at run time, and the planner of

@@ -80,7 +80,7 @@ def _check_lifetimes(launches: Sequence[LaunchOp], buffers: Sequence[BufferOp]) 
 
 
 def _check_loops(numbers: StepNumbers) -> None:
-    """What a loop uses is alive only inside of it, or through all of its trips."""
+    """What a loop uses is alive only inside of it, or through all of its iterations."""
     for loop in numbers.loops:
         for launch in numbers.launches[loop.first : loop.last + 1]:
             for root in map(_root, launch.buffers):

@@ -52,34 +52,35 @@ func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>, %n: tensor<i32>) -> (tenso
 """
 
 
-def collected(x: Array, z: Array, trips: int, room: int) -> list[Array]:
+def collected(x: Array, z: Array, iterations: int, room: int) -> list[Array]:
     sums, state = np.zeros((room, 4), np.float32), z
     before = np.zeros((4, room), np.float32)
-    for trip in range(trips):
-        before[:, room - 1 - trip] = state
-        state = state + x[trip] * x[len(x) - 1 - trip]
-        sums[trip] = state
+    for iteration in range(iterations):
+        before[:, room - 1 - iteration] = state
+        state = state + x[iteration] * x[len(x) - 1 - iteration]
+        sums[iteration] = state
     return [state, sums, before]
 
 
 def test_iterators_and_what_is_collected() -> None:
-    """Rows 7.2, 7.6, 7.9 and 7.10 of A7: what is beyond the last trip is 0."""
+    """Rows 7.2, 7.6, 7.9 and 7.10 of A7: what is beyond the last iteration is 0."""
     runs = engines(COLLECT)
     x = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
-    for trips, room in ((6, 6), (0, 0), (3, 3), (2, 5), (0, 2)):
-        feeds = {"x": x, "z": x[1], "n": np.array(trips, np.int32), "m": np.array(room, np.int32)}
-        check(runs, feeds, collected(x, x[1], trips, room))
+    for iterations, room in ((6, 6), (0, 0), (3, 3), (2, 5), (0, 2)):
+        feeds = {"x": x, "z": x[1], "n": np.array(iterations, np.int32), "m": np.array(room, np.int32)}
+        check(runs, feeds, collected(x, x[1], iterations, room))
 
 
 @pytest.mark.parametrize(
-    ("trips", "room", "message"), [(7, 9, "past the end of its iterator"), (3, 2, "more trips than its output is long")]
+    ("iterations", "room", "message"),
+    [(7, 9, "past the end of its iterator"), (3, 2, "more iterations than its output is long")],
 )
-def test_runs_beyond_an_end_are_errors(trips: int, room: int, message: str) -> None:
+def test_runs_beyond_an_end_are_errors(iterations: int, room: int, message: str) -> None:
     """Rows 7.6 and 7.9 of A7."""
     x = np.ones((6, 4), np.float32)
     for engine in engines(COLLECT):
         with pytest.raises(InvalidInputError, match=message):
-            engine.run({"x": x, "z": x[0], "n": np.array(trips, np.int32), "m": np.array(room, np.int32)})
+            engine.run({"x": x, "z": x[0], "n": np.array(iterations, np.int32), "m": np.array(room, np.int32)})
 
 
 def test_a_condition_and_a_count() -> None:
@@ -91,7 +92,7 @@ def test_a_condition_and_a_count() -> None:
 
 
 def test_values_that_change_places() -> None:
-    """Row 7.7 of A7: all next values are those of the trip before."""
+    """Row 7.7 of A7: all next values are those of the iteration before."""
     runs = engines(SWAP)
     a, b = np.arange(4, dtype=np.float32), -np.arange(4, dtype=np.float32)
     for count in (0, 1, 2, 5):
@@ -106,6 +107,6 @@ def test_lengths_without_names() -> None:
         .replace("<4x?", "<?x?")
     )
     x = np.random.default_rng(1).normal(size=(5, 4)).astype(np.float32)
-    for trips, room in ((5, 5), (0, 0), (2, 3)):
-        feeds = {"x": x, "z": x[1], "n": np.array(trips, np.int32), "m": np.array(room, np.int32)}
-        check(runs, feeds, collected(x, x[1], trips, room))
+    for iterations, room in ((5, 5), (0, 0), (2, 3)):
+        feeds = {"x": x, "z": x[1], "n": np.array(iterations, np.int32), "m": np.array(room, np.int32)}
+        check(runs, feeds, collected(x, x[1], iterations, room))

@@ -31,7 +31,7 @@ def test_a_branch_in_a_loop() -> None:
 
 
 def test_a_loop_that_ends_when_its_data_say_so() -> None:
-    """Its number of trips, and with it the length of what it collects, differs from run to run."""
+    """Its trip count, and with it the length of what it collects, differs from run to run."""
     x = np.array([0.5, 1.0, 0.25], np.float32)
     limits = (1.5, 100.0, 3.0, 1000.0)
     check_on_cpu(model(UNTIL_LARGE), *({"x": x, "limit": np.array(limit, np.float32)} for limit in limits))
@@ -44,8 +44,8 @@ def test_branches_of_different_shapes() -> None:
 
 
 def test_a_loop_in_a_loop() -> None:
-    trips = [(2, 3), (0, 2), (3, 0), (1, 1)]
-    feeds = [{"x": numbers(2), "outer": np.array(i), "inner": np.array(j)} for i, j in trips]
+    iterations = [(2, 3), (0, 2), (3, 0), (1, 1)]
+    feeds = [{"x": numbers(2), "outer": np.array(i), "inner": np.array(j)} for i, j in iterations]
     check_on_cpu(model(NESTED), *feeds)
 
 
@@ -69,7 +69,7 @@ def test_layouts_across_the_border_of_a_branch() -> None:
 
 
 def test_the_size_of_another_run_is_no_burden() -> None:
-    """A run that makes more trips than the one before is made again, and the next one is not."""
+    """A run that makes more iterations than the one before is made again, and the next one is not."""
     engine = compile(model(UNTIL_LARGE), "cpu")
     x = np.array([0.5, 1.0, 0.25], np.float32)
     for limit, rows in ((4.0, 2), (4.0, 2), (64.0, 6)):

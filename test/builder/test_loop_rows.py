@@ -20,7 +20,7 @@ func.func @main(%z: tensor<4xf32>, %n: tensor<i32>) -> (tensor<4x?xf32>, tensor<
   func.return %a, %b : tensor<4x?xf32>, tensor<?x4xf32>
 }
 """
-# At the end of the loop the divisor is 0: the quotient of that trip must not be computed.
+# At the end of the loop the divisor is 0: the quotient of that iteration must not be computed.
 GUARDED = """
 func.func @main(%n: tensor<i32>) -> tensor<i32> {
   %zero = trt.constant {value = dense<0> : tensor<i32>} : tensor<i32>
@@ -98,7 +98,7 @@ def test_a_loop_in_a_loop() -> None:
 
 
 def test_memory_grows_with_what_is_collected() -> None:
-    """Row 7.16: the size of dynamic dimensions bounds the memory; more trips never take less."""
+    """Row 7.16: the size of dynamic dimensions bounds the memory; more iterations never take less."""
     (_, engine) = engines(FREE)
     sizes: list[int] = []
     for count in (1, 10, 100, 1000):
@@ -115,7 +115,7 @@ def test_bytes_go_round_too() -> None:
     check(runs, {"z": z, "n": number(5)}, [z * 6])
 
 
-def test_a_profile_adds_up_the_trips() -> None:
+def test_a_profile_adds_up_the_iterations() -> None:
     """Row 7.18: a layer of a loop has one entry, however often it runs."""
     (_, engine) = engines(NESTED)
     assert isinstance(engine, Engine)

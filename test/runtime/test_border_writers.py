@@ -75,7 +75,7 @@ def test_one_after_the_other() -> None:
     assert first_touches(_with((0, 1, 2), [{0}, {0, 1}, {1, 0}]), [0, 1]) == [(0, 0), (1, 1)]
 
 
-def test_both_sides_of_a_branch_and_what_is_local_to_a_trip() -> None:
+def test_both_sides_of_a_branch_and_what_is_local_to_a_iteration() -> None:
     program: Program = (Branch(_PLACE, (0,), (1,)), Loop(_PLACE, (2,), (3, 4)), 5)
     touched = [{0}, {0}, {1}, {2}, {2, 0}, {2, 0, 1}]
     assert first_touches(_with(program, touched), [0, 1, 2]) == [(0, 0), (1, 0), (2, 1), (3, 2), (5, 2)]

@@ -63,11 +63,11 @@ class Maker:
                     break
 
 
-def run(program: Program, flag: bool, trips: int) -> list[int]:
-    """The launches of a run; launch 9 counts down the trips that `GO` stands for."""
+def run(program: Program, flag: bool, iterations: int) -> list[int]:
+    """The launches of a run; launch 9 counts down the iterations that `GO` stands for."""
     done: list[int] = []
-    bytes_ = {FLAG: flag, GO: trips > 0}
-    left = trips
+    bytes_ = {FLAG: flag, GO: iterations > 0}
+    left = iterations
     maker = Maker()
 
     def queue(index: int) -> Queue | None:

@@ -273,7 +273,7 @@ def test_outputs_in_a_concatenation_and_images_in_blocks() -> None:
 
 
 def test_plugin_in_a_loop_and_in_a_branch() -> None:
-    """A plugin is called once in each trip, and in the branch that is taken."""
+    """A plugin is called once in each iteration, and in the branch that is taken."""
     creator = RepeatCreator()
 
     def fill(network: trt.INetworkDefinition, x: trt.ITensor) -> trt.ITensor:
@@ -289,10 +289,10 @@ def test_plugin_in_a_loop_and_in_a_branch() -> None:
 
     with registered(creator):
         engine = mlirt.load(plan_of(fill, (3, 3)))
-        for x, trips in ((X, 2), (X * 4, 0), (X, 2)):
+        for x, iterations in ((X, 2), (X * 4, 0), (X, 2)):
             creator.events.clear()
-            assert np.array_equal(engine.run({"x": x})["y"], x * 2**trips)
-            assert sum(event.startswith("enqueue") for event in creator.events) == trips
+            assert np.array_equal(engine.run({"x": x})["y"], x * 2**iterations)
+            assert sum(event.startswith("enqueue") for event in creator.events) == iterations
 
 
 def test_plugins_of_constants_run_too() -> None:

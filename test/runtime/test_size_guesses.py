@@ -6,30 +6,32 @@ from mlirt.runtime.size_guesses import settled
 HERE = Place(0, 0)
 
 
-def trip(number: int) -> Branch:
-    """The trip of a loop: size k is one more than the one before, or the same; launch 2 k + 1 or 2 k goes with it."""
+def iteration(number: int) -> Branch:
+    """The iteration of a loop: size k is one more than the one before, or the same; launch 2 k + 1 or 2 k goes with
+    it.
+    """
     before, name = "n" if number == 0 else f"s{number - 1}", f"s{number}"
     grown = (SizeCheck(name, None, ("+", before, 1)), 2 * number + 1)
     return Branch(HERE, grown, (SizeCheck(name, None, before), 2 * number))
 
 
-TRIPS: tuple[Step, ...] = tuple(trip(number) for number in range(4))
+ITERATIONS: tuple[Step, ...] = tuple(iteration(number) for number in range(4))
 NOTHING = {f"s{number}": 1 for number in range(4)}
 
 
-def test_at_first_all_trips_take_place() -> None:
-    assert settled(TRIPS, {"n": 5, **NOTHING}) == {"n": 5, "s0": 6, "s1": 7, "s2": 8, "s3": 9}
+def test_at_first_all_iterations_take_place() -> None:
+    assert settled(ITERATIONS, {"n": 5, **NOTHING}) == {"n": 5, "s0": 6, "s1": 7, "s2": 8, "s3": 9}
 
 
 def test_behind_the_last_trip_there_is_none() -> None:
-    """The run has told that the third trip was none."""
+    """The run has told that the third iteration was none."""
     guess = {"n": 5, "s0": 6, "s1": 7, "s2": 7, "s3": 9}
-    assert settled(TRIPS, guess, "s2") == {"n": 5, "s0": 6, "s1": 7, "s2": 7, "s3": 7}
+    assert settled(ITERATIONS, guess, "s2") == {"n": 5, "s0": 6, "s1": 7, "s2": 7, "s3": 7}
 
 
 def test_what_agrees_stays() -> None:
     guess = {"n": 5, "s0": 6, "s1": 6, "s2": 7, "s3": 7}
-    assert settled(TRIPS, guess) == guess
+    assert settled(ITERATIONS, guess) == guess
 
 
 def test_the_size_that_the_run_has_told_decides_between_two() -> None:
@@ -43,7 +45,7 @@ def test_the_size_that_the_run_has_told_decides_between_two() -> None:
 
 def test_launches_behind_a_wrong_formula_never_run() -> None:
     values = {"n": 5, "s0": 6, "s1": 7, "s2": 7, "s3": 7}
-    assert never_run(TRIPS, values) == ({0, 2, 5, 7}, False)
+    assert never_run(ITERATIONS, values) == ({0, 2, 5, 7}, False)
     values["s2"] = 99
-    assert never_run(TRIPS, values) == ({0, 2, 4, 5, 6, 7}, True)
-    assert set(launches(TRIPS)) == set(range(8))
+    assert never_run(ITERATIONS, values) == ({0, 2, 4, 5, 6, 7}, True)
+    assert set(launches(ITERATIONS)) == set(range(8))

@@ -120,7 +120,9 @@ def test_how_long_workers_spin(
     assert spin_seconds(option) == expected
 
 
-@pytest.mark.parametrize(("wanted", "option"), [("long", None), ("-1", None), ("nan", None), ("1", -1.0), ("1", np.inf)])
+@pytest.mark.parametrize(
+    ("wanted", "option"), [("long", None), ("-1", None), ("nan", None), ("1", -1.0), ("1", np.inf)]
+)
 def test_times_that_make_no_sense(wanted: str, option: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLIRT_SPIN_MS", wanted)
     with pytest.raises(InvalidInputError, match="expected milliseconds, 0 to sleep at once"):

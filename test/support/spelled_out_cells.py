@@ -249,7 +249,9 @@ def by_scan(s: Spelling, write: Write = _write) -> onnx.ModelProto:
 
 
 def by_loop(s: Spelling, write: Write = _write) -> onnx.ModelProto:
-    """A Loop that gathers from x; its outputs are the last states and all hidden states in the order of the trips."""
+    """A Loop that gathers from x; its outputs are the last states and all hidden states in the order of the
+    iterations.
+    """
     ops, feeds = OnnxOps(), s.feeds()
     states = list(feeds)[1:]
     at = "i"

@@ -34,7 +34,7 @@ class ControlLowering:
     """The lowering of the ops of a block, and of the blocks in them.
 
     A branch writes its results to memory that both sides share; a loop keeps each value that it carries in one place,
-    and the last trip's value is the result.
+    and the last iteration's value is the result.
     """
 
     def __init__(self, lowering: Lowering) -> None:

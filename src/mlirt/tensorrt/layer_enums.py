@@ -243,14 +243,14 @@ class BoundingBoxFormat(Enumeration):
 
 
 class TripLimit(Enumeration):
-    """What ends a loop: a number of trips, or a condition."""
+    """What ends a loop: a trip count, or a condition."""
 
     COUNT = 0
     WHILE = 1
 
 
 class LoopOutput(Enumeration):
-    """What is seen of a loop: its last value, or the values of all trips in order or in reverse."""
+    """What is seen of a loop: its last value, or the values of all iterations in order or in reverse."""
 
     LAST_VALUE = 0
     CONCATENATE = 1

@@ -157,7 +157,7 @@ def test_layers_in_loops_are_seen() -> None:
         ],
         "body",
         [
-            helper.make_tensor_value_info("trip", onnx.TensorProto.INT64, []),
+            helper.make_tensor_value_info("iteration", onnx.TensorProto.INT64, []),
             helper.make_tensor_value_info("go_on", onnx.TensorProto.BOOL, []),
             helper.make_tensor_value_info("state", onnx.TensorProto.FLOAT16, [4]),
         ],

@@ -40,11 +40,11 @@ def counting(kind: trt.LoopOutput, count: int, length: int | None = None, revers
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_last_value_of_a_counted_loop(count: int) -> None:
-    """Rows 7.2, 7.7, 7.8: the initial value where there is no trip."""
+    """Rows 7.2, 7.7, 7.8: the initial value where there is no iteration."""
     np.testing.assert_array_equal(counting(trt.LoopOutput.LAST_VALUE, count), X[:count].sum(0))
 
 
-def test_values_of_all_trips() -> None:
+def test_values_of_all_iterations() -> None:
     """Rows 7.6, 7.9, 7.10."""
     np.testing.assert_array_equal(counting(trt.LoopOutput.CONCATENATE, 3, 3), X.cumsum(0))
     np.testing.assert_array_equal(counting(trt.LoopOutput.REVERSE, 3, 3), X.cumsum(0)[::-1])
@@ -54,7 +54,7 @@ def test_values_of_all_trips() -> None:
         counting(trt.LoopOutput.CONCATENATE, 3, 2)
 
 
-def test_while_ends_at_the_least_trip() -> None:
+def test_while_ends_at_the_least_iteration() -> None:
     """Rows 7.3, 7.4: doubling while the value is below 20, at most so often."""
     for most, expected in ((100, 32.0), (2, 4.0)):
         network = new_network()

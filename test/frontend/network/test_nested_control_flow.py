@@ -54,7 +54,7 @@ class Choice:
 class Repeat:
     """A value that goes through the body some times; the body sees it as the last one in sight."""
 
-    trips: int
+    iterations: int
     initial: Program
     body: Program
 
@@ -63,7 +63,7 @@ class Repeat:
 class Rows:
     """The weighted sum of a body for each of the first items, from either end, collected in either order."""
 
-    trips: int
+    iterations: int
     backward: bool
     last_first: bool
     body: Program
@@ -81,7 +81,7 @@ class Until:
 Program: TypeAlias = "Leaf | Minus | Plus | Choice | Repeat | Rows | Until"
 PLACES = st.integers(0, 3)
 ITEMS = np.array([3, -1, 4, 2], np.float32)
-MOST_TRIPS = 5
+MAX_ITERATIONS = 5
 
 
 def larger(parts: st.SearchStrategy[Program]) -> st.SearchStrategy[Program]:
@@ -109,12 +109,12 @@ def value(program: Program, sight: Sequence[float]) -> float:
     if isinstance(program, Choice):
         return value(program.then if program.condition else program.otherwise, sight)
     if isinstance(program, Rows):
-        items = (ITEMS[::-1] if program.backward else ITEMS)[: program.trips].tolist()
+        items = (ITEMS[::-1] if program.backward else ITEMS)[: program.iterations].tolist()
         made = [value(program.body, [*sight, item]) for item in items]
         weights = range(len(made), 0, -1) if program.last_first else range(1, len(made) + 1)
         return float(sum(weight * one for weight, one in zip(weights, made, strict=True)))
     carried = value(program.initial, sight)
-    for _ in range(program.trips if isinstance(program, Repeat) else MOST_TRIPS):
+    for _ in range(program.iterations if isinstance(program, Repeat) else MAX_ITERATIONS):
         if isinstance(program, Until):
             if carried >= program.limit:
                 break
@@ -125,7 +125,7 @@ def value(program: Program, sight: Sequence[float]) -> float:
 
 
 class Writer:
-    """Makes the layers of a program; conditions and numbers of trips are inputs of the network."""
+    """Makes the layers of a program; conditions and trip counts are inputs of the network."""
 
     def __init__(self, network: trt.INetworkDefinition) -> None:
         self.network = network
@@ -154,12 +154,12 @@ class Writer:
 
     def _rows(self, program: Rows, sight: Sequence[trt.ITensor]) -> trt.ITensor:
         loop = self.network.add_loop()
-        loop.add_trip_limit(self._input(np.array(program.trips, np.int32), trt.int32), trt.TripLimit.COUNT)
+        loop.add_trip_limit(self._input(np.array(program.iterations, np.int32), trt.int32), trt.TripLimit.COUNT)
         item = loop.add_iterator(constant(self.network, ITEMS), 0, program.backward).get_output(0)
         order = trt.LoopOutput.REVERSE if program.last_first else trt.LoopOutput.CONCATENATE
         rows = loop.add_loop_output(self.write(program.body, [*sight, item]), order)
-        rows.set_input(1, constant(self.network, np.array(program.trips, np.int32)))
-        weights = constant(self.network, np.arange(1, program.trips + 1, dtype=np.float32))
+        rows.set_input(1, constant(self.network, np.array(program.iterations, np.int32)))
+        weights = constant(self.network, np.arange(1, program.iterations + 1, dtype=np.float32))
         product = self.network.add_elementwise(rows.get_output(0), weights, trt.ElementWiseOperation.PROD)
         return self.network.add_reduce(product.get_output(0), trt.ReduceOperation.SUM, 1, False).get_output(0)
 
@@ -170,7 +170,7 @@ class Writer:
         limit, one = (constant(self.network, np.array(number, np.float32)) for number in (program.limit, 1))
         below = self.network.add_elementwise(before, limit, trt.ElementWiseOperation.LESS)
         loop.add_trip_limit(below.get_output(0), trt.TripLimit.WHILE)
-        loop.add_trip_limit(constant(self.network, np.array(MOST_TRIPS, np.int32)), trt.TripLimit.COUNT)
+        loop.add_trip_limit(constant(self.network, np.array(MAX_ITERATIONS, np.int32)), trt.TripLimit.COUNT)
         size = self.network.add_unary(self.write(program.body, [*sight, before]), trt.UnaryOperation.ABS)
         step = self.network.add_elementwise(size.get_output(0), one, SUM)
         carried.set_input(1, self.network.add_elementwise(before, step.get_output(0), SUM).get_output(0))
@@ -178,7 +178,7 @@ class Writer:
 
     def _repeat(self, program: Repeat, sight: Sequence[trt.ITensor]) -> trt.ITensor:
         loop = self.network.add_loop()
-        loop.add_trip_limit(self._input(np.array(program.trips, np.int32), trt.int32), trt.TripLimit.COUNT)
+        loop.add_trip_limit(self._input(np.array(program.iterations, np.int32), trt.int32), trt.TripLimit.COUNT)
         carried = loop.add_recurrence(self.write(program.initial, sight))
         carried.set_input(1, self.write(program.body, [*sight, carried.get_output(0)]))
         return loop.add_loop_output(carried.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0)

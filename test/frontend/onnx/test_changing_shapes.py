@@ -1,4 +1,6 @@
-"""Loops that read a state whose shape each trip changes: a decoder takes the likeliest token until it is the last."""
+"""Loops that read a state whose shape each iteration changes: a decoder takes the likeliest token until it is the
+last.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,8 @@ def test_a_state_that_is_joined_to_itself(length: int) -> None:
     assert_agrees(onnx.parser.parse_model(DOUBLING), {"start": numbers(length, 2)})
 
 
-def test_how_many_trips_there_may_be_must_be_known() -> None:
-    with pytest.raises(
-        UnsupportedError, match=r"number of trips, as state 0 is .* must be known .* graph input 'most'"
-    ):
+def test_how_many_iterations_there_may_be_must_be_known() -> None:
+    with pytest.raises(UnsupportedError, match=r"trip count, as state 0 is .* must be known .* graph input 'most'"):
         imported_text(onnx.parser.parse_model(GIVEN))
-    with pytest.raises(UnsupportedError, match=r"state 0 is \['n'\] before a trip .* it has no number of trips"):
+    with pytest.raises(UnsupportedError, match=r"state 0 is \['n'\] before an iteration .* it has no trip count"):
         imported_text(onnx.parser.parse_model(UNLIMITED))

@@ -43,7 +43,9 @@ def test_a_tensor_grows_at_either_end(parts: str, axis: int, count: int) -> None
 
 
 def test_a_state_that_is_read_is_no_growing_one() -> None:
-    with pytest.raises(UnsupportedError, match=r"number of trips, as state 0 is .* before a trip and .* must be known"):
+    with pytest.raises(
+        UnsupportedError, match=r"trip count, as state 0 is .* before an iteration and .* must be known"
+    ):
         imported_text(growing("s, s", 1))
 
 

@@ -78,13 +78,13 @@ def test_a_loop_in_a_loop() -> None:
 
 def test_a_loop_without_an_end_is_refused() -> None:
     text = SUM_EVEN.replace("Loop (count, , zero)", "Loop (, , zero)").replace(", int64 count)", ")")
-    with pytest.raises(InvalidModelError, match="neither a number of trips nor a condition"):
+    with pytest.raises(InvalidModelError, match="neither a trip count nor a condition"):
         imported_text(from_text(text))
 
 
-def test_a_state_that_grows_without_a_number_of_trips_is_refused() -> None:
+def test_a_state_that_grows_without_a_number_of_iterations_is_refused() -> None:
     text = UNTIL_LARGE.replace("b = Mul (a, two)", "b = Concat <axis = 0> (a, a)").replace("float[3] b", "b")
-    with pytest.raises(UnsupportedError, match=r"before a trip and .* it has no number of trips"):
+    with pytest.raises(UnsupportedError, match=r"before an iteration and .* it has no trip count"):
         imported_text(from_text(text))
 
 

@@ -1,4 +1,4 @@
-"""Loops and branches with sequences: written out where their number of trips is known, refused where it is not."""
+"""Loops and branches with sequences: written out where their trip count is known, refused where it is not."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ BRANCHING = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x, bool c) =>
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
-@pytest.mark.parametrize(("limit", "trips"), [(1, 1), (3, 3), (9, 3)])
-def test_a_sequence_grows_until_the_limit_or_the_condition(limit: int, trips: int) -> None:
+@pytest.mark.parametrize(("limit", "iterations"), [(1, 1), (3, 3), (9, 3)])
+def test_a_sequence_grows_until_the_limit_or_the_condition(limit: int, iterations: int) -> None:
     model = onnx.parser.parse_model(GROWING.replace("Loop(n", f"Loop(k{limit}"))
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(limit), f"k{limit}"))
     y, rows = run_reference(model, {"x": X, "n": np.array(0)})
-    np.testing.assert_array_equal(y, np.concatenate([X * k for k in range(trips)]))
-    np.testing.assert_array_equal(rows, np.stack([X * k for k in range(trips)]))
+    np.testing.assert_array_equal(y, np.concatenate([X * k for k in range(iterations)]))
+    np.testing.assert_array_equal(rows, np.stack([X * k for k in range(iterations)]))
 
 
-def test_a_number_of_trips_that_only_the_run_knows_is_asked_for() -> None:
+def test_a_number_of_iterations_that_only_the_run_knows_is_asked_for() -> None:
     part = "zero = Constant<value_ints = [0]>() end = Unsqueeze(i, zero) part = Slice(x, zero, end)"
     text = GROWING.replace("t = SequenceInsert(s, row)", f"{part} t = SequenceInsert(s, part)")
-    with pytest.raises(ValueNeededError, match="the number of trips, as the items of a sequence differ") as raised:
+    with pytest.raises(ValueNeededError, match="the trip count, as the items of a sequence differ") as raised:
         imported_text(onnx.parser.parse_model(text))
     assert raised.value.inputs == ("n",)
 
 
-def test_a_loop_without_trips_collects_nothing_that_has_a_shape() -> None:
+def test_a_loop_without_iterations_collects_nothing_that_has_a_shape() -> None:
     model = onnx.parser.parse_model(GROWING.replace("Loop(n", "Loop(none"))
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(0), "none"))
-    with pytest.raises(UnsupportedError, match="it has no trips"):
+    with pytest.raises(UnsupportedError, match="it has no iterations"):
         imported_text(model)
 
 

@@ -21,7 +21,7 @@ func.func @counted(%x: tensor<5x4xf32>, %z: tensor<4xf32>, %n: tensor<i64>) -> t
 
 // -----
 
-// A trip begins with its condition; with a count both must hold.
+// An iteration begins with its condition; with a count both must hold.
 // CHECK-LABEL: func.func @both_limits
 // CHECK: scf.while ([[I:%.*]] = [[ZERO:%.*]], [[R:%.*]] = %z)
 // CHECK: [[B:%.*]] = trt.elementwise less [[R]], %top

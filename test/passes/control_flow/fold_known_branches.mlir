@@ -18,10 +18,10 @@ func.func @known(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// CHECK-LABEL: func.func @no_trip
+// CHECK-LABEL: func.func @no_iteration
 // CHECK-NOT: scf.for
 // CHECK: func.return %x
-func.func @no_trip(%x: tensor<4xf32>) -> tensor<4xf32> {
+func.func @no_iteration(%x: tensor<4xf32>) -> tensor<4xf32> {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %y = scf.for %i = %zero to %zero step %one iter_args(%a = %x) -> (tensor<4xf32>) {

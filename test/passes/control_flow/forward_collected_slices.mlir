@@ -45,7 +45,7 @@ func.func @from_the_end(%y: tensor<5x4xf32>, %start: tensor<5x4xf32>) -> tensor<
 
 // -----
 
-// What is behind the last trip keeps its rows.
+// What is behind the last iteration keeps its rows.
 // CHECK-LABEL: func.func @longer
 // CHECK: [[T:%.*]] = scf.for
 // CHECK: func.return [[T]]

@@ -31,7 +31,7 @@ func.func @main(%x: tensor<4xf32>, %w: tensor<4xf32>, %n: tensor<i64>, %c: tenso
 
 // -----
 
-// A layer whose lengths only a trip needs to be equal stays in it; one without such lengths does not.
+// A layer whose lengths only an iteration needs to be equal stays in it; one without such lengths does not.
 // CHECK-LABEL: func.func @compared
 // CHECK: trt.unary exp
 // CHECK: scf.for

@@ -28,7 +28,7 @@ func.func @simple(%x: tensor<5x1x8xf32>, %w: tensor<8x4xf32>, %r: tensor<4x4xf32
 // The loop goes on with the slices of the layer's output, from the end on, and its check is made once.
 // CHECK-LABEL: func.func @reversed
 // CHECK: [[FITS:%.*]] = trt.elementwise less_equal %n, %length
-// CHECK: trt.require [[FITS]] {message = "too many trips"}
+// CHECK: trt.require [[FITS]] {message = "too many iterations"}
 // CHECK: [[PART:%.*]] = trt.slice %x {start = #trt.dims<["max(-n + 5, 0)", "0", "0"]>, size = #trt.dims<["n", "1", "4"]>
 // CHECK: [[Y:%.*]], [[LAST:%.*]] = trt.rnn simple [[PART]], {{.*}} reverse = true
 // CHECK: scf.for {{.*}} iter_args([[A:%.*]] = %start, [[M:%.*]] = %start)
@@ -48,7 +48,7 @@ func.func @reversed(%x: tensor<5x1x4xf32>, %r: tensor<4x4xf32>, %start: tensor<1
     %k = arith.index_cast %i : index to i64
     %j = tensor.from_elements %k : tensor<i64>
     %fits = trt.elementwise less %j, %length : (tensor<i64>, tensor<i64>) -> tensor<i1>
-    trt.require %fits {message = "too many trips"} : tensor<i1>
+    trt.require %fits {message = "too many iterations"} : tensor<i1>
     %back = trt.elementwise sub %end, %j : (tensor<i64>, tensor<i64>) -> tensor<i64>
     %e = trt.gather %x, %back : (tensor<5x1x4xf32>, tensor<i64>) -> tensor<1x4xf32>
     %q = trt.matrix_multiply %a, %r : (tensor<1x4xf32>, tensor<4x4xf32>) -> tensor<1x4xf32>
@@ -62,11 +62,11 @@ func.func @reversed(%x: tensor<5x1x4xf32>, %r: tensor<4x4xf32>, %start: tensor<1
 
 // -----
 
-// A number of trips that no size tells might leave the sequence, or stop before its end.
-// CHECK-LABEL: func.func @unknown_number_of_trips
+// A trip count that no size tells might leave the sequence, or stop before its end.
+// CHECK-LABEL: func.func @unknown_number_of_iterations
 // CHECK-NOT: trt.rnn
 // CHECK: trt.activation tanh
-func.func @unknown_number_of_trips(%x: tensor<5x1x4xf32>, %r: tensor<4x4xf32>, %start: tensor<1x4xf32>, %n: tensor<i64>) -> tensor<1x4xf32> {
+func.func @unknown_number_of_iterations(%x: tensor<5x1x4xf32>, %r: tensor<4x4xf32>, %start: tensor<1x4xf32>, %n: tensor<i64>) -> tensor<1x4xf32> {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %t = tensor.extract %n[] : tensor<i64>

@@ -207,7 +207,7 @@ def test_a_bias_for_each_sequence_behind_the_reset_gate() -> None:
         assert len(layers_in(recognized("scan", Spelling("gru"), write=write))) == count
 
 
-def test_numbers_of_trips_that_only_the_run_tells() -> None:
+def test_numbers_of_iterations_that_only_the_run_tells() -> None:
     spelling = Spelling("lstm", reverse=True)
     module, ctx, feeds = module_of("counted layers", spelling)
     engines = [ReferenceEngine(module.clone(), ctx), build(module, ctx, "cpu")]

@@ -71,12 +71,12 @@ def test_results(passes: str, count: int) -> None:
             np.testing.assert_allclose(array, expected[name], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("trips", [0, 1, 3])
-def test_unrolled(trips: int) -> None:
+@pytest.mark.parametrize("iterations", [0, 1, 3])
+def test_unrolled(iterations: int) -> None:
     text = RECURRENT.replace(
-        "  %count = arith.index_cast %t : i64 to index\n", f"  %count = arith.constant {trips} : index\n"
+        "  %count = arith.index_cast %t : i64 to index\n", f"  %count = arith.constant {iterations} : index\n"
     )
-    generator = np.random.default_rng(trips)
+    generator = np.random.default_rng(iterations)
     shapes = {"x": (6, 1, 8), "w": (8, 4), "r": (4, 4), "z": (1, 4)}
     feeds: dict[str, Array] = {name: generator.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
     feeds |= {"n": np.array(0), "c": np.array(True)}

@@ -1,4 +1,4 @@
-// RUN: rt-opt %s --split-input-file -p unroll-loops{max_trips=2} | filecheck %s
+// RUN: rt-opt %s --split-input-file -p unroll-loops{max_iterations=2} | filecheck %s
 
 // CHECK-LABEL: func.func @two
 // CHECK-NOT: scf.for

@@ -32,7 +32,7 @@ func.func @main(%x: tensor<16xf32>) -> (tensor<16xf32>, tensor<8xf32>, tensor<16
   func.return %y, %z, %w : tensor<16xf32>, tensor<8xf32>, tensor<16xf32>
 }
 
-// What a loop writes piece by piece, and nobody but the caller reads, lives through all of its trips.
+// What a loop writes piece by piece, and nobody but the caller reads, lives through all of its iterations.
 // CHECK-LABEL: func.func @in_a_loop
 func.func @in_a_loop(%x: tensor<16xf32>, %more: tensor<i1>) -> tensor<16xf32> {
   %in = plan.input %x : tensor<16xf32> -> !plan.memory

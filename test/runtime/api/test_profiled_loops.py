@@ -1,4 +1,4 @@
-"""A profiler is told of a loop as of one layer, however many launches its trips are (row 17.8)."""
+"""A profiler is told of a loop as of one layer, however many launches its iterations are (row 17.8)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ class Recorder(trt.IProfiler):
 
 
 def looping(logger: CollectingLogger, *, nested: bool) -> tuple[trt.INetworkDefinition, trt.IBuilderConfig]:
-    """exp, then as many doublings and softmaxes as the input n says, then neg; `nested`: each trip is a loop again."""
+    """exp, then as many doublings and softmaxes as the input n says, then neg; `nested`: each iteration is a loop
+    again.
+    """
     network = new_network(logger)
     x, count = network.add_input("x", trt.float32, (4,)), network.add_input("n", trt.int32, ())
     first = network.add_unary(x, trt.UnaryOperation.EXP)
@@ -56,13 +58,13 @@ def looping(logger: CollectingLogger, *, nested: bool) -> tuple[trt.INetworkDefi
 
 
 @pytest.mark.parametrize("nested", [False, True])
-@pytest.mark.parametrize("trips", [0, 1, 5])
-def test_a_loop_is_one_layer_17_8(nested: bool, trips: int) -> None:
+@pytest.mark.parametrize("iterations", [0, 1, 5])
+def test_a_loop_is_one_layer_17_8(nested: bool, iterations: int) -> None:
     logger = CollectingLogger()
     engine = built(*looping(logger, nested=nested), logger)
     context, recorder = engine.create_execution_context(), Recorder()
     context.profiler = recorder
-    assert run(context, {"x": np.ones(4, np.float32), "n": np.array(trips, np.int32)}) is not None
+    assert run(context, {"x": np.ones(4, np.float32), "n": np.array(iterations, np.int32)}) is not None
     assert [name for name, _ in recorder.told] == ["exp", f"loop{int(nested)}", "neg"]
     assert all(ms >= 0 for _, ms in recorder.told)
 

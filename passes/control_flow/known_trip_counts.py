@@ -10,8 +10,8 @@ from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.regions import source_of_index
 
 
-def known_trips(op: scf.ForOp, ctx: Context) -> int | None:
-    """The number of trips of a loop whose bounds are constants."""
+def known_trip_count(op: scf.ForOp, ctx: Context) -> int | None:
+    """The trip count of a loop whose bounds are constants."""
     bounds = [_known(bound, ctx) for bound in (op.lb, op.ub, op.step)]
     if None in bounds:
         return None

@@ -1,4 +1,4 @@
-"""Whole numbers in a counted loop, as formulas of sizes and of the number of the trip."""
+"""Whole numbers in a counted loop, as formulas of sizes and of the number of the iteration."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.passes.layer_builder import LayerBuilder
 
-TRIP = sym("number of the trip")
+ITERATION = sym("number of the iteration")
 
 
-class TripNumbers:
+class IterationFormulas:
     """What integers of a loop are, and how often it goes round: `count`, None where no size says so."""
 
     def __init__(self, loop: scf.ForOp, ctx: Context) -> None:
@@ -48,8 +48,8 @@ class TripNumbers:
             return self._length(owner, owner.data.owner)
         return self._binary(owner) if isinstance(owner, ElementwiseOp) else None
 
-    def trips(self, made: LayerBuilder) -> SSAValue:
-        """The number of trips as a 0-D int64 tensor."""
+    def iterations(self, made: LayerBuilder) -> SSAValue:
+        """The trip count as a 0-D int64 tensor."""
         source = source_of_index(self.loop.ub)
         return made.number(source) if isinstance(source, int) else source
 
@@ -57,7 +57,7 @@ class TripNumbers:
         cast = op.operands[0].owner
         if not isinstance(cast, arith.IndexCastOp):
             return None
-        return TRIP if cast.input is self.loop.body.block.args[0] else self._index(cast.input)
+        return ITERATION if cast.input is self.loop.body.block.args[0] else self._index(cast.input)
 
     def _length(self, op: GatherOp, shape: ShapeOp) -> Dim | None:
         axis = self.number(op.indices)
