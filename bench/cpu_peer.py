@@ -16,7 +16,7 @@ def cpu_session(
     level: str = "ORT_ENABLE_ALL",
     optimized_path: Path | None = None,
 ) -> Any:
-    """A silent session whose products of bytes are exact on each processor.
+    """A silent session whose int8 products are exact on each processor.
 
     On x86 processors without VNNI, products of unsigned activations and signed weights are added in pairs that
     saturate at 16 bits. The option `session.x64quantprecision` makes constant weights unsigned instead; this is an

@@ -105,7 +105,7 @@ def recurrence() -> Network:
 
 
 def quantized() -> Network:
-    """A convolution of bytes between quantisations."""
+    """An int8 convolution between quantisations."""
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
         helper.make_node("DequantizeLinear", ["q", "s", "z"], ["a"]),

@@ -17,7 +17,7 @@ _NEEDED = {
     256: _AVX2,
     128: (),
 }
-# What some kernels are made for, where a machine has it: sums of products of bytes in one instruction, or of matrices.
+# What some kernels are made for, where a machine has it: sums of int8 products in one instruction, or of matrices.
 _SPECIAL = {512: ("avx512vnni", "amx-tile", "amx-int8"), 256: ("avxvnni",), 128: ()}
 WIDTHS = tuple(_NEEDED)
 

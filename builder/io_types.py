@@ -16,7 +16,7 @@ from mlirt.dialects.tensor_names import tensor_names
 from mlirt.dialects.tensor_types import dims, element_name, element_of, element_type, is_bool, is_float, tensor
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.errors import InvalidInputError, InvalidModelError
-from mlirt.frontend.network.scaled_bytes import bytes_of_numbers, numbers_of_bytes
+from mlirt.frontend.network.scaled_int8 import bytes_of_numbers, numbers_of_bytes
 from mlirt.passes.quantization.tensor_ranges import add_range, ranges_in
 
 

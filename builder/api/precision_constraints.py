@@ -87,5 +87,5 @@ def _fault(record: LayerRecord, request: DataType, config: IBuilderConfig) -> st
 
 
 def _differs(precision: DataType, output: DataType) -> bool:
-    """Whether an output is of another floating-point format; products of bytes may have any output (feature 4.8)."""
+    """Whether an output is of another floating-point format; int8 products may have any output (feature 4.8)."""
     return precision is not DataType.INT8 and output in _FORMATS and output is not precision

@@ -13,10 +13,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from mlirt.dialects.kernel.amx import LANES, AmxBeginOp, AmxDotAddOp, AmxStoreOp
 from mlirt.dialects.kernel.async_copy import CopyAsyncOp
 from mlirt.dialects.kernel.core import LoadOp, StoreOp, stride_values
+from mlirt.dialects.kernel.flagged_word import ReceiveFlaggedOp, SendFlaggedOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
-from mlirt.dialects.kernel.stamped_word import AwaitPostsOp, PostOp
 from mlirt.dialects.kernel.tile import tile_shape
-from mlirt.dialects.kernel.tile_bytes import FOUR, TileDotAddOp
+from mlirt.dialects.kernel.tile_int8 import FOUR, TileDotAddOp
 from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadPatchOp, TileLoadTransposedOp
 from mlirt.dialects.kernel.tile_products import TileCombineOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
 
@@ -192,11 +192,11 @@ def _copy_async(op: CopyAsyncOp) -> Iterator[Touched]:
     yield Touched(op.source, _at(op.source_index), (Run(_rows(count, op.valid)),))
 
 
-def _post(op: PostOp) -> Iterator[Touched]:
+def _send_flagged(op: SendFlaggedOp) -> Iterator[Touched]:
     yield Touched(op.words, _at(op.index))
 
 
-def _await_posts(op: AwaitPostsOp) -> Iterator[Touched]:
+def _receive_flagged(op: ReceiveFlaggedOp) -> Iterator[Touched]:
     for index in op.indices:
         yield Touched(op.words, _at(index), (Run((op.count.value.data,)),))
 
@@ -216,6 +216,6 @@ _RULES: dict[type[Operation], Callable[..., Iterator[Touched]]] = {
     LoadFragmentOp: _fragment,
     StoreFragmentOp: _fragment,
     CopyAsyncOp: _copy_async,
-    PostOp: _post,
-    AwaitPostsOp: _await_posts,
+    SendFlaggedOp: _send_flagged,
+    ReceiveFlaggedOp: _receive_flagged,
 }

@@ -5,9 +5,9 @@ from typing import Any
 from mlirt.builder.numba_cpu_intrinsics import (
     amx,
     arithmetic,
-    byte_tiles,
     conversions,
     elementary,
+    int8_tiles,
     memory,
     reductions,
     scattered_loads,
@@ -24,7 +24,7 @@ inlined: Any = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, inline="neve
 _SOURCES = (
     amx,
     arithmetic,
-    byte_tiles,
+    int8_tiles,
     conversions,
     elementary,
     memory,

@@ -6,12 +6,12 @@ from mlirt.builder.numba_cuda_intrinsics import (
     accumulators,
     async_copy,
     clusters,
+    flagged_words,
     fragment_maps,
     fragments,
     functions,
     matrix_unit,
     scalars,
-    stamped_words,
     tensor_copies,
     threads,
     transaction_barriers,
@@ -46,10 +46,10 @@ _MAKERS: dict[str, Any] = {
             warpgroups.warpgroup_mma_registers,
             warpgroups.warpgroup_mma,
             warpgroups.warpgroup_wait,
-            warpgroups.warpgroup_sums,
+            warpgroups.warpgroup_accumulators,
         ),
         *(warpgroups.set_registers, warpgroups.join_columns),
-        *(stamped_words.post, stamped_words.await_posts, stamped_words.dot_product),
+        *(flagged_words.send_flagged, flagged_words.receive_flagged, flagged_words.dot_product),
     )
 }
 _FOUND = {

@@ -140,7 +140,7 @@ def warpgroup_wait(pending: int) -> Any:
     return word(types.void, [], emit)
 
 
-def warpgroup_sums(type_name: str, count: int, pending: int = 0) -> Any:
+def warpgroup_accumulators(type_name: str, count: int, pending: int = 0) -> Any:
     """`word(sums)`: the sums after all products but the `pending` newest; nothing that reads them can move before
     this.
 

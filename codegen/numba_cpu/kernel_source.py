@@ -21,7 +21,7 @@ from mlirt.dialects.kernel.amx import AmxBeginOp, AmxClearOp, AmxDotAddOp, AmxEn
 from mlirt.dialects.kernel.buffers import Memory, memory
 from mlirt.dialects.kernel.core import FuncOp, ReduceKind, ReturnOp, StoreOp
 from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileTransformOp, tile_shape
-from mlirt.dialects.kernel.tile_bytes import TileDotAddOp
+from mlirt.dialects.kernel.tile_int8 import TileDotAddOp
 from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadPatchOp, TileLoadTransposedOp
 from mlirt.dialects.kernel.tile_pooling import TileMapOp, TilePoolOp
 from mlirt.dialects.kernel.tile_products import TileCombineOp, TileMultiplyAddLanesOp, TileMultiplyAddOp

@@ -21,8 +21,8 @@ from mlirt.codegen.numba_cuda.cuda_expressions import (
     to_stored,
     widest,
 )
+from mlirt.codegen.numba_cuda.flagged_source import FlaggedSource
 from mlirt.codegen.numba_cuda.hopper_source import HopperSource
-from mlirt.codegen.numba_cuda.stamped_source import StampedSource
 from mlirt.codegen.python_expressions import Expression, type_name
 from mlirt.dialects.kernel.accumulators import (
     ExponentialRowsOp,
@@ -57,7 +57,7 @@ from mlirt.dialects.kernel.simt import (
 )
 
 
-class CudaSource(HopperSource, StampedSource):
+class CudaSource(HopperSource, FlaggedSource):
     """The lines of one kernel. With `narrow`, indices are 32 bits wide."""
 
     def __init__(self, func: FuncOp, narrow: bool) -> None:

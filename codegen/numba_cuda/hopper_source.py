@@ -25,8 +25,8 @@ from mlirt.dialects.kernel.warpgroup import (
     LINE,
     JoinColumnsOp,
     SetRegistersOp,
+    WarpgroupAccumulatorsOp,
     WarpgroupMmaOp,
-    WarpgroupSumsOp,
     WarpgroupWaitOp,
     WarpValueOp,
 )
@@ -54,10 +54,10 @@ class HopperSource(WordSource):
     def kernel_warpgroup_wait(self, op: WarpgroupWaitOp) -> None:
         self.line(f"{self.word('wait', f'warpgroup_wait({op.pending.value.data})')}()")
 
-    def kernel_warpgroup_sums(self, op: WarpgroupSumsOp) -> None:
+    def kernel_warpgroup_accumulators(self, op: WarpgroupAccumulatorsOp) -> None:
         element = type_name(fragment(op.result).get_element_type())
         pending = f", {op.pending.value.data}" if op.pending.value.data else ""
-        make = self.word("finish", f'warpgroup_sums("{element}", {length(op.result)}{pending})')
+        make = self.word("finish", f'warpgroup_accumulators("{element}", {length(op.result)}{pending})')
         self.define(op.result, f"{make}({self.text(op.accumulator)})")
 
     def kernel_join_columns(self, op: JoinColumnsOp) -> None:

@@ -16,8 +16,8 @@ VOCABULARY = frozenset(
     fill_fragment fragment load_fragment store_fragment outer_product load_matrix mma copy_async commit_async wait_async
     fragment_part map_fragment saturate_fragment float_fragment
     mbarrier_init mbarrier_fence mbarrier_expect mbarrier_arrive mbarrier_wait
-    load_box load_window warpgroup_mma warpgroup_mma_registers warpgroup_wait warpgroup_sums
-    set_registers warp_value join_columns post await_posts dot_product
+    load_box load_window warpgroup_mma warpgroup_mma_registers warpgroup_wait warpgroup_accumulators
+    set_registers warp_value join_columns send_flagged receive_flagged dot_product
     cluster_rank cluster_barrier remote_shared wait_dependency launch_dependents
     """.split()
 )
@@ -25,7 +25,7 @@ ASYNCHRONOUS = frozenset(
     """
     copy_async commit_async wait_async load_box load_window
     mbarrier_init mbarrier_fence mbarrier_expect mbarrier_arrive mbarrier_wait
-    warpgroup_mma warpgroup_mma_registers warpgroup_wait warpgroup_sums
+    warpgroup_mma warpgroup_mma_registers warpgroup_wait warpgroup_accumulators
     """.split()
 )
 """The words that start what goes on behind them, or wait for it."""

@@ -1,4 +1,4 @@
-"""The matrix unit of x86 processors (AMX): eight registers, each a matrix, and sums of products of bytes on them.
+"""The matrix unit of x86 processors (AMX): eight registers, each a matrix, and sums of int8 products on them.
 
 A kernel lays the registers out once, for `rows` x `columns` sums of `pixels` x 16 each. The registers belong to the
 worker; the ops on them take effect in their order.

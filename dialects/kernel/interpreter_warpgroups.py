@@ -23,8 +23,8 @@ from mlirt.dialects.kernel.warpgroup import (
     WARPGROUP,
     JoinColumnsOp,
     SetRegistersOp,
+    WarpgroupAccumulatorsOp,
     WarpgroupMmaOp,
-    WarpgroupSumsOp,
     WarpgroupWaitOp,
     WarpValueOp,
 )
@@ -169,7 +169,7 @@ def _wait(machine: Machine, lanes: Lanes, op: WarpgroupWaitOp) -> None:
         machine.stages.wait(_name(lanes, first), op.pending.value.data)
 
 
-def _sums(machine: Machine, lanes: Lanes, op: WarpgroupSumsOp) -> None:
+def _sums(machine: Machine, lanes: Lanes, op: WarpgroupAccumulatorsOp) -> None:
     for first in _warpgroups(machine, lanes, op):
         machine.stages.wait(_name(lanes, first), op.pending.value.data)
     lanes[op.result] = lanes.array(op.accumulator)
@@ -234,7 +234,7 @@ RULES = {
     "kernel.warpgroup_mma": _mma,
     "kernel.warpgroup_mma_registers": _mma_registers,
     "kernel.warpgroup_wait": _wait,
-    "kernel.warpgroup_sums": _sums,
+    "kernel.warpgroup_accumulators": _sums,
     "kernel.set_registers": _set_registers,
     "kernel.each_warpgroup": _each,
     "kernel.warp_value": _warp_value,

@@ -55,8 +55,9 @@ class WarpgroupMmaOp(IRDLOperation):
     Of tf32 the matrix unit cuts off the lower 13 bits, which makes each product smaller. So the tiles hold what tensor
     copies have rounded, and nothing else writes to their memory.
 
-    The product goes on until `kernel.warpgroup_wait` or `kernel.warpgroup_sums`; before, nobody may write to the tiles
-    or use the result but in another `kernel.warpgroup_mma`. Thread `32 w + 4 g + t` has, at `4 j + 2 h + e`, the sum of
+    The product goes on until `kernel.warpgroup_wait` or `kernel.warpgroup_accumulators`; before, nobody may write to
+    the tiles or use the result but in another `kernel.warpgroup_mma`. Thread `32 w + 4 g + t` has, at `4 j + 2 h + e`,
+    the sum of
     row `16 w + 8 h + g` and column `8 j + 2 t + e`.
 
     Example: `%d = kernel.warpgroup_mma f16 %c, %a[%i], %b[%j] {columns = 128 : i64} : vector<64xf32>,
@@ -166,13 +167,13 @@ class WarpgroupWaitOp(IRDLOperation):
 
 
 @irdl_op_definition
-class WarpgroupSumsOp(IRDLOperation):
+class WarpgroupAccumulatorsOp(IRDLOperation):
     """The sums, once only the `pending` newest products of this warpgroup may be missing, of which they are none.
 
-    Example: `%sums = kernel.warpgroup_sums %c : vector<64xf32> -> vector<64xf32>`
+    Example: `%sums = kernel.warpgroup_accumulators %c : vector<64xf32> -> vector<64xf32>`
     """
 
-    name = "kernel.warpgroup_sums"
+    name = "kernel.warpgroup_accumulators"
 
     accumulator = operand_def(VectorType)
     pending = prop_def(IntegerAttr, default_value=IntegerAttr(0, i64))

@@ -35,7 +35,7 @@ class WarpgroupMmaRegistersOp(IRDLOperation):
 
     The left fragments, one for each 16 elements along the depth, are those of `kernel.mma` for the 16 rows of each
     warp. The tile lies by depth: 64 lines of 128 bytes for each 64 columns, swizzled. The product goes on until
-    `kernel.warpgroup_sums`, which comes next.
+    `kernel.warpgroup_accumulators`, which comes next.
 
     Example: `%d = kernel.warpgroup_mma_registers f16 %c, (%p0, %p1, %p2, %p3), %v[%i] {columns = 64 : i64}
     : vector<32xf32>, (vector<4xi32>, vector<4xi32>, vector<4xi32>, vector<4xi32>), memref<4096xf16, "shared">

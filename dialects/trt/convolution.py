@@ -21,7 +21,7 @@ from mlirt.dialects.length_requirements import LengthRequirement, equal
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, numpy_dtype, rank, tensor
-from mlirt.dialects.trt.byte_products import check_products, sum_element, ui8
+from mlirt.dialects.trt.int8_products import check_products, sum_element, ui8
 from mlirt.dialects.trt.operand_checks import constant_dims, shape_text
 from mlirt.dialects.trt.windowed_op import WindowedOp
 

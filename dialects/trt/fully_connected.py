@@ -14,7 +14,7 @@ from mlirt.dialects.length_requirements import LengthRequirement, equal
 from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_op import TensorOp, require
 from mlirt.dialects.tensor_types import Tensor, dims, numpy_dtype, rank, tensor
-from mlirt.dialects.trt.byte_products import check_products, sum_element
+from mlirt.dialects.trt.int8_products import check_products, sum_element
 from mlirt.dialects.trt.operand_checks import shape_text
 
 if TYPE_CHECKING:

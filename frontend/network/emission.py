@@ -22,7 +22,7 @@ from mlirt.frontend.importing.dimension_names import identifier
 from mlirt.frontend.network.emitter import LayerEmitter
 from mlirt.frontend.network.imported_op import copied
 from mlirt.frontend.network.record import LayerRecord
-from mlirt.frontend.network.scaled_bytes import numbers_of_bytes
+from mlirt.frontend.network.scaled_int8 import numbers_of_bytes
 from mlirt.frontend.network.tensor import ITensor
 from mlirt.tensorrt.data_types import DataType, numpy_name
 from mlirt.tensorrt.dims import MAX_DIMS

@@ -20,7 +20,7 @@ from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.known_values import known_value
 from mlirt.frontend.network.record import LayerRecord
-from mlirt.frontend.network.scaled_bytes import bytes_of_numbers
+from mlirt.frontend.network.scaled_int8 import bytes_of_numbers
 from mlirt.tensorrt.data_types import DataType, numpy_name
 
 if TYPE_CHECKING:

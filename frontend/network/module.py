@@ -17,7 +17,7 @@ from mlirt.frontend.network.definition import INetworkDefinition
 from mlirt.frontend.network.emission import Emission
 from mlirt.frontend.network.emitter import LayerEmitter
 from mlirt.frontend.network.loops import IRecurrenceLayer
-from mlirt.frontend.network.scaled_bytes import bytes_of_numbers
+from mlirt.frontend.network.scaled_int8 import bytes_of_numbers
 from mlirt.frontend.network.tensor import ITensor
 from mlirt.tensorrt.data_types import DataType, numpy_name
 

@@ -56,7 +56,7 @@ def _product_of_matrices(
 
 
 def _is_exact(terms: Dim) -> bool:
-    """Whether float32 holds every sum of so many products of bytes."""
+    """Whether float32 holds every sum of so many int8 products."""
     return isinstance(terms, int) and terms <= _EXACT_TERMS
 
 

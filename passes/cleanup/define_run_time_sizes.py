@@ -27,7 +27,7 @@ from mlirt.dialects.trt.slice import SliceOp
 from mlirt.passes.cleanup.rewriting import insert_before, replace
 from mlirt.passes.cleanup.run_time_words import Word, Words
 from mlirt.passes.cleanup.shape_arithmetic import ShapeArithmetic
-from mlirt.passes.cleanup.shape_settling import infer_again, settle, update_results
+from mlirt.passes.cleanup.shape_refinement import refine, refine_results, update_results
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ def _define(function: FuncOp, ctx: Context) -> None:
         if not isinstance(op, TensorOp) or isinstance(op, ConstantOp):
             continue
         if not isinstance(op, SliceOp) or all(arithmetic.elements(one) is not None for one in _shape_operands(op)):
-            layer = settle(op, arithmetic, ctx)
+            layer = refine(op, arithmetic, ctx)
         else:
             layer = op  # its operands are still to be compared with each other
         made = None if layer is None or not _shape_operands(layer) else _with_sizes(layer, words)
         if layer is not None and made is not None:
             insert_before(layer, made)
             replace(layer, *made.results)
-            infer_again(made)
+            refine_results(made)
 
 
 def _shape_operands(op: TensorOp) -> list[SSAValue]:

@@ -13,7 +13,7 @@ from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.passes.cleanup.rewriting import blocks
 from mlirt.passes.cleanup.shape_arithmetic import ShapeArithmetic
-from mlirt.passes.cleanup.shape_settling import settle, update_results
+from mlirt.passes.cleanup.shape_refinement import refine, update_results
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class PropagateShapesPass(ModulePass):
             arithmetic = ShapeArithmetic()
             for layer in list(block.ops):
                 if isinstance(layer, TensorOp) and not isinstance(layer, ConstantOp):
-                    settle(layer, arithmetic, ctx)
+                    refine(layer, arithmetic, ctx)
         for function in op.ops:
             if isinstance(function, FuncOp):
                 update_results(function)

@@ -1,4 +1,4 @@
-"""Lets convolutions of bytes pad with zeros, as GPUs copy windows, whatever their padding holds."""
+"""Lets int8 convolutions pad with zeros, as GPUs copy windows, whatever their padding holds."""
 
 from __future__ import annotations
 

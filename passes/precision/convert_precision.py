@@ -46,7 +46,7 @@ class ConvertPrecisionPass(ModulePass):
     - the signal of which a logarithm is taken, back to the first activation, as in a spectrogram;
     - products with weights that overflow in half precision, or that are so small that it holds them only coarsely;
     - biases, the constants of pointwise layers, positions in images, and scales of quantization;
-    - sums of products of bytes, while they are scaled;
+    - sums of int8 products, while they are scaled;
     - boxes of which the overlap is compared;
     - the tensors of plugins, which have the types that those ask for.
 

@@ -57,7 +57,7 @@ def float32_layers(block: Block, weight_of: WeightOf, element: Attribute) -> set
     """The layers of a block that must keep their float32 results where the others store numbers as `element`.
 
     These are the signal under a logarithm, weights that the format does not hold, powers, exponentials, reciprocals,
-    sums over an axis and of products of bytes, what keeps a divisor from zero, and what is computed from their results
+    sums over an axis and of int8 products, what keeps a divisor from zero, and what is computed from their results
     alone.
     """
     kept = _signals_under_logarithms(block)

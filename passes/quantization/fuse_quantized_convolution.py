@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.passes.layer_builder import LayerBuilder
-from mlirt.passes.quantization.convolution_of_bytes import Match, match
+from mlirt.passes.quantization.int8_convolution import Match, match
 from mlirt.passes.quantization.rescaling import rescale
 
 if TYPE_CHECKING:

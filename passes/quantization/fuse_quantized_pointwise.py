@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
-from mlirt.passes.quantization.byte_layers import ByteLayers
+from mlirt.passes.quantization.int8_layers import Int8Layers
 from mlirt.passes.quantization.quantized_values import Bytes, dequantized_from
 from mlirt.passes.quantization.rescaling import ending_of
 from mlirt.passes.quantization.scalings import Scaling
@@ -65,14 +65,14 @@ def _fuse(layer: ElementwiseOp, ctx: Context) -> None:
         return
     if {lhs.scaling.element, rhs.scaling.element} != {ending.scaling.element}:
         return
-    write = ByteLayers.in_front_of(ending.quantize, ctx, layer)
+    write = Int8Layers.in_front_of(ending.quantize, ctx, layer)
     write.rounded(_LAWS[layer.kind.data](write, lhs, rhs, ending.scaling), ending.quantize)
     for op in (*reversed(ending.between), layer):
         op.detach()
         op.erase()
 
 
-def _sum(write: ByteLayers, lhs: Bytes, rhs: Bytes, result: Scaling) -> SSAValue:
+def _sum(write: Int8Layers, lhs: Bytes, rhs: Bytes, result: Scaling) -> SSAValue:
     import numpy as np
 
     a, b, own, other = write.moved(lhs), write.moved(rhs), lhs.scaling, rhs.scaling
@@ -94,20 +94,20 @@ def _is_repeated(value: SSAValue, other: SSAValue) -> bool:
     return last == (1,) and others != (1,)
 
 
-def _product(write: ByteLayers, lhs: Bytes, rhs: Bytes, result: Scaling) -> SSAValue:
+def _product(write: Int8Layers, lhs: Bytes, rhs: Bytes, result: Scaling) -> SSAValue:
     exact = write.cast(write.binary(ElementwiseKind.PROD, _centred(write, lhs), _centred(write, rhs)), f32)
     scale = (lhs.scaling.scale * rhs.scaling.scale) / result.scale
     scaled = write.binary(ElementwiseKind.PROD, exact, write.number_like(float(scale), exact))
     return write.binary(ElementwiseKind.SUM, scaled, write.number_like(float(result.zero), exact))
 
 
-def _centred(write: ByteLayers, operand: Bytes) -> SSAValue:
+def _centred(write: Int8Layers, operand: Bytes) -> SSAValue:
     """Bytes minus their zero point, as int32."""
     wide, zero = write.cast(write.moved(operand), i32), float(operand.scaling.zero)
     return write.binary(ElementwiseKind.SUB, wide, write.number_like(zero, wide, i32)) if zero else wide
 
 
-_LAWS: dict[ElementwiseKind, Callable[[ByteLayers, Bytes, Bytes, Scaling], SSAValue]] = {
+_LAWS: dict[ElementwiseKind, Callable[[Int8Layers, Bytes, Bytes, Scaling], SSAValue]] = {
     ElementwiseKind.SUM: _sum,
     ElementwiseKind.PROD: _product,
 }

@@ -19,7 +19,7 @@ from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
 from mlirt.dialects.trt.reduce import ReduceKind, ReduceKindAttr, ReduceOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
-from mlirt.passes.quantization.byte_layers import ByteLayers
+from mlirt.passes.quantization.int8_layers import Int8Layers
 from mlirt.passes.quantization.quantized_values import Bytes, dequantized_from
 from mlirt.passes.quantization.rescaling import ending_of
 from mlirt.passes.quantization.scalings import Scaling
@@ -66,7 +66,7 @@ def _fuse(layer: ReduceOp | PoolingOp, ctx: Context) -> None:
     ending, operand = ending_of(layer.output, ctx), dequantized_from(layer.input, ctx)
     if ending is None or ending.between or operand is None:
         return
-    result, write = ending.scaling, ByteLayers.in_front_of(ending.quantize, ctx, layer)
+    result, write = ending.scaling, Int8Layers.in_front_of(ending.quantize, ctx, layer)
     if isinstance(layer, PoolingOp):
         ratio = write.binary(ElementwiseKind.DIV, layer.output, write.number_like(float(result.scale), layer.output))
         zero = write.number_like(float(result.zero), ratio)
@@ -77,7 +77,7 @@ def _fuse(layer: ReduceOp | PoolingOp, ctx: Context) -> None:
         layer.erase()
 
 
-def _mean(write: ByteLayers, layer: ReduceOp, operand: Bytes, result: Scaling) -> SSAValue:
+def _mean(write: Int8Layers, layer: ReduceOp, operand: Bytes, result: Scaling) -> SSAValue:
     value, own = write.moved(operand), operand.scaling
     wide = write.cast(value, i32)
     if own.zero:
@@ -90,7 +90,7 @@ def _mean(write: ByteLayers, layer: ReduceOp, operand: Bytes, result: Scaling) -
     return write.binary(ElementwiseKind.PROD, exact, factor)
 
 
-def _count(write: ByteLayers, value: SSAValue, axes: tuple[int, ...], like: SSAValue) -> SSAValue:
+def _count(write: Int8Layers, value: SSAValue, axes: tuple[int, ...], like: SSAValue) -> SSAValue:
     """How many elements lie along some axes, as a float32 number that broadcasts to `like`."""
     import numpy as np
 

@@ -15,7 +15,7 @@ from mlirt.dialects.trt.elementwise import ElementwiseKind
 from mlirt.dialects.trt.fully_connected import FullyConnectedOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp
 from mlirt.passes.layer_builder import LayerBuilder
-from mlirt.passes.quantization.product_of_bytes import Match, Product, match
+from mlirt.passes.quantization.int8_product import Match, Product, match
 from mlirt.passes.quantization.rescaling import rescale
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.tensor_types import element_of
-from mlirt.dialects.trt.byte_products import BYTES
+from mlirt.dialects.trt.int8_products import BYTES
 from mlirt.dialects.trt.quantize import DequantizeOp
 from mlirt.passes.quantization.scalings import Refusal, scaling_of
 

@@ -11,14 +11,14 @@ from xdsl.ir import Block, Operation, SSAValue
 from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_types import element_of
-from mlirt.dialects.trt.byte_products import multiplies_bytes, multiplies_float8
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.dialects.trt.deconvolution import DeconvolutionOp
 from mlirt.dialects.trt.fully_connected import FullyConnectedOp
+from mlirt.dialects.trt.int8_products import multiplies_float8, multiplies_int8
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
-from mlirt.passes.quantization import convolution_of_bytes, product_of_bytes
+from mlirt.passes.quantization import int8_convolution, int8_product
 from mlirt.passes.quantization.commuting_layers import movement_of
 from mlirt.passes.quantization.scalings import Refusal
 
@@ -38,7 +38,7 @@ def outcomes(block: Block, ctx: Context) -> Iterator[tuple[str, str]]:
 
 def _of_product(op: Product, ctx: Context) -> Iterator[tuple[str, str]]:
     left, right = op.operands[0], op.operands[1]
-    if multiplies_bytes(left.type, right.type):
+    if multiplies_int8(left.type, right.type):
         yield name_of(op), f"multiplies bytes ({_element(left)} with {_element(right)})"
     elif multiplies_float8(left.type, right.type):
         yield name_of(op), "multiplies 8-bit floats"
@@ -60,7 +60,7 @@ def _why_not(op: Product, ctx: Context) -> str:
     if isinstance(op, DeconvolutionOp):
         return "deconvolutions have no kernels for bytes"
     is_convolution = isinstance(op, ConvolutionOp)
-    found = convolution_of_bytes.match(op, ctx) if is_convolution else product_of_bytes.match(op, ctx)
+    found = int8_convolution.match(op, ctx) if is_convolution else int8_product.match(op, ctx)
     return found.reason if isinstance(found, Refusal) else "no pass has tried"
 
 
@@ -77,10 +77,10 @@ def _of_quantization(op: QuantizeOp) -> str:
 
 
 def _product_of(value: SSAValue) -> Product | None:
-    """The product of bytes that a value is computed from alone, constants aside."""
+    """The int8 product that a value is computed from alone, constants aside."""
     while isinstance(value.owner, Operation):
         if isinstance(value.owner, Product):
-            return value.owner if multiplies_bytes(value.owner.operands[0].type, value.owner.operands[1].type) else None
+            return value.owner if multiplies_int8(value.owner.operands[0].type, value.owner.operands[1].type) else None
         varying = [operand for operand in value.owner.operands if not isinstance(operand.owner, ConstantOp)]
         if len(varying) != 1 or isinstance(value.owner, QuantizeOp | DequantizeOp):
             return None

@@ -15,7 +15,6 @@ from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import element_of, integer_range, numpy_dtype, with_element
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
-from mlirt.passes.quantization.byte_layers import ByteLayers
 from mlirt.passes.quantization.commuting_layers import (
     Movement,
     axis_behind,
@@ -24,6 +23,7 @@ from mlirt.passes.quantization.commuting_layers import (
     rebuilt,
     sources_of,
 )
+from mlirt.passes.quantization.int8_layers import Int8Layers
 from mlirt.passes.quantization.scalings import Refusal, Scaling, scaling_of
 
 
@@ -74,7 +74,7 @@ def _dequantize_behind(op: Operation, movement: Movement, ctx: Context) -> None:
     axis = None if scaling.axis is None else axis_behind(op, scaling.axis)
     if scaling.axis is not None and axis is None:
         return
-    write = ByteLayers.in_front_of(op, ctx)
+    write = Int8Layers.in_front_of(op, ctx)
     fill = _integer_fill(op, movement, scaling, write)
     if isinstance(fill, Refusal):
         return
@@ -94,7 +94,7 @@ def _dequantize_behind(op: Operation, movement: Movement, ctx: Context) -> None:
             one.erase()
 
 
-def _integer_fill(op: Operation, movement: Movement, scaling: Scaling, write: ByteLayers) -> SSAValue | Refusal | None:
+def _integer_fill(op: Operation, movement: Movement, scaling: Scaling, write: Int8Layers) -> SSAValue | Refusal | None:
     """The integer that means exactly what cells outside hold; `None` where there are none, or it is 0."""
     import numpy as np
 
@@ -133,7 +133,7 @@ def _quantize_in_front(op: QuantizeOp, ctx: Context) -> Sequence[QuantizeOp]:
         return []
     if not all(_is_needed_as_integers(source, layer, scaling, ctx) for source in sources):
         return []
-    write = ByteLayers.in_front_of(op, ctx)
+    write = Int8Layers.in_front_of(op, ctx)
     quantized = [write.value(_quantized(op, source)) for source in sources]
     zero = write.constant(scaling.zero.astype(numpy_dtype(scaling.element)))
     filled = None if not movement.fill or (fill is None and not scaling.zero) else zero

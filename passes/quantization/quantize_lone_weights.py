@@ -19,7 +19,7 @@ from mlirt.dialects.trt.deconvolution import DeconvolutionOp
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp
 from mlirt.dialects.trt.quantize import DequantizeOp
-from mlirt.passes.quantization.byte_layers import ByteLayers
+from mlirt.passes.quantization.int8_layers import Int8Layers
 from mlirt.passes.quantization.rescaling import ending_of
 from mlirt.passes.quantization.scalings import Refusal, quantized_input
 
@@ -87,7 +87,7 @@ def _quantize(
     found = quantized_input(source, ctx)
     if weights is None or not weights.size or isinstance(found, Refusal) or (bias is not None and added is None):
         return
-    write = ByteLayers.in_front_of(layer, ctx)
+    write = Int8Layers.in_front_of(layer, ctx)
     scale, zero = _steps(weights)
     stored = np.clip(np.rint(weights / scale) + zero, -128, 127).astype(np.int8)
     if bias is not None and added is not None:
@@ -113,7 +113,7 @@ def _steps(kernel: Array) -> tuple[Array, Array]:
     return np.asarray(scale), np.asarray(np.rint(np.clip(np.float32(-128) - low / scale, -128, 127)))
 
 
-def _dequantized(write: ByteLayers, integers: Array, scale: Array, zero: Array | None) -> SSAValue:
+def _dequantized(write: Int8Layers, integers: Array, scale: Array, zero: Array | None) -> SSAValue:
     import numpy as np
 
     operands = [write.constant(integers), write.constant(np.asarray(scale, np.float32))]

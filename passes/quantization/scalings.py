@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.tensor_types import element_of, is_float8
-from mlirt.dialects.trt.byte_products import BYTES
+from mlirt.dialects.trt.int8_products import BYTES
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
 
 if TYPE_CHECKING:

@@ -11,15 +11,15 @@ from xdsl.ir import Operation, SSAValue
 from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.integer_list import integer_list
 from mlirt.dialects.tensor_types import element_of, rank
-from mlirt.dialects.trt.byte_products import multiplies_bytes
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
 from mlirt.dialects.trt.fully_connected import FullyConnectedOp
+from mlirt.dialects.trt.int8_products import multiplies_int8
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
 from mlirt.dialects.trt.reduce import ReduceKind, ReduceKindAttr, ReduceOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
-from mlirt.passes.quantization.byte_layers import ByteLayers
-from mlirt.passes.quantization.shifted_bytes import HALF
+from mlirt.passes.quantization.int8_layers import Int8Layers
+from mlirt.passes.quantization.shifted_int8 import HALF
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -29,7 +29,7 @@ Product = ConvolutionOp | FullyConnectedOp | MatrixMultiplyOp
 
 def is_shiftable(op: Operation, ctx: Context) -> bool:
     """Whether an op multiplies signed bytes with weights whose sums can be had."""
-    if not isinstance(op, Product) or not multiplies_bytes(op.operands[0].type, op.operands[1].type):
+    if not isinstance(op, Product) or not multiplies_int8(op.operands[0].type, op.operands[1].type):
         return False
     known = array_of(op.operands[1], ctx) is not None
     matrices = isinstance(op, MatrixMultiplyOp) and MatrixOperation.VECTOR not in (op.lhs_op.data, op.rhs_op.data)
@@ -50,7 +50,7 @@ def shift_product(op: Product, raised: SSAValue, ctx: Context) -> None:
 
 
 def _shift_bias(op: ConvolutionOp | FullyConnectedOp, offset: Array, ctx: Context) -> None:
-    write = ByteLayers.in_front_of(op, ctx)
+    write = Int8Layers.in_front_of(op, ctx)
     known = None if op.bias is None else array_of(op.bias, ctx)
     if op.bias is None or known is not None:
         bias = write.constant((offset if known is None else offset + known).astype("int32"))
@@ -69,10 +69,10 @@ def _shift_sums(op: MatrixMultiplyOp, ctx: Context) -> None:
         place = 1 if reader.lhs is op.output else 0
         known = array_of(reader.operands[place], ctx)
         if known is not None:
-            reader.operands[place] = ByteLayers.in_front_of(reader, ctx, op).constant((offset + known).astype("int32"))
+            reader.operands[place] = Int8Layers.in_front_of(reader, ctx, op).constant((offset + known).astype("int32"))
             return
     assert op.next_op is not None
-    write = ByteLayers.in_front_of(op.next_op, ctx, op)
+    write = Int8Layers.in_front_of(op.next_op, ctx, op)
     added = _sums_of_run(op, write) if offset is None else write.constant(offset.astype("int32"))
     name, uses = op.output.name_hint, list(op.output.uses)
     total = write.binary(ElementwiseKind.SUM, op.output, added)
@@ -96,7 +96,7 @@ def _known_sums(op: MatrixMultiplyOp, weights: Array) -> Array:
     return np.asarray(sums.reshape([1] * (rank(op.output.type) - sums.ndim) + list(sums.shape)))
 
 
-def _sums_of_run(op: MatrixMultiplyOp, write: ByteLayers) -> SSAValue:
+def _sums_of_run(op: MatrixMultiplyOp, write: Int8Layers) -> SSAValue:
     """-128 times the sum of each column of weights that the run computes."""
     wide, axes = write.cast(op.rhs, i32), rank(op.rhs.type)
     swapped = op.rhs_op.data is MatrixOperation.TRANSPOSE

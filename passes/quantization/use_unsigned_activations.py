@@ -13,11 +13,11 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import element_of
-from mlirt.dialects.trt.byte_products import ui8
+from mlirt.dialects.trt.int8_products import ui8
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
-from mlirt.passes.quantization.byte_layers import ByteLayers
 from mlirt.passes.quantization.commuting_layers import Movement, fill_of, movement_of, rebuilt, sources_of
-from mlirt.passes.quantization.shifted_bytes import (
+from mlirt.passes.quantization.int8_layers import Int8Layers
+from mlirt.passes.quantization.shifted_int8 import (
     has_known_zero,
     lowered_bytes,
     raised_array,
@@ -113,7 +113,7 @@ class _Stretch:
         if isinstance(owner, Operation) and inside:
             first = owner.next_op
         assert first is not None
-        write = ByteLayers.in_front_of(first, self.ctx, owner if isinstance(owner, Operation) else first)
+        write = Int8Layers.in_front_of(first, self.ctx, owner if isinstance(owner, Operation) else first)
         movement = self._movement(owner)
         if movement is not None and isinstance(owner, Operation):
             made = write.value(self._moved(owner, movement, raised, write))
@@ -126,7 +126,7 @@ class _Stretch:
         return made
 
     def _moved(
-        self, op: Operation, movement: Movement, raised: Mapping[SSAValue, SSAValue], write: ByteLayers
+        self, op: Operation, movement: Movement, raised: Mapping[SSAValue, SSAValue], write: Int8Layers
     ) -> Operation:
         import numpy as np
 
@@ -143,7 +143,7 @@ class _Stretch:
         if index == 0 and isinstance(op, Product) and is_shiftable(op, self.ctx):
             shift_product(op, value, self.ctx)
             return
-        write = ByteLayers.in_front_of(op, self.ctx)
+        write = Int8Layers.in_front_of(op, self.ctx)
         if index == 0 and isinstance(op, DequantizeOp) and has_known_zero(op, self.ctx):
             replace_dequantization(op, value, write)
         else:

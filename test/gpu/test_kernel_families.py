@@ -179,8 +179,8 @@ BYTE_WINDOWS = {
     "cuda_wgmma:128x64s4d": Problem((11, 16, 56, 56), (64, 16, 1, 1)),
     "cuda_wgmma:128x64s3e1d": Problem((9, 16, 57, 55), (208, 16, 1, 1)),
     "cuda_wgmma_rows:64x32s4": Problem((2, 3, 45, 41), (40, 3, 7, 7), stride=(2,), pre=(3,), post=(3,)),
-    "cuda_byte_tiles:128x128": Problem((2, 80, 19, 17), (136, 40, 3, 3), stride=(2,), pre=(1,), groups=2),
-    "cuda_byte_tiles:32x32p4": Problem((1, 20, 9, 9), (24, 20, 5, 5), pre=(2,), post=(2,)),
+    "cuda_int8_tiles:128x128": Problem((2, 80, 19, 17), (136, 40, 3, 3), stride=(2,), pre=(1,), groups=2),
+    "cuda_int8_tiles:32x32p4": Problem((1, 20, 9, 9), (24, 20, 5, 5), pre=(2,), post=(2,)),
 }
 
 

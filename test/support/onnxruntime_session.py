@@ -9,7 +9,7 @@ import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 
 
 def cpu_session(model: onnx.ModelProto, *, optimized: bool = True) -> Any:
-    """A silent session whose products of bytes are exact on each processor.
+    """A silent session whose int8 products are exact on each processor.
 
     On x86 processors without VNNI, products of unsigned activations and signed weights are added in pairs that
     saturate at 16 bits. The option makes constant weights unsigned instead; this is an optimization of the extended

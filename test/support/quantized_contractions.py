@@ -1,4 +1,4 @@
-"""Texts of networks with one convolution or product of bytes, summed in int32 and rounded to bytes again."""
+"""Texts of networks with one convolution or int8 product, summed in int32 and rounded to bytes again."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def quantized_convolution_text(
     tactic: str = "",
     last: bool = True,
 ) -> str:
-    """A convolution of bytes `x`, with `last` on tensors whose channels are neighbours in memory.
+    """An int8 convolution `x`, with `last` on tensors whose channels are neighbours in memory.
 
     `residual` is the element type of `r`, the other number of an addition; without one `r` is not read.
     """

@@ -1,4 +1,4 @@
-"""One convolution of bytes as a network of fused ops, with the epilogues that quantised networks have."""
+"""One int8 convolution as a network of fused ops, with the epilogues that quantised networks have."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def onnxruntime_outputs(path: str, feeds: Mapping[str, Array]) -> dict[str, Arra
     """What onnxruntime computes for a model on a CPU."""
     runtime: Any = import_module("onnxruntime")
     options = runtime.SessionOptions()
-    options.add_session_config_entry("session.x64quantprecision", "1")  # products of bytes must not saturate
+    options.add_session_config_entry("session.x64quantprecision", "1")  # int8 products must not saturate
     session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     names: list[str] = [output.name for output in session.get_outputs()]
     arrays: list[Array] = session.run(names, dict(feeds))

@@ -21,8 +21,8 @@ from mlirt.dialects.kernel.warpgroup import (
     ROWS,
     WARPGROUP,
     JoinColumnsOp,
+    WarpgroupAccumulatorsOp,
     WarpgroupMmaOp,
-    WarpgroupSumsOp,
 )
 from mlirt.dialects.kernel.warpgroup_registers import STEPS, WarpgroupMmaRegistersOp
 from mlirt.dialects.tensor_types import element_of
@@ -71,7 +71,7 @@ class GroupKernel(FlashSoftmax):
 
         def body(tile: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
             turn = self.memory.turn(tile)
-            score = self._score(k.value(WarpgroupSumsOp(self._start_products(turn))), scores, tile, tiles)
+            score = self._score(k.value(WarpgroupAccumulatorsOp(self._start_products(turn))), scores, tile, tiles)
             added = self.step(score, carried, scores.scale, turn)
             self._give_back(turn[0])
             return added
@@ -89,7 +89,7 @@ class GroupKernel(FlashSoftmax):
         """
         k, memory = self.k, self.memory
         first, results = k.constant(0), self.start(lines(self.columns) // 2)
-        score = k.value(WarpgroupSumsOp(self._start_products(memory.turn(first))))
+        score = k.value(WarpgroupAccumulatorsOp(self._start_products(memory.turn(first))))
         weighed = self.weigh(self._score(score, scores, first, tiles), results[1], results[2], scores.scale)
         packed = self._packed(weighed.weights)
 
@@ -98,16 +98,16 @@ class GroupKernel(FlashSoftmax):
             tile, before = k.add(number, 1), memory.turn(number)
             products = self._start_products(memory.turn(tile))
             results = self._start_values(results, packed, before)
-            score = k.value(WarpgroupSumsOp(products, self.group_shape.keys // _LINE))
+            score = k.value(WarpgroupAccumulatorsOp(products, self.group_shape.keys // _LINE))
             weighed = self.weigh(self._score(score, scores, tile, tiles), largest, total, scores.scale)
-            results = self.scaled(k.value(WarpgroupSumsOp(results)), weighed.falls)
+            results = self.scaled(k.value(WarpgroupAccumulatorsOp(results)), weighed.falls)
             self._give_back(before[0])
             return [results, weighed.largest, weighed.total, *self._packed(weighed.weights)]
 
         rest = k.sub(tiles.count, 1)
         carried = [results[0], weighed.largest, weighed.total, *packed]
         results, _, total, *packed = k.loop(rest, carried, body)
-        return k.value(WarpgroupSumsOp(self._start_values(results, packed, memory.turn(rest)))), total
+        return k.value(WarpgroupAccumulatorsOp(self._start_values(results, packed, memory.turn(rest)))), total
 
     def _score(self, products: SSAValue, scores: FlashScores, tile: SSAValue, tiles: Range) -> SSAValue:
         return self.limited(scores.scores(products, tile), scores, tile, tiles)
@@ -148,7 +148,7 @@ class GroupKernel(FlashSoftmax):
         return results
 
     def add_values(self, results: SSAValue, weights: SSAValue, stage: Stage) -> SSAValue:
-        return self.k.value(WarpgroupSumsOp(self._start_values(results, self._packed(weights), stage)))
+        return self.k.value(WarpgroupAccumulatorsOp(self._start_values(results, self._packed(weights), stage)))
 
     def write(
         self, results: SSAValue, op: AttentionOp, out: Walk, first: SSAValue, batch: Sequence[SSAValue], wide: bool

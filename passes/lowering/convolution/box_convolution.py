@@ -140,9 +140,9 @@ class BoxConvolution:
         take turns.
         """
         for groups in _GROUPS:
-            turns = not self._is_row and groups > 1
+            ping_pong = not self._is_row and groups > 1
             for extra in (work.ahead, 0):
-                tile = replace(plain, groups=groups, extra=extra, turns=turns)
+                tile = replace(plain, groups=groups, extra=extra, ping_pong=ping_pong)
                 while tile.stages > 1 and not work.allows(tile):
                     tile = replace(tile, stages=tile.stages - 1)
                 if work.allows(tile):

@@ -1,4 +1,4 @@
-"""Convolutions of bytes on the matrix unit of x86 processors: pixels and their neighbours by channels."""
+"""Int8 convolutions on the matrix unit of x86 processors: pixels and their neighbours by channels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a convolution of bytes uses the matrix unit of a processor: a model of cycles, no IR."""
+"""How an int8 convolution uses the matrix unit of a processor: a model of cycles, no IR."""
 
 from __future__ import annotations
 

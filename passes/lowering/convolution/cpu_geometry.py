@@ -18,7 +18,7 @@ from mlirt.passes.lowering.register_tiles.tile_code import TileCode
 _ROW, _PIXEL = 2, 3
 _UI8: Attribute = IntegerType(8, Signedness.UNSIGNED)
 _FOUR = 4
-# Products of bytes of which a float32 holds the sum exactly.
+# Int8 products of which a float32 holds the sum exactly.
 _EXACT_TAPS = 2**24 // (255 * 128)
 
 

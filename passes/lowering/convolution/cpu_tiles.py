@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.tile import TileFillOp
-from mlirt.dialects.kernel.tile_bytes import BYTE_PRODUCTS, TileDotAddOp
+from mlirt.dialects.kernel.tile_int8 import INT8_PRODUCTS, TileDotAddOp
 from mlirt.dialects.kernel.tile_products import TileMultiplyAddLanesOp, TileMultiplyAddOp
 from mlirt.dialects.kernel.worker import PrefetchOp
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div
@@ -60,7 +60,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     tasks = choose_tasks(work, lowering.target.threads)
     packed = lowering.packed(op.kernel, partial(_packed, geometry, shape.blocks))
     if not geometry.is_depthwise:
-        need_features(k.function, BYTE_PRODUCTS & lowering.target.special if geometry.word > 1 else ())
+        need_features(k.function, INT8_PRODUCTS & lowering.target.special if geometry.word > 1 else ())
     grid = Grid(batch, work.rows if pooling else rows, length, panels, shape.pixels, flat)
     ConvolutionKernel(code, geometry, shape, grid, tasks, k.weights(packed, "convolution panels"), pooling).write()
     k.finish(op)

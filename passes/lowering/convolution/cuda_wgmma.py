@@ -26,7 +26,7 @@ from mlirt.passes.lowering.warpgroups.group_product import GroupProduct
 from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
-from mlirt.passes.lowering.warpgroups.packing import in_thread_order
+from mlirt.passes.lowering.warpgroups.packing import in_fragment_order
 from mlirt.passes.lowering.warpgroups.row_epilogue import (
     ResultShape,
     RowEpilogue,
@@ -190,14 +190,14 @@ def filters(
     """Weights, which `pack` brings to `[output channel, depth]`, as columns: so many of a tile, and neighbours of a
     thread.
     """
-    ordered = lowering.packed(kernel, partial(_in_thread_order, pack, columns[1]))
+    ordered = lowering.packed(kernel, partial(_in_fragment_order, pack, columns[1]))
     buffer, shape = lowering.placements.new_weight(ordered, "packed"), ordered.array.shape
     memory = MappedMemory(buffer, kind.element, 0, shape, (shape[-1], 1))
-    return MatrixSource(k, memory, columns[0], (), by_depth=False, known=True, in_thread_order=True, line=kind.line)
+    return MatrixSource(k, memory, columns[0], (), by_depth=False, known=True, in_fragment_order=True, line=kind.line)
 
 
-def _in_thread_order(pack: Pack, width: int, weights: Array) -> Array:
-    return in_thread_order(pack(weights), width)
+def _in_fragment_order(pack: Pack, width: int, weights: Array) -> Array:
+    return in_fragment_order(pack(weights), width)
 
 
 def _packed(depth: int, weights: Array) -> Array:

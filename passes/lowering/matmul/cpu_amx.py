@@ -1,4 +1,4 @@
-"""Products of bytes with constants on the matrix unit of x86 processors: rows in registers by panels of columns."""
+"""Int8 products with constants on the matrix unit of x86 processors: rows in registers by panels of columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from mlirt.passes.lowering.matmul.cpu_panels import batch_steps, pack_operand
 from mlirt.passes.lowering.matmul.cpu_product import Product
 from mlirt.passes.lowering.matmul.cpu_tile_choice import TileShape
 from mlirt.passes.lowering.matmul.cpu_tile_kernel import Panels, Place, TileKernel, Vectors
-from mlirt.passes.lowering.matmul.cpu_tiles import multiplies_bytes
+from mlirt.passes.lowering.matmul.cpu_tiles import multiplies_int8
 
 OPS = (MatmulOp,)
 TARGETS = frozenset({"cpu"})
@@ -46,7 +46,7 @@ _TAILS = (8, 4, 2, 1)
 def lower(op: MatmulOp, lowering: Lowering) -> bool:
     assert isinstance(op, MatmulOp)
     weights = lowering.known(op.rhs)
-    if not lowering.target.special >= AMX or weights is None or not multiplies_bytes(op):
+    if not lowering.target.special >= AMX or weights is None or not multiplies_int8(op):
         return False
     if lowering.placements[op.output].strides[-1] != 1:
         return False

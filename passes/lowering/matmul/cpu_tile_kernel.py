@@ -12,7 +12,7 @@ from xdsl.ir import Block, Region, SSAValue
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.kernel.core import LoadOp, StoreOp, YieldOp
 from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp
-from mlirt.dialects.kernel.tile_bytes import TileDotAddOp
+from mlirt.dialects.kernel.tile_int8 import TileDotAddOp
 from mlirt.dialects.kernel.tile_products import TileMultiplyAddOp
 from mlirt.dialects.kernel.worker import WorkerShareOp, WorkerSlotOp, slots_for
 from mlirt.dialects.symbolic import Dim, ceil_div
@@ -172,7 +172,7 @@ class TileKernel(NamedCode):
         tile.name_hint = "sums"
         row_step = k.index(row_step)
         if self.word > 1:
-            self._store(self._sum_of_words(tile, at, row_step, vectors), height, place)
+            self._store(self._sum_of_packed_int8(tile, at, row_step, vectors), height, place)
             return
 
         def add(depth: int) -> Callable[[SSAValue, SSAValue], SSAValue]:
@@ -192,7 +192,7 @@ class TileKernel(NamedCode):
             tile = k.sum_up(whole, self.size("depth", depth), 1, tile, add(1))
         self._store(tile, height, place)
 
-    def _sum_of_words(self, tile: SSAValue, at: SSAValue, row_step: SSAValue, vectors: Vectors) -> SSAValue:
+    def _sum_of_packed_int8(self, tile: SSAValue, at: SSAValue, row_step: SSAValue, vectors: Vectors) -> SSAValue:
         """Several bytes of a row at a time; those of the last word that are beyond the row are not read."""
         k, word, depth = self.k, self.word, self.product.depth
         assert isinstance(depth, int)

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.kernel.features import need_features
-from mlirt.dialects.kernel.tile_bytes import BYTE_PRODUCTS
+from mlirt.dialects.kernel.tile_int8 import INT8_PRODUCTS
 from mlirt.dialects.symbolic import Dim, ceil_div, maximum, minimum
 from mlirt.dialects.symbolic import product as product_of
 from mlirt.dialects.tensor_types import byte_width, element_of, element_type
@@ -40,14 +40,14 @@ def lower(op: MatmulOp, lowering: Lowering) -> bool:
     if lowering.placements[op.output].strides[-1] != 1:
         return False
     weights = lowering.known(op.rhs)
-    if multiplies_bytes(op):
+    if multiplies_int8(op):
         return weights is not None and _lower_constant(op, weights.shape, lowering, word=4)
     if _elements(op) != (f32, f32, f32):
         return False
     return _lower_computed(op, lowering) if weights is None else _lower_constant(op, weights.shape, lowering)
 
 
-def multiplies_bytes(op: MatmulOp) -> bool:
+def multiplies_int8(op: MatmulOp) -> bool:
     """Whether unsigned bytes are multiplied with signed ones."""
     return _elements(op) == (_UI8, i8, i32)
 
@@ -71,7 +71,7 @@ def _lower_constant(op: MatmulOp, sizes: Sequence[int], lowering: Lowering, word
     product = Product.of(op, lowering.placements, batch_steps(packed.array.shape))
     k = lowering.kernel("matmul")
     if word > 1:
-        need_features(k.function, BYTE_PRODUCTS & lowering.target.special)
+        need_features(k.function, INT8_PRODUCTS & lowering.target.special)
     kernel = TileKernel(k, op, product, shape, _lanes(lowering), None, word)
     weights = kernel.named(k.weights(packed, "panels"), "panels")
     kernel.write(PackedAtBuild(weights), packs=False)

@@ -58,7 +58,7 @@ class Factor:
     batch: tuple[int, ...]
     by_depth: bool
     known: bool
-    in_thread_order: bool = False
+    in_fragment_order: bool = False
 
     @property
     def is_one_matrix(self) -> bool:
@@ -73,7 +73,7 @@ class Factor:
         return replace(self, memory=replace(self.memory, sizes=sizes, steps=steps), batch=())
 
     def source(self, k: KernelBuilder, own: int) -> MatrixSource:
-        flags = {"known": self.known, "in_thread_order": self.in_thread_order}
+        flags = {"known": self.known, "in_fragment_order": self.in_fragment_order}
         return MatrixSource(k, self.memory, own, self.batch, by_depth=self.by_depth, **flags)
 
 
@@ -174,7 +174,7 @@ def _packed_factor(packed: Packed, element: Attribute, lowering: Lowering, is_ri
     steps = tuple(step // array.itemsize for step in array.strides)
     sizes = tuple(array.shape[axis] for axis in axes)
     memory = MappedMemory(buffer, element, 0, sizes, tuple(steps[axis] for axis in axes))
-    return Factor(memory, batch, by_depth=False, known=True, in_thread_order=is_right)
+    return Factor(memory, batch, by_depth=False, known=True, in_fragment_order=is_right)
 
 
 def _build(op: MatmulOp, tile: GroupTile, lowering: Lowering) -> None:
@@ -190,7 +190,7 @@ def _build(op: MatmulOp, tile: GroupTile, lowering: Lowering) -> None:
     axes = tuple(range(last))
     shape = ResultShape((), axes, last) if not batch else ResultShape(axes[:-1], axes[-1:], last)
     k = lowering.kernel("matmul")
-    width = width_of_results(op, tile, columns) if right.in_thread_order else WIDTH
+    width = width_of_results(op, tile, columns) if right.in_fragment_order else WIDTH
     epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), shape, lowering, width)
     sizes = GroupSizes(rows, columns, batch, ceil_div(depth, kind.depth))
     left = left.joined(rows) if left.batch and not batch else left

@@ -1,4 +1,4 @@
-"""How large sums of products of bytes can be, given the weights."""
+"""How large sums of int8 products can be, given the weights."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Padding and tiling on a CPU: a row of the result is a sequence of runs of neighbours, each copied by vectors.
 
 parallel (.., chunks of the row) {
-  the row of the input, as the mode settles it
+  the row of the input, as the mode resolves it
   constant, edge: what lies before the input; the input; what lies behind it
   wrap: for each repetition: the part of the input in this chunk
   reflect: for each repetition: the part of the input in this chunk, every other one backwards
@@ -27,7 +27,7 @@ from mlirt.passes.lowering.loops.loop_nest import Nest, NestCode, collapse
 from mlirt.passes.lowering.loops.row_lanes import along_row
 from mlirt.passes.lowering.loops.rows import whole
 from mlirt.passes.lowering.lowering import KernelBuilder, Lowering
-from mlirt.passes.lowering.pad.generic import settle
+from mlirt.passes.lowering.pad.generic import resolve
 
 OPS = (PadOp,)
 TARGETS = frozenset({"cpu"})
@@ -108,7 +108,7 @@ class _Runs:
             source, inside = list[SSAValue](target), None
             for axis, (pre, stride, length) in outer.items():
                 loop = nest.groups.index((axis,))
-                source[loop], valid = self._settled(k.sub(k.mul(target[loop], stride), pre), length)
+                source[loop], valid = self._resolved(k.sub(k.mul(target[loop], stride), pre), length)
                 inside = k.both(inside, valid)
             start = k.mul(chunk, _CHUNK)
             end = k.min(k.add(start, _CHUNK), self.count)
@@ -122,13 +122,13 @@ class _Runs:
             k.insert(YieldOp(operands=[[]]))
         k.insert(tasks)
 
-    def _settled(self, place: SSAValue, length: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+    def _resolved(self, place: SSAValue, length: SSAValue) -> tuple[SSAValue, SSAValue | None]:
         """A position of the input; divisions take long and are left out inside of it."""
         k, mode = self.k, self.op.mode.data
         if mode is PadMode.CONSTANT or mode is PadMode.EDGE:
-            return settle(k, place, length, mode)
+            return resolve(k, place, length, mode)
         outside = k.compare("uge", place, length)
-        return k.guarded(outside, lambda: settle(k, place, length, mode)[0], place), None
+        return k.guarded(outside, lambda: resolve(k, place, length, mode)[0], place), None
 
 
 class _Row:

@@ -6,7 +6,7 @@ are in one vector:
 
 parallel (vector of the whole result) {
   the row of its first element and the row behind that: where they lie in the input, and whether they are in it
-  for each element: the place in one of the two rows, settled by the mode; load or fill
+  for each element: the place in one of the two rows, resolved by the mode; load or fill
   store
 }
 """
@@ -34,7 +34,7 @@ from mlirt.passes.lowering.loops.block_lanes import zero
 from mlirt.passes.lowering.loops.loop_nest import Nest, collapse
 from mlirt.passes.lowering.loops.rows import whole
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.pad.generic import settle
+from mlirt.passes.lowering.pad.generic import resolve
 from mlirt.passes.lowering.tiles.alignment import is_multiple, widest_access
 
 OPS = (PadOp,)
@@ -186,7 +186,7 @@ class _Padded:
             place = at
             if axis is not None:
                 wanted = k.sub(k.mul(at, self.strides[axis]), self.pads[axis])
-                place, valid = settle(k, wanted, self.lengths[axis], self.op.mode.data)
+                place, valid = resolve(k, wanted, self.lengths[axis], self.op.mode.data)
                 inside = k.both(inside, valid)
             index = k.add(index, k.mul(place, step))
         last = self._last
@@ -211,7 +211,7 @@ class _Padded:
             start, place = k.select(crosses, behind.start, own.start), k.select(crosses, behind.place, own.place)
             own = Row(start, place, self._chosen(crosses, behind.inside, own.inside))
         wanted = k.add(own.place, k.mul(k.constant(lane), self.strides[last]))
-        place, valid = settle(k, wanted, self.lengths[last], self.op.mode.data)
+        place, valid = resolve(k, wanted, self.lengths[last], self.op.mode.data)
         load = partial(self._load, k.add(own.start, k.mul(place, self.steps[-1])))
         return k.guarded(k.both(own.inside, valid), load, self.fill)
 

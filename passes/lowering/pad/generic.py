@@ -21,7 +21,7 @@ PRIORITY = 0
 
 
 def lower(op: PadOp, lowering: Lowering) -> bool:
-    """`parallel (i..) { p = i * stride - pre, settled by the mode; load or fill; store }`."""
+    """`parallel (i..) { p = i * stride - pre, resolved by the mode; load or fill; store }`."""
     sizes, results = dims(op.input.type), dims(op.output.type)
     steps = list(zip(op.pre.dims(), op.strides(), sizes, results, strict=True))
     moved = [
@@ -41,7 +41,7 @@ def lower(op: PadOp, lowering: Lowering) -> bool:
         for axis in moved:
             loop = code.nest.groups.index((axis,))
             wanted = k.sub(k.mul(loops[loop], strides[axis]), pads[axis])
-            here[loop], valid = settle(k, wanted, lengths[axis], op.mode.data)
+            here[loop], valid = resolve(k, wanted, lengths[axis], op.mode.data)
             inside = k.both(inside, valid)
         value = k.guarded(inside, partial(code.load, 0, here), fill)
         code.store(value, 1, loops)
@@ -49,7 +49,7 @@ def lower(op: PadOp, lowering: Lowering) -> bool:
     return True
 
 
-def settle(k: KernelBuilder, place: SSAValue, length: SSAValue, mode: PadMode) -> tuple[SSAValue, SSAValue | None]:
+def resolve(k: KernelBuilder, place: SSAValue, length: SSAValue, mode: PadMode) -> tuple[SSAValue, SSAValue | None]:
     """A position in the input, and where it is valid (None: everywhere)."""
     if mode is PadMode.CONSTANT:
         return place, k.compare("ult", place, length)

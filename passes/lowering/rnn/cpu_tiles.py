@@ -12,7 +12,7 @@ from xdsl.ir import Region, SSAValue
 from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.kernel.core import ParallelOp, YieldOp
 from mlirt.dialects.kernel.features import need_features
-from mlirt.dialects.kernel.tile_bytes import BYTE_PRODUCTS
+from mlirt.dialects.kernel.tile_int8 import INT8_PRODUCTS
 from mlirt.dialects.plan.ops import LaunchOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import dims, element_of
@@ -88,7 +88,7 @@ class TiledLayer:
             k.insert(YieldOp(operands=[[]]))
         k.insert(groups)
         if self.whole is not None and self.whole.word > 1:
-            need_features(k.function, BYTE_PRODUCTS & self.lowering.target.special)
+            need_features(k.function, INT8_PRODUCTS & self.lowering.target.special)
         k.finish(op)
         launch = op.prev_op
         assert isinstance(launch, LaunchOp)

@@ -22,7 +22,7 @@ from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.rnn.cell_in_registers import CellInRegisters, fits_narrow
-from mlirt.passes.lowering.rnn.one_block_sums import LaneSums, MatrixUnitSums, Sums
+from mlirt.passes.lowering.rnn.one_block_accumulators import LaneAccumulators, MatrixUnitAccumulators, Sums
 from mlirt.passes.lowering.rnn.persistent_shape import PersistentShape, one_block_shape
 from mlirt.passes.lowering.rnn.persistent_weights import for_lanes, for_matrix_unit
 from mlirt.passes.lowering.rnn.weights_in_registers import LaneRows, MatrixUnitRows
@@ -54,10 +54,10 @@ def lower(op: RnnOp, lowering: Lowering) -> bool:
     if shape.half:
         packed = k.weights(for_matrix_unit(recurrent, shape), "recurrent")
         rows = MatrixUnitRows(k, shape, element_of(op.input.type), lane, warp, packed)
-        sums: Sums = MatrixUnitSums(k, shape, rows, warp, lane)
+        sums: Sums = MatrixUnitAccumulators(k, shape, rows, warp, lane)
     else:
         packed = k.weights(for_lanes(recurrent, shape), "recurrent")
-        sums = LaneSums(k, shape, LaneRows(k, shape, lane, warp, packed), warp, lane)
+        sums = LaneAccumulators(k, shape, LaneRows(k, shape, lane, warp, packed), warp, lane)
     _Steps(op, k, shape, sums, thread).write()
     k.function.attributes["close_functions"] = UnitAttr()
     if fits_narrow(op, lowering):

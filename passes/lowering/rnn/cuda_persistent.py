@@ -128,33 +128,33 @@ class _Steps:
         if self.is_whole:
             self._sequences(k.constant(0), k.constant(0), hidden)
             return
-        stamps = k.add(k.extent(self.steps), 1)  # that one round of sequences takes
+        flags = k.add(k.extent(self.steps), 1)  # that one round of sequences takes
 
         def some(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-            used = k.mul(number, stamps)
+            used = k.mul(number, flags)
             self._sequences(k.mul(number, shape.batch), used, hidden)
-            # Nobody may post what comes next before all threads have what was posted last.
-            self.exchanges[0].receive(k.add(used, stamps), hidden[0])
+            # Nobody may send what comes next before all threads have what was sent last.
+            self.exchanges[0].receive(k.add(used, flags), hidden[0])
             k.insert(BarrierOp())
             return []
 
         k.loop(ceil_div(self.batch, shape.batch), [], some)
 
     def _sequences(self, first: SSAValue, used: SSAValue, hidden: Sequence[SSAValue]) -> None:
-        """All steps of the sequences from `first` on; `used` is the largest stamp so far."""
+        """All steps of the sequences from `first` on; `used` is the largest flag so far."""
         op, k, shape = self.op, self.k, self.shape
         n, most = k.add(first, self.sequence), shape.batch if self.is_whole else _ANY
         cell = CellInRegisters(op, k, self.unit, n, shape.units, most)
         exists = None if self.is_whole else k.compare("slt", n, k.extent(self.batch))
         states = cell.begin()
-        k.when(self.has_cell, lambda: self._post(0, cell, states[0], k.add(used, 1)))
+        k.when(self.has_cell, lambda: self._send(0, cell, states[0], k.add(used, 1)))
 
         def step(number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
             x, states = carried[: op.gates], carried[op.gates :]
             # What the next step reads is on its way while this one waits for the other blocks.
             ahead = cell.inputs(k.min(k.add(number, 1), k.sub(k.extent(self.steps), 1)))
-            stamp = k.add(k.add(used, number), 1)
-            return [*ahead, *self._step(cell, exists, cell.place(number), stamp, x, states, hidden)]
+            flag = k.add(k.add(used, number), 1)
+            return [*ahead, *self._step(cell, exists, cell.place(number), flag, x, states, hidden)]
 
         last = k.loop(self.steps, [*cell.inputs(k.constant(0)), *states], step)[op.gates :]
         k.when(self.has_cell, lambda: self._where(exists, lambda: cell.put_states(last)))
@@ -164,37 +164,37 @@ class _Steps:
         cell: CellInRegisters,
         exists: SSAValue | None,
         place: Place,
-        stamp: SSAValue,
+        flag: SSAValue,
         loaded: Sequence[SSAValue],
         states: list[SSAValue],
         hidden: Sequence[SSAValue],
     ) -> list[SSAValue]:
-        """The states after a step; the state before it has the stamp."""
+        """The states after a step; the state before it has the flag."""
         op, k = self.op, self.k
-        size = self._products(0, stamp, hidden)
+        size = self._products(0, flag, hidden)
 
         def reset() -> list[SSAValue]:
             sums = self._sums(cell, range(op.gates - 1))
-            self._post(1, cell, cell.reset(loaded, sums, states), stamp)
+            self._send(1, cell, cell.reset(loaded, sums, states), flag)
             return sums
 
         def new(first: Sequence[SSAValue]) -> list[SSAValue]:
             sums = [*first, *self._sums(cell, range(len(first), op.gates), size)]
             kept, out = cell.step(place, loaded, sums, states)
-            self._post(0, cell, kept[0], k.add(stamp, 1))
+            self._send(0, cell, kept[0], k.add(flag, 1))
             self._where(exists, lambda: cell.put_out(place, out))
             return kept
 
         first: list[SSAValue] = []
         if op.has_reset:
             first = values_where(k, self.has_cell, reset, [k.constant(0, f32)] * (op.gates - 1))
-            self._products(1, stamp, hidden)
+            self._products(1, flag, hidden)
         return values_where(k, self.has_cell, lambda: new(first), states)
 
-    def _products(self, which: int, stamp: SSAValue, hidden: Sequence[SSAValue]) -> SSAValue | None:
+    def _products(self, which: int, flag: SSAValue, hidden: Sequence[SSAValue]) -> SSAValue | None:
         """The sums of products with what the exchange `which` brings, ready for all threads; the size of its steps."""
         k, size, factor = self.k, None, hidden[which]
-        self.exchanges[which].receive(stamp, hidden[which])
+        self.exchanges[which].receive(flag, hidden[which])
         k.insert(BarrierOp())
         if self.in_steps is not None:
             size = put_in_steps(k, self.shape, hidden[which], self.in_steps, self.products.size, self.thread)
@@ -208,8 +208,8 @@ class _Steps:
         totals = [self.products.total(gate, self.local, self.sequence) for gate in gates]
         return cell.with_bias(totals if size is None else cell.scaled(totals, size), gates.start)
 
-    def _post(self, which: int, cell: CellInRegisters, value: SSAValue, stamp: SSAValue) -> None:
-        self.exchanges[which].post(cell.sent(value), stamp, self.sequence, self.unit)
+    def _send(self, which: int, cell: CellInRegisters, value: SSAValue, flag: SSAValue) -> None:
+        self.exchanges[which].send(cell.sent(value), flag, self.sequence, self.unit)
 
     def _where(self, exists: SSAValue | None, then: Callable[[], None]) -> None:
         if exists is None:

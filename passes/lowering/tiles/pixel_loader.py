@@ -23,7 +23,7 @@ from mlirt.passes.lowering.tiles.tile_memory import TileMemory
 
 @dataclass(frozen=True)
 class Pixels:
-    """What a convolution of bytes slides over its input: `wide` channels of a group are read at once.
+    """What an int8 convolution slides over its input: `wide` channels of a group are read at once.
 
     Cells outside of the input hold `filling`.
     """

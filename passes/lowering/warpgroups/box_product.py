@@ -15,8 +15,8 @@ from mlirt.dialects.kernel.transaction_barrier import (
 )
 from mlirt.dialects.kernel.warpgroup import (
     WARPGROUP,
+    WarpgroupAccumulatorsOp,
     WarpgroupMmaOp,
-    WarpgroupSumsOp,
     WarpValueOp,
 )
 from mlirt.dialects.kernel.warpgroup_turns import EachWarpgroupOp
@@ -126,7 +126,7 @@ class BoxProduct(BoxStages):
             for box in self.boxes.boxes:
                 sums, first = self._add_box(sums, box, start, first), k.add(first, len(list(box.taps)))
             self._end_turn(group, k.both(leads, k.compare("eq", i, last) if last else None))
-            sums = k.value(WarpgroupSumsOp(sums))
+            sums = k.value(WarpgroupAccumulatorsOp(sums))
             self._arrive(leads, self.empty, stage)
             return [sums]
 
@@ -137,12 +137,12 @@ class BoxProduct(BoxStages):
 
         Barriers tell phases apart by parity, so that nobody may wait for the phase after the next one.
         """
-        if self.tile.turns:
+        if self.tile.ping_pong:
             k = self.k
             k.insert(MbarrierWaitOp(self.order, group, k.rem(k.add(k.add(own, 1), k.min(group, 1)), 2)))
 
     def _end_turn(self, group: SSAValue, leads: SSAValue | None) -> None:
-        if self.tile.turns and leads is not None:
+        if self.tile.ping_pong and leads is not None:
             self._arrive(leads, self.order, self.k.rem(self.k.add(group, 1), self.tile.groups))
 
     def _add_box(self, sums: SSAValue, box: PixelBox, start: SSAValue, first: SSAValue) -> SSAValue:

@@ -48,7 +48,7 @@ class BoxStages:
         self.across = -(-columns // tile.columns)
         sizes = GroupSizes(rows.pixels, columns, (), slabs)
         self.results = TileResults(
-            k, tile.sums, sizes, epilogue, in_thread_order=self.weights.in_thread_order, places=rows
+            k, tile.sums, sizes, epilogue, in_fragment_order=self.weights.in_fragment_order, places=rows
         )
         self.thread = k.value(ThreadIdOp())
         self.thread.name_hint = "thread"
@@ -59,7 +59,7 @@ class BoxStages:
         self.known = k.value(SharedOp(self.steps * self.step, kind.element, LARGEST_ALIGNMENT))
         self.full, self.empty = (k.value(SharedOp(tile.groups * tile.stages, i64)) for _ in range(2))
         self.ready = k.value(SharedOp(1, i64))
-        if tile.turns:
+        if tile.ping_pong:
             self.order = k.value(SharedOp(tile.groups, i64))
             self.order.name_hint = "order"
         named = {"boxes": self.memory, "weights": self.known, "full": self.full, "empty": self.empty}
@@ -85,7 +85,7 @@ class BoxStages:
         def all_() -> None:
             k.loop(tile.groups * tile.stages, [], make, ["stage"])
             k.insert(MbarrierInitOp(self.ready, k.constant(0), 1))
-            for group in range(tile.groups if tile.turns else 0):
+            for group in range(tile.groups if tile.ping_pong else 0):
                 k.insert(MbarrierInitOp(self.order, k.constant(group), 1))
             self.results.initialise()
             k.insert(MbarrierFenceOp())

@@ -38,7 +38,7 @@ class OwnTile(GroupTile):
     @property
     def slots(self) -> int:
         """Each has its own."""
-        return _SLOTS * self.turns
+        return _SLOTS * self.ping_pong
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class BoxTile:
     Each of its `groups` warpgroups has tiles of its own, `height` x `width` pixels, and `stages` places for boxes.
     `extra` bytes of an operand that each result needs are copied ahead.
 
-    With `turns` they multiply one after the other, so that one writes results while another one multiplies.
+    With `ping_pong` they multiply one after the other, so that one writes results while another one multiplies.
     """
 
     height: int
@@ -57,7 +57,7 @@ class BoxTile:
     groups: int
     stages: int
     extra: int = 0
-    turns: bool = False
+    ping_pong: bool = False
 
     @staticmethod
     def named(name: str) -> BoxTile | None:
@@ -66,11 +66,11 @@ class BoxTile:
         if match is None:
             return None
         height, width, columns, groups, stages, extra = (int(part or 0) for part in match.group(1, 2, 3, 4, 6, 7))
-        return BoxTile(height, width, columns, groups, stages, extra, turns=match[5] == "t")
+        return BoxTile(height, width, columns, groups, stages, extra, ping_pong=match[5] == "t")
 
     @property
     def name(self) -> str:
-        turns, extra = "t" * self.turns, f"e{self.extra}" if self.extra else ""
+        turns, extra = "t" * self.ping_pong, f"e{self.extra}" if self.extra else ""
         return f"{self.height}x{self.width}n{self.columns}g{self.groups}{turns}s{self.stages}{extra}"
 
     @property
@@ -81,7 +81,7 @@ class BoxTile:
     @property
     def sums(self) -> OwnTile:
         """What a warpgroup multiplies at once."""
-        return OwnTile(ROWS, self.columns, self.stages, turns=self.groups, extra=self.extra)
+        return OwnTile(ROWS, self.columns, self.stages, ping_pong=self.groups, extra=self.extra)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class BoxWork:
         products = self.slabs * self.steps * step
         share = ROWS * tile.columns
         results = share / WARPGROUP * (_RESULT + _OPERATION * self.operations)
-        overlap = _NO_OVERLAP if tile.turns else 1
+        overlap = _NO_OVERLAP if tile.ping_pong else 1
         both = max(products, results) + overlap * min(products, results)
         alone = -(-each // tile.groups) * (products + _ALONE * results)
         copies = each * self.slabs * self.copied * max(_LINE, self.line / _LINE_BYTES)

@@ -28,7 +28,7 @@ _RESULT, _OPERATION = 9.55, 1.32  # of a thread for a result, and for each opera
 _START = 716.3  # of a launch
 _STAYING = 727  # more, of one whose blocks stay
 _TILE = 964.5  # before the first product of a tile, and after its last result
-_TURN_STEP, _PAIR = 296.5, 2  # of a step at least, where more than two warpgroups take turns
+_PING_PONG_STEP, _PAIR = 296.5, 2  # of a step at least, where more than two warpgroups take turns
 _NO_OVERLAP = 1.23  # of the shorter one of products and results where blocks stay
 _EXCHANGE, _PARTNER = 3740, 246  # of sums in a cluster, and for each of its blocks
 _FAR, _MOST = 1.6, 12  # from the cheapest, and tiles that are worth a measurement
@@ -107,7 +107,7 @@ class GroupWork:
         rounds = -(-per_processor // side_by_side)
         products = self._products(tile, side_by_side)
         results = self._results(tile, side_by_side, tiles * tile.split)
-        if tile.turns:
+        if tile.ping_pong:
             # A warpgroup has the time of two tiles for the products and the results of one; what more of them bring
             # is not estimated.
             each = max(products, (products + results) / 2)
@@ -124,12 +124,12 @@ class GroupWork:
         busy = max(tile.rows * tile.columns / _PRODUCTS, tile.stage_bytes / _READ_BYTES) * side_by_side
         if tile.rows > ROWS and tile.columns <= ROWS:
             busy *= _NARROW
-        step = max(busy * self.line / LINE, _LATENCY / tile.stages, _TURN_STEP if tile.turns > _PAIR else 0)
+        step = max(busy * self.line / LINE, _LATENCY / tile.stages, _PING_PONG_STEP if tile.ping_pong > _PAIR else 0)
         return -(-self.steps // tile.split) * step
 
     def _results(self, tile: GroupTile, side_by_side: int, blocks: int) -> float:
         """Cycles of a tile's epilogue in one block."""
-        groups = 1 if tile.turns else tile.consumers
+        groups = 1 if tile.ping_pong else tile.consumers
         share = tile.rows * tile.columns / tile.split
         computed = share / (groups * WARPGROUP) * (_RESULT + _OPERATION * self.operations)
         moved = share * side_by_side * self.width * (1 + self.extras - (tile.extra > 0))

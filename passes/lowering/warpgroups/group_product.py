@@ -19,11 +19,11 @@ from mlirt.dialects.kernel.warpgroup import WARPGROUP, SetRegistersOp, WarpValue
 from mlirt.dialects.kernel.warpgroup_turns import EachWarpgroupOp
 from mlirt.dialects.symbolic import Dim, ceil_div, minimum
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.warpgroups.cluster_sums import ClusterSums
+from mlirt.passes.lowering.warpgroups.cluster_accumulators import ClusterAccumulators
 from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes, Work
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import ARCHITECTURE, Kind
-from mlirt.passes.lowering.warpgroups.pipeline import Pipeline, Turn
+from mlirt.passes.lowering.warpgroups.pipeline import Pipeline, PipelineState
 from mlirt.passes.lowering.warpgroups.row_epilogue import RowEpilogue
 from mlirt.passes.lowering.warpgroups.sources import Source
 from mlirt.passes.lowering.warpgroups.tile_results import Results, TileResults
@@ -38,8 +38,8 @@ _REGISTERS = {1: (40, 232), 2: (40, 232), 3: (32, 160), 4: (24, 120)}
 
 
 @dataclass(frozen=True)
-class TilesOfBlock:
-    """The tiles of a block that stays: the one of its number, and every `blocks` further on."""
+class TileScheduler:
+    """The tiles of a persistent block: the one of its number, and every `blocks` further on."""
 
     block: SSAValue
     blocks: SSAValue
@@ -62,7 +62,7 @@ class GroupProduct:
     ) -> None:
         self.k, self.tile, self.sizes = k, tile, sizes
         self.left, self.right = sources
-        self.results = TileResults(k, tile, sizes, epilogue, in_thread_order=self.right.in_thread_order)
+        self.results = TileResults(k, tile, sizes, epilogue, in_fragment_order=self.right.in_fragment_order)
         self.thread = k.value(ThreadIdOp())
         self.thread.name_hint = "thread"
         self.pipe = Pipeline(k, tile, kind, self.left, self.right)
@@ -120,12 +120,12 @@ class GroupProduct:
         alone = not self.tile.stays and self.tile.split == 1
         return alone and isinstance(steps, int) and steps >= _LONG
 
-    # Blocks that stay.
+    # persistent blocks.
 
     def _stay(self) -> None:
         k, tile = self.k, self.tile
         self._start_early()
-        tiles = TilesOfBlock(k.named(k.value(BlockIdOp(0)), "block"), k.named(k.value(GridSizeOp(0)), "blocks"))
+        tiles = TileScheduler(k.named(k.value(BlockIdOp(0)), "block"), k.named(k.value(GridSizeOp(0)), "blocks"))
         count = k.named(k.ceil_div(k.sub(k.size(self.tiles), tiles.block), tiles.blocks), "count")
         steps = k.size(self.sizes.steps)
         group = self._role(WARPGROUP)
@@ -138,12 +138,12 @@ class GroupProduct:
         def consume() -> None:
             self._set_registers(1)
             k.insert(WaitDependencyOp())
-            multiply = self._multiply_in_turns if tile.turns else self._multiply_together
+            multiply = self._multiply_ping_pong if tile.ping_pong else self._multiply_together
             multiply(group, tiles, count, steps)
 
         self._split_roles(k.compare("eq", group, tile.consumers), produce, consume)
 
-    def _copy(self, tiles: TilesOfBlock, count: SSAValue, steps: SSAValue) -> None:
+    def _copy(self, tiles: TileScheduler, count: SSAValue, steps: SSAValue) -> None:
         """Start the copies of all tiles of a block, one after the other."""
         k = self.k
 
@@ -151,35 +151,35 @@ class GroupProduct:
             following = k.add(i, 1)
             work = self._work(tiles.number(k, following))
             self._start_sources(work)
-            turn = self.pipe.fill(k.constant(0), steps, Turn(*carried))
+            state = self.pipe.fill(k.constant(0), steps, PipelineState(*carried))
             self.results.copy_ahead(following, work)
-            return turn.values()
+            return state.values()
 
         first = self._work(tiles.block)
-        turn = self._fill_ahead(first, k.constant(0), steps)
+        state = self._fill_ahead(first, k.constant(0), steps)
         self.results.copy_ahead(k.constant(0), first)
-        k.loop(k.sub(count, 1), turn.values(), next_one, _TILES)
+        k.loop(k.sub(count, 1), state.values(), next_one, _TILES)
 
-    def _multiply_together(self, group: SSAValue, tiles: TilesOfBlock, count: SSAValue, steps: SSAValue) -> None:
+    def _multiply_together(self, group: SSAValue, tiles: TileScheduler, count: SSAValue, steps: SSAValue) -> None:
         """All warpgroups multiply rows of each tile."""
 
         def each(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
             work = self._work(tiles.number(self.k, i))
             pieces = self.results.begin(self.thread, group, work, i)
-            sums, turn = self.pipe.multiply(group, self.thread, steps, Turn(*carried))
+            sums, state = self.pipe.multiply(group, self.thread, steps, PipelineState(*carried))
             self.results.write(sums, pieces)
-            return turn.values()
+            return state.values()
 
         self.k.loop(count, self.pipe.start(0).values(), each, _TILES)
 
-    def _multiply_in_turns(self, group: SSAValue, tiles: TilesOfBlock, count: SSAValue, steps: SSAValue) -> None:
+    def _multiply_ping_pong(self, group: SSAValue, tiles: TileScheduler, count: SSAValue, steps: SSAValue) -> None:
         """Each warpgroup multiplies whole tiles, while the others write theirs."""
         k, tile = self.k, self.tile
 
         def every_other(i: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
             own = k.add(k.mul(i, tile.consumers), group)
             pieces = self.results.begin(self.thread, k.constant(0), self._work(tiles.number(k, own)), own)
-            self.results.write(self.pipe.multiply_in_turn(group, self.thread, steps, i), pieces)
+            self.results.write(self.pipe.multiply_ping_pong(group, self.thread, steps, i), pieces)
             return []
 
         each_one = EachWarpgroupOp()
@@ -234,7 +234,7 @@ class GroupProduct:
         work = self._work_of_block(k.div(block, tile.split))
         first, steps = self._range()
         shared = tile.split > 1
-        of_cluster = ClusterSums(k, tile, self.pipe.kind.sums, self.results, self.thread) if shared else None
+        of_cluster = ClusterAccumulators(k, tile, self.pipe.kind.sums, self.results, self.thread) if shared else None
         warp = self._role(32)
 
         def produce() -> None:
@@ -254,7 +254,7 @@ class GroupProduct:
             if of_cluster is None:
                 self.results.write(sums, pieces)
             else:
-                of_cluster.keep(sums, self.right.in_thread_order)
+                of_cluster.keep(sums, self.right.in_fragment_order)
 
         self._split_roles(k.compare("eq", warp, WARPGROUP // 32), produce, consume)
         if of_cluster is not None:
@@ -279,7 +279,7 @@ class GroupProduct:
         first = k.mul(k.value(ClusterRankOp()), share)
         return first, k.max(k.min(share, k.sub(k.size(self.sizes.steps), first)), 0)
 
-    def _fill_ahead(self, work: Work, first: SSAValue, steps: SSAValue) -> Turn:
+    def _fill_ahead(self, work: Work, first: SSAValue, steps: SSAValue) -> PipelineState:
         """As `Pipeline.fill` of the first tile; what is known is copied before the launch before this one has ended."""
         k, pipe = self.k, self.pipe
         self._start_sources(work)
@@ -291,7 +291,7 @@ class GroupProduct:
                 if known:
                     pipe.announce(i)
                 for operand in operands:
-                    if operand.is_known == known:
+                    if operand.is_constant == known:
                         operand.load(k, k.add(first, i), pipe.slot(i, operand))
                 return []
 
@@ -301,8 +301,8 @@ class GroupProduct:
         k.insert(WaitDependencyOp())
         k.loop(ahead, [], load(False), ["stage"])
         is_round = k.compare("eq", ahead, self.tile.stages)
-        turn = Turn(k.select(is_round, 0, ahead), k.select(is_round, 0, 1))
-        return pipe.fill(k.add(first, ahead), k.sub(steps, ahead), turn)
+        state = PipelineState(k.select(is_round, 0, ahead), k.select(is_round, 0, 1))
+        return pipe.fill(k.add(first, ahead), k.sub(steps, ahead), state)
 
 
 def fits_narrow(k: KernelBuilder, layer: Operation, work: Dim) -> bool:

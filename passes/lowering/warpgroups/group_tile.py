@@ -23,17 +23,18 @@ class GroupTile:
     """`rows` x `columns` results per block; `stages` tiles of the operands are in shared memory at once.
 
     64 rows are one warpgroup's: such blocks compute one tile, and `split` of them (a cluster) may share its sum. With
-    more rows blocks stay and take one tile after the other. So do those whose warpgroups, so many, take `turns`: while
+    more rows blocks stay and take one tile after the other. So do those whose warpgroups, so many, take `ping_pong`:
+    while
     one writes the results of a tile, another one multiplies the next. `extra` bytes of an operand that each result
     needs, such as a residual, are copied to shared memory ahead of the products. With `double` a processor has two
-    blocks that stay: one writes results while the other one multiplies.
+    persistent blocks: one writes results while the other one multiplies.
     """
 
     rows: int
     columns: int
     stages: int
     split: int = 1
-    turns: int = 0
+    ping_pong: int = 0
     extra: int = 0
     double: bool = False
 
@@ -44,20 +45,20 @@ class GroupTile:
         if match is None:
             return None
         rows, columns, stages, split = (int(part or 1) for part in match.groups()[:4])
-        turns = 0 if match[5] is None else int(match[5][1:] or 2)
-        return GroupTile(rows, columns, stages, split, turns, int(match[6] or 0), match[7] is not None)
+        ping_pong = 0 if match[5] is None else int(match[5][1:] or 2)
+        return GroupTile(rows, columns, stages, split, ping_pong, int(match[6] or 0), match[7] is not None)
 
     @property
     def name(self) -> str:
         split = f"c{self.split}" if self.split > 1 else ""
         extra = f"e{self.extra}" if self.extra else ""
-        turns = f"t{self.turns}".replace("2", "") if self.turns else ""
-        return f"{self.rows}x{self.columns}s{self.stages}{split}{turns}{extra}{'d' * self.double}"
+        ping_pong = f"t{self.ping_pong}".replace("2", "") if self.ping_pong else ""
+        return f"{self.rows}x{self.columns}s{self.stages}{split}{ping_pong}{extra}{'d' * self.double}"
 
     @property
     def consumers(self) -> int:
         """Warpgroups that multiply."""
-        return self.turns or self.rows // ROWS
+        return self.ping_pong or self.rows // ROWS
 
     @property
     def readers(self) -> int:
@@ -67,7 +68,7 @@ class GroupTile:
     @property
     def stays(self) -> bool:
         """Whether a block takes several tiles."""
-        return self.rows > ROWS or self.turns > 0
+        return self.rows > ROWS or self.ping_pong > 0
 
     @property
     def threads(self) -> int:
@@ -91,7 +92,7 @@ class GroupTile:
     @property
     def slots(self) -> int:
         """Tiles of an extra operand that are in shared memory at once."""
-        return max(_FEWEST_SLOTS, self.turns + 1)
+        return max(_FEWEST_SLOTS, self.ping_pong + 1)
 
     @property
     def slots_bytes(self) -> int:
@@ -100,14 +101,16 @@ class GroupTile:
 
     @property
     def shared_bytes(self) -> int:
-        barriers = (2 + (self.turns > 0) + 2 * (self.extra > 0)) * _BARRIER_BYTES
+        barriers = (2 + (self.ping_pong > 0) + 2 * (self.extra > 0)) * _BARRIER_BYTES
         return self.stages * self.stage_bytes + self.sums_bytes + self.slots_bytes + barriers
 
     @property
     def fits(self) -> bool:
         """Whether a block has enough shared memory and registers, and its parts whole places."""
         whole = self.rows in (64, 128) and self.columns % 32 == 0 and 32 <= self.columns <= 256
-        whole = whole and (self.turns == 0 or (self.rows == ROWS and self.columns <= _MOST_COLUMNS.get(self.turns, 0)))
+        whole = whole and (
+            self.ping_pong == 0 or (self.rows == ROWS and self.columns <= _MOST_COLUMNS.get(self.ping_pong, 0))
+        )
         may_split = self.split == 1 or (not self.stays and ROWS % self.split == 0 and self.split <= 8)
         may_split = may_split and (not self.double or (self.stays and self.consumers * self.columns <= _MOST_OF_TWO))
         has_lines = self.extra == 0 or (self.stays and self.columns * self.extra % _QUAD_BYTES == 0)
@@ -120,12 +123,12 @@ class GroupTile:
         )
 
 
-STAYING = tuple(
+PERSISTENT = tuple(
     GroupTile(128, columns, stages) for columns, stages in ((256, 4), (224, 5), (192, 5), (160, 6), (128, 6), (64, 8))
 )
-TURNING = tuple(
-    GroupTile(64, columns, stages, turns=turns)
-    for columns, stages, turns in (
+PING_PONG = tuple(
+    GroupTile(64, columns, stages, ping_pong=ping_pong)
+    for columns, stages, ping_pong in (
         *((256, 5, 2), (224, 6, 2), (192, 7, 2), (160, 8, 2), (128, 9, 2)),
         *((96, 11, 3), (64, 13, 3), (64, 13, 4)),
     )
@@ -146,6 +149,6 @@ def _ahead(tile: GroupTile, extra: int) -> GroupTile:
     return replace(given, stages=min(tile.stages, (SHARED_BYTES - given.shared_bytes) // tile.stage_bytes))
 
 
-AHEAD = tuple(tile for extra in (1, 2) for plain in (*STAYING, *TURNING) if (tile := _ahead(plain, extra)).fits)
+AHEAD = tuple(tile for extra in (1, 2) for plain in (*PERSISTENT, *PING_PONG) if (tile := _ahead(plain, extra)).fits)
 DOUBLE = tuple(GroupTile(128, 64, stages, extra=extra, double=True) for stages, extra in ((4, 0), (3, 1), (2, 2)))
-TILES = (*STAYING, *TURNING, *AHEAD, *DOUBLE, *SINGLE)
+TILES = (*PERSISTENT, *PING_PONG, *AHEAD, *DOUBLE, *SINGLE)

@@ -22,7 +22,7 @@ def packed_rows(array: Array) -> Array:
     return packed
 
 
-def in_thread_order(columns: Array, width: int) -> Array:
+def in_fragment_order(columns: Array, width: int) -> Array:
     """Columns `[.., column, depth]` so that a thread's sums become those of `width` neighbouring columns of the result.
 
     The matrix unit gives thread `t` of a quad the columns `8 j + 2 t + e` of `4 width`. Behind the column
@@ -45,4 +45,4 @@ def packed_along_depth(swaps: bool, width: int, matrices: Array) -> Array:
     With a `width` its lines are in the order of threads that have so many neighbours of a row of the result.
     """
     packed = packed_rows(matrices.swapaxes(-1, -2) if swaps else matrices)
-    return in_thread_order(packed, width) if width else packed
+    return in_fragment_order(packed, width) if width else packed

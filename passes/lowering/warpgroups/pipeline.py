@@ -17,18 +17,25 @@ from mlirt.dialects.kernel.transaction_barrier import (
     MbarrierInitOp,
     MbarrierWaitOp,
 )
-from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP, WarpgroupMmaOp, WarpgroupSumsOp, WarpgroupWaitOp
+from mlirt.dialects.kernel.warpgroup import (
+    LINE,
+    ROWS,
+    WARPGROUP,
+    WarpgroupAccumulatorsOp,
+    WarpgroupMmaOp,
+    WarpgroupWaitOp,
+)
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
 from mlirt.passes.lowering.warpgroups.sources import Slot, Source
 
-_TURN = ("stage", "parity")  # what the values of a turn are called
+_STATE = ("stage", "parity")  # what the values of a state are called
 
 
 @dataclass(frozen=True)
-class Turn:
+class PipelineState:
     """A stage, and the parity of the phase in which it is used."""
 
     stage: SSAValue
@@ -51,7 +58,7 @@ class Pipeline:
         self.full, self.empty = (k.value(SharedOp(tile.stages, i64)) for _ in range(2))
         for value, name in ((self.tiles, "tiles"), (self.full, "full"), (self.empty, "empty")):
             value.name_hint = name
-        if tile.turns:
+        if tile.ping_pong:
             self.order = k.value(SharedOp(tile.consumers, i64))
             self.order.name_hint = "order"
 
@@ -66,24 +73,26 @@ class Pipeline:
 
         def all_() -> None:
             k.loop(self.tile.stages, [], make, ["stage"])
-            for group in range(self.tile.consumers if self.tile.turns else 0):
+            for group in range(self.tile.consumers if self.tile.ping_pong else 0):
                 k.insert(MbarrierInitOp(self.order, k.constant(group), 1))
             others()
             k.insert(MbarrierFenceOp())
 
         k.when(k.compare("eq", thread, 0), all_)
 
-    def start(self, parity: int) -> Turn:
-        return Turn(self.k.constant(0), self.k.constant(parity))
+    def start(self, parity: int) -> PipelineState:
+        return PipelineState(self.k.constant(0), self.k.constant(parity))
 
-    def next(self, turn: Turn) -> Turn:
+    def next(self, state: PipelineState) -> PipelineState:
         """The stage after this one; behind the last one comes the first one with the other parity."""
         k = self.k
-        following = k.named(k.add(turn.stage, 1), "next_stage")
+        following = k.named(k.add(state.stage, 1), "next_stage")
         wraps = k.named(k.compare("eq", following, self.tile.stages), "wraps")
-        return Turn(k.select(wraps, 0, following), k.select(wraps, k.sub(k.constant(1), turn.parity), turn.parity))
+        return PipelineState(
+            k.select(wraps, 0, following), k.select(wraps, k.sub(k.constant(1), state.parity), state.parity)
+        )
 
-    def multiply_in_turn(self, group: SSAValue, thread: SSAValue, steps: SSAValue, tile: SSAValue) -> SSAValue:
+    def multiply_ping_pong(self, group: SSAValue, thread: SSAValue, steps: SSAValue, tile: SSAValue) -> SSAValue:
         """The sums of the `tile`-th tile of one of the warpgroups that take turns.
 
         A warpgroup begins when the one before has seen all stages of the tile before: barriers tell phases apart by
@@ -91,7 +100,7 @@ class Pipeline:
         """
         k, stages, groups = self.k, self.tile.stages, self.tile.consumers
         used = k.mul(k.add(k.mul(tile, groups), group), steps)
-        start = Turn(k.rem(used, stages), k.rem(k.div(used, stages), 2))
+        start = PipelineState(k.rem(used, stages), k.rem(k.div(used, stages), 2))
         k.insert(MbarrierWaitOp(self.order, group, k.rem(k.add(k.add(tile, 1), k.min(group, 1)), 2)))
         following = k.rem(k.add(group, 1), groups)
 
@@ -109,28 +118,28 @@ class Pipeline:
         """Tell the stage's barrier how many bytes come."""
         self.k.insert(MbarrierExpectOp(self.full, stage, self.stage_bytes))
 
-    def fill(self, first: SSAValue, steps: SSAValue, turn: Turn) -> Turn:
+    def fill(self, first: SSAValue, steps: SSAValue, state: PipelineState) -> PipelineState:
         """Start the copies of all steps of a tile, each when its stage is empty."""
         k = self.k
 
         def step(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            turn = Turn(carried[0], carried[1])
-            k.insert(MbarrierWaitOp(self.empty, turn.stage, turn.parity))
-            self.announce(turn.stage)
+            state = PipelineState(carried[0], carried[1])
+            k.insert(MbarrierWaitOp(self.empty, state.stage, state.parity))
+            self.announce(state.stage)
             for operand in (self.left, self.right):
-                operand.load(k, k.add(first, i), self.slot(turn.stage, operand))
-            return self.next(turn).values()
+                operand.load(k, k.add(first, i), self.slot(state.stage, operand))
+            return self.next(state).values()
 
-        return Turn(*k.loop(steps, turn.values(), step, ["step", *_TURN]))
+        return PipelineState(*k.loop(steps, state.values(), step, ["step", *_STATE]))
 
     def multiply(
         self,
         group: SSAValue,
         thread: SSAValue,
         steps: SSAValue,
-        turn: Turn,
+        state: PipelineState,
         when_begun: Callable[[], None] | None = None,
-    ) -> tuple[SSAValue, Turn]:
+    ) -> tuple[SSAValue, PipelineState]:
         """The sums of a tile in this warpgroup. A stage is given back when the product after its own has begun.
 
         `when_begun` is done when the last product has begun.
@@ -141,9 +150,9 @@ class Pipeline:
         own = k.mul(group, ROWS * self.kind.line // self.size)
 
         def step(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            sums, previous, turn = carried[0], carried[1], Turn(carried[2], carried[3])
-            k.insert(MbarrierWaitOp(self.full, turn.stage, turn.parity))
-            start = k.mul(turn.stage, self.stage)
+            sums, previous, state = carried[0], carried[1], PipelineState(carried[2], carried[3])
+            k.insert(MbarrierWaitOp(self.full, state.stage, state.parity))
+            start = k.mul(state.stage, self.stage)
             sums = k.value(
                 WarpgroupMmaOp(
                     self.kind.mma,
@@ -160,15 +169,15 @@ class Pipeline:
             leads_later = k.both(leads, k.compare("sgt", i, 0))
             assert leads_later is not None
             self._give_back(self.empty, leads_later, previous)
-            return [sums, turn.stage, *self.next(turn).values()]
+            return [sums, state.stage, *self.next(state).values()]
 
-        names = ["step", "total", "previous", *_TURN]
-        sums, last, *turned = k.loop(steps, [sums, k.constant(0), *turn.values()], step, names)
+        names = ["step", "total", "previous", *_STATE]
+        sums, last, *last_state = k.loop(steps, [sums, k.constant(0), *state.values()], step, names)
         if when_begun is not None:
             when_begun()
-        sums = k.value(WarpgroupSumsOp(sums))
+        sums = k.value(WarpgroupAccumulatorsOp(sums))
         self._give_back(self.empty, leads, last)
-        return sums, Turn(*turned)
+        return sums, PipelineState(*last_state)
 
     def _give_back(self, barriers: SSAValue, condition: SSAValue, number: SSAValue) -> None:
         """One thread tells a barrier."""

@@ -23,8 +23,8 @@ from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, affine, collapse
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.problem import is_half
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
-from mlirt.passes.lowering.warpgroups.bytes_as_floats import with_floats
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
+from mlirt.passes.lowering.warpgroups.int8_as_floats import with_floats
 from mlirt.passes.lowering.warpgroups.reciprocals import with_reciprocals
 from mlirt.passes.lowering.warpgroups.saturation import without_limits
 from mlirt.passes.lowering.warpgroups.sources import MappedMemory

@@ -36,9 +36,9 @@ class Source(ABC):
 
     own: int
     by_depth: bool
-    is_known: bool
+    is_constant: bool
     """Whether it is there before the launch before this one has ended."""
-    in_thread_order: bool = False
+    in_fragment_order: bool = False
     """Whether its columns lie so that a thread's sums are those of neighbouring columns."""
 
     @abstractmethod
@@ -94,11 +94,11 @@ class MatrixSource(Source):
         *,
         by_depth: bool,
         known: bool,
-        in_thread_order: bool = False,
+        in_fragment_order: bool = False,
         line: int = LINE,
     ) -> None:
-        self.in_thread_order = in_thread_order
-        self.own, self.by_depth, self.is_known, self.batch = own, by_depth, known, batch
+        self.in_fragment_order = in_fragment_order
+        self.own, self.by_depth, self.is_constant, self.batch = own, by_depth, known, batch
         self.depth = line // byte_width(memory.element)
         box = [1] * len(batch) + ([self.depth, self.depth] if by_depth else [own, self.depth])
         self.piece = self.depth * self.depth
@@ -145,7 +145,7 @@ class WindowSource(Source):
     """The pixels of images as rows, tap by tap and in each the channels."""
 
     by_depth = False
-    is_known = False
+    is_constant = False
 
     def __init__(self, k: KernelBuilder, memory: MappedMemory, own: int, shape: WindowShape, line: int = LINE) -> None:
         self.own, self.shape = own, shape

@@ -76,7 +76,7 @@ class _RowsInOrder:
 
 
 class TileResults:
-    """Writes the results of tiles. `in_thread_order` tells of the columns that are multiplied by."""
+    """Writes the results of tiles. `in_fragment_order` tells of the columns that are multiplied by."""
 
     def __init__(
         self,
@@ -85,14 +85,14 @@ class TileResults:
         sizes: GroupSizes,
         epilogue: RowEpilogue,
         *,
-        in_thread_order: bool,
+        in_fragment_order: bool,
         places: RowPlaces | None = None,
     ) -> None:
         self.k, self.tile, self.sizes, self.epilogue = k, tile, sizes, epilogue
         self.places = places or _RowsInOrder(k, tile, sizes)
         self._fixed: tuple[SSAValue, SSAValue] | None = None
         self.width = epilogue.width
-        self.joined = 2 if in_thread_order else self.width
+        self.joined = 2 if in_fragment_order else self.width
         length, self.ahead = _PIECES[min(most for most in _PIECES if tile.columns <= most)]
         self.ahead_of_time = self._copied_ahead()
         self.early = self._early()
@@ -159,8 +159,8 @@ class TileResults:
         rows = [(self.epilogue.at(work.batch, place), is_row) for place, is_row in places]
         pieces: list[Piece] = []
         for first in range(0, per_row, self.length):
-            is_known = self._fixed is not None and self._fixed[0] is work.column
-            here = self._heres[first] if is_known else k.named(k.add(column, self._place_of(first)), "column")
+            is_constant = self._fixed is not None and self._fixed[0] is work.column
+            here = self._heres[first] if is_constant else k.named(k.add(column, self._place_of(first)), "column")
             count, valid = min(self.length, per_row - first), self._valid(here)
             pieces += [
                 Piece(half * per_row + first, count, *rows[half][:1], here, valid, rows[half][1]) for half in (0, 1)

@@ -105,7 +105,7 @@ kernel.func @patches(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %rows: ind
   kernel.return
 }
 
-// Products of bytes: four in each lane, of which the last may be fewer. A float between known limits needs no check on
+// Int8 products: four in each lane, of which the last may be fewer. A float between known limits needs no check on
 // its way to an integer, and a product is rounded before anything is added to it.
 // CHECK-LABEL: def bytes_finish(v, i, j, a, y):
 // CHECK-NEXT:      v_1 = maximum(rounded_product(float32(v), a) + float32(3.0), float32(0.0))

@@ -1,7 +1,7 @@
 // RUN: rt-opt %s -p "convert-fused-to-kernel{target=cuda},map-parallel-to-threads" --split-input-file -t numba-cuda | filecheck %s
 // A product by warpgroups: one thread starts copies to a ring of stages, warpgroups multiply what has arrived.
 
-// Blocks that stay: two warpgroups that multiply, and one whose first thread copies.
+// persistent blocks: two warpgroups that multiply, and one whose first thread copies.
 // CHECK:       shared_memory = shared("float16", 0)
 // CHECK-NEXT:  shared_memory_1 = shared("int64", 131072)
 // CHECK-NEXT:  shared_memory_2 = shared("int64", 131200)
@@ -14,7 +14,7 @@
 // CHECK-NEXT:  fill = fill_fragment("float32", 64)
 // CHECK-NEXT:  multiply = warpgroup_mma("f16", 128)
 // CHECK-NEXT:  wait = warpgroup_wait(1)
-// CHECK-NEXT:  finish = warpgroup_sums("float32", 64)
+// CHECK-NEXT:  finish = warpgroup_accumulators("float32", 64)
 // CHECK-NEXT:  join = join_columns("float32", 64, 8)
 // CHECK:       store = store_fragment("float16", (0, 1, 2, 3, 4, 5, 6, 7, 32, 33, {{.*}}), group=8)
 // CHECK:       # 384 threads per block, 131328 bytes of shared memory

@@ -34,7 +34,7 @@ kernel.func @copies(%m: !kernel.tensor_map<f16, [64, 64], swizzle = 128>, %w: !k
 // CHECK-NEXT:   %d = kernel.warpgroup_mma f16 %c, %tiles[%i], %tiles[%i] {columns = 128 : i64, right_by_depth} : vector<64xf32>, memref<12288xf16, "shared">, memref<12288xf16, "shared"> -> vector<64xf32>
 // CHECK-NEXT:   %next = kernel.warpgroup_mma f16 %d, %tiles[%i], %tiles[%i] {columns = 128 : i64, left_step = 10 : i64} : vector<64xf32>, memref<12288xf16, "shared">, memref<12288xf16, "shared"> -> vector<64xf32>
 // CHECK-NEXT:   kernel.warpgroup_wait {pending = 1 : i64}
-// CHECK-NEXT:   %s = kernel.warpgroup_sums %next : vector<64xf32> -> vector<64xf32>
+// CHECK-NEXT:   %s = kernel.warpgroup_accumulators %next : vector<64xf32> -> vector<64xf32>
 // CHECK-NEXT:   %r = kernel.join_columns %s {width = 8 : i64} : vector<64xf32> -> vector<64xf32>
 // CHECK-NEXT:   %p = kernel.fragment_part %r {position = 32 : i64} : vector<64xf32> -> vector<32xf32>
 // CHECK-NEXT:   %y = kernel.map_fragment %p, %z : vector<32xf32>, f32 -> vector<32xf16> {
@@ -55,7 +55,7 @@ kernel.func @warpgroups(%x: memref<?xf16>) attributes {block_size = 128 : i64} {
   %d = kernel.warpgroup_mma f16 %c, %tiles[%i], %tiles[%i] {columns = 128 : i64, right_by_depth} : vector<64xf32>, memref<12288xf16, "shared">, memref<12288xf16, "shared"> -> vector<64xf32>
   %next = kernel.warpgroup_mma f16 %d, %tiles[%i], %tiles[%i] {columns = 128 : i64, left_step = 10 : i64} : vector<64xf32>, memref<12288xf16, "shared">, memref<12288xf16, "shared"> -> vector<64xf32>
   kernel.warpgroup_wait {pending = 1 : i64}
-  %s = kernel.warpgroup_sums %next : vector<64xf32> -> vector<64xf32>
+  %s = kernel.warpgroup_accumulators %next : vector<64xf32> -> vector<64xf32>
   %r = kernel.join_columns %s {width = 8 : i64} : vector<64xf32> -> vector<64xf32>
   %p = kernel.fragment_part %r {position = 32 : i64} : vector<64xf32> -> vector<32xf32>
   %y = kernel.map_fragment %p, %z : vector<32xf32>, f32 -> vector<32xf16> {

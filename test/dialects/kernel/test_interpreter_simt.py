@@ -270,13 +270,13 @@ kernel.func @exchange(%words: memref<?xi32>, %y: memref<?xf16>) attributes {bloc
   %b = kernel.block_id {axis = 0 : i64} : index
   %t = kernel.thread_id : index
   %zero = arith.constant 0 : index
-  %stamp = arith.constant 65543 : index
+  %flag = arith.constant 65543 : index
   %number = arith.index_cast %b : index to i32
   %value = arith.sitofp %number : i32 to f16
   %first = arith.cmpi eq, %t, %zero : index
   scf.if %first {
-    kernel.post %value stamp %stamp, %words[%b] : f16, memref<?xi32>
-    %found = kernel.await_posts %words[%zero] stamp STAMP {count = 4 : i64} : memref<?xi32> -> vector<4xf16>
+    kernel.send_flagged %value flag %flag, %words[%b] : f16, memref<?xi32>
+    %found = kernel.receive_flagged %words[%zero] flag STAMP {count = 4 : i64} : memref<?xi32> -> vector<4xf16>
     %last = kernel.fragment_element %found {position = 3 : i64} : vector<4xf16> -> f16
     kernel.store %last, %y[%b] strides [1] : f16, memref<?xf16>
   }
@@ -287,12 +287,12 @@ kernel.func @exchange(%words: memref<?xi32>, %y: memref<?xf16>) attributes {bloc
 
 def test_blocks_receive_what_others_post() -> None:
     words, y = np.zeros(4, np.int32), np.zeros(4, np.float16)
-    run_kernel(parse_kernel(EXCHANGE.replace("STAMP", "%stamp")), [words, y], 4)
+    run_kernel(parse_kernel(EXCHANGE.replace("STAMP", "%flag")), [words, y], 4)
     assert y.tolist() == [3, 3, 3, 3]
     assert (words >> 16).tolist() == [7, 7, 7, 7]
 
 
 def test_nobody_posts_what_is_awaited() -> None:
     words, y = np.zeros(4, np.int32), np.zeros(4, np.float16)
-    with pytest.raises(KernelError, match=r"nobody has posted %words\[0\] with the stamp 0"):
+    with pytest.raises(KernelError, match=r"nobody has sent %words\[0\] with the flag 0"):
         run_kernel(parse_kernel(EXCHANGE.replace("STAMP", "%zero")), [words, y], 4)

@@ -56,7 +56,7 @@ kernel.func @product(%a: !kernel.tensor_map<f16, [64, 64], swizzle = 128>, %y: m
       }
       scf.yield %next : vector<32xf32>
     }
-    %e = kernel.warpgroup_sums %d : vector<32xf32> -> vector<32xf32>
+    %e = kernel.warpgroup_accumulators %d : vector<32xf32> -> vector<32xf32>
     %v = kernel.fragment_part %e {position = 0 : i64} : vector<32xf32> -> vector<1xf32>
     kernel.store_fragment %v, %y[%t] {offsets = array<i64: 0>} : vector<1xf32>, memref<?xf32>
   } else {

@@ -1,4 +1,4 @@
-"""Convolutions of bytes that pad with a value are convolutions that pad with zeros, plus a constant at the border."""
+"""Int8 convolutions that pad with a value are convolutions that pad with zeros, plus a constant at the border."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ func.func @half_precision_network(%x: tensor<4xf16>) -> tensor<4xf16> {
 
 // -----
 
-// Sums of products of bytes would overflow; half precision begins behind what scales them, and not before a rounding.
+// Sums of int8 products would overflow; half precision begins behind what scales them, and not before a rounding.
 // CHECK-LABEL: @bytes
 // CHECK: [[C:%.*]] = trt.matrix_multiply %x, %w : (tensor<2x3xui8>, tensor<3x3xi8>) -> tensor<2x3xi32>
 // CHECK: [[F:%.*]] = trt.identity [[C]] : (tensor<2x3xi32>) -> tensor<2x3xf32>

@@ -1,4 +1,4 @@
-"""What is known of the channels of a tensor makes products of bytes more exact, and costs no launch."""
+"""What is known of the channels of a tensor makes int8 products more exact, and costs no launch."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ TWO = f"""
 
 
 def test_the_factor_of_a_product_takes_the_scales_of_the_channels_behind_it() -> None:
-    """Between two products of bytes there are bytes, and one multiplication for each sum."""
+    """Between two int8 products there are bytes, and one multiplication for each sum."""
     passes = "insert-scales,fuse-quantized-convolution"
     text = str(compiled(f"{RANGES}, {CHANNELS}", TWO, passes))
     assert text.count("-> tensor<1x2x4x4xi32>") == 2

@@ -48,7 +48,7 @@ class Graph:
     def weights(self, shape: Sequence[int], axis: int = 0) -> tuple[str, Array]:
         """Dequantised integers with a scale for each slice of an axis, and the scales.
 
-        Sums of two products of bytes fit into 16 bits with weights of 7: so kernels agree that saturate there.
+        Sums of two int8 products fit into 16 bits with weights of 7: so kernels agree that saturate there.
         """
         scales = self.rng.uniform(0.005, 0.02, shape[axis]).astype(np.float32)
         integers = self.rng.integers(-63, 64, shape, np.int8)

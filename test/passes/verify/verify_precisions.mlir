@@ -30,7 +30,7 @@ module attributes {trt.obey_precisions} {
 
 // -----
 
-// Joined layers are asked for the widest format; conversions and what is no product of bytes are free.
+// Joined layers are asked for the widest format; conversions and what is no int8 product are free.
 module attributes {trt.obey_precisions, trt.layer_precisions = {"a" = "fp16", "b" = "fp32", "c" = "int8"}} {
   func.func @fits(%x: tensor<4xf32>) -> tensor<4xf16> {
     %y = trt.activation relu %x : (tensor<4xf32>) -> tensor<4xf32> loc(fused["a", "b"])

@@ -22,7 +22,7 @@
 // CHECK: kernel.exponential_rows
 // CHECK: kernel.mbarrier_wait %values_here
 // CHECK: kernel.warpgroup_mma_registers f16
-// CHECK: kernel.warpgroup_sums
+// CHECK: kernel.warpgroup_accumulators
 // CHECK: kernel.mbarrier_arrive %empty
 // CHECK: kernel.store_fragment {{.*}}, %output[{{.*}}wide = true} : vector<8xf16>
 // CHECK: kernel.return

@@ -18,7 +18,7 @@
 // CHECK:   kernel.warpgroup_mma f16 {{.*}} {columns = 64 : i64}
 // CHECK:   kernel.warpgroup_wait {pending = 1 : i64}
 // CHECK:   kernel.mbarrier_arrive %empty
-// CHECK:   kernel.warpgroup_sums
+// CHECK:   kernel.warpgroup_accumulators
 // CHECK:   kernel.store_fragment {{.*}} valid
 // CHECK: kernel.return
 func.func @main(%x: tensor<2x64x9x7xf16, #trt.dims<["2", "64", "9", "7"], order = [0, 2, 3, 1]>>) -> tensor<2x64x9x7xf16, #trt.dims<["2", "64", "9", "7"], order = [0, 2, 3, 1]>> {

@@ -27,7 +27,7 @@
 // CHECK:     kernel.warpgroup_mma f16 {{.*}}, %boxes[%[[FOURTH]]], %weights_1[{{.*}}] {columns = 64 : i64, left_step = 10 : i64}
 // CHECK-COUNT-5: kernel.warpgroup_mma
 // CHECK:     kernel.mbarrier_arrive %order
-// CHECK:     kernel.warpgroup_sums
+// CHECK:     kernel.warpgroup_accumulators
 // CHECK:     kernel.mbarrier_arrive %empty
 // CHECK:     kernel.store_fragment
 // CHECK: kernel.return

@@ -33,7 +33,7 @@
 // CHECK-COUNT-7: kernel.warpgroup_mma f16 {{.*}}, %boxes[{{.*}}], [[FILTERS]][{{.*}}] {columns = 32 : i64, line = 64 : i64, left_step = 8 : i64}
 // CHECK-NOT: kernel.warpgroup_mma
 // CHECK:     kernel.mbarrier_arrive %order
-// CHECK:     kernel.warpgroup_sums
+// CHECK:     kernel.warpgroup_accumulators
 // CHECK:     kernel.mbarrier_arrive %empty
 // CHECK:     kernel.store_fragment {{.*}}, %output[
 // CHECK: kernel.return

@@ -30,7 +30,7 @@
 // CHECK:     kernel.warpgroup_mma f16 {{.*}} {columns = 64 : i64, line = 64 : i64} : vector<32xf32>
 // CHECK-NEXT: kernel.warpgroup_wait {pending = 1 : i64}
 // CHECK:     kernel.mbarrier_arrive %empty
-// CHECK:   kernel.warpgroup_sums
+// CHECK:   kernel.warpgroup_accumulators
 // CHECK:   kernel.store_fragment {{.*}}, %output[{{.*}}wide = true} : vector<16xf16>
 // CHECK: kernel.return
 func.func @main(%x: tensor<2x3x32x32xf16>) -> tensor<2x64x16x16xf16, #trt.dims<["2", "64", "16", "16"], order = [0, 2, 3, 1]>> {

@@ -1,4 +1,4 @@
-"""Convolutions of bytes on the matrix unit: bit by bit what the op means, and when it is chosen."""
+"""Int8 convolutions on the matrix unit: bit by bit what the op means, and when it is chosen."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@
 // CHECK:   kernel.warpgroup_mma f16 {{.*}} {columns = 128 : i64}
 // CHECK:   kernel.warpgroup_wait {pending = 1 : i64}
 // CHECK:   kernel.mbarrier_arrive %empty
-// CHECK:   kernel.warpgroup_sums
+// CHECK:   kernel.warpgroup_accumulators
 // CHECK:   kernel.store_fragment {{.*}}, %output[{{.*}}wide = true} : vector<32xf16>
 // CHECK: kernel.return
 func.func @main(%x: tensor<512x256xf16>) -> tensor<512x128xf16> {
@@ -43,7 +43,7 @@ func.func @main(%x: tensor<512x256xf16>) -> tensor<512x128xf16> {
 // CHECK:   %full = kernel.shared : memref<3xi64, "shared">
 // CHECK:   kernel.cluster_rank
 // CHECK:   kernel.warpgroup_mma f16
-// CHECK:   kernel.warpgroup_sums
+// CHECK:   kernel.warpgroup_accumulators
 // CHECK:   kernel.store_fragment {{.*}}, %sums
 // CHECK:   kernel.cluster_barrier
 // CHECK:   kernel.remote_shared %sums

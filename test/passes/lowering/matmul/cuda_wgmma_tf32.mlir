@@ -19,7 +19,7 @@
 // CHECK:   kernel.warpgroup_mma tf32 {{.*}} {columns = 128 : i64} : vector<64xf32>
 // CHECK-NEXT: kernel.warpgroup_wait {pending = 1 : i64}
 // CHECK:   kernel.mbarrier_arrive %empty
-// CHECK:   kernel.warpgroup_sums
+// CHECK:   kernel.warpgroup_accumulators
 // CHECK:   kernel.store_fragment {{.*}}, %output[{{.*}}wide = true} : vector<32xf32>
 // CHECK: kernel.return
 func.func @main(%x: tensor<128x256xf32>) -> tensor<128x128xf32> {

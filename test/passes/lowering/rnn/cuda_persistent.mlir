@@ -1,14 +1,14 @@
 // RUN: rt-opt %s -p "convert-fused-to-kernel{target=cuda}" | filecheck %s
 
 // All blocks run together. Weights stay in registers; in each step the hidden state comes from the posts of the others,
-// whose stamps say of which step they are, and the sums of the warps are added in shared memory.
+// whose flags say of which step they are, and the sums of the warps are added in shared memory.
 // CHECK: plan.launch {{.*}}kernel = @clear_
 // CHECK: kernel.func @rnn_{{[0-9a-f]+}}(%weights: memref<?xi32>{{.*}}cooperative
 // CHECK:   kernel.load_fragment %weights[{{.*}}] {offsets = array<i64: 0, 1, 2, 3>, wide = true}
-// CHECK:   kernel.post {{.*}} stamp
+// CHECK:   kernel.send_flagged {{.*}} flag
 // CHECK:   scf.for
 // CHECK-NOT: kernel.load_fragment %weights[
-// CHECK:     kernel.await_posts {{.*}} {count = 4 : i64}
+// CHECK:     kernel.receive_flagged {{.*}} {count = 4 : i64}
 // CHECK:     kernel.store_fragment {{.*}}, %hidden
 // CHECK:     kernel.barrier
 // CHECK:     kernel.load_matrix %hidden
@@ -16,7 +16,7 @@
 // CHECK:     kernel.store_fragment {{.*}}, %sums
 // CHECK:     kernel.barrier
 // CHECK:     math.tanh
-// CHECK:     kernel.post {{.*}} stamp
+// CHECK:     kernel.send_flagged {{.*}} flag
 // CHECK: kernel.return
 func.func @main(%x: tensor<5x1x1x64xf16>) -> tensor<5x1x64xf16> {
   %r = trt.constant {value = dense<0.1> : tensor<64x1x64xf16>} : tensor<64x1x64xf16>

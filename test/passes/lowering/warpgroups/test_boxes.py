@@ -43,7 +43,7 @@ def test_positions_find_their_pixels(
         st.integers(1, 5),
         st.integers(1, 9),
         extra=st.integers(0, 2),
-        turns=st.booleans(),
+        ping_pong=st.booleans(),
     )
 )
 def test_names_of_tiles(tile: BoxTile) -> None:

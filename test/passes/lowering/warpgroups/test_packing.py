@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mlirt.passes.lowering.warpgroups.packing import in_thread_order, packed_rows
+from mlirt.passes.lowering.warpgroups.packing import in_fragment_order, packed_rows
 
 
 @pytest.mark.parametrize("width", [4, 8, 16])
 @pytest.mark.parametrize("count", [5, 32, 70])
 def test_a_thread_gets_neighbouring_columns(count: int, width: int) -> None:
     columns = np.arange(1, count + 1)[:, None] * np.ones((1, 3), int)
-    given, group = in_thread_order(columns, width), 4 * width
+    given, group = in_fragment_order(columns, width), 4 * width
     assert len(given) % group == 0
     groups, blocks = range(len(given) // group), range(width // 2)
     for thread in range(4):
@@ -23,7 +23,7 @@ def test_a_thread_gets_neighbouring_columns(count: int, width: int) -> None:
 
 def test_batches_keep_their_columns() -> None:
     columns = np.random.default_rng(0).standard_normal((2, 3, 40, 8))
-    np.testing.assert_array_equal(in_thread_order(columns, 8)[1, 2], in_thread_order(columns[1, 2], 8))
+    np.testing.assert_array_equal(in_fragment_order(columns, 8)[1, 2], in_fragment_order(columns[1, 2], 8))
 
 
 def test_rows_are_filled_up_to_whole_pieces() -> None:

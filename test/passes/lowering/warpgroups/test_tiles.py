@@ -53,7 +53,7 @@ def test_others_do_not_fit(name: str) -> None:
         ((3136, 64, 64), "64x32s16"),
     ],
 )
-def test_blocks_stay_for_large_products_and_share_long_sums_of_small_ones(
+def test_persistent_blocks_for_large_products_and_share_long_sums_of_small_ones(
     sizes: tuple[int, int, int], tile: str
 ) -> None:
     found = best(work(*sizes))

@@ -10,10 +10,10 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.tensor_types import dims, with_element
-from mlirt.dialects.trt.byte_products import ui8
 from mlirt.dialects.trt.elementwise import ElementwiseKind
+from mlirt.dialects.trt.int8_products import ui8
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
-from mlirt.passes.quantization.byte_layers import ByteLayers
+from mlirt.passes.quantization.int8_layers import Int8Layers
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -28,13 +28,13 @@ def raised_array(array: Array) -> Array:
     return (array.astype(np.int64) + HALF).astype(np.uint8)
 
 
-def raised_bytes(value: SSAValue, write: ByteLayers) -> SSAValue:
+def raised_bytes(value: SSAValue, write: Int8Layers) -> SSAValue:
     """The unsigned version of signed bytes that something else computes."""
     wide = write.cast(value, i32)
     return write.cast(write.binary(ElementwiseKind.SUM, wide, write.number_like(HALF, wide, i32)), ui8)
 
 
-def lowered_bytes(value: SSAValue, write: ByteLayers) -> SSAValue:
+def lowered_bytes(value: SSAValue, write: Int8Layers) -> SSAValue:
     """The signed bytes again."""
     wide = write.cast(value, i32)
     return write.cast(write.binary(ElementwiseKind.SUB, wide, write.number_like(HALF, wide, i32)), i8)
@@ -45,7 +45,7 @@ def has_known_zero(op: QuantizeOp | DequantizeOp, ctx: Context) -> bool:
     return op.zero_point is None or array_of(op.zero_point, ctx) is not None
 
 
-def _raised_zero(op: QuantizeOp | DequantizeOp, write: ByteLayers) -> SSAValue:
+def _raised_zero(op: QuantizeOp | DequantizeOp, write: Int8Layers) -> SSAValue:
     import numpy as np
 
     shape = [size for size in dims(op.scale.type) if isinstance(size, int)]
@@ -53,7 +53,7 @@ def _raised_zero(op: QuantizeOp | DequantizeOp, write: ByteLayers) -> SSAValue:
     return write.constant(raised_array(np.zeros(shape, np.int8) if zero is None else zero))
 
 
-def raised_quantization(op: QuantizeOp, write: ByteLayers) -> SSAValue:
+def raised_quantization(op: QuantizeOp, write: Int8Layers) -> SSAValue:
     """The unsigned version of a quantisation's result."""
     made = QuantizeOp.build(
         operands=[op.input, op.scale, _raised_zero(op, write)],
@@ -63,7 +63,7 @@ def raised_quantization(op: QuantizeOp, write: ByteLayers) -> SSAValue:
     return write.value(made)
 
 
-def replace_dequantization(op: DequantizeOp, value: SSAValue, write: ByteLayers) -> None:
+def replace_dequantization(op: DequantizeOp, value: SSAValue, write: Int8Layers) -> None:
     """Let a dequantisation read the unsigned version of its bytes."""
     made = DequantizeOp.build(
         operands=[value, op.scale, _raised_zero(op, write)],

@@ -1,4 +1,4 @@
-"""Layers of bytes: exact sums of products of 8-bit integers, as 32-bit integers that wrap around; 8-bit floats."""
+"""Int8 layers: exact sums of products of 8-bit integers, as 32-bit integers that wrap around; 8-bit floats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ui8 = IntegerType(8, Signedness.UNSIGNED)
 BYTES = (i8, ui8)
 
 
-def multiplies_bytes(left: Attribute, right: Attribute) -> bool:
+def multiplies_int8(left: Attribute, right: Attribute) -> bool:
     """Whether tensors of these types are bytes with signed bytes as weights, whose products are summed in int32."""
     return element_of(left) in BYTES and element_of(right) == i8
 
@@ -29,7 +29,7 @@ def sum_element(left: Attribute, right: Attribute) -> Attribute:
     """
     if multiplies_float8(left, right):
         return f32
-    return i32 if multiplies_bytes(left, right) else element_of(left)
+    return i32 if multiplies_int8(left, right) else element_of(left)
 
 
 def check_products(op: TensorOp, constraint: str, bias: SSAValue | None = None, *, float8: bool = False) -> None:
@@ -39,7 +39,7 @@ def check_products(op: TensorOp, constraint: str, bias: SSAValue | None = None, 
     """
     left, right = op.operands[0].type, op.operands[1].type
     require(float8 or not multiplies_float8(left, right), f"{constraint}: {op.name} has no products of 8-bit floats")
-    if not multiplies_bytes(left, right):
+    if not multiplies_int8(left, right):
         same_elements_but_bias(op, constraint, bias)
         numbers(op, constraint, left)
     elif bias is not None:

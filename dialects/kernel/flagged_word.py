@@ -1,6 +1,6 @@
-"""Numbers that the blocks of one launch send each other, each in one word together with a stamp that says which it is.
+"""Numbers that the blocks of one launch send each other, each in one word together with a flag that says which it is.
 
-A word is written and read whole: who finds the stamp has the number too, so that no barrier and no fence is needed. The
+A word is written and read whole: who finds the flag has the number too, so that no barrier and no fence is needed. The
 attribute `cooperative` of a kernel says that all of its blocks run at the same time, as those that wait need.
 """
 
@@ -31,7 +31,7 @@ WIDEST = 16  # bytes that are read at once
 
 
 def word_type(element: Attribute) -> IntegerType:
-    """The words that carry numbers of a type: half of each is the number, half the stamp."""
+    """The words that carry numbers of a type: half of each is the number, half the flag."""
     return IntegerType(64 if isinstance(element, Float32Type) else 32)
 
 
@@ -48,53 +48,53 @@ def _check_words(op: IRDLOperation, element: Attribute, words: SSAValue) -> None
 
 
 @irdl_op_definition
-class PostOp(IRDLOperation):
-    """Write a number and a stamp, of which the lower half of a word's bits count.
+class SendFlaggedOp(IRDLOperation):
+    """Write a number and a flag, of which the lower half of a word's bits count.
 
-    Example: `kernel.post %value stamp %t, %words[%i] : f16, memref<?xi32>`
+    Example: `kernel.send_flagged %value flag %t, %words[%i] : f16, memref<?xi32>`
     """
 
-    name = "kernel.post"
+    name = "kernel.send_flagged"
 
     value = operand_def(AnyAttr())
-    stamp = operand_def(IndexType())
+    flag = operand_def(IndexType())
     words = operand_def(MemRefType)
     index = operand_def(IndexType())
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$value `stamp` $stamp `,` $words `[` $index `]` attr-dict `:` type($value) `,` type($words)"
+    assembly_format = "$value `flag` $flag `,` $words `[` $index `]` attr-dict `:` type($value) `,` type($words)"
 
-    def __init__(self, value: SSAValue, stamp: SSAValue, words: SSAValue, index: SSAValue) -> None:
-        super().__init__(operands=[value, stamp, words, index])
+    def __init__(self, value: SSAValue, flag: SSAValue, words: SSAValue, index: SSAValue) -> None:
+        super().__init__(operands=[value, flag, words, index])
 
     def verify_(self) -> None:
         _check_words(self, self.value.type, self.words)
 
 
 @irdl_op_definition
-class AwaitPostsOp(IRDLOperation):
-    """Wait until `count` neighbouring words from each index on have a stamp; gives their numbers, index by index.
+class ReceiveFlaggedOp(IRDLOperation):
+    """Wait until `count` neighbouring words from each index on have a flag; gives their numbers, index by index.
 
     The words of an index fill 16 bytes at most and are aligned like that.
 
-    Example: `%v = kernel.await_posts %words[%i, %j] stamp %t {count = 4 : i64} : memref<?xi32> -> vector<8xf16>`
+    Example: `%v = kernel.receive_flagged %words[%i, %j] flag %t {count = 4 : i64} : memref<?xi32> -> vector<8xf16>`
     """
 
-    name = "kernel.await_posts"
+    name = "kernel.receive_flagged"
 
     words = operand_def(MemRefType)
     indices = var_operand_def(IndexType())
-    stamp = operand_def(IndexType())
+    flag = operand_def(IndexType())
     count = prop_def(IntegerAttr)
     result = result_def(VectorType)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$words `[` $indices `]` `stamp` $stamp attr-dict `:` type($words) `->` type($result)"
+    assembly_format = "$words `[` $indices `]` `flag` $flag attr-dict `:` type($words) `->` type($result)"
 
     def __init__(
-        self, words: SSAValue, indices: Sequence[SSAValue], stamp: SSAValue, count: int, element: Attribute
+        self, words: SSAValue, indices: Sequence[SSAValue], flag: SSAValue, count: int, element: Attribute
     ) -> None:
         super().__init__(
-            operands=[words, indices, stamp],
+            operands=[words, indices, flag],
             properties={"count": IntegerAttr(count, i64)},
             result_types=[VectorType(element, [count * len(indices)])],
         )

@@ -1,8 +1,8 @@
 // RUN: rt-opt %s -t numba-cuda | filecheck %s
 
-// CHECK:       send = post("float16")
-// CHECK-NEXT:  receive = await_posts("float16", 4, 2)
-// CHECK-NEXT:  receive_1 = await_posts("float32", 2, 2)
+// CHECK:       send = send_flagged("float16")
+// CHECK-NEXT:  receive = receive_flagged("float16", 4, 2)
+// CHECK-NEXT:  receive_1 = receive_flagged("float32", 2, 2)
 // CHECK-NEXT:  dot = dot_product(4)
 // CHECK:       def exchange(
 // CHECK-NEXT:      send(h, t, x, i)
@@ -10,9 +10,9 @@
 // CHECK-NEXT:      b = receive_1(wide, t, i, t)
 // CHECK-NEXT:      c = dot(b, b)
 kernel.func @exchange(%x: memref<?xi32>, %wide: memref<?xi64>, %i: index, %t: index, %h: f16) attributes {block_size = 32 : i64, cooperative} {
-  kernel.post %h stamp %t, %x[%i] : f16, memref<?xi32>
-  %a = kernel.await_posts %x[%i, %t] stamp %t {count = 4 : i64} : memref<?xi32> -> vector<8xf16>
-  %b = kernel.await_posts %wide[%i, %t] stamp %t {count = 2 : i64} : memref<?xi64> -> vector<4xf32>
+  kernel.send_flagged %h flag %t, %x[%i] : f16, memref<?xi32>
+  %a = kernel.receive_flagged %x[%i, %t] flag %t {count = 4 : i64} : memref<?xi32> -> vector<8xf16>
+  %b = kernel.receive_flagged %wide[%i, %t] flag %t {count = 2 : i64} : memref<?xi64> -> vector<4xf32>
   %c = kernel.dot_product %b, %b : vector<4xf32>, vector<4xf32>
   kernel.return
 }

@@ -1,4 +1,4 @@
-"""Convolutions of bytes on a GPU: sums in int32 and results rounded to bytes are those of the reference, bit by bit."""
+"""Int8 convolutions on a GPU: sums in int32 and results rounded to bytes are those of the reference, bit by bit."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_strides_of_pictures(kind: str) -> None:
 )
 @pytest.mark.parametrize("name", [name for name, problem in PROBLEMS.items() if not problem.transposed])
 def test_tiles(name: str, element: str, residual: str, result: str, last: bool, padding_value: int) -> None:
-    tactic = "cuda_byte_tiles:64x64"
+    tactic = "cuda_int8_tiles:64x64"
     module = check(PROBLEMS[name], element, result, residual, tactic, last=last, padding_value=padding_value)
     assert f"kernel.mma {'s8' if element == 'i8' else 'u8'}" in str(module)
 
@@ -142,7 +142,7 @@ def test_tiles(name: str, element: str, residual: str, result: str, last: bool, 
 @pytest.mark.parametrize("choice", ["32x32p4", "128x128"])
 def test_other_tiles(choice: str) -> None:
     problem = Problem((1, 96, 7, 7), (40, 96, 3, 3), pre=(1,), post=(1,))
-    module = check(problem, "ui8", "i8", "i8", f"cuda_byte_tiles:{choice}")
+    module = check(problem, "ui8", "i8", "i8", f"cuda_int8_tiles:{choice}")
     assert ("convolution_sum" in kernel_names(module)) == (choice == "32x32p4")
 
 

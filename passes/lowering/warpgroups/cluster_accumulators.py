@@ -19,7 +19,7 @@ from mlirt.passes.lowering.warpgroups.row_epilogue import QUAD
 from mlirt.passes.lowering.warpgroups.tile_results import TileResults
 
 
-class ClusterSums:
+class ClusterAccumulators:
     """The sums of a block's tile in shared memory, where the other blocks of its cluster read them."""
 
     def __init__(
@@ -29,11 +29,11 @@ class ClusterSums:
         self.memory = k.value(SharedOp(tile.rows * tile.pitch, element))
         self.memory.name_hint = "sums"
 
-    def keep(self, sums: SSAValue, in_thread_order: bool) -> None:
+    def keep(self, sums: SSAValue, in_fragment_order: bool) -> None:
         """Write this block's sums to shared memory."""
         k, pitch, width = self.k, self.tile.pitch, self.results.width
         lane, warp = k.rem(self.thread, 32), k.div(self.thread, 32)
-        own, step = (width, 2) if in_thread_order else (2, 8)
+        own, step = (width, 2) if in_fragment_order else (2, 8)
         row, column = k.add(k.mul(warp, 16), k.div(lane, 4)), k.mul(k.rem(lane, 4), own)
         in_group = width // 2
         blocks = range(self.tile.columns // 8)

@@ -23,7 +23,7 @@
 // CHECK: kernel.return
 func.func @main(%x: tensor<2x64x16x16xi8, #trt.dims<["2", "64", "16", "16"], order = [0, 2, 3, 1]>>) -> tensor<2x64x16x16xi32, #trt.dims<["2", "64", "16", "16"], order = [0, 2, 3, 1]>> {
   %w = trt.constant {value = dense<3> : tensor<64x64x3x3xi8>} : tensor<64x64x3x3xi8>
-  %y = fused.convolution %x, %w {fused.tactic = "cuda_byte_tiles:64x64", stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<2x64x16x16xi8, #trt.dims<["2", "64", "16", "16"], order = [0, 2, 3, 1]>>, tensor<64x64x3x3xi8>) -> tensor<2x64x16x16xi32, #trt.dims<["2", "64", "16", "16"], order = [0, 2, 3, 1]>> {
+  %y = fused.convolution %x, %w {fused.tactic = "cuda_int8_tiles:64x64", stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<2x64x16x16xi8, #trt.dims<["2", "64", "16", "16"], order = [0, 2, 3, 1]>>, tensor<64x64x3x3xi8>) -> tensor<2x64x16x16xi32, #trt.dims<["2", "64", "16", "16"], order = [0, 2, 3, 1]>> {
   ^bb0(%acc: i32):
     fused.yield %acc : i32
   }
@@ -49,7 +49,7 @@ func.func @main(%x: tensor<2x64x16x16xi8, #trt.dims<["2", "64", "16", "16"], ord
 // CHECK: kernel.return
 func.func @main(%x: tensor<2x64x16x16xi8>) -> tensor<2x64x16x16xi32> {
   %w = trt.constant {value = dense<3> : tensor<64x64x3x3xi8>} : tensor<64x64x3x3xi8>
-  %y = fused.convolution %x, %w {fused.tactic = "cuda_byte_tiles:64x64", stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<2x64x16x16xi8>, tensor<64x64x3x3xi8>) -> tensor<2x64x16x16xi32> {
+  %y = fused.convolution %x, %w {fused.tactic = "cuda_int8_tiles:64x64", stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<2x64x16x16xi8>, tensor<64x64x3x3xi8>) -> tensor<2x64x16x16xi32> {
   ^bb0(%acc: i32):
     fused.yield %acc : i32
   }

@@ -43,7 +43,7 @@ class Sums(ABC):
         """For each cell of a thread the sums of all gates, of the hidden vectors from element `start` on."""
 
 
-class MatrixUnitSums(Sums):
+class MatrixUnitAccumulators(Sums):
     """Half precision: accumulator (i, j, s, e) of thread (g, t) is gate 2 i + s of unit g, sequence 8 j + 2 t + e."""
 
     def __init__(
@@ -74,7 +74,7 @@ class MatrixUnitSums(Sums):
         return parts[0] if len(parts) == 1 else self.k.scalars(f32).add(*parts)
 
 
-class LaneSums(Sums):
+class LaneAccumulators(Sums):
     """Single precision: thread `8 g + u` has the sums of gate g of unit u, and threads 0 to 7 have the cells."""
 
     def __init__(

@@ -34,7 +34,7 @@
 // CHECK-NEXT: kernel.warpgroup_wait {pending = 1 : i64}
 // CHECK:     kernel.mbarrier_arrive %empty
 // CHECK:     kernel.mbarrier_arrive %order
-// CHECK:     kernel.warpgroup_sums
+// CHECK:     kernel.warpgroup_accumulators
 // CHECK:     kernel.mbarrier_wait %slot_full
 // CHECK-COUNT-2: kernel.load_fragment %slots[{{.*}}wide = true} {{.*}} -> vector<16xi8>
 // CHECK:     kernel.mbarrier_arrive %slot_empty

@@ -1,4 +1,4 @@
-"""Numbers that blocks send each other with stamps, and the sum of the products of two fragments."""
+"""Numbers that blocks send each other with flags, and the sum of the products of two fragments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CHAINS = 4
 
 
 class _Words:
-    """Words of twice the bits of a number: the stamp, then the number."""
+    """Words of twice the bits of a number: the flag, then the number."""
 
     def __init__(self, type_name: str) -> None:
         self.type = SCALARS[type_name]
@@ -39,27 +39,27 @@ class _Words:
         start = builder.gep(builder.bitcast(pointer, ir.PointerType(I8)), [builder.mul(index, I64(self.bytes))])
         return builder.ptrtoint(builder.addrspacecast(start, ir.PointerType(I8, GLOBAL)), I64)
 
-    def stamped(self, builder: Any, stamp: Any) -> Any:
-        """The stamp in its place in a word."""
-        return builder.shl(builder.trunc(stamp, self.whole) if self.bytes < 8 else stamp, self.whole(4 * self.bytes))
+    def flagged(self, builder: Any, flag: Any) -> Any:
+        """The flag in its place in a word."""
+        return builder.shl(builder.trunc(flag, self.whole) if self.bytes < 8 else flag, self.whole(4 * self.bytes))
 
 
-def post(type_name: str) -> Any:
-    """`word(x, stamp, pointer, index)`: write a number with a stamp."""
+def send_flagged(type_name: str) -> Any:
+    """`word(x, flag, pointer, index)`: write a number with a flag."""
     words = _Words(type_name)
 
-    def emit(builder: Any, value: Any, stamp: Any, pointer: Any, index: Any) -> Any:
+    def emit(builder: Any, value: Any, flag: Any, pointer: Any, index: Any) -> Any:
         number = builder.zext(builder.bitcast(value, words.half), words.whole)
-        both = builder.or_(number, words.stamped(builder, stamp))
+        both = builder.or_(number, words.flagged(builder, flag))
         address = words.address(builder, pointer, index)
         return ptx(builder, f"st.relaxed.gpu.global.{words.letter} [$0], $1;", [], [address, both], memory=True)
 
     return word(types.void, [words.type, types.int64, words.pointer, types.int64], emit)
 
 
-def await_posts(type_name: str, count: int, places: int) -> Any:
-    """`word(pointer, stamp, i0, ..)`: the numbers of `count` words from each of the places on, once all have the
-    stamp.
+def receive_flagged(type_name: str, count: int, places: int) -> Any:
+    """`word(pointer, flag, i0, ..)`: the numbers of `count` words from each of the places on, once all have the
+    flag.
     """
     words = _Words(type_name)
     vector = f".v{count}" if count > 1 else ""
@@ -67,8 +67,8 @@ def await_posts(type_name: str, count: int, places: int) -> Any:
     results = f"{{{registers}}}" if count > 1 else registers
     text = f"ld.relaxed.gpu.global{vector}.{words.letter} {results}, [${count}];"
 
-    def emit(builder: Any, pointer: Any, stamp: Any, *indices: Any) -> Any:
-        wanted = words.stamped(builder, stamp)
+    def emit(builder: Any, pointer: Any, flag: Any, *indices: Any) -> Any:
+        wanted = words.flagged(builder, flag)
         addresses = [words.address(builder, pointer, index) for index in indices]
         again, here = builder.append_basic_block("again"), builder.append_basic_block("here")
         builder.branch(again)

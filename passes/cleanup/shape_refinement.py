@@ -1,4 +1,4 @@
-"""What shape arithmetic tells about a layer: a constant in its place, or its shapes as properties."""
+"""Shape refinement: what shape arithmetic tells about a layer, a constant in its place or its shapes as properties."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mlirt.passes.cleanup.rewriting import insert_before, replace
 from mlirt.passes.cleanup.shape_arithmetic import ShapeArithmetic, numbers
 
 
-def settle(layer: TensorOp, arithmetic: ShapeArithmetic, ctx: Context) -> TensorOp | None:
+def refine(layer: TensorOp, arithmetic: ShapeArithmetic, ctx: Context) -> TensorOp | None:
     """The layer as it is now; None where a constant stands in its place."""
     constant = _as_constant(layer, arithmetic, ctx)
     if constant is not None:
@@ -36,7 +36,7 @@ def settle(layer: TensorOp, arithmetic: ShapeArithmetic, ctx: Context) -> Tensor
         insert_before(layer, settled)
         replace(layer, *settled.results)
         layer = settled
-    infer_again(layer)
+    refine_results(layer)
     return layer
 
 
@@ -68,11 +68,11 @@ def _with_known_shapes(layer: TensorOp, arithmetic: ShapeArithmetic) -> TensorOp
     if isinstance(layer, FillOp) and (shape := known(layer.shape)) is not None:
         return _rebuild(layer, [None, layer.alpha, layer.beta], {"output_dims": shape})
     if isinstance(layer, SliceOp):
-        return _settle_slice(layer, arithmetic)
+        return _refine_slice(layer, arithmetic)
     return None
 
 
-def _settle_slice(layer: SliceOp, arithmetic: ShapeArithmetic) -> TensorOp | None:
+def _refine_slice(layer: SliceOp, arithmetic: ShapeArithmetic) -> TensorOp | None:
     operands: list[SSAValue | None] = [layer.input]
     properties: dict[str, Attribute] = {}
     for name, operand in (
@@ -98,7 +98,7 @@ def _rebuild(layer: TensorOp, operands: list[SSAValue | None], properties: dict[
         return None
 
 
-def infer_again(layer: TensorOp) -> None:
+def refine_results(layer: TensorOp) -> None:
     """Narrow the result types to what the operands' types now say."""
     try:
         inferred = layer.infer()

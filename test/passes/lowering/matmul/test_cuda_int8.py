@@ -1,4 +1,4 @@
-"""Products of bytes on a GPU against the reference, bit by bit."""
+"""Int8 products on a GPU against the reference, bit by bit."""
 
 from __future__ import annotations
 

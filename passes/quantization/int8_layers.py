@@ -13,7 +13,7 @@ from mlirt.passes.layer_builder import LayerBuilder
 from mlirt.passes.quantization.quantized_values import Bytes
 
 
-class ByteLayers(LayerBuilder):
+class Int8Layers(LayerBuilder):
     """A builder of layers that compute with bytes."""
 
     def number_like(self, value: float, like: SSAValue, element: Attribute = f32) -> SSAValue:

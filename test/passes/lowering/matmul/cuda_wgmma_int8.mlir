@@ -25,7 +25,7 @@
 // CHECK:   kernel.warpgroup_mma s8 {{.*}} {columns = 128 : i64} : vector<64xi32>
 // CHECK-NEXT: kernel.warpgroup_wait {pending = 1 : i64}
 // CHECK:   kernel.mbarrier_arrive %empty
-// CHECK:   kernel.warpgroup_sums
+// CHECK:   kernel.warpgroup_accumulators
 // CHECK:   kernel.mbarrier_arrive %empty
 // CHECK:   kernel.store_fragment {{.*}}, %output[{{.*}}wide = true} : vector<32xi32>
 // CHECK: kernel.return
@@ -46,7 +46,7 @@ func.func @main(%x: tensor<256x512xi8>) -> tensor<256x128xi32> {
 // CHECK:   %full = kernel.shared : memref<3xi64, "shared">
 // CHECK:   kernel.mbarrier_wait %full
 // CHECK:   kernel.warpgroup_mma u8 {{.*}} {columns = 64 : i64} : vector<32xi32>
-// CHECK:   kernel.warpgroup_sums
+// CHECK:   kernel.warpgroup_accumulators
 // CHECK-COUNT-2: kernel.store_fragment {{.*}}, %output[{{.*}}] {offsets = array<i64: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15>, wide = true} : vector<16xi8>
 // CHECK-NOT: kernel.store
 // CHECK: kernel.return
@@ -81,7 +81,7 @@ func.func @main(%x: tensor<256x512xui8>) -> tensor<256x128xi8> {
 // CHECK:   kernel.warpgroup_mma e4m3 {{.*}} {columns = 64 : i64} : vector<32xf32>, memref<73728xi8, "shared">
 // CHECK-NEXT: kernel.warpgroup_wait {pending = 1 : i64}
 // CHECK:   kernel.mbarrier_arrive %empty
-// CHECK:   kernel.warpgroup_sums
+// CHECK:   kernel.warpgroup_accumulators
 // CHECK: kernel.return
 func.func @main(%x: tensor<256x512xf8E4M3FN>, %w: tensor<128x512xf8E4M3FN>) -> tensor<256x128xf32> {
   %y = fused.matmul %x, %w {fused.tactic = "cuda_wgmma:128x64s3", transpose_rhs = true} : (tensor<256x512xf8E4M3FN>, tensor<128x512xf8E4M3FN>) -> tensor<256x128xf32> {

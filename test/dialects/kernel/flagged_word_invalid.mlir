@@ -2,7 +2,7 @@
 
 kernel.func @word(%x: memref<?xi32>, %i: index, %v: f32) {
   // expected-error@+1 {{the words for f32 are i64, not i32}}
-  kernel.post %v stamp %i, %x[%i] : f32, memref<?xi32>
+  kernel.send_flagged %v flag %i, %x[%i] : f32, memref<?xi32>
   kernel.return
 }
 
@@ -10,7 +10,7 @@ kernel.func @word(%x: memref<?xi32>, %i: index, %v: f32) {
 
 kernel.func @number(%x: memref<?xi32>, %i: index, %v: i16) {
   // expected-error@+1 {{moves floating-point numbers of 16 or 32 bits, not i16}}
-  kernel.post %v stamp %i, %x[%i] : i16, memref<?xi32>
+  kernel.send_flagged %v flag %i, %x[%i] : i16, memref<?xi32>
   kernel.return
 }
 
@@ -18,7 +18,7 @@ kernel.func @number(%x: memref<?xi32>, %i: index, %v: i16) {
 
 kernel.func @too_wide(%x: memref<?xi64>, %i: index) {
   // expected-error@+1 {{4 words are not read at once}}
-  %v = kernel.await_posts %x[%i] stamp %i {count = 4 : i64} : memref<?xi64> -> vector<4xf32>
+  %v = kernel.receive_flagged %x[%i] flag %i {count = 4 : i64} : memref<?xi64> -> vector<4xf32>
   kernel.return
 }
 
@@ -26,7 +26,7 @@ kernel.func @too_wide(%x: memref<?xi64>, %i: index) {
 
 kernel.func @length(%x: memref<?xi32>, %i: index) {
   // expected-error@+1 {{gives 4 numbers per index}}
-  %v = kernel.await_posts %x[%i, %i] stamp %i {count = 4 : i64} : memref<?xi32> -> vector<4xf16>
+  %v = kernel.receive_flagged %x[%i, %i] flag %i {count = 4 : i64} : memref<?xi32> -> vector<4xf16>
   kernel.return
 }
 

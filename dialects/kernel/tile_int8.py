@@ -1,4 +1,4 @@
-"""Register tiles of 32-bit sums to which products of bytes are added, four in each lane at a time."""
+"""Register tiles of 32-bit sums to which int8 products are added, four in each lane at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mlirt.dialects.tensor_op import require
 # Bytes whose products fall into one lane.
 FOUR = 4
 # Features of processors that have one instruction for `kernel.tile_dot_add`.
-BYTE_PRODUCTS = frozenset({"avx512vnni", "avxvnni"})
+INT8_PRODUCTS = frozenset({"avx512vnni", "avxvnni"})
 _UNSIGNED: Attribute = IntegerType(8, Signedness.UNSIGNED)
 
 

@@ -1,4 +1,4 @@
-"""Convolutions of bytes on register tiles, compiled: bit by bit what the op means on plain tensors."""
+"""Int8 convolutions on register tiles, compiled: bit by bit what the op means on plain tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cpu_kernel_runs import widths
 from quantized_convolution import Case, Layer
 
 from mlirt.dialects.interpreter import interpret
-from mlirt.dialects.kernel.tile_bytes import TileDotAddOp
+from mlirt.dialects.kernel.tile_int8 import TileDotAddOp
 from mlirt.dialects.kernel.tile_products import TileMultiplyAddLanesOp
 from mlirt.passes.pipeline import check_ir, run_passes
 

@@ -1,4 +1,4 @@
-"""Register tiles of 32-bit sums of products of bytes, four in each lane, by the instructions that a processor has."""
+"""Register tiles of 32-bit sums of int8 products, four in each lane, by the instructions that a processor has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions of bytes on a GPU as products by the matrix units of warps, wherever the channels lie.
+"""Int8 convolutions on a GPU as products by the matrix units of warps, wherever the channels lie.
 
 Pixels are rows of the product, output channels its columns; the depth goes tap by tap, in each along the channels of
 the group. Cells outside of the input may have any value.
