@@ -230,3 +230,9 @@ def test_the_summary_names_what_failed() -> None:
     assert lines[2].endswith("1.500  [1.350, 1.650]  faster")
     assert lines[-2:] == ["declined 4x: why", "b.onnx: error: broken"]
     assert [one.verdict for one in summary.results] == ["faster", "failed", "no difference that could be shown"]
+
+
+def test_a_negative_number_of_seconds_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert rt_lab.main(["dce", "model.onnx", "--seconds=-1"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("rt-lab: error: argument --seconds: expected a number of at least 0, got '-1'")
