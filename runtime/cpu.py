@@ -26,7 +26,7 @@ from mlirt.runtime.plan_file import Plan
 from mlirt.runtime.plugin_launches import EnginePlugins
 from mlirt.runtime.shape_binding import ShapeBinding
 from mlirt.runtime.stop_request import StopRequest
-from mlirt.runtime.worker_choice import WorkerChoice
+from mlirt.runtime.worker_choice import Outcomes, WorkerChoice
 from mlirt.runtime.worker_groups import ThreadChoice, WorkerGroups, shared_groups, thread_choice
 from mlirt.runtime.worker_pool import BORDERED, SYMBOLS, most_parts
 
@@ -62,6 +62,7 @@ class CpuDevice:
             self.weight_addresses[i] = address_of(weight)
         self.output_owners = [i for i, one in enumerate(buffers) if one.view_of is None and one.kind == "output"]
         self._straight: TableLayout | None = None
+        self.outcomes = Outcomes()
 
     def _link(self, plan: Plan) -> tuple[LinkedCode | None, list[int]]:
         if not self.manifest.program:
@@ -369,7 +370,11 @@ class CpuProgram:
             return None
         on_caller = device.on_caller
         return WorkerChoice(
-            partial(device.run, job), partial(on_caller.native, job.address), partial(on_caller.brief, job.address)
+            partial(device.run, job),
+            partial(on_caller.native, job.address),
+            partial(on_caller.brief, job.address),
+            self.workers.touched,
+            device.outcomes,
         )
 
     def short_cut(self) -> ShortCut | None:

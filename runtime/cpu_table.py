@@ -35,6 +35,8 @@ class Workers:
     """Whether more than one worker would have nothing to do: no launch has parts, and none runs beside another."""
     is_brief: bool
     """Whether it takes a few microseconds at most."""
+    touched: int
+    """The bytes that its launches touch in all."""
 
 
 @dataclass(frozen=True)
@@ -137,10 +139,12 @@ class TableLayout:
         return np.bincount(self.arguments.launches, binding.size_array[self.arguments.roots], len(self.flags))
 
     def _workers(self, touched: np.ndarray, flags: np.ndarray) -> Workers:
+        total = int(touched.sum())
         if (touched <= _SMALL_BYTES).all():
             is_brief = len(self.rows) <= _BRIEF_ROWS and not any(isinstance(row, JumpRow) for row in self.rows)
-            return Workers(needs_one=True, is_brief=is_brief)
-        return Workers(needs_one=bool(((flags & (_SERIAL | _NO_BARRIER)) == _SERIAL).all()), is_brief=False)
+            return Workers(needs_one=True, is_brief=is_brief, touched=total)
+        needs_one = bool(((flags & (_SERIAL | _NO_BARRIER)) == _SERIAL).all())
+        return Workers(needs_one=needs_one, is_brief=False, touched=total)
 
     def _fill_control_rows(self, table: np.ndarray, parameters: np.ndarray) -> None:
         zero = address_of(parameters) + self.end * 8

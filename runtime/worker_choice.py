@@ -24,17 +24,50 @@ _BETWEEN = 1000  # runs from trial to trial, four times as many where the outcom
 _MOST_BETWEEN = 64_000
 
 
-class WorkerChoice:
-    """A run by whoever was quicker: workers in the first runs and in long ones."""
+class Outcomes:
+    """What trials of a network have found for other shapes."""
 
-    def __init__(self, together: Run, alone: Run, brief: Run, clock: Callable[[], float] = time.perf_counter) -> None:
-        """`together` is by workers, `alone` by the thread that calls, `brief` too, without other threads of Python."""
+    def __init__(self) -> None:
+        self._most_alone = -1
+
+    def note(self, size: int, *, is_alone: bool) -> None:
+        """The outcome for launches that touch `size` bytes in all."""
+        if is_alone:
+            self._most_alone = max(self._most_alone, size)
+        elif size <= self._most_alone:
+            self._most_alone = size - 1
+
+    def is_alone(self, size: int) -> bool:
+        """Whether the thread that calls was the quicker one for as many bytes, or more."""
+        return size <= self._most_alone
+
+
+class WorkerChoice:
+    """A run by whoever was quicker: workers in the first runs and in long ones.
+
+    Where the outcome is known of shapes that touch as much memory, or more, their runs begin with it.
+    """
+
+    def __init__(
+        self,
+        together: Run,
+        alone: Run,
+        brief: Run,
+        size: int,
+        outcomes: Outcomes,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """`together` is by workers, `alone` by the thread that calls, `brief` too, without other threads of Python.
+
+        `size`: the bytes that launches touch in all.
+        """
         self._together, self._alone, self._brief = together, alone, brief
+        self._size, self._outcomes = size, outcomes
         self._clock = clock
-        self._best = together
+        self._best = alone if outcomes.is_alone(size) else together
         self._times: dict[Run, list[float]] = {together: [], alone: []}
-        self._between = 0
-        self._left = 0
+        self._between = _BETWEEN if self.is_alone else 0
+        self._left = self._between
         """Runs before the next trial, or its next part; less than 0 where there is no other."""
 
     @property
@@ -71,6 +104,7 @@ class WorkerChoice:
         elif side is self._alone:
             is_alone = found[self._alone] <= found[self._together]
             alone = self._brief if found[self._alone] < BRIEF_SECONDS else self._alone
+            self._outcomes.note(self._size, is_alone=is_alone)
             best = alone if is_alone else self._together
             is_same = self._between > 0 and best is self._best
             self._between = min(4 * self._between, _MOST_BETWEEN) if is_same else _BETWEEN

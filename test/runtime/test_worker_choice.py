@@ -12,7 +12,7 @@ from mlirt.runtime import cpu, cpu_job, worker_groups
 from mlirt.runtime.engine import load
 from mlirt.runtime.plan_file import plan_bytes
 from mlirt.runtime.stop_request import StopRequest
-from mlirt.runtime.worker_choice import WorkerChoice
+from mlirt.runtime.worker_choice import Outcomes, WorkerChoice
 
 TRIAL = 12
 
@@ -20,12 +20,12 @@ TRIAL = 12
 class Machine:
     """Runs take the seconds that they are said to take, and are noted."""
 
-    def __init__(self, together: float, alone: float) -> None:
+    def __init__(self, together: float, alone: float, size: int = 1000, outcomes: Outcomes | None = None) -> None:
         self.now = 0.0
         self.seconds = {"together": together, "alone": alone, "brief": alone}
         self.seen: list[str] = []
         sides = [self.side(name) for name in self.seconds]
-        self.choice = WorkerChoice(*sides, clock=lambda: self.now)
+        self.choice = WorkerChoice(*sides, size, outcomes or Outcomes(), clock=lambda: self.now)
 
     def side(self, name: str) -> Callable[[], int]:
         def run() -> int:
@@ -81,6 +81,19 @@ def test_there_is_a_trial_again_after_a_thousand_runs() -> None:
     machine.seconds["together"] = 90e-6
     machine.runs(TRIAL)
     assert machine.runs(1000 + TRIAL) == ["alone"] * 1000 + trial
+
+
+def test_shapes_begin_with_the_outcome_of_larger_ones() -> None:
+    outcomes = Outcomes()
+    Machine(60e-6, 40e-6, 1000, outcomes).runs(TRIAL)
+    assert Machine(60e-6, 40e-6, 1000, outcomes).runs(20) == ["alone"] * 20
+    larger = Machine(60e-6, 90e-6, 2000, outcomes)
+    assert larger.runs(TRIAL) == ["together"] * 6 + ["alone"] * 6
+    assert Machine(60e-6, 40e-6, 900, outcomes).runs(20) == ["alone"] * 20
+    changed = Machine(30e-6, 40e-6, 900, outcomes)
+    assert changed.runs(1000 + TRIAL)[1000:] == ["together"] * 6 + ["alone"] * 6
+    assert Machine(60e-6, 40e-6, 900, outcomes).runs(6) == ["together"] * 6, "the last outcome counts"
+    assert Machine(60e-6, 40e-6, 899, outcomes).runs(6) == ["alone"] * 6
 
 
 def test_long_runs_are_not_tried_on_one_thread() -> None:
