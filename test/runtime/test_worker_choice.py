@@ -25,7 +25,7 @@ class Machine:
         self.seconds = {"together": together, "alone": alone, "brief": alone}
         self.seen: list[str] = []
         sides = [self.side(name) for name in self.seconds]
-        self.choice = WorkerChoice(*sides, size, outcomes or Outcomes(), clock=lambda: self.now)
+        self.choice = WorkerChoice(*sides, size=size, outcomes=outcomes or Outcomes(), clock=lambda: self.now)
 
     def side(self, name: str) -> Callable[[], int]:
         def run() -> int:
