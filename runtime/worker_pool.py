@@ -66,7 +66,7 @@ class WorkerPool:
         self._spinning = SpinPolicy(processor_count(), runnable_elsewhere, is_limited=is_limited, threads=threads)
         self._spin_seconds = -1.0
         self._workers = [
-            threading.Thread(target=worker, args=(self._control, tid), name=f"mlirt-{tid}", daemon=True)
+            threading.Thread(target=self._serve, args=(worker, tid), name=f"mlirt-{tid}", daemon=True)
             for tid in range(1, threads)
         ]
         self.threads = 1 + _started(self._workers)
@@ -74,6 +74,10 @@ class WorkerPool:
         self._word(_THREADS_WORD).value = self.threads
         for thread, allowed in zip(self._workers, processors[1:], strict=False):
             _keep_on(thread, allowed)
+
+    def _serve(self, worker: Callable[[int, int], None], tid: int) -> None:
+        """The life of a worker, as long as which the pool with its memory lives."""
+        worker(self._control, tid)
 
     def _word(self, index: int) -> ctypes.c_int64:
         return ctypes.c_int64.from_address(self._control + index * _WORD)

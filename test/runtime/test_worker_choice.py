@@ -124,3 +124,5 @@ def test_a_network_that_the_caller_runs_quicker_takes_no_group(
     for _ in range(3 * TRIAL):
         np.testing.assert_array_equal(engine.run({"x": x})["y"], want)
     assert len(taken) == TRIAL / 2
+    for pool in (pool for one in worker_groups._groups.values() for pool in one.pools):  # pyright: ignore[reportPrivateUsage]
+        pool.stop()

@@ -1,10 +1,12 @@
 """The workers: they wake from sleep, spin as long as they may, survive more threads than cores and forks."""
 
 import ctypes
+import gc
 import os
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -75,6 +77,27 @@ def test_an_engine_says_how_long_workers_spin(tiny: Maker, pools: Pools) -> None
     while not sleeps(pools[0]) and time.monotonic() < deadline:
         time.sleep(1e-3)
     assert sleeps(pools[0])
+
+
+def test_a_pool_that_nobody_knows_any_more_lives_as_long_as_its_workers(
+    tiny: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They sleep and wake in its memory, by its code."""
+    groups: dict[worker_groups.ThreadChoice, worker_groups.WorkerGroups] = {}
+    monkeypatch.setattr(worker_groups, "_groups", groups)
+    run_many(tiny, 2, 0.0, spin_ms=0.0)
+    (pool,) = (weakref.ref(pool) for one in groups.values() for pool in one.pools)
+    groups.clear()
+    gc.collect()
+    kept = pool()
+    assert kept is not None
+    kept.stop()
+    del kept
+    deadline = time.monotonic() + 30
+    while pool() is not None and time.monotonic() < deadline:
+        time.sleep(1e-3)
+        gc.collect()
+    assert pool() is None
 
 
 def test_workers_that_would_take_each_others_processors_spin_for_a_moment(
