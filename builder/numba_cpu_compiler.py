@@ -42,13 +42,15 @@ def _module(source: str, name: str) -> Any:
     """The optimised LLVM module of a kernel; nothing but the kernel is visible from outside.
 
     numba numbers the functions that a process compiles, in their symbols too. Local symbols are numbered by their place
-    in the module instead, so that the object file follows from the source alone, whatever was compiled before it.
+    in the module instead, so that the object file follows from the source alone, whatever was compiled before it; so
+    are functions before they are inlined, as labels of blocks keep their names.
     """
     namespace: dict[str, Any] = {}
     exec(compile(source, f"<{name}>", "exec"), namespace)  # our own generated text
     module = _translated(namespace[name], name)
-    for value in _inner(module, name):
+    for number, value in enumerate(_inner(module, name)):
         value.linkage = "internal"  # before the optimiser looks, which then need not keep what it has inlined
+        value.name = f"{name}.part.{number}"
     optimize(module, _machine())
     for number, value in enumerate(_inner(module, name)):
         value.name = f"{name}.{number}"
