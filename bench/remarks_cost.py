@@ -12,9 +12,8 @@ import argparse
 import sys
 import time
 
-import numpy as np
-
 import mlirt
+from mlirt.tools.lab.ratio_statistics import ratio_of
 
 MOST = 1.05
 
@@ -25,6 +24,8 @@ def main() -> int:
     parser.add_argument("models", nargs="+", metavar="MODEL", help="ONNX models")
     parser.add_argument("--builds", type=int, default=10, metavar="N", help="builds of each kind; default: 10")
     options = parser.parse_args()
+    if options.builds < 2:
+        parser.error("--builds: expected 2 or more")
     found = [_ratio(model, options.builds) for model in options.models]
     return int(max(found) >= MOST)
 
@@ -33,15 +34,13 @@ def _ratio(model: str, builds: int) -> float:
     _seconds(model, None)
     remarks = mlirt.Remarks()
     _seconds(model, remarks)
-    logs: list[float] = []
+    ratios: list[list[float]] = []
     for number in range(builds):
         times = {listens: _seconds(model, mlirt.Remarks() if listens else None) for listens in _order(number)}
-        logs.append(float(np.log(times[True] / times[False])))
-    drawn = np.random.default_rng(0).integers(0, builds, (20000, builds))
-    low, high = np.exp(np.quantile(np.array(logs)[drawn].mean(axis=1), [0.025, 0.975]))
-    ratio = float(np.exp(np.mean(logs)))
-    print(f"{model}: {ratio:.3f} [{low:.3f}, {high:.3f}] with {len(remarks.remarks)} remarks")
-    return ratio
+        ratios.append([times[True] / times[False]])
+    found = ratio_of(ratios)
+    print(f"{model}: {found.value:.3f} [{found.low:.3f}, {found.high:.3f}] with {len(remarks.remarks)} remarks")
+    return found.value
 
 
 def _order(number: int) -> tuple[bool, bool]:

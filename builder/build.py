@@ -195,9 +195,13 @@ def _lowered_for_cuda(module: ModuleOp, ctx: RtContext, options: BuildOptions) -
 
 
 def _pipeline_options(machine: Target, options: BuildOptions) -> PipelineOptions:
-    found = TargetMachine.of(machine, options.tuning.sources)
-    chosen = PipelineOptions(machine.kind, options.precision, found, dump_folder=options.dump_phases)
-    chosen.frees_weights = options.frees_weights
+    chosen = PipelineOptions(
+        machine.kind,
+        options.precision,
+        TargetMachine.of(machine, options.tuning.sources),
+        dump_folder=options.dump_phases,
+        frees_weights=options.frees_weights,
+    )
     if options.pipeline.edits:
         chosen.pipeline, chosen.instruments = options.pipeline, [LevelWarnings(warnings.warn)]
     return chosen

@@ -82,7 +82,7 @@ class WeightStore:
         self._by_digest: dict[str, WeightsAttr] = {}
         self._counts: dict[str, int] = {}  # the next number to try for each hint
         self._halves: dict[str, bool] = {}  # by digest
-        self._names: set[str] = set()  # all keys that there have been
+        self._freed: set[str] = set()  # the keys of arrays that are gone, which are nobody else's
         self._packed = AlignedMemory()
         self._read = 0  # bytes since pages were released
         self._kept: frozenset[str] | None = None  # what stays; None: all
@@ -98,7 +98,7 @@ class WeightStore:
         attr = self._by_digest.get(digest)
         if attr is None:
             count = self._counts.get(hint, 0)
-            while (key := f"{hint}.{count}" if count else hint) in self._arrays or key in self._names:
+            while (key := f"{hint}.{count}" if count else hint) in self._arrays or key in self._freed:
                 count += 1
             self._counts[hint] = count + 1
             attr = self._by_digest[digest] = WeightsAttr(StringAttr(key), StringAttr(digest))
@@ -137,19 +137,19 @@ class WeightStore:
 
     @property
     def could_free(self) -> bool:
-        """Whether so much has been put that it pays to look for what nobody needs."""
+        """Whether so much has been put that it pays to look for arrays without a reader."""
         return self._kept is not None and self._new >= _BYTES_BEFORE_RELEASE
 
     def keep_only(self, keys: Collection[str]) -> None:
-        """Nobody needs other arrays: those that may be let go of are."""
+        """Free all other arrays that may be freed."""
         self._new = 0
         self.let_go(self._arrays.keys() - keys)
 
     def let_go(self, keys: Iterable[str]) -> None:
-        """Nobody needs some arrays, unless an equal one is put again."""
+        """Free some arrays, those that may be; putting an equal one brings it back."""
         if self._kept is not None:
             gone = [key for key in keys if key not in self._kept and self._is_large(key)]
-            self._names.update(gone)
+            self._freed.update(gone)
             for key in gone:
                 del self._arrays[key]
 

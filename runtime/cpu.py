@@ -392,7 +392,7 @@ class CpuProgram:
             execute = brief if brief and self.workers.is_brief else partial(device.on_caller.native, job.address)
         shapes = self._input_shapes
         places = self._places_of_inputs, self._places_of_outputs
-        return ShortCut(execute, brief, self._session, self._tenancy, self._enter, shapes, *places)
+        return ShortCut(execute, brief, self._choice, self._session, self._tenancy, self._enter, shapes, *places)
 
     @property
     def copied_outputs(self) -> int:

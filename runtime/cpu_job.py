@@ -9,6 +9,7 @@ from typing import Protocol
 
 from mlirt.runtime.caller_arrays import InputPlace, OutputPlace
 from mlirt.runtime.stop_request import StopRequest
+from mlirt.runtime.worker_choice import WorkerChoice
 
 _WORDS, _ROWS, _REQUEST, _TABLE = 16, 4, 7, 8
 Native = Callable[[int], int]
@@ -64,6 +65,8 @@ class ShortCut:
     execute: Callable[[], int]
     brief: Callable[[], int] | None
     """The same for a run that is over before another thread of Python could have begun; None where workers help."""
+    choice: WorkerChoice | None
+    """`execute`, where trials decide who runs it."""
     session: Tenanted
     tenancy: object
     """The session's tenant, where no other program has used the arena since."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from mlirt.runtime.caller_arrays import separate
 from mlirt.runtime.cpu_job import ShortCut
-from mlirt.runtime.worker_choice import BRIEF_SECONDS, WorkerChoice
+from mlirt.runtime.worker_choice import BRIEF_SECONDS
 
 Tensor = tuple[str, "np.dtype[np.generic]"]
 _TRIALS = 8
@@ -37,7 +37,7 @@ class ShortRun:
         self._execute = cut.execute
         self._brief = cut.brief
         self._trials = _TRIALS if cut.brief is not None else 0
-        self._choice = cut.execute if isinstance(cut.execute, WorkerChoice) else None
+        self._choice = cut.choice
         self._least = 1.0
 
     @property

@@ -68,7 +68,7 @@ class WorkerChoice:
         self._times: dict[Run, list[float]] = {together: [], alone: []}
         self._between = _BETWEEN if self.is_alone else 0
         self._left = self._between
-        """Runs before the next trial, or its next part; less than 0 where there is no other."""
+        """Runs before the next trial; less than 0 where there is no other."""
 
     @property
     def is_alone(self) -> bool:
@@ -100,6 +100,7 @@ class WorkerChoice:
     def _end_part(self, side: Run) -> None:
         found = {one: statistics.median(times[_WARM_UP:]) for one, times in self._times.items() if times}
         if found[self._together] > _LONG_SECONDS:
+            self._outcomes.note(self._size, is_alone=False)
             self._best, self._left = self._together, -1
         elif side is self._alone:
             is_alone = found[self._alone] <= found[self._together]

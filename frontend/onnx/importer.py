@@ -54,7 +54,7 @@ def import_model(
         read_inputs(proto.graph, net, scope, input_shapes or {}, constants or {})
         outputs = GraphReader(net).read_graph(proto.graph, scope, more)
         reading = Reading(_module(proto, net, outputs, more), net.misfits + _other_ranks(proto, outputs))
-        scope.values.clear()  # promises among them refer to one another, and would keep arrays that nobody needs
+        scope.values.clear()  # those not read yet refer to one another, and would keep arrays without a reader
         return reading
 
     try:

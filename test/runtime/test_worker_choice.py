@@ -99,6 +99,11 @@ def test_shapes_begin_with_the_outcome_of_larger_ones() -> None:
 def test_long_runs_are_not_tried_on_one_thread() -> None:
     machine = Machine(together=2e-3, alone=1e-3)
     assert machine.runs(3000) == ["together"] * 3000
+    outcomes = Outcomes()
+    Machine(60e-6, 40e-6, 1000, outcomes).runs(TRIAL)
+    grown = Machine(2e-3, 1e-3, 900, outcomes)
+    assert grown.runs(1000 + TRIAL) == ["alone"] * 1000 + ["together"] * TRIAL
+    assert Machine(2e-3, 1e-3, 900, outcomes).runs(20) == ["together"] * 20
 
 
 def test_a_network_that_the_caller_runs_quicker_takes_no_group(

@@ -1,7 +1,7 @@
 """An e-graph over transpositions and pointwise functions: all equal forms of a term at once, and the cheapest of them.
 
 A node is a head and the classes of its arguments; a class is a set of equal nodes. Heads are leaves, transpositions
-and pointwise functions, of which "prod" and "sum" obey laws. No IR is in here.
+and pointwise functions, of which "prod" and "sum" have rewrite rules. No IR is in here.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class EGraph:
         return one != other
 
     def saturate(self) -> None:
-        """Apply the laws to all nodes until nothing is new, or the graph is too large."""
+        """Apply the rewrite rules to all nodes until nothing is new, or the graph is too large."""
         is_new = True
         while is_new and len(self.nodes) < _MOST_NODES:
             members = self._members()
