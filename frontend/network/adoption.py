@@ -33,22 +33,27 @@ if TYPE_CHECKING:
     from mlirt.frontend.network.definition import INetworkDefinition
 
 
-def adopt(module: ModuleOp, store: WeightStore, network: INetworkDefinition) -> None:
-    """Append the layers of `func.func @main`; its inputs become inputs of the network, its results outputs."""
+def adopt(module: ModuleOp, store: WeightStore, network: INetworkDefinition) -> list[str]:
+    """Append the layers of `func.func @main`; its inputs become inputs of the network, its results outputs.
+
+    Gives the names of inputs and outputs that have another type than in the model (`border_type`).
+    """
     function = entry_function(module)
     values: dict[SSAValue, ITensor] = {}
-    _adopt_inputs(function, network, values)
+    other_types = _adopt_inputs(function, network, values)
     names = tensor_names(module)
     for op in function.body.block.ops:
         if isinstance(op, ReturnOp):
-            _mark_outputs(function, op, network, values)
+            other_types += _mark_outputs(function, op, network, values)
         elif isinstance(op, PluginOp):
             _adopt_plugin(op, store, network, values, names)
         elif not _is_state(op):
             _adopt_op(op, store, network, values, [names.get(result, "") for result in op.results])
+    return other_types
 
 
-def _adopt_inputs(function: FuncOp, network: INetworkDefinition, values: dict[SSAValue, ITensor]) -> None:
+def _adopt_inputs(function: FuncOp, network: INetworkDefinition, values: dict[SSAValue, ITensor]) -> list[str]:
+    other_types: list[str] = []
     for name, argument in zip(input_names(function), function.body.block.args, strict=True):
         lengths = dims(argument.type)
         shape = [length if isinstance(length, int) else -1 for length in lengths]
@@ -59,7 +64,10 @@ def _adopt_inputs(function: FuncOp, network: INetworkDefinition, values: dict[SS
         tensor.formulas = {axis: str(length) for axis, length in enumerate(lengths) if not isinstance(length, int)}
         tensor.dimension_names, tensor.model_formulas = dict(tensor.formulas), dict(tensor.formulas)
         tensor.model_dtype = in_model
+        if tensor.dtype is not in_model:
+            other_types.append(name)
         values[argument] = tensor
+    return other_types
 
 
 def _adopt_plugin(
@@ -135,7 +143,8 @@ _WEIGHTS = frozenset({"float32", "float16", "int8", "int32", "bool", "uint8", "b
 
 def _mark_outputs(
     function: FuncOp, last: ReturnOp, network: INetworkDefinition, values: dict[SSAValue, ITensor]
-) -> None:
+) -> list[str]:
+    other_types: list[str] = []
     squeezed = squeezed_outputs(function)
     for name, value, bare in zip(output_names(function), last.operands, squeezed, strict=True):
         tensor = values[value]
@@ -145,4 +154,6 @@ def _mark_outputs(
         tensor.squeezed = bare
         if border_type(tensor.dtype) is not tensor.dtype:
             tensor.dtype = border_type(tensor.dtype)
+            other_types.append(name)
         network.mark_output(tensor)
+    return other_types

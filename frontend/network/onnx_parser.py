@@ -96,7 +96,12 @@ class OnnxParser(FixedAttributes, ContextManager):
 
         ctx = RtContext()
         try:
-            adopt(import_model(model, ctx), ctx.weights, self._network)
+            other_types = adopt(import_model(model, ctx), ctx.weights, self._network)
+            if other_types:
+                self._reporter.warning(
+                    f"{', '.join(other_types)}: of another type here than in the model, as TensorRT "
+                    f"{reported_version()} lacks it; numbers that INT32 cannot hold lose their upper bits"
+                )
         except MlirtError as error:
             self._errors += _parser_errors(error)
             self._reporter.error("onnx_parser.py::parse", error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from layer_networks import new_network
+from layer_networks import CollectingLogger, new_network
 from onnx import parser
 
 import mlirt as trt
@@ -38,6 +38,19 @@ def border(version: str, monkeypatch: pytest.MonkeyPatch) -> tuple[trt.INetworkD
 )
 def test_types_are_those_of_the_version(version: str, whole: str, real: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert border(version, monkeypatch)[1] == [whole, real, whole, whole, real, real]
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [("8.5.3", "ids, x, shape, next, y, z: of another type"), ("10.0.1", "x, y, z: of another type"), ("", "")],
+)
+def test_the_parser_warns_of_other_types(version: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIRT_TENSORRT_VERSION", version)
+    logger = CollectingLogger()
+    assert trt.OnnxParser(new_network(), logger).parse(parser.parse_model(_MODEL).SerializeToString())
+    warned = logger.text(trt.Severity.WARNING)
+    assert said in warned
+    assert ("lose their upper bits" in warned) == bool(said)
 
 
 def test_an_engine_takes_and_gives_these_types(monkeypatch: pytest.MonkeyPatch) -> None:
