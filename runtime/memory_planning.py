@@ -210,6 +210,12 @@ def place_apart(sizes: Sequence[int], order: Sequence[int], together: Callable[[
     return MemoryPlan(tuple(offsets), max((at + aligned(sizes[i]) for at, i in placed), default=0))
 
 
+def plan_apart(requests: Sequence[Request]) -> MemoryPlan:
+    """Memory of its own for each buffer, one behind the other."""
+    starts = [0, *accumulate(aligned(request.size) for request in requests)]
+    return MemoryPlan(tuple(starts[:-1]), starts[-1])
+
+
 def verify(requests: Sequence[Request], offsets: Sequence[int], total: int) -> None:
     """Raise MemoryPlanError, naming two requests, unless the offsets keep all live buffers apart and within `total`."""
     _check(requests)

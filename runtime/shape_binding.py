@@ -21,7 +21,7 @@ from mlirt.runtime.launch_binding import LaunchBinder
 from mlirt.runtime.launch_words import LaunchArguments
 from mlirt.runtime.layer_records import first_without_elements
 from mlirt.runtime.manifest import BufferArgument, Launch, Manifest, MapArgument, Tensor
-from mlirt.runtime.memory_planning import MemoryPlan, MemoryPlanError, Request, plan, verify
+from mlirt.runtime.memory_planning import MemoryPlan, MemoryPlanError, Request, plan, plan_apart, verify
 from mlirt.runtime.plan_formulas import PlanFormulas
 from mlirt.runtime.program import Place, Program, SizeCheck, decided, never_run, place_of, steps
 from mlirt.runtime.symbol_values import MOST_PARTS, NO_SIZES, Shape, check_requirements, listed, symbol_values
@@ -29,6 +29,8 @@ from mlirt.runtime.symbol_values import MOST_PARTS, NO_SIZES, Shape, check_requi
 # What launches that run side by side may take between them; more would not stay in a cache, and big launches fill a
 # device alone.
 _SIDE_BY_SIDE_BYTES = 64 << 20
+# With more buffers than that, none is asked of each two whether they are alive together, as that grows with the cube.
+_SIDE_BY_SIDE_BUFFERS = 1000
 
 
 @dataclass(frozen=True)
@@ -279,8 +281,9 @@ class _Binder:
             return given, total, False
         chosen = plan(requests)
         if all(halo is None for halo in formulas.halos):
-            apart = self._side_by_side(owners)
-            if apart.total <= max(chosen.total, _SIDE_BY_SIDE_BYTES):
+            most = max(chosen.total, _SIDE_BY_SIDE_BYTES)
+            apart = self._side_by_side(owners) if len(owners) <= _SIDE_BY_SIDE_BUFFERS else plan_apart(requests)
+            if apart.total <= most:
                 chosen = apart
         return chosen.offsets, chosen.total, False
 

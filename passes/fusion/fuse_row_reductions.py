@@ -80,13 +80,21 @@ class _Chain:
             return
         self._find(list(zip(end.inputs, end.access, strict=True)), {f"d{a}": iteration(a) for a in range(self._rank)})
         self._drop_shared()
-        block = end.parent
-        assert block is not None
-        self.members = {op: self.members[op] for op in block.ops if isinstance(op, ReductionOp) and op in self.members}
+        self.members = {op: self.members[op] for op in self._in_their_order()}
 
     @property
     def _rank(self) -> int:
         return rank(self.end.outputs[0].type)
+
+    def _in_their_order(self) -> list[ReductionOp]:
+        """The members as they stand in the block. All stand in front of the end, and most not far from it."""
+        found: list[ReductionOp] = []
+        op = self.end.prev_op
+        while op is not None and len(found) < len(self.members):
+            if isinstance(op, ReductionOp) and op in self.members:
+                found.append(op)
+            op = op.prev_op
+        return found[::-1]
 
     def _find(self, reads: Sequence[tuple[SSAValue, AccessAttr]], places: Places) -> None:
         """Add the reductions among what is read, and those that they read."""

@@ -18,6 +18,7 @@ from request_networks import NETWORKS
 
 from mlirt.dialects import repeated_verification, verification
 from mlirt.passes.lowering import lowering, tactics
+from mlirt.runtime import shape_binding
 
 check_model: Callable[[onnx.ModelProto], None] = getattr(onnx.checker, "check_model")
 
@@ -71,6 +72,14 @@ def test_no_function_is_called_more_often_than_the_nodes_grow(kind: str, target:
     found = {nodes: calls_of_build(KINDS[kind](nodes), target) for nodes in sizes}
     assert not growing(found, 1.5, few=3000)
     assert exponent(sizes, [sum(calls.values()) for calls in found.values()]) < 1.1
+
+
+def test_many_buffers_are_not_held_against_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of launches that run side by side are, as far as that is cheap: then each has memory of its own."""
+    monkeypatch.setattr(shape_binding, "_SIDE_BY_SIDE_BUFFERS", 50)
+    found = {nodes: calls_of_build(KINDS["hourglass"](nodes), "cuda") for nodes in (50, 200)}
+    assert found[50]["mlirt/runtime/concurrent_memory.py together"] > 100
+    assert "mlirt/runtime/concurrent_memory.py together" not in found[200]
 
 
 @pytest.mark.parametrize("kind", ["chain", "transformer"])

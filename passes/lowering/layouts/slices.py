@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -33,21 +34,22 @@ def join_slices(block: Block) -> None:
 def _joined(op: ConcatOp) -> tuple[list[SSAValue], list[bool]]:
     inputs: list[SSAValue] = []
     flags: list[bool] = []
+    values, in_place = tuple(op.inputs), op.in_place
     position = 0
-    while position < len(op.inputs):
-        count = _slices_of_one(list(op.inputs)[position:], op.axis.value.data)
-        owner = op.inputs[position].owner
+    while position < len(values):
+        count = _slices_of_one(islice(values, position, None), op.axis.value.data)
+        owner = values[position].owner
         if count > 1 and isinstance(owner, Operation):
             inputs.append(owner.operands[0])
             flags.append(False)
         else:
-            inputs.append(op.inputs[position])
-            flags.append(op.in_place[position])
+            inputs.append(values[position])
+            flags.append(in_place[position])
         position += max(count, 1)
     return inputs, flags
 
 
-def _slices_of_one(values: Sequence[SSAValue], axis: int) -> int:
+def _slices_of_one(values: Iterable[SSAValue], axis: int) -> int:
     """How many of the first values are, in their order, all of one tensor; 0 where they are not."""
     source: SSAValue | None = None
     reached: Dim = 0
