@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import ModuleOp
 from mlirt.builder.build_keys import network_key
 from mlirt.builder.condition_setter import setter_cubins
 from mlirt.builder.extents.section import extents_section
-from mlirt.builder.garbage_collection import rare_collections
 from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
 from mlirt.builder.kept_network import network_sections
 from mlirt.builder.kept_state import KeptState, with_state
@@ -36,6 +35,7 @@ from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.passes.pipeline_edits import Pipeline
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.engine import Engine
+from mlirt.runtime.garbage_collection import rare_collections
 from mlirt.runtime.plan_file import make_plan
 from mlirt.version import __version__
 

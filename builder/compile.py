@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import UnitAttr
 
 from mlirt.builder.build_keys import model_key
 from mlirt.builder.from_torch.model_kinds import is_source_network, is_torch_model
-from mlirt.builder.garbage_collection import rare_collections
 from mlirt.builder.host import gpu_is_here, log_target
 from mlirt.builder.inner_tensors import InnerOutputs, debugged, give_outputs
 from mlirt.builder.ir_input import is_ir, read_ir, refuse_other_target
@@ -34,6 +33,7 @@ from mlirt.errors import InvalidInputError, reports_shortage
 from mlirt.passes.pipeline_edits import Pipeline
 from mlirt.passes.remarks import Remarks, recording
 from mlirt.runtime.engine import Engine
+from mlirt.runtime.garbage_collection import rare_collections
 
 if TYPE_CHECKING:
     import numpy as np

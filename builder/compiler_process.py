@@ -24,8 +24,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
-from mlirt.builder.garbage_collection import rare_collections
 from mlirt.errors import CompileError, out_of_memory
+from mlirt.runtime.garbage_collection import rare_collections
 
 _IDLE_SECONDS = 20.0
 _LOOKS_FOR_PARENT = 0.5  # seconds between them

@@ -20,6 +20,7 @@ from mlirt.runtime.device_run import has_device_tensors, run_on_device
 from mlirt.runtime.engine_interface import TensorDescription, description_of
 from mlirt.runtime.expressions import to_text
 from mlirt.runtime.fair_queue import FairQueue, QueueUse
+from mlirt.runtime.garbage_collection import rare_collections
 from mlirt.runtime.known_profiles import known_ranges
 from mlirt.runtime.manifest import Tensor
 from mlirt.runtime.output_arrays import host_output, put_into
@@ -424,9 +425,10 @@ def load(
     streams: how many runs may go on at once. On a CPU the threads are divided among as many groups: 1, as with None, is
         for the quickest answer, as many as threads for the most answers. Who waits is served in the order of arrival.
     """
-    plan = read_plan(source, check_weights=check_weights)
-    waits = plan.manifest.target.kind == "cuda" and not _driver_is_here()
-    return Engine(plan, spin_ms, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams, waits=waits)
+    with rare_collections():
+        plan = read_plan(source, check_weights=check_weights)
+        waits = plan.manifest.target.kind == "cuda" and not _driver_is_here()
+        return Engine(plan, spin_ms, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams, waits=waits)
 
 
 def _driver_is_here() -> bool:

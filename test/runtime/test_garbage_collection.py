@@ -1,16 +1,20 @@
-"""Builds collect garbage rarely; what the program had chosen comes back."""
+"""Builds and loads collect garbage rarely; what the program had chosen comes back."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Generator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from onnx_models import one_node
 
 import mlirt
-from mlirt.builder.garbage_collection import rare_collections
+from mlirt.runtime import engine
+from mlirt.runtime.garbage_collection import rare_collections
+from mlirt.runtime.plan_file import Plan, read_plan
 
 
 @pytest.fixture(autouse=True)
@@ -62,4 +66,20 @@ def test_builds_collect_rarely() -> None:
     mlirt.compile(model.SerializeToString(), target="cpu", progress=progress)
     assert seen
     assert min(seen) >= 200_000
+    assert gc.get_threshold() == (700, 10, 10)
+
+
+def test_a_load_collects_rarely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, _ = one_node("Relu", [np.zeros(4, np.float32)])
+    mlirt.compile(model.SerializeToString(), target="cpu").save(tmp_path / "relu.plan")
+    seen: list[int] = []
+
+    def read(*given: Any, **named: Any) -> Plan:
+        seen.append(gc.get_threshold()[0])
+        return read_plan(*given, **named)
+
+    gc.set_threshold(700, 10, 10)
+    monkeypatch.setattr(engine, "read_plan", read)
+    mlirt.load(tmp_path / "relu.plan")
+    assert seen == [200_000]
     assert gc.get_threshold() == (700, 10, 10)

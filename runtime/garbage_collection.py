@@ -1,4 +1,4 @@
-"""The garbage collector during builds: IR is millions of objects that stay, and each full collection visits all."""
+"""The garbage collector while plans are built, saved and loaded: objects stay, and each full collection visits all."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from contextlib import contextmanager
 _RARELY = (200_000, 20, 100)
 
 _lock = threading.Lock()
-_builds = 0
+_inside = 0
 _usual = gc.get_threshold()
 
 
 @contextmanager
 def rare_collections() -> Generator[None]:
-    """Collect rarely as long as any build of this process runs, in whichever thread; afterwards as before.
+    """Collect rarely as long as anyone of this process is inside, in whichever thread; afterwards as before.
 
     Where the collector is off, or collects more rarely as the program asks, nothing changes.
     """
-    global _builds, _usual
+    global _inside, _usual
     with _lock:
-        _builds += 1
-        if _builds == 1:
+        _inside += 1
+        if _inside == 1:
             _usual = gc.get_threshold()
             if 0 < _usual[0] < _RARELY[0]:
                 gc.set_threshold(*_RARELY)
@@ -33,6 +33,6 @@ def rare_collections() -> Generator[None]:
         yield
     finally:
         with _lock:
-            _builds -= 1
-            if not _builds and gc.get_threshold() == _RARELY:
+            _inside -= 1
+            if not _inside and gc.get_threshold() == _RARELY:
                 gc.set_threshold(*_usual)
