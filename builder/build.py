@@ -172,7 +172,12 @@ def _lowered_for_cpu(module: ModuleOp, ctx: RtContext, options: BuildOptions) ->
     """Turn the network into kernels for this machine, and say which features of it they use."""
     machine = cpu_target()
     options.report("optimising the network")
-    run_phases(module, ctx, options.first, options=_pipeline_options(machine, options))
+    pipeline, first = _pipeline_options(machine, options), options.first
+    if options.tuning.selector is not None and first not in ("lowering", "memory"):
+        run_phases(module, ctx, first, "layout", options=pipeline)
+        select_tactics(module, ctx, machine, options.tuning, options.progress or _silent)
+        first = "lowering"
+    run_phases(module, ctx, first, options=pipeline)
     return replace(machine, features=machine.features | features_of(module))
 
 

@@ -73,7 +73,9 @@ _NO_PART = frozenset({"progress", "dump_phases", "tuning", "temporary", "kept_as
 
 def _is_repeatable(target: str, tuning: Tuning) -> bool:
     """Whether nothing is measured, asked or checked on the way."""
-    return target == "cpu" or (tuning.timer is None and tuning.selector is None and not _checks_machine_code())
+    if tuning.selector is not None:
+        return False
+    return target == "cpu" or (tuning.timer is None and not _checks_machine_code())
 
 
 def _checks_machine_code() -> bool:

@@ -8,8 +8,9 @@ from mlirt.builder.api.builder_config import IBuilderConfig
 from mlirt.builder.api.network_build import network_plan
 from mlirt.builder.api.optimization_profile import IOptimizationProfile
 from mlirt.builder.host import gpu_is_here
-from mlirt.errors import MlirtError, UnsupportedError
+from mlirt.errors import InvalidModelError, UnsupportedError
 from mlirt.frontend.network.definition import INetworkDefinition
+from mlirt.frontend.network.emission import InvalidLayerError
 from mlirt.runtime.api.host_memory import IHostMemory
 from mlirt.tensorrt.build_enums import NetworkDefinitionCreationFlag
 from mlirt.tensorrt.context_manager import ContextManager
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
     from mlirt.runtime.api.cuda_engine import ICudaEngine
 
 _EXPLICIT = 1 << NetworkDefinitionCreationFlag.EXPLICIT_BATCH
+
+
+class FailedValidation(InvalidModelError):
+    """Which layer is why a network cannot be built."""
+
+    def __init__(self, layer: str) -> None:
+        super().__init__(f"Layer {layer} failed validation")
 
 
 class Builder(EntryPoint, ContextManager):
@@ -52,8 +60,10 @@ class Builder(EntryPoint, ContextManager):
             raise TypeError("build_serialized_network(): expected a network and a builder configuration, got None")
         try:
             return IHostMemory(network_plan(network, config, self.reporter))
-        except MlirtError as error:
+        except Exception as error:  # of calibrators, selectors and loggers too: TensorRT's call never raises
             self.reporter.error("builder.py::buildSerializedNetwork", error)
+            if isinstance(error, InvalidLayerError):
+                self.reporter.error("network.py::validate", FailedValidation(error.layer))
             return None
 
     def build_engine(self, network: INetworkDefinition, config: IBuilderConfig) -> ICudaEngine | None:
@@ -73,7 +83,7 @@ class Builder(EntryPoint, ContextManager):
 
         try:
             network_module(network, RtContext())
-        except MlirtError as error:
+        except Exception as error:
             self.reporter.error("builder.py::isNetworkSupported", error)
             return False
         return True

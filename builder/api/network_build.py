@@ -14,6 +14,7 @@ from mlirt.builder.calibration.ranges_for_build import Int8Choice, Range, prepar
 from mlirt.builder.host import automatic_target
 from mlirt.builder.io_formats import AllowedFormats, choose_formats
 from mlirt.builder.profiles import Profile, pinned_shapes, widest
+from mlirt.builder.tactics.selection import Tuning
 from mlirt.builder.tactics.tuning import tuning
 from mlirt.builder.usual_sizes import name_usual_sizes
 from mlirt.dialects.context import RtContext
@@ -49,7 +50,7 @@ def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: 
     if network.graph.debug:
         with _debug_as_outputs(network):
             plan = with_debug(plan, _network_plan(network, config, reporter, is_beside=True))
-    return _with_settings(plan, config, _shape_inputs(network))
+    return _with_settings(plan, config, _shape_inputs(network), [one.name for one in network.graph.shape_outputs])
 
 
 @contextmanager
@@ -147,9 +148,10 @@ def _plan(
         profiles=[profile.shapes for profile in config.optimization_profiles],
     )
     if target == "cpu":
-        if config.algorithm_selector is not None and not is_beside:
-            reporter.warning("algorithm_selector is not asked: an engine for the CPU has one algorithm for each layer")
-        return build_plan(module, ctx, target, options)
+        selector = None if is_beside else config.algorithm_selector
+        reject = config.get_flag(BuilderFlag.REJECT_EMPTY_ALGORITHMS)
+        choice = Tuning(selector=selector, reject_empty=reject)
+        return build_plan(module, ctx, target, replace(options, tuning=choice))
     choices = tuning(
         None if config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE) else config.get_timing_cache(),
         None if is_beside else config.algorithm_selector,
@@ -268,8 +270,8 @@ def _widest(profiles: Sequence[IOptimizationProfile]) -> dict[str, Profile]:
     return widest([profile.shapes for profile in profiles])
 
 
-def _with_settings(plan: Plan, config: IBuilderConfig, read: Sequence[str]) -> bytes:
-    """The plan with what only engines by TensorRT's names ask for."""
+def _with_settings(plan: Plan, config: IBuilderConfig, read: Sequence[str], delivered: Sequence[str]) -> bytes:
+    """The plan with what only engines by TensorRT's names ask for: inputs that are read, and outputs, as shapes."""
     manifest = dict(plan.manifest_json)
     verbosity = config.profiling_verbosity.name
     info = cast("Mapping[str, object]", manifest.get("info", {}))
@@ -277,4 +279,6 @@ def _with_settings(plan: Plan, config: IBuilderConfig, read: Sequence[str]) -> b
     if read:
         values = {name: [list(profile.values[name]) for profile in config.optimization_profiles] for name in read}
         manifest["info"]["shape_inputs"] = values
+    if delivered:
+        manifest["info"]["shape_outputs"] = list(delivered)
     return plan_bytes(manifest, plan.sections, plan.weights)

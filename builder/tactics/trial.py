@@ -136,7 +136,8 @@ def _trial(network: ModuleOp, name: str, ctx: RtContext, target: Target, kept: d
     samples = {key: Sample.of(array, kept) for key, array in ctx.weights.items(keys)}
     arena = [parse(buffer["bytes"], known) for buffer in manifest["buffers"] if buffer["kind"] == "arena"]
     workspace = sum(evaluate(size, known) for size in arena)
-    return Trial(name, manifest, sources_of(network), samples, shapes, workspace)
+    sources = sources_of(network) if target.kind == "cuda" else {}  # on a CPU nothing is measured
+    return Trial(name, manifest, sources, samples, shapes, workspace)
 
 
 def feeds(plan: Plan, shapes: Sequence[Shape], kept: dict[tuple[str, Shape], Array]) -> list[Array]:

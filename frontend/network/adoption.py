@@ -27,7 +27,6 @@ from mlirt.tensorrt.data_types import data_type
 from mlirt.tensorrt.dims import Dims
 from mlirt.tensorrt.plugins.adapted_v3 import AdaptedV3
 from mlirt.tensorrt.plugins.calls import calling, restored
-from mlirt.tensorrt.weights import Weights
 
 if TYPE_CHECKING:
     from mlirt.frontend.network.definition import INetworkDefinition
@@ -126,7 +125,7 @@ def _read_settings(layer: ILayer, op: Operation, store: WeightStore) -> None:
         array = op.array(store)
         record.settings["shape"] = Dims(array.shape)
         if array.size == 0 or element_name(element_of(op.output.type)) in _WEIGHTS:
-            record.settings["weights"] = Weights(array)
+            record.settings["weights"] = array
         return
     if isinstance(layer, ImportedLayer):
         return

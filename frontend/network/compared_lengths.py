@@ -64,7 +64,7 @@ def _length(tensor: ITensor, index: int, emission: Emission, depth: int) -> Dim 
 
 def _made(layer: object, inputs: Sequence[ITensor], index: int, emission: Emission, depth: int) -> Dim | None:
     if isinstance(layer, IConstantLayer):
-        array = layer.weights.numpy().ravel()
+        array = layer.weights.ravel()
         return int(array[index]) if array.dtype.kind == "i" and index < array.size else None
     if isinstance(layer, IShapeLayer):
         lengths = dims(emission.value_of(inputs[0]).type)

@@ -34,7 +34,7 @@ def condition_text(tensor: ITensor, index: int, depth: int = 0) -> str:
 def _made(layer: ILayer, inputs: Sequence[ITensor], index: int, depth: int) -> str | None:
     """The element as the layer makes it; None for a layer that is no shape arithmetic."""
     if isinstance(layer, IConstantLayer):
-        return str(layer.weights.numpy().ravel()[index].item())
+        return str(layer.weights.ravel()[index].item())
     if isinstance(layer, IShapeLayer):
         return f"(# {index} (SHAPE {inputs[0].name}))"
     if isinstance(layer, IIdentityLayer):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.conditional import ConditionOp, IfInputOp, IfOutputOp
-from mlirt.errors import InvalidInputError
+from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.layer import ILayer
 from mlirt.frontend.network.methods import Methods
 from mlirt.frontend.network.settings import Setting
@@ -29,11 +30,13 @@ class IIfConditional:
         self.symbol = symbol
         self.name = symbol
         self.has_condition = False
+        self.allows_different_shapes = False
+        """Whether its outputs may have one shape in one branch and another in the other (mlirt's own, feature 8.3)."""
 
     def set_condition(self, condition: ITensor) -> IConditionLayer:
-        """The 0-D Bool tensor that decides."""
+        """The 0-D Bool tensor that decides; None, with an error in the log, where there is one already."""
         if self.has_condition:
-            raise InvalidInputError(f"{self.name}: the conditional has a condition already")
+            return self.graph.refused("setCondition", f"{self.name}: the conditional has a condition already")
         self.has_condition = True
         return self.graph.add(IConditionLayer, [condition], outputs=0, settings={"conditional": self})
 
@@ -75,6 +78,17 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
     """A tensor that leaves."""
 
     OP, KIND, TYPE, INPUTS = IfOutputOp, "Output (if)", LayerType.CONDITIONAL_OUTPUT, 2
+
+    def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
+        branches = [dims(ir.input(index).type) for index in (0, 1)]
+        assert self.conditional is not None
+        if branches[0] != branches[1] and not self.conditional.allows_different_shapes:
+            shapes = " and ".join(f"({', '.join(map(str, shape))})" for shape in branches)
+            raise InvalidModelError(
+                f"{self.name}: the branches give the shapes {shapes}, not the same one; "
+                "conditional.allows_different_shapes = True permits that"
+            )
+        return super().emit(ir)
 
 
 class ConditionalMethods(Methods):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from operator import index
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, cast
 
 from mlirt.errors import InvalidInputError, UnsupportedError
 from mlirt.frontend.network.conditionals import ConditionalMethods
@@ -30,7 +30,10 @@ from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.logger import ILogger
 from mlirt.tensorrt.reporting import Reporter, Reporting
-from mlirt.tensorrt.weights import Weights
+from mlirt.tensorrt.weights import Weights, as_weights
+
+if TYPE_CHECKING:
+    from mlirt.tensorrt.weights import Array
 
 
 class INetworkDefinition(
@@ -59,7 +62,7 @@ class INetworkDefinition(
     """
 
     def __init__(self, logger: ILogger) -> None:
-        self.name = ""
+        self.name = "Unnamed Network 0"
         self.reporter = Reporter(logger)
         self.graph = NetworkGraph(self.reporter)
         self.fix_attributes()
@@ -109,8 +112,9 @@ class INetworkDefinition(
 
     def unmark_output(self, tensor: ITensor) -> None:
         """Let a tensor be no output any more."""
-        if tensor in self.graph.outputs:
-            self.graph.outputs.remove(tensor)
+        for outputs in (self.graph.outputs, self.graph.shape_outputs):
+            if tensor in outputs:
+                outputs.remove(tensor)
 
     def mark_debug(self, tensor: ITensor) -> bool:
         """Let an engine beside this network's compute a tensor, for a debug listener; False for one that is marked."""
@@ -133,13 +137,25 @@ class INetworkDefinition(
         return tensor in self.graph.debug
 
     def mark_output_for_shapes(self, tensor: ITensor) -> bool:
-        """An output that is read as a shape: here an output like others, as all of them come to the host (2.4)."""
+        """Make a tensor an output that is delivered as a shape, to the host's memory (feature 2.4).
+
+        False, with an error in the log, for one that no shape can be: floating-point numbers, or more dimensions.
+        """
+        expect("mark_output_for_shapes()", tensor, ITensor)
+        if len(tensor.shape) > 1 or tensor.dtype not in (DataType.INT32, DataType.INT64):
+            self._refused(
+                "markOutputForShapes",
+                f"{tensor.name}: a shape is Int32 of at most one dimension, got {tensor.dtype.name} {tensor.shape}",
+            )
+            return False
         self.mark_output(tensor)
+        if tensor not in self.graph.shape_outputs:
+            self.graph.shape_outputs.append(tensor)
         return True
 
     def unmark_output_for_shapes(self, tensor: ITensor) -> bool:
-        """Undo `mark_output_for_shapes`; False for what is no output."""
-        known = tensor in self.graph.outputs
+        """Undo `mark_output_for_shapes`; False for what is no such output."""
+        known = tensor in self.graph.shape_outputs
         self.unmark_output(tensor)
         return known
 
@@ -155,31 +171,33 @@ class INetworkDefinition(
             self.graph.start_again()
 
     def get_layer(self, index: int) -> ILayer:
-        """A layer, as the base class shows it; raises `IndexError` where there is none."""
-        return ILayer(self.graph.records[index])
+        """A layer, as the base class shows it; None where there is none."""
+        record = _at(self.graph.records, index)
+        return cast("ILayer", None) if record is None else ILayer(record)
 
     def get_input(self, index: int) -> ITensor:
-        return self.graph.inputs[index]
+        """An input; None where there is none."""
+        return _at(self.graph.inputs, index)
 
     def get_output(self, index: int) -> ITensor:
-        return self.graph.outputs[index]
+        """An output; None where there is none."""
+        return _at(self.graph.outputs, index)
 
-    def set_weights_name(self, weights: Weights, name: str) -> bool:
+    def set_weights_name(self, weights: Weights | Array, name: str) -> bool:
         """The name of weights in the plan; False for one that is taken (feature 2.19)."""
-        if name in self.graph.weights_names.values():
-            return False
-        self.graph.weights_names[id(weights.numpy())] = name
-        return True
+        return self.graph.name_weights(as_weights(weights).numpy(), name)
 
-    def serialize(self) -> NoReturn:
-        """Not supported: it is for safety and DLA."""
-        raise UnsupportedError("serialize: networks for safety or DLA are not supported; build the network instead")
+    def serialize(self) -> None:
+        """None, with an error in the log: the serialized network is for safety and DLA (feature 2.18)."""
+        error = UnsupportedError("serialize: networks for safety or DLA are not supported; build the network instead")
+        self.graph.reporter.error("network.py::serialize", error)
 
     def __len__(self) -> int:
         return self.num_layers
 
     def __getitem__(self, index: int) -> ILayer:
-        return self.get_layer(index)
+        """A layer, from the end below 0; raises `IndexError` where there is none."""
+        return ILayer(self.graph.records[index])
 
     def __iter__(self) -> Iterator[ILayer]:
         return (self.get_layer(index) for index in range(self.num_layers))
@@ -187,6 +205,10 @@ class INetworkDefinition(
     def _refused(self, where: str, text: str) -> Any:
         self.graph.reporter.error(f"network.py::{where}", text)
         return None
+
+
+def _at(items: Sequence[Any], place: int) -> Any:
+    return items[place] if 0 <= place < len(items) else None
 
 
 def _whole_numbers(where: str, shape: Sequence[int]) -> list[int]:

@@ -30,6 +30,15 @@ from mlirt.tensorrt.dims import MAX_DIMS
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
+
+class InvalidLayerError(InvalidModelError):
+    """A layer contradicts its inputs or its settings; `layer` is its name."""
+
+    def __init__(self, text: str, layer: str) -> None:
+        super().__init__(text)
+        self.layer = layer
+
+
 LARGEST_VOLUME = (1 << 31) - 1
 
 
@@ -202,4 +211,4 @@ def _named(record: LayerRecord, error: Exception) -> MlirtError:
     """The error with the layer's name in front, as one that a user may meet."""
     text = " ".join(str(error).split())
     text = text if text.startswith(record.name) else f"{record.name}: {text}"
-    return UnsupportedError(text) if isinstance(error, UnsupportedError) else InvalidModelError(text)
+    return UnsupportedError(text) if isinstance(error, UnsupportedError) else InvalidLayerError(text, record.name)

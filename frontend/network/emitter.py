@@ -14,9 +14,10 @@ from mlirt.dialects.locations import named
 from mlirt.dialects.property_values import properties_of
 from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_op import TensorOp
-from mlirt.dialects.tensor_types import byte_width, element_of, element_type, is_float, numpy_dtype
+from mlirt.dialects.tensor_types import byte_width, element_count, element_of, element_type, is_float, numpy_dtype, rank
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.identity import IdentityOp
+from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.known_values import known_value
 from mlirt.frontend.network.record import LayerRecord
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from mlirt.dialects.tensor_types import Tensor
     from mlirt.frontend.importing.network import Network, Value
     from mlirt.frontend.network.emission import Emission
-    from mlirt.tensorrt.weights import Weights
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -62,6 +62,13 @@ class LayerEmitter:
             return value
         known = known_value(value, self.emission.store)
         return value if known is None else self.constant(known)
+
+    def maybe_scalar(self, index: int) -> SSAValue | None:
+        """The value of an input that is one number, which may come as a tensor of one element."""
+        value = self.maybe_input(index)
+        if value is None or rank(value.type) == 0 or element_count(value.type) != 1:
+            return value
+        return self.value(ShuffleOp, value, None, reshape_dims=[], zero_is_placeholder=False)
 
     def inputs(self) -> list[SSAValue | None]:
         """All inputs that the layer may have, floating-point ones in one type."""
@@ -102,10 +109,9 @@ class LayerEmitter:
         self.append(made)
         return made.output
 
-    def weights(self, weights: Weights, shape: Sequence[int], like: SSAValue, what: str) -> SSAValue:
+    def weights(self, array: Array, shape: Sequence[int], like: SSAValue, what: str) -> SSAValue:
         """Weights of the layer in a shape, floating-point ones in the element type of a value."""
-        name = self.record.graph.weights_names.get(id(weights.numpy()), what)
-        array = weights.numpy()
+        name = self.record.graph.name_of_weights(array) or what
         if any(size < 0 for size in shape) or array.size != _product(shape):
             raise InvalidModelError(
                 f"{self.record.name}: {what} weights has count {array.size} but {list(shape)} was expected"
@@ -120,6 +126,17 @@ class LayerEmitter:
         if isinstance(value.owner, ConstantOp):
             return value.owner.array(self.emission.store)
         return known_value(value, self.emission.store)
+
+    def is_constant(self, value: SSAValue) -> bool:
+        """Whether no input of the network has a part in a value."""
+        todo, seen = [value], {value}
+        while todo:
+            op = todo.pop().owner
+            if not isinstance(op, Operation) or op.regions:
+                return False
+            todo += [one for one in op.operands if one not in seen]
+            seen.update(op.operands)
+        return True
 
     def named_constant(self, array: Array, name: str, *, named: bool) -> SSAValue:
         """A constant that keeps its name, where the user gave it one."""

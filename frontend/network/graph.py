@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.registry import register_dialects
-from mlirt.dialects.tensor_types import is_tensor, number_as_tensor
-from mlirt.errors import InvalidInputError
+from mlirt.dialects.tensor_types import element_of, is_float, is_tensor, number_as_tensor, rank
+from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.frontend.network.emission import Emission
 from mlirt.frontend.network.record import LayerRecord
 from mlirt.frontend.network.tensor import ITensor
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
     from mlirt.frontend.network.layer import ILayer
+    from mlirt.tensorrt.weights import Array
 
 # Layers that make shapes of shapes (feature 6.1).
 SHAPE_ARITHMETIC = frozenset(
@@ -50,8 +51,10 @@ class NetworkGraph:
         self.outputs: list[ITensor] = []
         self.debug: list[ITensor] = []
         """What an engine beside computes."""
+        self.shape_outputs: list[ITensor] = []
+        """Outputs that are delivered as shapes, to the host's memory."""
         self.records: list[LayerRecord] = []
-        self.weights_names: dict[int, str] = {}
+        self._named_weights: list[tuple[Array, str]] = []
         self.boundaries = 0
         self._emission: Emission | None = None
 
@@ -63,7 +66,10 @@ class NetworkGraph:
         settings: Mapping[str, object] | None = None,
         **fields: Any,
     ) -> Layer:
-        """A new layer at the end, with TensorRT's name for one that has none; `settings` that are None are absent."""
+        """A new layer at the end, with TensorRT's name for one that has none; `settings` that are None are absent.
+
+        None, with an error in the log, for settings that can never be right.
+        """
         for place, tensor in enumerate(inputs):
             if not isinstance(tensor, ITensor) and (tensor is not None or place == 0):
                 raise TypeError(f"{layer_class.__name__}: input {place}: expected an ITensor, got {tensor!r}")
@@ -71,11 +77,30 @@ class NetworkGraph:
         record = LayerRecord(self, layer_class, layer_class.TYPE, name, list(inputs), **fields)
         record.outputs = [ITensor(self, _output_name(name, k), record) for k in range(outputs)]
         layer = layer_class(record)
-        for key, value in (settings or {}).items():
-            if value is not None:
-                setattr(layer, key, value)
+        try:
+            for key, value in (settings or {}).items():
+                if value is not None:
+                    setattr(layer, key, value)
+        except MlirtError as error:
+            self.reporter.error("network.py::add", f"{name}: {error}")
+            return cast("Layer", None)
         self.records.append(record)
         return layer
+
+    def name_weights(self, array: Array, name: str) -> bool:
+        """Give the memory of weights a name; False for one that is taken."""
+        if any(name == taken for _, taken in self._named_weights):
+            return False
+        self._named_weights.append((array, name))
+        return True
+
+    def name_of_weights(self, array: Array) -> str:
+        """The name of weights that lie where named ones do; empty where there is none."""
+        return next((name for other, name in self._named_weights if _is_same_memory(array, other)), "")
+
+    def refused(self, where: str, text: str) -> Any:
+        """Nothing, with an error in the log."""
+        self.reporter.error(f"network.py::{where}", text)
 
     def type_of(self, tensor: ITensor) -> Attribute:
         """The type of a tensor; raises the error of the first layer before it that is wrong or not complete.
@@ -114,6 +139,8 @@ class NetworkGraph:
         todo, seen = [tensor], {tensor}
         while todo:
             current = todo.pop()
+            if current in self.shape_outputs:
+                return True
             for record in self.records:
                 for index, one in enumerate(record.inputs):
                     if one is not current:
@@ -134,7 +161,7 @@ class NetworkGraph:
         todo, seen = [tensor], {tensor}
         while todo:
             current = todo.pop()
-            if current in self.outputs:
+            if current in self.outputs and current not in self.shape_outputs:
                 return True
             for record in self.records:
                 read = [index for index, one in enumerate(record.inputs) if one is current]
@@ -147,9 +174,17 @@ class NetworkGraph:
         return False
 
 
+def _is_same_memory(one: Array, other: Array) -> bool:
+    return one is other or (one.nbytes == other.nbytes > 0 and one.ctypes.data == other.ctypes.data)
+
+
 def _is_small(tensor: ITensor) -> bool:
-    """Whether a tensor can be a shape: integers or booleans of at most one dimension."""
-    return len(tensor.shape) <= 1 and tensor.dtype.name in ("INT32", "INT64", "BOOL")
+    """Whether a tensor can be a shape: integers or booleans of at most one dimension, of a layer that is right."""
+    try:
+        type_ = tensor.graph.type_of(tensor)
+    except MlirtError:  # said when the network is built
+        return False
+    return rank(type_) <= 1 and not is_float(element_of(type_))
 
 
 def _output_name(layer: str, index: int) -> str:

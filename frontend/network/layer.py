@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from xdsl.ir import SSAValue
 
@@ -88,8 +88,8 @@ class ILayer(FixedAttributes):
         self.record.changed()
 
     def get_output(self, index: int) -> ITensor:
-        """An output; raises `IndexError` where there is none."""
-        return self.record.outputs[index]
+        """An output; None where there is none."""
+        return self.record.outputs[index] if 0 <= index < len(self.record.outputs) else cast("ITensor", None)
 
     @property
     def precision(self) -> DataType:

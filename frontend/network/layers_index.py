@@ -46,7 +46,7 @@ class IOneHotLayer(ILayer):
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
         place = self.axis + (rank(ir.input(0).type) + 1 if self.axis < 0 else 0)
-        return ir.op(OneHotOp, ir.inputs(), self.properties() | {"axis": place})
+        return ir.op(OneHotOp, [*ir.inputs()[:2], ir.maybe_scalar(2)], self.properties() | {"axis": place})
 
 
 class INonZeroLayer(ILayer):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.ir import SSAValue
 
@@ -48,7 +48,14 @@ class IShuffleLayer(ILayer):
         found = super().properties()
         if self.num_inputs > 1 and self.get_input(1) is not None:
             found.pop("reshape_dims", None)
-        return found
+        return {name: self._order(value) if name.endswith("transpose") else value for name, value in found.items()}
+
+    def _order(self, axes: object) -> object:
+        """The axes that there are, of a permutation that orders as many as a tensor may have."""
+        order, x = cast("list[int]", axes), self.get_input(0)
+        count = len(order) if x is None else len(x.shape)
+        tail = order[count:]
+        return order[:count] if tail == list(range(count, len(order))) else order
 
 
 class ISliceLayer(ILayer):

@@ -18,15 +18,14 @@ from mlirt.dialects.trt.unary import UnaryOp
 from mlirt.errors import InvalidModelError, UnsupportedError
 from mlirt.frontend.network.layer import ILayer
 from mlirt.frontend.network.methods import Methods
-from mlirt.frontend.network.settings import EnumSetting, FloatSetting, IntSetting, Setting
+from mlirt.frontend.network.settings import EnumSetting, FloatSetting, IntSetting, WeightsSetting
 from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.layer_enums import ActivationType, ElementWiseOperation, LayerType, ScaleMode, UnaryOperation
-from mlirt.tensorrt.weights import Weights, as_weights
 
 if TYPE_CHECKING:
     from mlirt.frontend.network.emitter import LayerEmitter
     from mlirt.frontend.network.tensor import ITensor
-    from mlirt.tensorrt.weights import Array
+    from mlirt.tensorrt.weights import Array, Weights
 
 _LOGIC = (ElementWiseOperation.AND, ElementWiseOperation.OR, ElementWiseOperation.XOR)
 
@@ -113,9 +112,9 @@ class IScaleLayer(ILayer):
     OP, KIND, TYPE = ScaleOp, "Scale", LayerType.SCALE
     mode = EnumSetting(ScaleMode.UNIFORM, "mode")
     channel_axis = IntSetting(1, "channel_axis")
-    shift = Setting[Weights](Weights())
-    scale = Setting[Weights](Weights())
-    power = Setting[Weights](Weights())
+    shift = WeightsSetting()
+    scale = WeightsSetting()
+    power = WeightsSetting()
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
         x = ir.input(0)
@@ -172,5 +171,5 @@ class PointwiseMethods(Methods):
         power: Weights | Array | None = None,
         channel_axis: int = 1,
     ) -> IScaleLayer:
-        weights = {"shift": as_weights(shift), "scale": as_weights(scale), "power": as_weights(power)}
+        weights = {"shift": shift, "scale": scale, "power": power}
         return self.graph.add(IScaleLayer, [input], settings={"mode": mode, "channel_axis": channel_axis, **weights})

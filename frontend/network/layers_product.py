@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.tensor_types import rank
+from mlirt.dialects.tensor_types import element_of, is_float, rank
 from mlirt.dialects.trt.einsum import EinsumOp
 from mlirt.dialects.trt.fully_connected import FullyConnectedOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp
 from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.layer import ILayer
 from mlirt.frontend.network.methods import Methods
-from mlirt.frontend.network.settings import EnumSetting, IntSetting, Setting
+from mlirt.frontend.network.settings import EnumSetting, IntSetting, Setting, WeightsSetting
 from mlirt.tensorrt.layer_enums import LayerType, MatrixOperation
-from mlirt.tensorrt.weights import Weights, as_weights
 
 if TYPE_CHECKING:
     from mlirt.frontend.network.emitter import LayerEmitter
     from mlirt.frontend.network.tensor import ITensor
-    from mlirt.tensorrt.weights import Array
+    from mlirt.tensorrt.weights import Array, Weights
 
 
 class IFullyConnectedLayer(ILayer):
@@ -29,8 +29,8 @@ class IFullyConnectedLayer(ILayer):
 
     OP, KIND, TYPE, INPUTS = FullyConnectedOp, "Fully Connected", LayerType.FULLY_CONNECTED, 3
     num_output_channels = IntSetting(0)
-    kernel = Setting[Weights](Weights())
-    bias = Setting[Weights](Weights())
+    kernel = WeightsSetting()
+    bias = WeightsSetting()
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
         x, count = ir.input(0), self.num_output_channels
@@ -68,6 +68,10 @@ class IEinsumLayer(ILayer):
             raise InvalidModelError(f"{self.name}: ellipsis is not permitted in Einsum equation")
         if any(len(set(labels)) < len(labels) for labels in operands):
             raise InvalidModelError(f"{self.name}: Diagonal operations are not permitted in Einsum equation")
+        if not all(label in ascii_lowercase for labels in operands for label in labels):
+            raise InvalidModelError(f"{self.name}: labels of an Einsum equation are lower-case ASCII letters")
+        if not all(is_float(element_of(value.type)) for value in values):
+            raise InvalidModelError(f"{self.name}: einsum requires inputs of type Float or Half")
         if len(operands) > 2:
             raise InvalidModelError(f"{self.name}: einsum does not support more than two inputs.")
         for k, (labels, value) in enumerate(zip(operands, values, strict=False)):
@@ -84,7 +88,7 @@ class ProductMethods(Methods):
     def add_fully_connected(
         self, input: ITensor, num_outputs: int, kernel: Weights | Array, bias: Weights | Array | None = None
     ) -> IFullyConnectedLayer:
-        weights = {"kernel": as_weights(kernel), "bias": as_weights(bias)}
+        weights = {"kernel": kernel, "bias": bias}
         return self.graph.add(IFullyConnectedLayer, [input], settings={"num_output_channels": num_outputs, **weights})
 
     def add_matrix_multiply(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class QuantizationLayer(ILayer):
     """A scale, input 1, for the whole tensor, or one for each position along `axis`; input 2 may be a zero point.
 
-    Scales are positive, as far as the build knows them.
+    Scales are constants and positive; there is one for each channel of weights alone. The zero point is 0.
     """
 
     INPUTS = 3
@@ -37,16 +37,35 @@ class QuantizationLayer(ILayer):
         if along and self.axis < 0:
             raise InvalidModelError(f"{self.name}: unexpected negative axis; set the axis that the scales go along")
         numbers = ir.known_numbers(scale)
-        wrong = None if numbers is None else wrong_scale(numbers)
+        if numbers is None:
+            raise InvalidModelError(f"{self.name}: the scale is computed by the run; it must be a constant")
+        wrong = wrong_scale(numbers)
         if wrong is not None:
             raise InvalidModelError(f"{self.name}: expected scales greater than 0, but its scale holds {wrong:g}")
-        return ir.op(self.OP, [x, scale, ir.maybe_input(2)], {"axis": self.axis if along else None})
+        self._check_channels(ir, numbers.size)
+        self._check_zero_point(ir)
+        return ir.op(self.OP, [x, scale, None], {"axis": self.axis if along else None})
+
+    def _check_channels(self, ir: LayerEmitter, count: int) -> None:
+        """Raise for several scales of what the run computes (feature 10.5)."""
+
+    def _check_zero_point(self, ir: LayerEmitter) -> None:
+        """Raise for one that is not 0, as far as the build knows (features 1.8, 10.15)."""
+        given = ir.maybe_input(2)
+        known = None if given is None else ir.known_numbers(given)
+        if given is not None and (known is None or known.any()):
+            found = "the run decides" if known is None else f"{known.ravel()[known.ravel() != 0][0]:g}"
+            raise InvalidModelError(f"{self.name}: the zero point must be 0, got {found}")
 
 
 class IQuantizeLayer(QuantizationLayer):
     """clamp(round(x / scale) + zero point, -128, 127) (feature 1.27)."""
 
     OP, KIND, TYPE = QuantizeOp, "Quantize", LayerType.QUANTIZE
+
+    def _check_channels(self, ir: LayerEmitter, count: int) -> None:
+        if count > 1 and ir.known_numbers(ir.input(0)) is None and not ir.is_constant(ir.input(0)):
+            raise InvalidModelError(f"{self.name}: scales for each channel are for weights, not for activations")
 
 
 class IDequantizeLayer(QuantizationLayer):

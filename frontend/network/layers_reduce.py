@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 LARGEST_K = 3840
 LONGEST_WINDOW = 15
+_LRN_RANGES = {"alpha": (-1e20, 1e20), "beta": (0.01, 1e5), "k": (1e-5, 1e10)}
 
 
 class AxesMask(IntSetting):
@@ -118,6 +119,10 @@ class ILRNLayer(ILayer):
         size = self.window_size
         if not (size % 2 and 1 <= size <= LONGEST_WINDOW):
             raise InvalidModelError(f"{self.name}: the window is odd and from 1 to {LONGEST_WINDOW}, got {size}")
+        for name, (low, high) in _LRN_RANGES.items():
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise InvalidModelError(f"{self.name}: {name} is from {low:g} to {high:g}, got {value:g}")
         return super().emit(ir)
 
 

@@ -66,6 +66,9 @@ class IResizeLayer(ILayer):
             found.pop("scales", None)
         if self.get_input(1) is not None:
             found.pop("output_dims", None)
+        elif not (found.get("scales") or found.get("output_dims")):  # it stays as large as it is
+            x = self.get_input(0)
+            found["scales"] = [1.0] * (0 if x is None else len(x.shape))
         return found
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:

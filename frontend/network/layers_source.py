@@ -16,14 +16,14 @@ from mlirt.dialects.trt.run_number import RunNumberOp
 from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.layer import ILayer
 from mlirt.frontend.network.methods import Methods
-from mlirt.frontend.network.settings import DimsSetting, EnumSetting, FloatSetting, Setting
+from mlirt.frontend.network.settings import DimsSetting, EnumSetting, FloatSetting, WeightsSetting
 from mlirt.tensorrt.data_types import DataType
+from mlirt.tensorrt.dims import MAX_DIMS
 from mlirt.tensorrt.layer_enums import FillOperation, LayerType
-from mlirt.tensorrt.weights import Weights, as_weights
 
 if TYPE_CHECKING:
     from mlirt.frontend.network.emitter import LayerEmitter
-    from mlirt.tensorrt.weights import Array
+    from mlirt.tensorrt.weights import Array, Weights
 
 _RANDOM = {FillOperation.RANDOM_UNIFORM: "uniform", FillOperation.RANDOM_NORMAL: "normal"}
 
@@ -32,17 +32,19 @@ class IConstantLayer(ILayer):
     """Weights as a tensor (feature 1.5)."""
 
     OP, KIND, TYPE, INPUTS = ConstantOp, "Constant", LayerType.CONSTANT, 0
-    weights = Setting[Weights](Weights())
+    weights = WeightsSetting()
     shape = DimsSetting()
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
-        array, shape = self.weights.numpy(), list(self.shape or ())
+        array, shape = self.weights, list(self.shape or ())
+        if len(shape) >= MAX_DIMS:
+            raise InvalidModelError(f"{self.name}: a constant has at most {MAX_DIMS - 1} dimensions, got {len(shape)}")
         if array.dtype == np.bool_:
             raise InvalidModelError(f"{self.name}: constants are not Bool; convert Int32 ones by an identity layer")
         count = int(np.prod(shape, dtype=np.int64))
         if count != array.size:
             raise InvalidModelError(f"{self.name}: weights has count {array.size}, but {count} was expected")
-        name = self.record.graph.weights_names.get(id(array), "")
+        name = self.record.graph.name_of_weights(array)
         return [ir.named_constant(array.reshape(shape), name, named=bool(name))]
 
 
@@ -60,7 +62,7 @@ class IFillLayer(ILayer):
     beta = FloatSetting(1.0)
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
-        shape, alpha, beta = (ir.maybe_input(k) for k in range(3))
+        shape, alpha, beta = ir.maybe_input(0), ir.maybe_scalar(1), ir.maybe_input(2)
         if self.operation is not FillOperation.LINSPACE:
             return self._random(ir, shape, alpha, beta)
         element = DataType.INT32 if self.record.output_types.get(0) is DataType.INT32 else DataType.FLOAT
@@ -92,7 +94,7 @@ class SourceMethods(Methods):
     """`add_constant`, `add_fill`."""
 
     def add_constant(self, shape: Sequence[int], weights: Weights | Array) -> IConstantLayer:
-        return self.graph.add(IConstantLayer, [], settings={"shape": shape, "weights": as_weights(weights)})
+        return self.graph.add(IConstantLayer, [], settings={"shape": shape, "weights": weights})
 
     def add_fill(self, shape: Sequence[int], op: FillOperation) -> IFillLayer:
         return self.graph.add(IFillLayer, [], settings={"shape": shape, "operation": op})

@@ -42,7 +42,7 @@ class INMSLayer(ILayer):
         if self.topk_box_limit < 1:
             raise InvalidModelError(f"{self.name}: topk_box_limit is {self.topk_box_limit}, expected at least 1")
         by_class = ir.value(ShuffleOp, scores, None, first_transpose=[0, 2, 1])
-        given = [boxes, by_class, *(ir.maybe_input(k) for k in (2, 3, 4))]
+        given = [boxes, by_class, *(ir.maybe_scalar(k) for k in (2, 3, 4))]
         centred = self.bounding_box_format is BoundingBoxFormat.CENTER_SIZES
         count = dims(scores.type)[1]
         is_open = not isinstance(count, int) or count > self.topk_box_limit

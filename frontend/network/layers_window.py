@@ -22,26 +22,25 @@ from mlirt.frontend.network.settings import (
     EnumSetting,
     FloatSetting,
     IntSetting,
-    Setting,
+    WeightsSetting,
 )
 from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.dims import Dims
 from mlirt.tensorrt.layer_enums import LayerType, PaddingMode, PoolingType
-from mlirt.tensorrt.weights import Weights, as_weights
 
 if TYPE_CHECKING:
     from mlirt.frontend.network.emitter import LayerEmitter
     from mlirt.frontend.network.tensor import ITensor
-    from mlirt.tensorrt.weights import Array
+    from mlirt.tensorrt.weights import Array, Weights
 
 
-class WindowLayer(ILayer):
+class WindowLayer(ILayer, ABC):
     """Strides and pads (feature 1.6g); `padding_nd` sets both pads, and reads the first."""
 
-    stride_nd = DimsSetting("stride")
-    dilation_nd = DimsSetting("dilation")
-    pre_padding = DimsSetting("pre_padding")
-    post_padding = DimsSetting("post_padding")
+    stride_nd = DimsSetting("stride", lambda layer: layer.for_each_axis(1))
+    dilation_nd = DimsSetting("dilation", lambda layer: layer.for_each_axis(1))
+    pre_padding = DimsSetting("pre_padding", lambda layer: layer.for_each_axis(0))
+    post_padding = DimsSetting("post_padding", lambda layer: layer.for_each_axis(0))
     padding_mode = EnumSetting(PaddingMode.EXPLICIT_ROUND_DOWN, "padding_mode")
     stride = Deprecated2d("stride_nd")
     padding = Deprecated2d("padding_nd")
@@ -55,22 +54,29 @@ class WindowLayer(ILayer):
         self.pre_padding = padding
         self.post_padding = padding
 
+    @abstractmethod
+    def for_each_axis(self, usual: int) -> Sequence[int] | None:
+        """A default for each axis of the window; None where the window is not known."""
 
-class KernelLayer(WindowLayer, ABC):
+
+class KernelLayer(WindowLayer):
     """A window with weights: those that the layer holds, or inputs 1 and 2 (feature 1.6f)."""
 
     INPUTS = 3
     kernel_size_nd = DimsSetting()
     num_output_maps = IntSetting(0)
     num_groups = IntSetting(1, "num_groups")
-    kernel = Setting[Weights](Weights())
-    bias = Setting[Weights](Weights())
+    kernel = WeightsSetting()
+    bias = WeightsSetting()
     kernel_size = Deprecated2d("kernel_size_nd")
     dilation = Deprecated2d("dilation_nd")
 
     @abstractmethod
     def kernel_shape(self) -> list[int]:
         """The dimensions of the weights, the one that nothing says worked out from their number."""
+
+    def for_each_axis(self, usual: int) -> Sequence[int] | None:
+        return None if self.kernel_size_nd is None else [usual] * len(self.kernel_size_nd)
 
     def _known(self) -> tuple[list[int], int]:
         size = list(self.kernel_size_nd or ())
@@ -122,11 +128,8 @@ class IPoolingLayer(WindowLayer):
     average_count_excludes_padding = BoolSetting(True, "average_count_excludes_padding")
     window_size = Deprecated2d("window_size_nd")
 
-    def properties(self) -> dict[str, object]:
-        found = super().properties()
-        if "stride" not in found and "window" in found:
-            found["stride"] = found["window"]
-        return found
+    def for_each_axis(self, usual: int) -> Sequence[int] | None:
+        return None if self.window_size_nd is None else [usual] * len(self.window_size_nd)
 
 
 class WindowMethods(Methods):
@@ -192,8 +195,8 @@ def _kernel_settings(
     return {
         "num_output_maps": maps,
         "kernel_size_nd": shape,
-        "kernel": as_weights(kernel),
-        "bias": as_weights(bias),
+        "kernel": kernel,
+        "bias": bias,
     }
 
 

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.trt.loop import IteratorOp, LoopOutputOp, RecurrenceNextOp, RecurrenceOp, TripLimitOp
-from mlirt.errors import InvalidInputError, InvalidModelError
+from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.layer import ILayer
 from mlirt.frontend.network.methods import Methods
 from mlirt.frontend.network.settings import BoolSetting, EnumSetting, IntSetting, Setting
@@ -30,10 +30,13 @@ class ILoop:
         self.name = symbol
 
     def add_trip_limit(self, tensor: ITensor, kind: TripLimit) -> ITripLimitLayer:
-        """End the loop after a trip count, or before an iteration in which a condition is false."""
+        """End the loop after a trip count, or before an iteration in which a condition is false.
+
+        None, with an error in the log, for a second limit of a kind.
+        """
         for record in self.graph.records:
             if record.settings.get("loop") is self and record.settings.get("kind") is kind:
-                raise InvalidInputError(f"{self.name}: the loop has a trip limit {kind.name} already")
+                return self.graph.refused("addTripLimit", f"{self.name}: the loop has a trip limit {kind.name} already")
         return self.graph.add(ITripLimitLayer, [tensor], outputs=0, settings={"loop": self, "kind": kind})
 
     def add_iterator(self, tensor: ITensor, axis: int = 0, reverse: bool = False) -> IIteratorLayer:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from mlirt.dialects.dims_attr import DimsAttr
-from mlirt.errors import UnsupportedError
+from mlirt.errors import InvalidModelError, UnsupportedError
 from mlirt.tensorrt.deprecation import deprecated
-from mlirt.tensorrt.dims import Dims, DimsHW, Permutation
+from mlirt.tensorrt.dims import MAX_DIMS, Dims, DimsHW, Permutation
 from mlirt.tensorrt.enumeration import Enumeration
+from mlirt.tensorrt.weights import as_weights
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
     from mlirt.frontend.network.layer import ILayer
+    from mlirt.tensorrt.weights import Array, Weights
 
 Value = TypeVar("Value")
 Kind = TypeVar("Kind", bound=Enumeration)
@@ -44,7 +46,11 @@ class Setting(Generic[Value]):
             raise UnsupportedError(
                 f"{layer.name}: {self.name} has the value {record.foreign[self.prop]}, for which TensorRT has no name"
             )
-        return record.settings.get(self.name, self.default)
+        return record.settings[self.name] if self.name in record.settings else self.unset(layer)
+
+    def unset(self, layer: ILayer) -> Value:
+        """What a layer shows of a setting that it was not given."""
+        return self.default
 
     def __set__(self, layer: ILayer, value: Value) -> None:
         accepted = self.accepted(value)
@@ -88,18 +94,23 @@ class EnumSetting(Setting[Kind]):
         return type(self.default)[data.data.name]
 
 
+def _scalar(value: Any) -> Any:
+    """The number that an array of one element is."""
+    return value.item() if getattr(value, "size", 0) == 1 else value
+
+
 class FloatSetting(Setting[float]):
     """A number."""
 
     def accepted(self, value: Any) -> float:
-        return float(value)
+        return float(_scalar(value))
 
 
 class IntSetting(Setting[int]):
     """A whole number."""
 
     def accepted(self, value: Any) -> int:
-        return int(value)
+        return int(_scalar(value))
 
 
 class BoolSetting(Setting[bool]):
@@ -114,13 +125,23 @@ class BoolSetting(Setting[bool]):
 
 
 class DimsSetting(Setting["Dims | None"]):
-    """A list of numbers, one for each axis that it is about; `None` leaves the op its default."""
+    """A list of numbers, one for each axis that it is about; `None` leaves the op its default.
 
-    def __init__(self, prop: str | None = None) -> None:
+    `usual` gives what a layer shows that was given none: the default of the API's documentation.
+    """
+
+    def __init__(self, prop: str | None = None, usual: Callable[[Any], Sequence[int] | None] | None = None) -> None:
         super().__init__(None, prop)
+        self._usual = usual
+
+    def unset(self, layer: ILayer) -> Dims | None:
+        found = None if self._usual is None else self._usual(layer)
+        return None if found is None else Dims(found)
 
     def accepted(self, value: Any) -> Dims:
-        return value if isinstance(value, Dims) else Dims([value] if isinstance(value, int) else value)
+        if isinstance(value, Dims):
+            return value
+        return Dims(cast("Iterable[int]", value) if isinstance(value, Iterable) else [value])
 
     def to_property(self, value: Any) -> object:
         return list(value)
@@ -139,8 +160,31 @@ class DimsSetting(Setting["Dims | None"]):
 class PermutationSetting(DimsSetting):
     """An order of axes."""
 
+    def unset(self, layer: ILayer) -> Dims | None:
+        return Permutation(range(MAX_DIMS))
+
     def accepted(self, value: Any) -> Dims:
         return Permutation(value)
+
+
+class WeightsSetting(Setting["Array"]):
+    """Numbers that a layer holds: given as an array, as `Weights` or None for none, shown as an array."""
+
+    def __init__(self) -> None:
+        super().__init__(cast("Array", None))
+
+    def unset(self, layer: ILayer) -> Array:
+        return as_weights(None).numpy()
+
+    def accepted(self, value: Any) -> Array:
+        given = as_weights(value)
+        if given.lacks_values:
+            raise InvalidModelError(f"{self.name} weights has non-zero count but null values")
+        return given.numpy()
+
+    if TYPE_CHECKING:
+
+        def __set__(self, layer: ILayer, value: Weights | Array | None) -> None: ...
 
 
 class Deprecated2d:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from mlirt.dialects.tensor_types import dims, element_name, element_of
-from mlirt.errors import InvalidModelError, MlirtError, UnsupportedError
+from mlirt.errors import InvalidModelError, MlirtError
+from mlirt.tensorrt.argument_types import expect
 from mlirt.tensorrt.data_types import DataType, data_type
 from mlirt.tensorrt.dims import MAX_DIMS, Dims, InvalidDims
 from mlirt.tensorrt.fixed_attributes import FixedAttributes
@@ -43,6 +44,7 @@ class ITensor(FixedAttributes):
         self.implied_name = ""
         self.range: tuple[float, float] | None = None
         self._formats = ALL_FORMATS
+        self._location = TensorLocation.DEVICE
         self.fix_attributes()
 
     @property
@@ -144,12 +146,15 @@ class ITensor(FixedAttributes):
 
     @property
     def location(self) -> TensorLocation:
-        return TensorLocation.DEVICE
+        """The memory of an input or output: what is read or delivered as a shape is on the host, all else is not."""
+        return self._location
 
     @location.setter
     def location(self, location: TensorLocation) -> None:
-        if location is TensorLocation.HOST:
-            raise UnsupportedError(f"{self.name}: inputs and outputs lie in the memory of the engine's device")
+        expect("location", location, TensorLocation)
+        if location is TensorLocation.HOST and not self.is_shape_tensor:
+            self.graph.reporter.warning(f"{self.name}: only shapes lie on the host; the engine tells where it has them")
+        self._location = location
 
     @property
     def allowed_formats(self) -> int:

@@ -124,8 +124,8 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
         return self.tensor(name).dtype
 
     def get_tensor_location(self, name: str) -> TensorLocation:
-        """HOST for an input that is read as a shape."""
-        return TensorLocation.DEVICE if self.tensor(name).shape_values is None else TensorLocation.HOST
+        """HOST for an input that is read, or an output that is delivered, as a shape."""
+        return TensorLocation.HOST if self.tensor(name).is_shape else TensorLocation.DEVICE
 
     def get_tensor_format(self, name: str) -> TensorFormat:
         return self.tensor(name).format
@@ -152,8 +152,8 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
         return profile_shapes(self.manifest, profile_index, name)
 
     def is_shape_inference_io(self, name: str) -> bool:
-        """Whether an input is read as a shape (feature 12.22)."""
-        return self.tensor(name).shape_values is not None
+        """Whether an input is read, or an output delivered, as a shape (features 2.4, 12.22)."""
+        return self.tensor(name).is_shape
 
     def is_debug_tensor(self, name: str) -> bool:
         """Whether an engine beside this one computes a tensor for debug listeners."""

@@ -81,9 +81,9 @@ class EngineBindings(ABC):
         return self.get_tensor_location(self._bound(index).name)
 
     def is_shape_binding(self, binding: int) -> bool:
-        """Whether an input is read as a shape."""
+        """Whether an input is read, or an output delivered, as a shape."""
         deprecated("is_shape_inference_io")
-        return self._bound(binding).shape_values is not None
+        return self._bound(binding).is_shape
 
     def is_execution_binding(self, binding: int) -> bool:
         """True: all tensors are data."""

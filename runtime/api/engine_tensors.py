@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
 from mlirt.errors import PlanError
@@ -21,7 +21,10 @@ ShapeValues: TypeAlias = "Sequence[Sequence[Sequence[int]]]"
 
 @dataclass(frozen=True)
 class EngineTensor:
-    """A public input or output; `shape_values` are what the profiles say of an input that is read as a shape."""
+    """A public input or output; `shape_values` are what the profiles say of an input that is read as a shape.
+
+    A `shape_output` is delivered as a shape, to the host's memory.
+    """
 
     name: str
     mode: TensorIOMode
@@ -29,6 +32,12 @@ class EngineTensor:
     shape: Dims
     shape_values: ShapeValues | None = None
     format: TensorFormat = TensorFormat.LINEAR
+    shape_output: bool = False
+
+    @property
+    def is_shape(self) -> bool:
+        """Whether it is a shape, on the host, rather than data."""
+        return self.shape_values is not None or self.shape_output
 
     @property
     def is_input(self) -> bool:
@@ -72,8 +81,19 @@ def engine_tensors(manifest: Manifest) -> dict[str, EngineTensor]:
     """Inputs, then outputs, by name."""
     values = _shape_values(manifest)
     inputs = [_tensor(one, TensorIOMode.INPUT, values.get(one.name)) for one in manifest.given_inputs]
-    outputs = [_tensor(one, TensorIOMode.OUTPUT) for one in manifest.outputs]
+    delivered = _shape_outputs(manifest)
+    outputs = [
+        replace(_tensor(one, TensorIOMode.OUTPUT), shape_output=one.name in delivered) for one in manifest.outputs
+    ]
     return {one.name: one for one in (*inputs, *outputs)}
+
+
+def _shape_outputs(manifest: Manifest) -> frozenset[object]:
+    """The outputs that the builder noted as shapes; a plan that notes something else is refused."""
+    noted = manifest.info.get("shape_outputs", [])
+    if not isinstance(noted, list):
+        raise PlanError(f"plan manifest: info.shape_outputs: expected names, got {type(noted).__name__}")
+    return frozenset(one for one in cast("list[object]", noted) if isinstance(one, str))
 
 
 def _shape_values(manifest: Manifest) -> dict[str, ShapeValues]:

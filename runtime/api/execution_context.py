@@ -286,7 +286,8 @@ class IExecutionContext(Reporting, ContextManager):
             return
         kind, feeds = self.engine.engine.target, self._feeds(addresses, stream)
         for name, array in self._context.run(feeds).items():
-            write(kind, self._place(name, array, addresses.get(name, 0)), array, stream)
+            where = "cpu" if self.engine.tensors[name].is_shape else kind
+            write(where, self._place(name, array, addresses.get(name, 0)), array, stream)
         self._last_feeds = feeds
         if self.enqueue_emits_profile:
             self.report_to_profiler()
@@ -340,6 +341,8 @@ class IExecutionContext(Reporting, ContextManager):
         if self._allocators or (self.profiler is not None and self.enqueue_emits_profile):
             return False
         inputs, outputs = self.engine.manifest.given_inputs, self.engine.manifest.outputs
+        if self.engine.engine.target == "cuda" and any(one.shape_output for one in self.engine.tensors.values()):
+            return False  # what is delivered as a shape goes to the host's memory
         shapes = [self._shapes.stored_shape(one.name) for one in inputs]
         sources, targets = ([addresses.get(one.name, 0) for one in tensors] for tensors in (inputs, outputs))
         return self._context.run_at(shapes, sources, targets, stream)

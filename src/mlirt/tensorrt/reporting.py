@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from traceback import format_exception
+
 from mlirt.errors import (
     CompileError,
     InvalidInputError,
     InvalidModelError,
+    MlirtError,
     PlanError,
     UnmetConditionError,
     UnsupportedError,
@@ -43,11 +46,19 @@ class Reporter:
     def error(self, where: str, error: Exception | str) -> None:
         """Report an error; `where` is the call that failed."""
         code = code_of(error)
-        text = str(error)
+        text = str(error) if isinstance(error, str | MlirtError) else f"{type(error).__name__}: {error}"
         if self.recorder is not None:
-            self.recorder.report_error(code, text[: IErrorRecorder.MAX_DESC_LENGTH])
+            self._record(self.recorder, code, text[: IErrorRecorder.MAX_DESC_LENGTH])
+        if isinstance(error, Exception) and not isinstance(error, MlirtError):
+            self.logger.log(Severity.VERBOSE, "".join(format_exception(error)))
         kind = _KINDS.get(code, "Internal Error")
         self.logger.log(Severity.ERROR, f"{int(code)}: [{where}] Error Code {int(code)}: {kind} ({text})")
+
+    def _record(self, recorder: IErrorRecorder, code: ErrorCodeTRT, text: str) -> None:
+        try:
+            recorder.report_error(code, text)
+        except Exception as error:  # the user's own code
+            self.logger.log(Severity.WARNING, f"the error recorder raised {type(error).__name__}: {error}")
 
     def warning(self, text: str) -> None:
         self.logger.log(Severity.WARNING, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.tensorrt.data_types import DataType, data_type, nptype
@@ -13,12 +14,21 @@ if TYPE_CHECKING:
 
 
 class Weights:
-    """An array of numbers, which is not copied, or with a `DataType` none; methods take arrays in their place."""
+    """An array of numbers, which is not copied, or with a `DataType` none; methods take arrays in their place.
 
-    def __init__(self, a: Array | DataType = DataType.FLOAT) -> None:
+    A `DataType` with the address of `count` numbers in the host's memory is those; an address of 0 is an error of the
+    layer that takes the weights.
+    """
+
+    def __init__(self, a: Array | DataType = DataType.FLOAT, ptr: int = 0, count: int = 0) -> None:
         import numpy as np
 
-        self._array = np.empty(0, nptype(a)) if isinstance(a, DataType) else np.asarray(a)
+        self.lacks_values = bool(count and not ptr)
+        """Whether there should be numbers and no address of them was given (mlirt's own)."""
+        if isinstance(a, DataType):
+            self._array = _numbers_at(ptr, count if ptr else 0, np.dtype(nptype(a)))
+        else:
+            self._array = np.asarray(a)
         self._dtype = data_type(self._array.dtype.name)
 
     @property
@@ -40,6 +50,15 @@ class Weights:
 
     def __len__(self) -> int:
         return self.size
+
+
+def _numbers_at(address: int, count: int, dtype: np.dtype[Any]) -> Array:
+    import numpy as np
+
+    if not count:
+        return np.empty(0, dtype)
+    memory = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(address)
+    return np.ctypeslib.as_array(memory).view(dtype)
 
 
 def as_weights(given: Weights | Array | None) -> Weights:

@@ -60,22 +60,38 @@ def test_loggers_are_loggers(kind: type[Any], logger: object) -> None:
         kind(logger)
 
 
-def test_a_selector_that_nobody_asks_is_told() -> None:
-    """Row 15.16: on a CPU each layer has one algorithm."""
+def test_a_selector_is_asked_about_an_engine_for_the_cpu() -> None:
+    """Rows 15.1, 15.2, 15.5, 15.8: what it is told can be asked for again, and gives the same plan."""
 
     class Selector(trt.IAlgorithmSelector):
+        def __init__(self, wanted: Sequence[Any] | None = None) -> None:
+            super().__init__()
+            self.wanted, self.told = wanted, list[Any]()
+
         def select_algorithms(self, context: Any, choices: Any) -> list[int]:
-            raise AssertionError("not asked")
+            if self.wanted is None:
+                return list(range(len(choices)))
+            return [place for place, one in enumerate(choices) if one.algorithm_variant in self.wanted]
 
         def report_algorithms(self, contexts: Any, choices: Any) -> None:
-            raise AssertionError("not told")
+            self.told += [one.algorithm_variant for one in choices]
 
     logger = CollectingLogger()
     builder = trt.Builder(logger)
     config = cpu_config(builder)
-    config.algorithm_selector = Selector()
-    assert builder.build_serialized_network(double(new_network(), (3,)), config) is not None
-    assert "algorithm_selector is not asked" in logger.text(trt.Severity.WARNING)
+    config.set_flag(trt.BuilderFlag.REJECT_EMPTY_ALGORITHMS)
+    network = double(new_network(), (3,))
+    plans = [builder.build_serialized_network(network, config)]
+    config.algorithm_selector = first = Selector()
+    plans.append(builder.build_serialized_network(network, config))
+    config.algorithm_selector = second = Selector(first.told)
+    plans.append(builder.build_serialized_network(network, config))
+    assert plans[0] is not None
+    assert plans[1:] == plans[:1] * 2
+    assert first.told == second.told != []
+    config.algorithm_selector = Selector([])
+    assert builder.build_serialized_network(network, config) is None
+    assert "the algorithm selector allows none of" in logger.text()
 
 
 def test_network_is_built_twice() -> None:

@@ -23,7 +23,9 @@ def test_shuffle() -> None:
     """Row 1.37a."""
     network, x = network_with_x()
     layer = network.add_shuffle(x)
-    assert (layer.first_transpose, layer.reshape_dims, layer.zero_is_placeholder) == (None, None, True)
+    assert (layer.first_transpose, layer.reshape_dims, layer.zero_is_placeholder) == (tuple(range(8)), None, True)
+    layer.first_transpose = layer.first_transpose
+    assert layer.get_output(0).shape == (2, 3, 4)
     layer.first_transpose = (0, 2, 1)
     layer.reshape_dims = (0, -1)
     layer.second_transpose = trt.Permutation([1, 0])

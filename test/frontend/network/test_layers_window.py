@@ -110,11 +110,11 @@ def test_average_pooling(excludes: bool) -> None:
 
 
 def test_blend_of_largest_and_average() -> None:
-    """Row 1.26c; without a stride windows lie side by side."""
+    """Row 1.26c."""
     network = new_network()
     kind = trt.PoolingType.MAX_AVERAGE_BLEND
     layer = network.add_pooling_nd(network.add_input("x", trt.float32, X.shape), kind, (3, 2))
-    layer.blend_factor = 0.25
+    layer.blend_factor, layer.stride_nd = 0.25, (3, 2)
     cells = X.reshape(2, 4, 3, 3, 4, 2)
     expected = 0.75 * cells.max((3, 5)) + 0.25 * cells.mean((3, 5))
     np.testing.assert_allclose(output_of(network, layer, {"x": X}), expected, rtol=1e-5)

@@ -57,7 +57,9 @@ def lenet(network: trt.INetworkDefinition) -> None:
     for kernel, bias in (("w1", "b1"), ("w2", "b2")):
         conv = network.add_convolution_nd(x, len(weights[kernel]), (5, 5), weights[kernel], weights[bias])
         relu = network.add_activation(conv.get_output(0), trt.ActivationType.RELU)
-        x = network.add_pooling_nd(relu.get_output(0), trt.PoolingType.MAX, (2, 2)).get_output(0)
+        pool = network.add_pooling_nd(relu.get_output(0), trt.PoolingType.MAX, (2, 2))
+        pool.stride_nd = (2, 2)
+        x = pool.get_output(0)
     flat = network.add_shuffle(x)
     flat.reshape_dims = (0, -1)
     w3, b3 = (
