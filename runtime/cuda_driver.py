@@ -1,7 +1,7 @@
 """The part of the CUDA driver that the runtime uses, through ctypes on libcuda alone; opened on first use."""
 
 import ctypes
-from ctypes import byref, c_char_p, c_float, c_int, c_uint64, c_void_p
+from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
 from functools import cache
 from typing import Any
 
@@ -62,6 +62,12 @@ class CudaDriver:
     def compute_capability(self) -> tuple[int, int]:
         """(major, minor), such as (9, 0)."""
         return self._attribute(_MAJOR), self._attribute(_MINOR)
+
+    def total_memory(self) -> int:
+        """Bytes of the device's memory."""
+        size = c_size_t()
+        self._check("cuDeviceTotalMem", self._cuda.cuDeviceTotalMem_v2(byref(size), self._device))
+        return size.value
 
     def cache_bytes(self) -> int:
         """The size of the cache that all processors share."""

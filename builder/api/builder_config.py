@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mlirt.builder.api.device_memory import memory_of_the_device
+from mlirt.builder.api.dla_rules import why_not_on_dla
 from mlirt.builder.api.optimization_profile import IOptimizationProfile
 from mlirt.builder.tactics.selection import CALLS
 from mlirt.builder.tactics.tactic_sources import sources_of_mask
 from mlirt.builder.tactics.timing_cache import TimingCache
 from mlirt.builder.tactics.tuning import ROUNDS, this_place
-from mlirt.errors import UnsupportedError
 from mlirt.tensorrt.argument_types import expect
 from mlirt.tensorrt.build_enums import (
     BuilderFlag,
@@ -19,6 +20,7 @@ from mlirt.tensorrt.build_enums import (
     PreviewFeature,
     ProfilingVerbosity,
     QuantizationFlag,
+    TacticSource,
 )
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.deprecation import deprecated
@@ -28,18 +30,21 @@ from mlirt.tensorrt.reporting import Reporter
 if TYPE_CHECKING:
     from mlirt.builder.calibration.calibrators import IInt8Calibrator
     from mlirt.frontend.network.layer import ILayer
+    from mlirt.frontend.network.record import LayerRecord
 
-# Flags that ask for what there is not; the others permit or are kept.
-_REFUSED = {
-    BuilderFlag.SAFETY_SCOPE: "there is no safety runtime",
-    BuilderFlag.STRICT_TYPES: "use OBEY_PRECISION_CONSTRAINTS or PREFER_PRECISION_CONSTRAINTS",
-}
-_NO_DLA = "there is no DLA; leave the layers on DeviceType.GPU"
 _TF32_ALONE = 1 << BuilderFlag.TF32
+_ALL_SOURCES = (1 << len(TacticSource)) - 1
+# Bytes that a DLA's pools have unless they are set.
+_DLA_POOLS = {
+    MemoryPoolType.DLA_MANAGED_SRAM: 1 << 20,
+    MemoryPoolType.DLA_LOCAL_DRAM: 1 << 30,
+    MemoryPoolType.DLA_GLOBAL_DRAM: 1 << 29,
+}
+_SMALLEST_DLA_POOL = 4096
 
 
 class IBuilderConfig(FixedAttributes, ContextManager):
-    """The settings of one build; what is not supported raises `UnsupportedError` when it is asked for.
+    """The settings of one build. They are kept as they are made; what they ask for is checked when a network is built.
 
     `target` is mlirt's own: "cuda", "cpu", or "auto" for cuda where there is a GPU.
     """
@@ -57,11 +62,14 @@ class IBuilderConfig(FixedAttributes, ContextManager):
         self._previews = dict.fromkeys(PreviewFeature, False)
         self._pools: dict[MemoryPoolType, int] = {}
         self._capability = EngineCapability.STANDARD
+        self._default_device = DeviceType.GPU
+        self._devices: dict[LayerRecord, DeviceType] = {}
+        self._dla_core = -1
+        self._rounds = ROUNDS
         self._profiles: list[IOptimizationProfile] = []
         self._calibration_profile: IOptimizationProfile | None = None
         self._timing_cache: TimingCache | None = None
         self._tactic_sources: int | None = None
-        self.min_timing_iterations = ROUNDS
         self.avg_timing_iterations = CALLS
         self.int8_calibrator: IInt8Calibrator | None = None
         self.profile_stream = 0
@@ -83,8 +91,6 @@ class IBuilderConfig(FixedAttributes, ContextManager):
 
     def set_flag(self, flag: BuilderFlag) -> None:
         expect("set_flag()", flag, BuilderFlag)
-        if flag in _REFUSED:
-            raise UnsupportedError(f"BuilderFlag.{flag.name}: {_REFUSED[flag]}")
         self._flags |= 1 << flag
 
     def clear_flag(self, flag: BuilderFlag) -> None:
@@ -124,15 +130,49 @@ class IBuilderConfig(FixedAttributes, ContextManager):
     def set_memory_pool_limit(self, pool: MemoryPoolType, pool_size: int) -> None:
         """The most memory beside its tensors that a layer of an engine for a GPU may take (features 3.6, 15.17).
 
-        Ways that take more, such as those that add up parts of a sum, are left out; 0 is no limit.
+        Ways that take more, such as those that add up parts of a sum, are left out. The pools of a DLA are powers of
+        two from 4 KiB on (features 3.7, 29.8): another size is an error in the log, and changes nothing.
         """
-        if pool is not MemoryPoolType.WORKSPACE:
-            raise UnsupportedError(f"MemoryPoolType.{pool.name}: {_NO_DLA}")
-        self._pools[pool] = int(pool_size)
+        expect("set_memory_pool_limit()", pool, MemoryPoolType)
+        size = int(pool_size)
+        if pool in _DLA_POOLS and (size < _SMALLEST_DLA_POOL or size & (size - 1)):
+            self._reporter.error(
+                "builder_config.py::setMemoryPoolLimit",
+                f"MemoryPoolType.{pool.name}: expected a power of two from {_SMALLEST_DLA_POOL} on, got {size}",
+            )
+            return
+        self._pools[pool] = size
 
     def get_memory_pool_limit(self, pool: MemoryPoolType) -> int:
-        """The limit; 0 where none was set."""
-        return self._pools.get(pool, 0)
+        """The limit; unless it was set, all memory of the device, and the usual sizes of a DLA's pools."""
+        if pool in self._pools:
+            return self._pools[pool]
+        return _DLA_POOLS[pool] if pool in _DLA_POOLS else memory_of_the_device(self.target)
+
+    @property
+    def workspace_limit(self) -> int | None:
+        """The limit that was set for the workspace; None where none was (mlirt's own)."""
+        return self._pools.get(MemoryPoolType.WORKSPACE)
+
+    @property
+    def min_timing_iterations(self) -> int:
+        deprecated("avg_timing_iterations")
+        return self._rounds
+
+    @min_timing_iterations.setter
+    def min_timing_iterations(self, rounds: int) -> None:
+        deprecated("avg_timing_iterations")
+        self._rounds = rounds
+
+    @property
+    def rejects_empty_algorithms(self) -> bool:
+        """Whether a selector has to allow something: the flag, or STRICT_TYPES, is set (mlirt's own, feature 3.5)."""
+        return self.get_flag(BuilderFlag.REJECT_EMPTY_ALGORITHMS) or self.get_flag(BuilderFlag.STRICT_TYPES)
+
+    @property
+    def timing_rounds(self) -> int:
+        """`min_timing_iterations` (mlirt's own)."""
+        return self._rounds
 
     @property
     def max_workspace_size(self) -> int:
@@ -150,8 +190,7 @@ class IBuilderConfig(FixedAttributes, ContextManager):
 
     @engine_capability.setter
     def engine_capability(self, capability: EngineCapability) -> None:
-        if capability is not EngineCapability.STANDARD:
-            raise UnsupportedError(f"EngineCapability.{capability.name}: only STANDARD engines are built")
+        expect("engine_capability", capability, EngineCapability)
         self._capability = capability
 
     @property
@@ -182,8 +221,15 @@ class IBuilderConfig(FixedAttributes, ContextManager):
     def set_tactic_sources(self, tactic_sources: int) -> bool:
         """Let the builder measure kernels of libraries beside its own (feature 15.13): cuBLASLt's and cuDNN's.
 
-        The other choices are kept and change nothing: their kernels are this builder's own.
+        The other choices are kept and change nothing: their kernels are this builder's own. False, with an error in the
+        log, for a bit that is no source.
         """
+        if not 0 <= int(tactic_sources) <= _ALL_SOURCES:
+            self._reporter.error(
+                "builder_config.py::setTacticSources",
+                f"{int(tactic_sources):#x} is no mask of {len(TacticSource)} sources",
+            )
+            return False
         self._tactic_sources = int(tactic_sources)
         return True
 
@@ -191,11 +237,11 @@ class IBuilderConfig(FixedAttributes, ContextManager):
     def measured_libraries(self) -> tuple[str, ...]:
         """The libraries whose kernels a build measures (mlirt's own): none where the preview feature forbids them."""
         forbidden = self._previews[PreviewFeature.DISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805]
-        return () if forbidden else sources_of_mask(self.get_tactic_sources())
+        return () if forbidden else sources_of_mask(self._tactic_sources or 0)
 
     def get_tactic_sources(self) -> int:
-        """What was set; 0, as no library is used by itself, before."""
-        return self._tactic_sources or 0
+        """What was set; before, all that are permitted, of which none is used by itself."""
+        return _ALL_SOURCES if self._tactic_sources is None else self._tactic_sources
 
     def create_timing_cache(self, serialized_timing_cache: bytes) -> TimingCache:
         """A timing cache of what `serialize` gave, or an empty one of no bytes."""
@@ -222,33 +268,38 @@ class IBuilderConfig(FixedAttributes, ContextManager):
 
     @property
     def default_device_type(self) -> DeviceType:
-        return DeviceType.GPU
+        """Where layers run for which `set_device_type` says nothing."""
+        return self._default_device
 
     @default_device_type.setter
     def default_device_type(self, device: DeviceType) -> None:
-        if device is DeviceType.DLA:
-            raise UnsupportedError(_NO_DLA)
+        expect("default_device_type", device, DeviceType)
+        self._default_device = device
 
     @property
     def DLA_core(self) -> int:
-        return -1
+        """The number that was set; -1, as there is no DLA, before."""
+        return self._dla_core
 
     @DLA_core.setter
     def DLA_core(self, core: int) -> None:
-        raise UnsupportedError(_NO_DLA)
+        self._dla_core = int(core)
 
     def set_device_type(self, layer: ILayer, device_type: DeviceType) -> None:
-        if device_type is DeviceType.DLA:
-            raise UnsupportedError(f"{layer.name}: {_NO_DLA}")
+        """Where a layer shall run (feature 29.2); for a DLA a build falls back to the GPU, or fails (29.4)."""
+        expect("set_device_type()", device_type, DeviceType)
+        self._devices[layer.record] = device_type
 
     def get_device_type(self, layer: ILayer) -> DeviceType:
-        return DeviceType.GPU
+        return self._devices.get(layer.record, self._default_device)
 
     def is_device_type_set(self, layer: ILayer) -> bool:
-        return False
+        return layer.record in self._devices
 
     def reset_device_type(self, layer: ILayer) -> None:
-        """All layers are on the GPU."""
+        """Let a layer run where the default says."""
+        self._devices.pop(layer.record, None)
 
     def can_run_on_DLA(self, layer: ILayer) -> bool:
-        return False
+        """Whether the rules of TensorRT's guide let a DLA run a layer with these settings (feature 29.3)."""
+        return why_not_on_dla(layer, self) is None

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from mlirt.builder.api.placement import check_devices
 from mlirt.builder.api.precision_constraints import constrain_precisions
 from mlirt.builder.calibration.ranges_for_build import Int8Choice, Range, prepare_int8
 from mlirt.builder.host import automatic_target
@@ -18,13 +19,13 @@ from mlirt.builder.tactics.selection import Tuning
 from mlirt.builder.tactics.tuning import tuning
 from mlirt.builder.usual_sizes import name_usual_sizes
 from mlirt.dialects.context import RtContext
-from mlirt.errors import InvalidInputError, InvalidModelError
+from mlirt.errors import InvalidInputError, InvalidModelError, MlirtError
 from mlirt.frontend.network.module import network_module
 from mlirt.frontend.network.tensor import ALL_FORMATS
 from mlirt.passes.quantization.explicit_networks import has_conversions
 from mlirt.runtime.debug_tensors import with_debug
 from mlirt.runtime.plan_file import plan_bytes
-from mlirt.tensorrt.build_enums import BuilderFlag, MemoryPoolType
+from mlirt.tensorrt.build_enums import BuilderFlag
 from mlirt.tensorrt.data_types import data_type
 from mlirt.tensorrt.format_descriptions import format_in_log
 from mlirt.tensorrt.run_enums import TensorFormat
@@ -44,13 +45,27 @@ TARGETS = ("auto", "cpu", "cuda")
 
 def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: Reporter) -> bytes:
     """The plan; the network stays as it is and can be built again (feature 3.16)."""
-    plan = _network_plan(network, config, reporter)
+    check_devices(network, config, reporter)
+    plan = _plan_with_direct_io(network, config, reporter)
     _report_fusions(plan, reporter)
     _report_formats(plan, reporter)
     if network.graph.debug:
         with _debug_as_outputs(network):
             plan = with_debug(plan, _network_plan(network, config, reporter, is_beside=True))
     return _with_settings(plan, config, _shape_inputs(network), [one.name for one in network.graph.shape_outputs])
+
+
+def _plan_with_direct_io(network: INetworkDefinition, config: IBuilderConfig, reporter: Reporter) -> Plan:
+    """The plan; STRICT_TYPES asks for DIRECT_IO, and warns where it cannot be had (feature 3.5)."""
+    asked = config.get_flag(BuilderFlag.DIRECT_IO)
+    if asked or not config.get_flag(BuilderFlag.STRICT_TYPES):
+        return _network_plan(network, config, reporter, direct=asked)
+    try:
+        return _network_plan(network, config, reporter, direct=True)
+    except MlirtError as error:
+        plan = _network_plan(network, config, reporter)
+        reporter.warning(f"STRICT_TYPES: built without direct inputs and outputs: {error}")
+        return plan
 
 
 @contextmanager
@@ -65,7 +80,12 @@ def _debug_as_outputs(network: INetworkDefinition) -> Generator[None]:
 
 
 def _network_plan(
-    network: INetworkDefinition, config: IBuilderConfig, reporter: Reporter, *, is_beside: bool = False
+    network: INetworkDefinition,
+    config: IBuilderConfig,
+    reporter: Reporter,
+    *,
+    is_beside: bool = False,
+    direct: bool = False,
 ) -> Plan:
     """The plan of what the network returns; one that is beside is not refitted, and nobody chooses its algorithms."""
     target = _target(config.target)
@@ -81,7 +101,7 @@ def _network_plan(
     with _warnings_in_the_log(reporter):
         _quantize(module, ctx, target, network, config, reporter)
         name_usual_sizes(module, _widest(profiles))
-        inputs, outputs = (_allowed(tensors, config) for tensors in (network.graph.inputs, network.graph.outputs))
+        inputs, outputs = (_allowed(tensors, direct) for tensors in (network.graph.inputs, network.graph.outputs))
         choose_formats(module, target, inputs, outputs)
         return _plan(module, ctx, target, network.name or "network", config, reporter, is_beside=is_beside)
 
@@ -149,7 +169,7 @@ def _plan(
     )
     if target == "cpu":
         selector = None if is_beside else config.algorithm_selector
-        reject = config.get_flag(BuilderFlag.REJECT_EMPTY_ALGORITHMS)
+        reject = config.rejects_empty_algorithms
         choice = Tuning(selector=selector, reject_empty=reject)
         return build_plan(module, ctx, target, replace(options, tuning=choice))
     choices = tuning(
@@ -157,10 +177,10 @@ def _plan(
         None if is_beside else config.algorithm_selector,
         heuristic=config.get_flag(BuilderFlag.ENABLE_TACTIC_HEURISTIC),
         calls=config.avg_timing_iterations,
-        rounds=config.min_timing_iterations,
+        rounds=config.timing_rounds,
         sources=config.measured_libraries,
-        reject_empty=config.get_flag(BuilderFlag.REJECT_EMPTY_ALGORITHMS),
-        workspace=config.get_memory_pool_limit(MemoryPoolType.WORKSPACE) or None,
+        reject_empty=config.rejects_empty_algorithms,
+        workspace=config.workspace_limit or None,
     )
     with choices as choice:
         return build_plan(module, ctx, target, replace(options, tuning=choice))
@@ -225,9 +245,8 @@ def _shape_inputs(network: INetworkDefinition) -> list[str]:
     return [one.name for one in network.graph.inputs if network.graph.is_shape_tensor(one)]
 
 
-def _allowed(tensors: Sequence[ITensor], config: IBuilderConfig) -> dict[str, AllowedFormats]:
+def _allowed(tensors: Sequence[ITensor], direct: bool) -> dict[str, AllowedFormats]:
     """The formats of the tensors for which the user chose some (features 5.1, 5.7)."""
-    direct = config.get_flag(BuilderFlag.DIRECT_IO)
     return {
         one.name: AllowedFormats([format.name for format in TensorFormat if one.allowed_formats >> format & 1], direct)
         for one in tensors

@@ -33,7 +33,7 @@ def constrain_precisions(
     """
     requests = {record: request for record in network.graph.records if (request := _request(record)) is not None}
     obey = config.get_flag(BuilderFlag.OBEY_PRECISION_CONSTRAINTS)
-    prefer = config.get_flag(BuilderFlag.PREFER_PRECISION_CONSTRAINTS)
+    prefer = any(map(config.get_flag, (BuilderFlag.PREFER_PRECISION_CONSTRAINTS, BuilderFlag.STRICT_TYPES)))
     if obey and prefer:
         reporter.warning("OBEY_PRECISION_CONSTRAINTS and PREFER_PRECISION_CONSTRAINTS are both set: OBEY counts")
     if requests and not (obey or prefer):

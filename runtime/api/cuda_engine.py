@@ -21,6 +21,7 @@ from mlirt.runtime.size_program import SizeProgram
 from mlirt.tensorrt.build_enums import EngineCapability, ProfilingVerbosity, TacticSource
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import DataType
+from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.dims import Dims
 from mlirt.tensorrt.format_descriptions import format_description
 from mlirt.tensorrt.reporting import Reporter, Reporting
@@ -79,10 +80,12 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
 
     @property
     def has_implicit_batch_dimension(self) -> bool:
+        deprecated("the shapes of the inputs")
         return False
 
     @property
     def max_batch_size(self) -> int:
+        deprecated("the batch dimension of the inputs")
         return 1
 
     @property

@@ -26,7 +26,7 @@ class Runtime(EntryPoint, ContextManager):
 
     @DLA_core.setter
     def DLA_core(self, core: int) -> None:
-        raise UnsupportedError("DLA_core: there is no DLA")
+        self.reporter.error("runtime.py::setDLACore", UnsupportedError(f"DLA_core {core}: there is no DLA"))
 
     def deserialize_cuda_engine(self, serialized_engine: Buffer) -> ICudaEngine | None:
         """The engine of a plan; None, with the reason in the log, where it is damaged or for another machine."""

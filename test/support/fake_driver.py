@@ -88,6 +88,9 @@ class FakeDriver:
     def describe(self) -> str:
         return "fake device"
 
+    def total_memory(self) -> int:
+        return 1 << 30
+
     def cache_bytes(self) -> int:
         return 1 << 25
 

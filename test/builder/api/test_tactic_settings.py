@@ -155,8 +155,10 @@ def test_a_selector_that_allows_nothing(config: IBuilderConfig, timer: FakeTimer
 
 @pytest.mark.parametrize("source", trt.TacticSource)
 def test_sources_are_kept(config: IBuilderConfig, source: trt.TacticSource) -> None:
-    """Row 15.13: none is on by itself."""
-    assert config.get_tactic_sources() == 0
+    """Row 15.13: all are permitted, none is used by itself; a bit that is no source is refused."""
+    assert config.get_tactic_sources() == 31
+    assert config.measured_libraries == ()
+    assert not config.set_tactic_sources(1 << 20)
     assert config.set_tactic_sources(1 << int(source))
     assert config.get_tactic_sources() == 1 << int(source)
 
