@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from mlirt.builder.api.optimization_profile import IOptimizationProfile
 from mlirt.builder.api.placement import check_devices
 from mlirt.builder.api.precision_constraints import constrain_precisions
 from mlirt.builder.calibration.ranges_for_build import Int8Choice, Range, prepare_int8
@@ -19,14 +21,17 @@ from mlirt.builder.tactics.selection import Tuning
 from mlirt.builder.tactics.tuning import tuning
 from mlirt.builder.usual_sizes import name_usual_sizes
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.symbolic_text import to_json
 from mlirt.errors import InvalidInputError, InvalidModelError, MlirtError
+from mlirt.frontend.network.known_values import MOST_ELEMENTS
+from mlirt.frontend.network.largest_shapes import largest_shape
 from mlirt.frontend.network.module import network_module
 from mlirt.frontend.network.tensor import ALL_FORMATS
 from mlirt.passes.quantization.explicit_networks import has_conversions
 from mlirt.runtime.debug_tensors import with_debug
 from mlirt.runtime.plan_file import plan_bytes
 from mlirt.tensorrt.build_enums import BuilderFlag
-from mlirt.tensorrt.data_types import data_type
+from mlirt.tensorrt.data_types import DataType, data_type
 from mlirt.tensorrt.format_descriptions import format_in_log
 from mlirt.tensorrt.run_enums import TensorFormat
 
@@ -34,7 +39,6 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirt.builder.api.builder_config import IBuilderConfig
-    from mlirt.builder.api.optimization_profile import IOptimizationProfile
     from mlirt.frontend.network.definition import INetworkDefinition
     from mlirt.frontend.network.tensor import ITensor
     from mlirt.runtime.plan_file import Plan
@@ -52,7 +56,7 @@ def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: 
     if network.graph.debug:
         with _debug_as_outputs(network):
             plan = with_debug(plan, _network_plan(network, config, reporter, is_beside=True))
-    return _with_settings(plan, config, _shape_inputs(network), [one.name for one in network.graph.shape_outputs])
+    return _with_settings(plan, config, network)
 
 
 def _plan_with_direct_io(network: INetworkDefinition, config: IBuilderConfig, reporter: Reporter) -> Plan:
@@ -226,6 +230,15 @@ def _target(target: str) -> str:
 def _check_profiles(network: INetworkDefinition, profiles: Sequence[IOptimizationProfile]) -> None:
     dynamic = [one.name for one in network.graph.inputs if -1 in one.shape]
     read = _shape_inputs(network)
+    for one in network.graph.inputs:
+        if one.name in read and one.dtype not in (DataType.INT32, DataType.INT64):
+            raise InvalidModelError(f"{one.name}: an input that is read as a shape is Int32, not {one.dtype.name}")
+        if one.name in read and math.prod(one.shape) > MOST_ELEMENTS:
+            raise InvalidModelError(
+                f"{one.name}: an input that is read as a shape has at most {MOST_ELEMENTS} elements, not {one.shape}"
+            )
+    if not profiles:
+        _check_names(network, 0, IOptimizationProfile())
     if (dynamic or read) and not profiles:
         raise InvalidModelError(
             "Network has dynamic or shape inputs, but no optimization profile has been defined. "
@@ -235,9 +248,29 @@ def _check_profiles(network: INetworkDefinition, profiles: Sequence[IOptimizatio
         for name in dynamic:
             if name not in profile.shapes:
                 raise InvalidModelError(f"{name}: optimization profile {index} is missing the shapes of this input")
+        _check_names(network, index, profile)
         for name in read:
             if name not in profile.values:
                 raise InvalidModelError(f"{name}: optimization profile {index} is missing values for shape input")
+
+
+def _check_names(network: INetworkDefinition, index: int, profile: IOptimizationProfile) -> None:
+    """Raise `InvalidModelError` where dimensions of one name can have no length in common (feature 12.19)."""
+    found: dict[str, tuple[int, int, str]] = {}
+    for one in network.graph.inputs:
+        ranges = profile.shapes.get(one.name)
+        for axis, name in one.dimension_names.items():
+            if axis >= len(one.shape) or axis in one.formulas or (ranges is None and one.shape[axis] < 0):
+                continue
+            own = one.shape[axis]
+            low, high = (own, own) if ranges is None else (ranges.smallest[axis], ranges.largest[axis])
+            least, most, other = found.get(name, (low, high, one.name))
+            if low > most or high < least:
+                raise InvalidModelError(
+                    f"optimization profile {index}: the dimensions named {name!r} are equal, but {other} has {least} "
+                    f"to {most}, and {one.name} has {low} to {high}"
+                )
+            found[name] = (max(least, low), min(most, high), one.name)
 
 
 def _shape_inputs(network: INetworkDefinition) -> list[str]:
@@ -289,8 +322,16 @@ def _widest(profiles: Sequence[IOptimizationProfile]) -> dict[str, Profile]:
     return widest([profile.shapes for profile in profiles])
 
 
-def _with_settings(plan: Plan, config: IBuilderConfig, read: Sequence[str], delivered: Sequence[str]) -> bytes:
-    """The plan with what only engines by TensorRT's names ask for: inputs that are read, and outputs, as shapes."""
+def _largest_outputs(network: INetworkDefinition) -> dict[str, list[object]]:
+    """For outputs whose lengths only data tell, the largest that they may have (feature 12.14)."""
+    found = {one.name: largest_shape(one) for one in network.graph.outputs if -1 in one.shape}
+    return {name: [to_json(length) for length in shape] for name, shape in found.items() if shape is not None}
+
+
+def _with_settings(plan: Plan, config: IBuilderConfig, network: INetworkDefinition) -> bytes:
+    """The plan with what only engines by TensorRT's names ask for: which inputs are dynamic, which tensors shapes."""
+    read, delivered = _shape_inputs(network), [one.name for one in network.graph.shape_outputs]
+    dynamic = {one.name: list(one.shape) for one in network.graph.inputs if -1 in one.shape}
     manifest = dict(plan.manifest_json)
     verbosity = config.profiling_verbosity.name
     info = cast("Mapping[str, object]", manifest.get("info", {}))
@@ -299,5 +340,9 @@ def _with_settings(plan: Plan, config: IBuilderConfig, read: Sequence[str], deli
         values = {name: [list(profile.values[name]) for profile in config.optimization_profiles] for name in read}
         manifest["info"]["shape_inputs"] = values
     if delivered:
-        manifest["info"]["shape_outputs"] = list(delivered)
+        manifest["info"]["shape_outputs"] = delivered
+    if largest := _largest_outputs(network):
+        manifest["info"]["largest_outputs"] = largest
+    if dynamic:
+        manifest["info"]["dynamic_inputs"] = dynamic
     return plan_bytes(manifest, plan.sections, plan.weights)

@@ -6,17 +6,18 @@ from collections.abc import Iterable, Sequence
 
 from mlirt.builder.profiles import Profile
 from mlirt.errors import InvalidInputError
+from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.dims import Dims
 from mlirt.tensorrt.fixed_attributes import FixedAttributes
 
 
-class IOptimizationProfile(FixedAttributes):
+class IOptimizationProfile(FixedAttributes, ContextManager):
     """The smallest, the usual and the largest shape of each input that has dynamic dimensions."""
 
     def __init__(self) -> None:
         self.shapes: dict[str, Profile] = {}
         self.values: dict[str, tuple[list[int], list[int], list[int]]] = {}
-        self.extra_memory_target = 1.0
+        self._extra_memory_target = 1.0
         self.fix_attributes()
 
     def set_shape(self, input: str, min: Iterable[int], opt: Iterable[int], max: Iterable[int]) -> None:
@@ -39,6 +40,17 @@ class IOptimizationProfile(FixedAttributes):
     def get_shape_input(self, input: str) -> list[list[int]]:
         """The three values of an input that is read as a shape; empty where there are none."""
         return [list(one) for one in self.values.get(input, ())]
+
+    @property
+    def extra_memory_target(self) -> float:
+        """How much memory beyond that of other profiles this one may take, from 0 to 1; kept, and changes nothing."""
+        return self._extra_memory_target
+
+    @extra_memory_target.setter
+    def extra_memory_target(self, target: float) -> None:
+        if not 0 <= target <= 1:
+            raise InvalidInputError(f"extra_memory_target: expected a number from 0 to 1, got {target}")
+        self._extra_memory_target = float(target)
 
     @property
     def is_empty(self) -> bool:

@@ -49,7 +49,7 @@ def run_calibrator(
     calibration = checked(collection, calibration_of(method, collection), type(calibrator).__name__, kept)
     calibration.first_batch = kept[0]
     warn_of_error(collection, calibration, kept)
-    calibrator.write_calibration_cache(calibration.to_bytes())
+    calibrator.write_calibration_cache(memoryview(calibration.to_bytes()))
     return calibration
 
 

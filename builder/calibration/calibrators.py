@@ -67,7 +67,7 @@ class IInt8Calibrator(ABC):
         """An earlier cache; with one, no batch is asked for."""
         return None
 
-    def write_calibration_cache(self, cache: bytes) -> None:
+    def write_calibration_cache(self, cache: memoryview) -> None:
         """Keep the cache; called once after calibration."""
 
     def get_algorithm(self) -> CalibrationAlgoType:

@@ -12,7 +12,9 @@ from typing import Any, Self, cast
 
 from mlirt.atomic_file import is_special, write_file
 from mlirt.errors import InvalidInputError
+from mlirt.runtime.api.host_memory import IHostMemory
 from mlirt.runtime.file_lock import locked
+from mlirt.tensorrt.context_manager import ContextManager
 
 _FORMAT = 1
 _WHAT = "mlirt timing cache"
@@ -28,7 +30,7 @@ def times_of_those_right(times: Mapping[str, float]) -> Times:
     return {name: time for name, time in times.items() if time != REFUSED and isfinite(time)}
 
 
-class TimingCache:
+class TimingCache(ContextManager):
     """For a place (device, driver, compiler) and an op, the microseconds of each tactic; TensorRT's ITimingCache."""
 
     def __init__(self, blob: bytes = b"", source: str = "the timing cache") -> None:
@@ -54,7 +56,7 @@ class TimingCache:
     def __len__(self) -> int:
         return sum(len(ops) for ops in self._times.values())
 
-    def serialize(self) -> bytes:
+    def serialize(self) -> IHostMemory:
         """The same cache as bytes; equal caches give equal bytes."""
         finite = {
             place: {
@@ -64,7 +66,7 @@ class TimingCache:
         }
         body = json.dumps(finite, sort_keys=True, separators=(",", ":"))
         head = {"what": _WHAT, "format": _FORMAT, "digest": _digest(body)}
-        return (json.dumps(head, sort_keys=True) + "\n" + body + "\n").encode()
+        return IHostMemory((json.dumps(head, sort_keys=True) + "\n" + body + "\n").encode())
 
     def combine(self, other: TimingCache, ignore_mismatch: bool = False) -> bool:
         """Take over what only the other cache knows.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.runtime.api.engine_tensors import EngineTensor, profile_shapes
-from mlirt.runtime.expressions import ExpressionError, evaluate
+from mlirt.runtime.expressions import ExpressionError, evaluate, parse
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.size_program import SizeProgram
 from mlirt.runtime.symbol_values import bind_symbols
@@ -116,6 +116,16 @@ class BoundShapes:
             except (ExpressionError, KeyError):
                 lengths.append(-1)
         return Dims(lengths)
+
+    def largest_shape(self, name: str) -> tuple[int, ...]:
+        """The lengths of an output as large as data may make them; -1 where nothing says so."""
+        values, lengths = self.symbols(), list[int]()
+        for dim in self._tensors[name].largest or self._tensors[name].shape:
+            try:
+                lengths.append(evaluate(parse(dim, values), values))
+            except ExpressionError:
+                lengths.append(-1)
+        return tuple(lengths)
 
     def stored_shape(self, name: str) -> tuple[int, ...]:
         """The dense array that holds a tensor of the shape that `shape_of` gives; -1 as there."""

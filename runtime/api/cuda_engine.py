@@ -162,6 +162,14 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
         """Whether an engine beside this one computes a tensor for debug listeners."""
         return name in self.engine.debug_tensors
 
+    def persistent_cache_bytes(self) -> int:
+        """The bytes of the device's shared cache; 0 on a CPU (mlirt's own)."""
+        if self.engine.target != "cuda":
+            return 0
+        from mlirt.runtime.cuda_driver import open_driver
+
+        return open_driver().cache_bytes()
+
     def create_execution_context(self) -> IExecutionContext:
         """A context with profile 0, or with none where inputs are dynamic and another context has it (feature 13.9)."""
         return IExecutionContext(self)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from mlirt.errors import InvalidInputError
 from mlirt.runtime.layer_records import inspected, inspected_layer
+from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.reporting import Reporting
 from mlirt.tensorrt.run_enums import LayerInformationFormat
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from mlirt.runtime.api.execution_context import IExecutionContext
 
 
-class EngineInspector(Reporting):
+class EngineInspector(Reporting, ContextManager):
     """Names of layers, or all that the plan knows of them, as the build's profiling verbosity allows."""
 
     def __init__(self, engine: ICudaEngine) -> None:

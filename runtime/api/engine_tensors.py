@@ -33,6 +33,8 @@ class EngineTensor:
     shape_values: ShapeValues | None = None
     format: TensorFormat = TensorFormat.LINEAR
     shape_output: bool = False
+    largest: Sequence[object] = ()
+    """Formulas of the largest lengths that data may give an output; none where the shapes of the inputs say all."""
 
     @property
     def is_shape(self) -> bool:
@@ -80,12 +82,46 @@ class EngineTensor:
 def engine_tensors(manifest: Manifest) -> dict[str, EngineTensor]:
     """Inputs, then outputs, by name."""
     values = _shape_values(manifest)
-    inputs = [_tensor(one, TensorIOMode.INPUT, values.get(one.name)) for one in manifest.given_inputs]
+    declared = _dynamic_inputs(manifest)
+    inputs = [
+        replace(_tensor(one, TensorIOMode.INPUT, values.get(one.name)), shape=declared[one.name])
+        if one.name in declared
+        else _tensor(one, TensorIOMode.INPUT, values.get(one.name))
+        for one in manifest.given_inputs
+    ]
     delivered = _shape_outputs(manifest)
+    largest = _largest_outputs(manifest)
     outputs = [
-        replace(_tensor(one, TensorIOMode.OUTPUT), shape_output=one.name in delivered) for one in manifest.outputs
+        replace(
+            _tensor(one, TensorIOMode.OUTPUT), shape_output=one.name in delivered, largest=largest.get(one.name, ())
+        )
+        for one in manifest.outputs
     ]
     return {one.name: one for one in (*inputs, *outputs)}
+
+
+def _largest_outputs(manifest: Manifest) -> dict[str, Sequence[object]]:
+    """What the builder noted of outputs whose lengths data decide; a plan that notes something else is refused."""
+    noted = manifest.info.get("largest_outputs", {})
+    if not isinstance(noted, Mapping):
+        raise PlanError(f"plan manifest: info.largest_outputs: expected an object, got {type(noted).__name__}")
+    found = cast("Mapping[str, object]", noted)
+    return {name: cast("list[object]", lengths) for name, lengths in found.items() if isinstance(lengths, list)}
+
+
+def _dynamic_inputs(manifest: Manifest) -> dict[str, Dims]:
+    """The inputs with -1 as the network had them, also where a profile left no choice; else a plan is refused."""
+    noted = manifest.info.get("dynamic_inputs", {})
+    ranks = {one.name: len(one.known_shape) for one in manifest.given_inputs}
+    if not isinstance(noted, Mapping):
+        raise PlanError(f"plan manifest: info.dynamic_inputs: expected an object, got {type(noted).__name__}")
+    found: dict[str, Dims] = {}
+    for name, shape in cast("Mapping[str, object]", noted).items():
+        lengths = cast("list[object]", shape) if isinstance(shape, list) else []
+        if len(lengths) != ranks.get(name) or not all(isinstance(length, int) for length in lengths):
+            raise PlanError(f"plan manifest: info.dynamic_inputs[{name!r}]: expected {ranks.get(name)} lengths")
+        found[name] = Dims(cast("list[int]", lengths))
+    return found
 
 
 def _shape_outputs(manifest: Manifest) -> frozenset[object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod
 
 import numpy as np
@@ -12,17 +12,16 @@ import numpy as np
 from mlirt.errors import InvalidInputError, MlirtError, UnsupportedError
 from mlirt.runtime.api.bound_shapes import NO_PROFILE, BoundShapes
 from mlirt.runtime.api.caller_memory import read, write
+from mlirt.runtime.api.context_settings import ContextSettings
 from mlirt.runtime.api.debug_listener import DebugStates, IDebugListener
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.known_profiles import known_lengths
 from mlirt.runtime.loop_times import times_of_layers
 from mlirt.runtime.program_cache import ShapeCacheUse
-from mlirt.tensorrt.build_enums import ProfilingVerbosity
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import numpy_name
 from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.dims import Dims
-from mlirt.tensorrt.reporting import Reporting
 
 if TYPE_CHECKING:
     from mlirt.runtime.api.cuda_engine import ICudaEngine
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 _ALIGNMENT = 256
 
 
-class IExecutionContext(Reporting, ContextManager):
+class IExecutionContext(ContextSettings, ContextManager):
     """One user of an engine. Addresses are of device memory for an engine on a GPU, of host memory for one on the CPU.
 
     On a GPU a run is queued, after what is on the caller's stream and before what comes on it next. It is over when
@@ -45,12 +44,8 @@ class IExecutionContext(Reporting, ContextManager):
     def __init__(self, engine: ICudaEngine) -> None:
         self.engine = engine
         self.reporter = engine.reporter.of_its_own()
-        self.name = ""
+        self._begin_settings()
         self.profiler: IProfiler | None = None
-        self.enqueue_emits_profile = True
-        self.debug_sync = False
-        self.persistent_cache_limit = 0
-        self.nvtx_verbosity = ProfilingVerbosity.LAYER_NAMES_ONLY
         self._made_for = engine.engine
         self._made = engine.engine.create_execution_context(keeps_state=False)
         values = WeakMethod(self._shape_values)  # no cycle: a context gives its profile back once nothing refers to it
@@ -62,7 +57,6 @@ class IExecutionContext(Reporting, ContextManager):
         self._allocators: dict[str, IOutputAllocator] = {}
         self._event = 0
         self._debug = DebugStates(engine.engine.debug_tensors)
-        self._device_memory = 0
         self._last_feeds: dict[str, np.ndarray] | None = None
         self.fix_attributes()
 
@@ -82,24 +76,6 @@ class IExecutionContext(Reporting, ContextManager):
         return self._context.shape_cache
 
     @property
-    def temporary_allocator(self) -> None:
-        """None: memory comes from the driver."""
-
-    @temporary_allocator.setter
-    def temporary_allocator(self, allocator: object) -> None:
-        if allocator is not None:
-            raise UnsupportedError("temporary_allocator: memory comes from the driver; there are no allocators")
-
-    @property
-    def device_memory(self) -> int:
-        """What was set: it is kept and changes nothing, as a context has memory of its own (feature 13.13)."""
-        return self._device_memory
-
-    @device_memory.setter
-    def device_memory(self, address: int) -> None:
-        self._device_memory = int(address)
-
-    @property
     def active_optimization_profile(self) -> int:
         """The number of the profile; -1 where profile 0 had another context when this one was created."""
         return self._shapes.profile
@@ -107,6 +83,7 @@ class IExecutionContext(Reporting, ContextManager):
     @active_optimization_profile.setter
     def active_optimization_profile(self, profile: int) -> None:
         deprecated("set_optimization_profile_async")
+        self.reporter.warning("setOptimizationProfile is deprecated: use setOptimizationProfileAsync instead.")
         self.set_optimization_profile_async(profile, 0)
 
     def set_optimization_profile_async(self, profile_index: int, stream_handle: int) -> bool:
@@ -192,12 +169,15 @@ class IExecutionContext(Reporting, ContextManager):
         return not self._unread_shapes()
 
     def get_max_output_size(self, name: str) -> int:
-        """The bytes that an output takes at most, as far as the shapes of the inputs settle it; else -1."""
-        self.engine.tensor(name)
+        """The bytes that an output takes at most, as far as the shapes of the inputs settle it; else -1.
+
+        Of lengths that only the data tell it is the largest that they may have (feature 12.14).
+        """
+        tensor = self.engine.tensor(name)
         lengths = self._shapes.stored_shape(name)
         if -1 in lengths:
-            return -1
-        return int(np.prod(lengths, dtype=np.int64)) * self.engine.tensor(name).dtype.itemsize
+            lengths = self._shapes.largest_shape(name)
+        return -1 if -1 in lengths else int(np.prod(lengths, dtype=np.int64)) * tensor.dtype.itemsize
 
     def set_tensor_address(self, name: str, memory: int | np.ndarray) -> bool:
         """Where a tensor lies; for an engine on the CPU a C-contiguous NumPy array will do (mlirt's own)."""
@@ -277,17 +257,21 @@ class IExecutionContext(Reporting, ContextManager):
         if missing:
             raise InvalidInputError(f"allInputShapesSpecified(routine): the shape of {missing[0]!r} is not set")
         for name in self.engine.tensor_names:
-            if not addresses.get(name) and name not in self._allocators and 0 not in self._shapes.shape_of(name):
+            if not addresses.get(name) and name not in self._allocators:
                 raise InvalidInputError(f"the address of {name!r} is not set")
         self._check_arrays(addresses)
         for error in self._forbidden_values(addresses).values():
             raise error
         if self._run_at(addresses, stream):
             return
+        places = self._places(addresses)
         kind, feeds = self.engine.engine.target, self._feeds(addresses, stream)
         for name, array in self._context.run(feeds).items():
             where = "cpu" if self.engine.tensors[name].is_shape else kind
-            write(where, self._place(name, array, addresses.get(name, 0)), array, stream)
+            if name in self._allocators and name not in places:
+                places[name] = self._allocated(name, array.nbytes, addresses)
+            write(where, places.get(name, addresses.get(name, 0)), array, stream)
+            self._notify(name, array)
         self._last_feeds = feeds
         if self.enqueue_emits_profile:
             self.report_to_profiler()
@@ -347,16 +331,23 @@ class IExecutionContext(Reporting, ContextManager):
         sources, targets = ([addresses.get(one.name, 0) for one in tensors] for tensors in (inputs, outputs))
         return self._context.run_at(shapes, sources, targets, stream)
 
-    def _place(self, name: str, array: np.ndarray, address: int) -> int:
-        allocator = self._allocators.get(name)
-        if allocator is None:
-            return address
-        given = allocator.reallocate_output(name, address, max(array.nbytes, 1), _ALIGNMENT)
+    def _places(self, addresses: dict[str, int]) -> dict[str, int]:
+        """The memory that allocators give before a run, as far as it is known how much may be needed (12.15, 12.16)."""
+        sizes = {name: self.get_max_output_size(name) for name in self._allocators}
+        return {name: self._allocated(name, size, addresses) for name, size in sizes.items() if size >= 0}
+
+    def _allocated(self, name: str, size: int, addresses: dict[str, int]) -> int:
+        memory = addresses.get(name, 0)
+        given = self._allocators[name].reallocate_output(name, memory, max(size, 1), _ALIGNMENT)
         if not given:
             raise InvalidInputError(f"the output allocator gave no memory for {name!r}")
-        output = next(one for one in self.engine.manifest.outputs if one.name == name)
-        allocator.notify_shape(name, Dims(known_lengths(output, array.shape)))
         return int(given)
+
+    def _notify(self, name: str, array: np.ndarray) -> None:
+        """Tell an allocator the shape of its output."""
+        if name in self._allocators:
+            output = next(one for one in self.engine.manifest.outputs if one.name == name)
+            self._allocators[name].notify_shape(name, Dims(known_lengths(output, array.shape)))
 
     def report_to_profiler(self) -> bool:
         """Run the layers of the last run one by one and tell the profiler their times (features 17.6 to 17.8)."""
@@ -366,13 +357,14 @@ class IExecutionContext(Reporting, ContextManager):
             self.profiler.report_layer_time(layer, milliseconds)
         return True
 
-    def execute(self, batch_size: int, bindings: Sequence[int]) -> NoReturn:
-        """Not supported: it is for an implicit batch."""
-        raise UnsupportedError("execute is for networks with an implicit batch: use execute_v2")
+    def execute(self, batch_size: int, bindings: Sequence[int]) -> bool:
+        """False, with an error in the log: it is for an implicit batch (feature 13.4)."""
+        return self._failed("execute", UnsupportedError("execute is for an implicit batch: use execute_v2"))
 
-    def execute_async(self, batch_size: int, bindings: Sequence[int], stream_handle: int) -> NoReturn:
-        """Not supported: it is for an implicit batch."""
-        raise UnsupportedError("execute_async is for networks with an implicit batch: use execute_async_v3")
+    def execute_async(self, batch_size: int, bindings: Sequence[int], stream_handle: int) -> bool:
+        """The same."""
+        error = UnsupportedError("execute_async is for an implicit batch: use execute_async_v3")
+        return self._failed("enqueue", error)
 
     def get_strides(self, binding: int) -> Dims:
         deprecated("get_tensor_strides")
@@ -397,11 +389,22 @@ class IExecutionContext(Reporting, ContextManager):
         return [] if values is None else values.reshape(-1).tolist()
 
     def set_binding_shape(self, binding: int, shape: Iterable[int]) -> bool:
+        """`set_input_shape` by an index; one of another profile stands for that of the active one (feature 12.17)."""
         deprecated("set_input_shape")
+        self._check_binding(binding)
         return self.set_input_shape(self.engine.tensor_at(binding), shape)
+
+    def _check_binding(self, binding: int) -> None:
+        count, profile = len(self.engine.tensor_names), max(self._shapes.profile, 0)
+        if binding // count != profile:
+            self.reporter.warning(
+                f"binding {binding} belongs to optimization profile {binding // count}, and {profile} is active: "
+                f"binding {profile * count + binding % count} is taken"
+            )
 
     def get_binding_shape(self, binding: int) -> Dims:
         deprecated("get_tensor_shape")
+        self._check_binding(binding)
         return self.get_tensor_shape(self.engine.tensor_at(binding))
 
     def _failed(self, where: str, error: Exception | str) -> bool:

@@ -62,7 +62,7 @@ def test_helpers_of_row_2_20() -> None:
     assert trt.Logger.ERROR is trt.Logger.Severity.ERROR
 
 
-@pytest.mark.parametrize("name", ["UffParser", "CaffeParser", "IGpuAllocator"])
+@pytest.mark.parametrize("name", ["UffParser", "CaffeParser"])
 def test_what_is_not_there_says_so(name: str) -> None:
     """Row 11.15 among others."""
     with pytest.raises(UnsupportedError):

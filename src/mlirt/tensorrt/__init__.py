@@ -105,6 +105,7 @@ if TYPE_CHECKING:
     from mlirt.tensorrt.data_types import DataType, nptype
     from mlirt.tensorrt.dims import Dims, Dims2, Dims3, Dims4, DimsHW, Permutation, volume
     from mlirt.tensorrt.error_recorder import ErrorCodeTRT, IErrorRecorder
+    from mlirt.tensorrt.gpu_allocator import AllocatorFlag, IGpuAllocator
     from mlirt.tensorrt.layer_enums import (
         ActivationType,
         BoundingBoxFormat,
@@ -158,7 +159,7 @@ if TYPE_CHECKING:
     )
     from mlirt.tensorrt.plugins.shape_expressions import DimensionOperation, DimsExprs, IDimensionExpr, IExprBuilder
     from mlirt.tensorrt.plugins.tensor_descriptions import DynamicPluginTensorDesc, PluginTensorDesc
-    from mlirt.tensorrt.refusals import CaffeParser, IGpuAllocator, UffParser
+    from mlirt.tensorrt.refusals import CaffeParser, UffParser
     from mlirt.tensorrt.run_enums import LayerInformationFormat, TensorFormat, TensorIOMode, TensorLocation
     from mlirt.tensorrt.weights import Weights
 
@@ -217,6 +218,7 @@ _HOMES = {
     "mlirt.tensorrt.data_types": "DataType nptype",
     "mlirt.tensorrt.dims": "Dims Dims2 Dims3 Dims4 DimsHW Permutation volume",
     "mlirt.tensorrt.error_recorder": "ErrorCodeTRT IErrorRecorder",
+    "mlirt.tensorrt.gpu_allocator": "AllocatorFlag IGpuAllocator",
     "mlirt.tensorrt.layer_enums": (
         "ActivationType BoundingBoxFormat ElementWiseOperation FillOperation GatherMode InterpolationMode LayerType "
         "LoopOutput MatrixOperation PaddingMode PoolingType RNNDirection RNNGateType RNNInputMode RNNOperation "
@@ -235,7 +237,7 @@ _HOMES = {
     ),
     "mlirt.tensorrt.plugins.shape_expressions": "DimensionOperation DimsExprs IDimensionExpr IExprBuilder",
     "mlirt.tensorrt.plugins.tensor_descriptions": "DynamicPluginTensorDesc PluginTensorDesc",
-    "mlirt.tensorrt.refusals": "CaffeParser IGpuAllocator UffParser",
+    "mlirt.tensorrt.refusals": "CaffeParser UffParser",
     "mlirt.tensorrt.run_enums": "LayerInformationFormat TensorFormat TensorIOMode TensorLocation",
     "mlirt.tensorrt.weights": "Weights",
 }
@@ -258,6 +260,7 @@ _PLACES = {
 
 __all__ = [
     "ActivationType",
+    "AllocatorFlag",
     "BoundingBoxFormat",
     "Builder",
     "BuilderFlag",

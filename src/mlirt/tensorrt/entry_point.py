@@ -1,9 +1,9 @@
-"""What the builder and the runtime have in common: a logger, an error recorder, and no allocators."""
+"""What the builder and the runtime have in common: a logger, an error recorder, an allocator."""
 
 from __future__ import annotations
 
-from mlirt.errors import UnsupportedError
 from mlirt.tensorrt.argument_types import expect
+from mlirt.tensorrt.gpu_allocator import IGpuAllocator
 from mlirt.tensorrt.logger import ILogger
 from mlirt.tensorrt.reporting import Reporter, Reporting
 
@@ -15,6 +15,7 @@ class EntryPoint(Reporting):
         expect(f"{type(self).__name__}(): logger", logger, ILogger)
         self.reporter = Reporter(logger)
         self.max_threads = 1
+        self._gpu_allocator: IGpuAllocator | None = None
         self.fix_attributes()
 
     @property
@@ -22,10 +23,12 @@ class EntryPoint(Reporting):
         return self.reporter.logger
 
     @property
-    def gpu_allocator(self) -> None:
-        """None: memory comes from the driver."""
+    def gpu_allocator(self) -> IGpuAllocator | None:
+        """What was set: it is kept and never asked, as memory comes from the driver (feature 18.1)."""
+        return self._gpu_allocator
 
     @gpu_allocator.setter
-    def gpu_allocator(self, allocator: object) -> None:
+    def gpu_allocator(self, allocator: IGpuAllocator | None) -> None:
+        self._gpu_allocator = allocator
         if allocator is not None:
-            raise UnsupportedError("gpu_allocator: memory comes from the driver; there are no allocators")
+            self.reporter.warning("gpu_allocator is never asked: memory comes from the driver")

@@ -26,9 +26,3 @@ class UffParser(_Refused):
     """A parser of a format that nobody writes any more."""
 
     INSTEAD = "it was removed from TensorRT; convert the model to ONNX"
-
-
-class IGpuAllocator(_Refused):
-    """Memory for engines from the user."""
-
-    INSTEAD = "memory comes from the driver"

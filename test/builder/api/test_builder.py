@@ -187,7 +187,7 @@ class Ones(trt.IInt8MinMaxCalibrator):
     def read_calibration_cache(self) -> bytes | None:
         return self.cache
 
-    def write_calibration_cache(self, cache: bytes) -> None:
+    def write_calibration_cache(self, cache: memoryview) -> None:
         self.cache = bytes(cache)
 
 
@@ -219,15 +219,23 @@ def test_int8_with_a_calibrator() -> None:
 
 def test_properties() -> None:
     """Rows 3.3, 4.13."""
-    logger = trt.Logger()
+    logger = CollectingLogger()
     builder = trt.Builder(logger)
     assert builder.logger is logger
     assert (builder.num_DLA_cores, builder.max_DLA_batch_size) == (0, 0)
     has_gpu = builder.platform_has_fast_fp16
     assert builder.platform_has_tf32 == has_gpu
     assert isinstance(builder.platform_has_fast_int8, bool)
+
+    class Allocator(trt.IGpuAllocator):
+        def allocate(self, size: int, alignment: int, flags: int) -> int:
+            raise AssertionError("never asked")
+
+    allocator = Allocator()
     for owner in (builder, trt.Runtime(logger)):
-        with pytest.raises(UnsupportedError, match="gpu_allocator"):
-            owner.gpu_allocator = object()
+        assert owner.gpu_allocator is None
+        owner.gpu_allocator = allocator
+        assert owner.gpu_allocator is allocator
+    assert logger.text(trt.Severity.WARNING).count("gpu_allocator is never asked") == 2
     with pytest.warns(DeprecationWarning, match="batch dimension of the inputs"):
         assert builder.max_batch_size == 1

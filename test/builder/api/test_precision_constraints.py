@@ -249,7 +249,7 @@ class NormalImages(trt.IInt8EntropyCalibrator2):
     def read_calibration_cache(self) -> bytes | None:
         return None
 
-    def write_calibration_cache(self, cache: bytes) -> None:
+    def write_calibration_cache(self, cache: memoryview) -> None:
         """Nothing is kept."""
 
 

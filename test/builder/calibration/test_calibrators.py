@@ -43,7 +43,7 @@ class Recording:
         self.calls.append("read")
         return self.cache
 
-    def write_calibration_cache(self, cache: bytes) -> None:
+    def write_calibration_cache(self, cache: memoryview) -> None:
         self.calls.append("write")
         self.written = bytes(cache)
 

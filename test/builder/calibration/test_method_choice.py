@@ -88,8 +88,8 @@ class _Calibrator(mlirt.IInt8MinMaxCalibrator):
     def read_calibration_cache(self) -> None:
         return None
 
-    def write_calibration_cache(self, cache: bytes) -> None:
-        self.cache = cache
+    def write_calibration_cache(self, cache: memoryview) -> None:
+        self.cache = cache.tobytes()
 
 
 def test_calibrators_are_measured_too() -> None:
