@@ -234,6 +234,7 @@ def _target_record(machine: Target) -> dict[str, object]:
         "features": sorted(machine.features),
         "vector_bits": machine.vector_bits,
         "arch": machine.arch,
+        "device": machine.described,
     }
 
 

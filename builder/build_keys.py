@@ -147,7 +147,8 @@ def _compiler(target: str, precision: str) -> str:
     """Who builds, and for which machine."""
     packages = versions(*_PACKAGES, *(_CUDA_PACKAGES if target == "cuda" else ()))
     machine = cpu_target() if target == "cpu" else cuda_target(precision)
-    shown = f"{machine.vector_bits} {sorted(machine.features)} {sorted(machine.special)} {machine.arch}"
+    device = machine.cpu if target == "cpu" else machine.gpu
+    shown = f"{machine.vector_bits} {sorted(machine.features)} {sorted(machine.special)} {machine.arch} {device!r}"
     return f"{__version__} {own_sources()} {packages} {target} {shown} {machine.threads} {host_triple()}"
 
 

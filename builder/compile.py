@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from xdsl.dialects.builtin import UnitAttr
 
 from mlirt.builder.build_keys import model_key
+from mlirt.builder.device_choice import with_device
 from mlirt.builder.from_torch.model_kinds import is_source_network, is_torch_model
 from mlirt.builder.host import gpu_is_here, log_target
 from mlirt.builder.inner_tensors import InnerOutputs, debugged, give_outputs
@@ -59,6 +60,7 @@ Progress: TypeAlias = "Callable[[str, int, int], None]"
 
 
 @with_plugins
+@with_device
 @reports_shortage("the build")
 @rare_collections()
 def compile(
@@ -102,6 +104,7 @@ def compile(
     initial_state: Mapping[str, Array] | None = None,
     outputs: Sequence[str] | InnerOutputs = (),
     debug: Sequence[str] = (),
+    device: str | None = None,
 ) -> EngineLike:
     """Build an engine for an ONNX model (a path, bytes or a ModelProto), a PyTorch module or program, or IR text.
 
@@ -163,6 +166,8 @@ def compile(
     outputs: inner tensors of the network, by its names for them, that become outputs behind its own.
     debug: inner tensors that a second engine computes beside this one, which stays as it is (`engine.debug(feeds)`,
         `engine.set_debug_listener`).
+    device: what kernels are chosen for: a name such as "h100-pcie" or "cpu-avx2", with other figures such as
+        "h200+processors=148", or a .toml file (docs/architecture.md); else the GPU that is here, or an H200.
     from_phase: for IR the first phase that it has to go through; else its dialects tell.
 
     An engine for "cuda" can be built and saved where there is no GPU; running it raises `PlanError`.

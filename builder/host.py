@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 
+from mlirt.builder.device_choice import asked_device, asked_for, asked_target, gpu_here
+from mlirt.dialects.device_files import cpu_device, gpu_device
 from mlirt.dialects.kernel.amx import AMX
 from mlirt.dialects.target import Target
 from mlirt.errors import InvalidInputError, MlirtError, PlanError
@@ -23,12 +25,15 @@ WIDTHS = tuple(_NEEDED)
 
 
 def cpu_target(vector_bits: int | None = None) -> Target:
-    """This machine as a target; MLIRT_VECTOR_BITS or the argument force narrower vectors, MLIRT_WITHOUT lists features
-    that no kernel is made for.
+    """This machine as a target; MLIRT_VECTOR_BITS, the argument or a device that is asked for force narrower vectors,
+    MLIRT_WITHOUT lists features that no kernel is made for.
 
     Raises `InvalidInputError` for a width that is not 128, 256 or 512, or that this machine lacks.
     """
+    device = asked_for("cpu")
     wanted = vector_bits or int(os.environ.get("MLIRT_VECTOR_BITS", "0") or 0)
+    if device and not wanted:
+        wanted = cpu_device(device).vector_bits
     if wanted and wanted not in WIDTHS:
         raise InvalidInputError(
             f"vectors of {wanted} bits are not supported: expected one of {', '.join(map(str, WIDTHS))}"
@@ -38,7 +43,8 @@ def cpu_target(vector_bits: int | None = None) -> Target:
     if wanted > widest:
         raise InvalidInputError(f"vectors of {wanted} bits were asked for, this machine has {widest}")
     bits = wanted or widest
-    return Target("cpu", bits, frozenset(_NEEDED[bits]), "", thread_count(), _special(bits, available))
+    special = _special(bits, available.intersection(cpu_device(device).special) if device else available)
+    return Target("cpu", bits, frozenset(_NEEDED[bits]), "", thread_count(), special, device)
 
 
 def _special(bits: int, available: frozenset[str]) -> frozenset[str]:
@@ -52,7 +58,8 @@ def _special(bits: int, available: frozenset[str]) -> frozenset[str]:
 
 
 def cuda_target(precision: str = "fp32", libraries: frozenset[str] = frozenset()) -> Target:
-    """The GPU that kernels are chosen for: MLIRT_ARCH, or this machine's, or sm_90a where there is none.
+    """The GPU that kernels are chosen for: the device that is asked for, or MLIRT_ARCH, or this machine's, or an H200
+    where there is none.
 
     With the precision "tf32" its matrix units may read float32 with 10 bits of mantissa. The features that stand for
     `libraries` let tactics call them.
@@ -64,7 +71,15 @@ def cuda_target(precision: str = "fp32", libraries: frozenset[str] = frozenset()
     if wanted and wanted not in ARCHITECTURES:
         raise InvalidInputError(f"code for {wanted!r} is not made: expected one of {', '.join(ARCHITECTURES)}")
     features = libraries | frozenset({"tf32"} if precision == "tf32" else ())
-    return Target("cuda", 128, features, wanted or _own_architecture() or ARCHITECTURES[-1], 1)
+    device = asked_for("cuda")
+    if device:
+        arch = gpu_device(device).arch
+        if wanted not in ("", arch):
+            raise InvalidInputError(f"the device {device} runs code for {arch}, but MLIRT_ARCH is {wanted}")
+        return Target("cuda", 128, features, arch, 1, device=device)
+    arch = wanted or _own_architecture() or ARCHITECTURES[-1]
+    here = "" if wanted else gpu_here()
+    return Target("cuda", 128, features, arch, 1, device=here)
 
 
 def automatic_target() -> tuple[str, str]:
@@ -80,9 +95,12 @@ def automatic_target() -> tuple[str, str]:
 
 def log_target(target: str) -> str:
     """The target that a name stands for; one line of the log `mlirt` says what "auto" is, and why."""
+    wanted = asked_target()
     if target != "auto":
+        if wanted not in (None, target):
+            raise InvalidInputError(f"the device {asked_device()} is for target {wanted}, not {target}")
         return target
-    chosen, why = automatic_target()
+    chosen, why = automatic_target() if wanted is None else (wanted, f"the device is {asked_device()}")
     logging.getLogger("mlirt").info("mlirt: the target is %s: %s", chosen, why)
     return chosen
 

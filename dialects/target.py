@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from mlirt.dialects.cpu_device import CpuDevice
+from mlirt.dialects.device_files import cpu_device, gpu_device
+from mlirt.dialects.gpu_device import GpuDevice
+
 TargetKind: TypeAlias = Literal["cpu", "cuda", "reference"]
+
+_GPUS = {"sm_80": "a100", "sm_90a": "h200"}
+_CPUS = {512: "cpu-avx512", 256: "cpu-avx2"}
+_ANY_CPU, _MATRIX_UNIT = "cpu-128", "amx-int8"
 
 
 @dataclass(frozen=True)
@@ -13,7 +21,8 @@ class Target:
     """A kind of machine with its vector width in bits, instruction set features, CUDA architecture and worker
     threads.
 
-    All code may use `features`; `special` ones it has too, for the kernels that are made for them.
+    All code may use `features`; `special` ones it has too, for the kernels that are made for them. `device` is the
+    description of what estimates are made for, as `read_device` takes it; empty for the usual one of the architecture.
     """
 
     kind: TargetKind
@@ -22,3 +31,23 @@ class Target:
     arch: str = "sm_90a"
     threads: int = 2
     special: frozenset[str] = frozenset()
+    device: str = ""
+
+    @property
+    def gpu(self) -> GpuDevice:
+        """The GPU that kernels are chosen for; raises `InvalidInputError` where the device is none."""
+        return gpu_device(self.device or _GPUS.get(self.arch, _GPUS["sm_90a"]))
+
+    @property
+    def cpu(self) -> CpuDevice:
+        """The processors that kernels are chosen for; raises `InvalidInputError` where the device is a GPU."""
+        return cpu_device(self.device or self._usual_cpu)
+
+    @property
+    def _usual_cpu(self) -> str:
+        return "cpu-amx" if _MATRIX_UNIT in self.special else _CPUS.get(self.vector_bits, _ANY_CPU)
+
+    @property
+    def described(self) -> str:
+        """In words what estimates were made for."""
+        return str(self.gpu if self.kind == "cuda" else self.cpu)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from mlirt.dialects.device_files import cpu_device, gpu_device
 from mlirt.dialects.target import Target
 from mlirt.errors import InvalidInputError
 from mlirt.passes import registry
@@ -215,7 +217,7 @@ PHASES = (
                 "cuda",
             ),
             Step("verify-direct-io", "each tensor has its layout by now"),
-            Step("split-reductions", "once it is known which reductions walk across memory", "cuda"),
+            Step("split-reductions{on_device}", "once it is known which reductions walk across memory", "cuda"),
             Step(
                 "fold-padding-value",
                 "the device pads with zeros; once it is known which images have their channels innermost",
@@ -234,7 +236,7 @@ PHASES = (
         "how a machine does each launch",
         (
             Step(
-                "convert-fused-to-kernel{target={target} vector_bits={vector_bits} threads={threads}{machine}}",
+                "convert-fused-to-kernel{target={target} vector_bits={vector_bits} threads={threads}{machine}{device}}",
                 "each family picks the first tactic that applies",
             ),
             Step(
@@ -242,7 +244,7 @@ PHASES = (
                 "loop nests become vector code split over the workers",
                 "cpu",
             ),
-            Step("map-parallel-to-threads", "loop nests become blocks and threads", "cuda"),
+            Step("map-parallel-to-threads{on_device}", "loop nests become blocks and threads", "cuda"),
             Step(
                 "run-loops-in-one-block",
                 "iterations of small kernels need no launches, once their grids are known",
@@ -294,11 +296,26 @@ class TargetMachine:
     """The architecture of the GPU."""
     features: Sequence[str] = ()
     """What the processor has that only some kernels are made for, beyond what its vectors imply."""
+    device: str = ""
+    """What estimates are made for, as `read_device` takes it; empty for the usual device of the architecture."""
 
     @classmethod
     def of(cls, target: Target, features: Collection[str] = ()) -> Self:
         """That of a target, with more features."""
-        return cls(target.vector_bits, target.threads, target.arch or "sm_90a", sorted({*target.special, *features}))
+        having = sorted({*target.special, *features})
+        return cls(target.vector_bits, target.threads, target.arch or "sm_90a", having, target.device)
+
+    @classmethod
+    def for_device(cls, target: str, device: str | None) -> Self:
+        """The usual machine with a device: its vectors or its architecture; raises `InvalidInputError` for one that is
+        not of this target.
+        """
+        if not device:
+            return cls()
+        if target == "cpu":
+            found = cpu_device(device)
+            return cls(found.vector_bits, features=sorted(found.special), device=device)
+        return cls(arch=gpu_device(device).arch, device=device)
 
 
 def specs_of(
@@ -312,6 +329,8 @@ def specs_of(
     given = sorted({*machine.features, "tf32"} if precision == "tf32" else machine.features)
     having = f" features={','.join(given)}" if given else ""
     values["machine"] = f" arch={machine.arch}{having}" if target == "cuda" else having
+    values["device"] = f" device={_quoted(machine.device)}" if machine.device else ""
+    values["on_device"] = f"{{device={_quoted(machine.device)}}}" if machine.device else ""
     chosen = [
         _filled(step.spec, values)
         for step in phase.steps
@@ -321,6 +340,11 @@ def specs_of(
         and registry.exists(step.pass_name)
     ]
     return (*chosen, f"verify-legality{{phase={phase.name}}}")
+
+
+def _quoted(text: str) -> str:
+    """A word of a pipeline."""
+    return text if re.fullmatch(r"[\w.+=/-]+", text) else f'"{text}"'
 
 
 def _filled(spec: str, values: Mapping[str, object]) -> str:

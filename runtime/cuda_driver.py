@@ -16,6 +16,7 @@ from mlirt.runtime.tensor_maps import EncodedMap, MapLayout, encode
 
 _SUCCESS = 0
 _PROCESSORS, _L2_BYTES, _MAJOR, _MINOR = 16, 38, 75, 76
+_CLOCK_KHZ, _MEMORY_KHZ, _MEMORY_BITS, _MOST_SHARED = 13, 36, 37, 97
 _MAX_DYNAMIC_SHARED = 8
 _PORTABLE_HOST_MEMORY = 1
 _NON_BLOCKING = 1
@@ -54,10 +55,26 @@ class CudaDriver:
 
     def describe(self) -> str:
         """Such as `NVIDIA H200, 132 processors, driver 13000`."""
-        name, version = ctypes.create_string_buffer(256), c_int()
-        self._check("cuDeviceGetName", self._cuda.cuDeviceGetName(name, len(name), self._device))
+        version = c_int()
         self._check("cuDriverGetVersion", self._cuda.cuDriverGetVersion(byref(version)))
-        return f"{name.value.decode()}, {self.processors()} processors, driver {version.value}"
+        return f"{self.name()}, {self.processors()} processors, driver {version.value}"
+
+    def name(self) -> str:
+        """Such as `NVIDIA H200`."""
+        name = ctypes.create_string_buffer(256)
+        self._check("cuDeviceGetName", self._cuda.cuDeviceGetName(name, len(name), self._device))
+        return name.value.decode()
+
+    def figures(self) -> dict[str, float]:
+        """What the driver tells of the device: its multiprocessors, clock (MHz), shared memory of a block, cache, and
+        the bandwidth of its memory (GB/s), which moves its bits twice in a cycle; 0 for what it does not tell.
+        """
+        return {
+            "processors": self.processors(),
+            "clock_mhz": self._attribute(_CLOCK_KHZ) / 1e3,
+            "shared_bytes": self._attribute(_MOST_SHARED),
+            "memory_gb_s": 2 * self._attribute(_MEMORY_KHZ) * self._attribute(_MEMORY_BITS) / 8 / 1e6,
+        }
 
     def compute_capability(self) -> tuple[int, int]:
         """(major, minor), such as (9, 0)."""

@@ -30,6 +30,8 @@ class Target:
     features: tuple[str, ...]
     vector_bits: int
     arch: str
+    device: str = ""
+    """In words, what the estimates of kernels were made for."""
 
 
 @dataclass(frozen=True)

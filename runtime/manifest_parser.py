@@ -121,7 +121,7 @@ def _conditions(top: JsonRecord, sections: Collection[str]) -> dict[str, str]:
 
 
 def _target(top: JsonRecord) -> Target:
-    record = JsonRecord(top.get("target"), "target", "kind triple features vector_bits arch".split())
+    record = JsonRecord(top.get("target"), "target", "kind triple features vector_bits arch device".split())
     kind = record.text("kind")
     if kind not in ("cpu", "cuda"):
         raise record.error("kind", f"expected 'cpu' or 'cuda', got {kind[:40]!r}")
@@ -131,6 +131,7 @@ def _target(top: JsonRecord) -> Target:
         features=record.texts("features", 1024, []),
         vector_bits=record.integer("vector_bits", 0, 1 << 16, 0),
         arch=record.text("arch", "" if kind == "cpu" else None),
+        device=record.text("device", ""),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from mlirt.errors import InvalidInputError
+
 Shape = tuple[int, ...]
 
 
@@ -116,6 +118,19 @@ def natural(text: str) -> int:
     if not text.isdigit():
         raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}")
     return int(text)
+
+
+def device(text: str) -> int | str:
+    """The number of a GPU, or the name of a device."""
+    if text.isdigit():
+        return int(text)
+    from mlirt.dialects.device_files import read_device
+
+    try:
+        read_device(text)
+    except InvalidInputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
 
 
 def positive(text: str) -> int:

@@ -98,7 +98,8 @@ _WRITTEN = (
 
 def _run(arguments: Namespace) -> None:
     log_all("W", [*arguments.without_effect, *settings_without_effect(arguments)])
-    choose_device(arguments.device)
+    if isinstance(arguments.device, int):
+        choose_device(arguments.device)
     run_plugin_files(arguments, lambda text: log("W", text))
     with pass_plugins(arguments, lambda text: log("W", text)):
         if arguments.checkOnly:
@@ -181,6 +182,8 @@ def _build(arguments: Namespace, recorder: BuildRecorder | None) -> EngineLike:
         options = int8 | _asked_precisions(arguments, int8)
         if arguments.refit:
             options["refittable"] = True
+        if isinstance(arguments.device, str):
+            options["device"] = arguments.device
         if arguments.state:
             options["state"] = arguments.state
         if arguments.markDebug:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from mlirt.tools.flag_values import (
     debug_files,
+    device,
     files,
     io_formats,
     mebibytes,
@@ -191,7 +192,14 @@ def _add_engine(add: Add) -> None:
     )
     add("--refit", action="store_true", help="keep the network in the plan, for other weights")
     add("--dumpRefit", action="store_true", help="print the layers and weights that can be changed")
-    add("--device", type=natural, default=0, metavar="N", help="the GPU to use; default: %(default)s")
+    add(
+        "--device",
+        type=device,
+        default=0,
+        metavar="N|NAME",
+        help="the GPU to use, by its number, default: %(default)s; or a device to choose kernels for: h100-pcie, "
+        "cpu-avx2, h200+processors=148 or a .toml file",
+    )
     add("--buildOnly", action="store_true", help="do not run")
     add(
         "--profilingVerbosity",

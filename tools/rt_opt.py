@@ -23,6 +23,7 @@ from mlirt.dialects.xdsl_compat import module_text
 from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.passes import registry
 from mlirt.passes.pass_levels import LevelWarnings
+from mlirt.passes.phases import TargetMachine
 from mlirt.passes.pipeline import PipelineOptions, run_passes, run_phases
 from mlirt.passes.pipeline_edits import Pipeline
 from mlirt.passes.pipeline_text import parse_pipeline
@@ -237,6 +238,7 @@ class _Driver:
         return PipelineOptions(
             target=arguments.target,
             precision=arguments.precision,
+            machine=TargetMachine.for_device(arguments.target, arguments.device),
             verify_each=arguments.verify_each,
             instruments=[LevelWarnings(warn_on_standard_error), *([dumps] if dumps.is_wanted() else [])],
             dump_folder=Path(arguments.dump_phases) if arguments.dump_phases else None,
@@ -253,7 +255,8 @@ class _Driver:
         pipeline.check(arguments.target, arguments.precision, arguments.first, arguments.to)
         if arguments.dump_pass_pipeline:
             print(arguments.passes or "", file=sys.stderr, end="\n" if arguments.passes else "")
-            between = (arguments.first, arguments.to, arguments.target, arguments.precision)
+            machine = TargetMachine.for_device(arguments.target, arguments.device)
+            between = (arguments.first, arguments.to, arguments.target, arguments.precision, machine)
             for phase, specs in pipeline.between(*between) if _runs_phases(arguments) else ():
                 print(f"{phase.name}: {','.join(specs)}", file=sys.stderr)
         return pipeline

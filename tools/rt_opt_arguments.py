@@ -104,6 +104,11 @@ def _add_pipeline(parser: argparse.ArgumentParser) -> None:
         "--from", dest="first", metavar="PHASE", help="start at a phase (the input is what the phase before it left)"
     )
     group.add_argument("--target", choices=TARGETS, default="cpu", help="the target of the phases (default: cpu)")
+    group.add_argument(
+        "--device",
+        metavar="NAME",
+        help="the device to choose kernels for: h100-pcie, cpu-avx2, h200+processors=148 or a .toml file",
+    )
     group.add_argument("--pass-limit", type=natural, metavar="N", help="run the first N passes alone")
     group.add_argument(
         "--precision", choices=PRECISIONS, default="fp32", help="the precision of the phases (default: fp32)"

@@ -125,7 +125,7 @@ def _trial(network: ModuleOp, name: str, ctx: RtContext, target: Target, kept: d
     shapes, (function,) = tuple(input_shapes(network)), [op for op in network.ops if isinstance(op, FuncOp)]
     known = typical_values(function.body.block)
     phases = [find_phase(name) for name in ("lowering", "memory")]
-    machine = TargetMachine(arch=target.arch, features=sorted(target.features))
+    machine = TargetMachine(arch=target.arch, features=sorted(target.features), device=target.device)
     specs = [spec for phase in phases for spec in specs_of(phase, target.kind, machine=machine)]
     try:
         for pass_ in parse_pipeline(",".join(specs)):

@@ -33,6 +33,7 @@ class ConvertFusedToKernelPass(ModulePass):
     Before: `%y = fused.pointwise %x {..}` on tensors
     After: `plan.launch %b0, %b1 {kernel = @pointwise_1a2b3c4d, ..}` on buffers, and the `kernel.func` beside the
     function
+    `device` says what estimates are made for, such as `h100-pcie` (docs/architecture.md); the usual one if left out.
     With `repeats=false` each op is lowered by itself, also where an equal one has been lowered before.
     """
 
@@ -43,6 +44,7 @@ class ConvertFusedToKernelPass(ModulePass):
     arch: str = "sm_90a"
     threads: int = option(2, at_least=1)
     features: tuple[str, ...] = ()
+    device: str = ""
     tactic: str = ""
     repeats: bool = True
 
@@ -54,7 +56,7 @@ class ConvertFusedToKernelPass(ModulePass):
             raise InvalidInputError("convert-fused-to-kernel needs a context with a weight store (RtContext)")
         (kind,) = kinds
         features = frozenset(self.features)
-        target = Target(kind, self.vector_bits, features, self.arch, self.threads, features)
+        target = Target(kind, self.vector_bits, features, self.arch, self.threads, features, self.device)
         for function in [
             inner for inner in op.body.block.ops if isinstance(inner, FuncOp) and not inner.is_declaration
         ]:

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.simt import shared_offsets
 from mlirt.dialects.plan.ops import LaunchOp
+from mlirt.dialects.target import Target
 from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
 from mlirt.passes.lowering.threads.mapping import is_structured, map_kernel
 
@@ -26,11 +27,15 @@ class MapParallelToThreadsPass(ModulePass):
 
     Before: `kernel.parallel (%n) { ^bb0(%i: index): .. }`
     After: `%i = block * 256 + thread; scf.if %i < %n { .. }`, and the number of blocks on the `plan.launch`
+    With a `device`, such as `h100-pcie`, launches keep as many processors busy as it has.
     """
 
     name = "map-parallel-to-threads"
 
+    device: str = ""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        processors = Target("cuda", device=self.device).gpu.processors
         launches: dict[str, list[LaunchOp]] = {}
         for inner in op.walk():
             if isinstance(inner, LaunchOp):
@@ -38,6 +43,6 @@ class MapParallelToThreadsPass(ModulePass):
         for func in list(op.body.block.ops):
             if isinstance(func, FuncOp) and is_structured(func):
                 own = launches.get(func.sym_name.data, [])
-                map_kernel(func, [LaunchSizes(func, launch) for launch in own])
+                map_kernel(func, [LaunchSizes(func, launch) for launch in own], processors)
             if isinstance(func, FuncOp) and (shared_bytes := shared_offsets(func)[1]):
                 func.attributes["shared_bytes"] = IntegerAttr(shared_bytes, i64)

@@ -16,6 +16,7 @@ from mlirt.dialects.fused.fused_op import IndexOp, identity_region
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim, substitute, symbols
+from mlirt.dialects.target import Target
 from mlirt.dialects.tensor_types import dims, element_count, rank, strides, tensor
 from mlirt.dialects.typical_sizes import typical, typical_values
 
@@ -24,7 +25,7 @@ _SHORTEST = 16  # what a thread of any of the launches should combine
 _LONGEST = 64  # what threads may combine one after the other without a split
 _ROW = 64 * 1024  # elements that the threads of a block hold in registers
 _PART, _SHORTEST_PART = 32 * 1024, 2 * 1024  # elements of a row that a block should have
-_BLOCKS = 264  # that keep all processors busy
+_BLOCKS = 2  # of each processor, which keep all busy
 
 
 @dataclass(frozen=True)
@@ -44,18 +45,21 @@ class SplitReductionsPass(ModulePass):
 
     name = "split-reductions"
 
+    device: str = ""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        blocks = _BLOCKS * Target("cuda", device=self.device).gpu.processors
         for block in tensor_blocks(op):
             known = typical_values(block)
             todo = [one for one in block.ops if isinstance(one, ReductionOp)]
             while todo:
                 one = todo.pop()
-                parts = _parts(one, typical(element_count(one.output.type), known))
+                parts = _parts(one, typical(element_count(one.output.type), known), blocks)
                 if parts is not None:
                     todo.append(_split(one, *parts))
 
 
-def _parts(op: ReductionOp, results: int) -> tuple[int, int] | None:
+def _parts(op: ReductionOp, results: int, blocks: int) -> tuple[int, int] | None:
     """Into how many parts of which length the outermost reduced dimension is split; None for not at all."""
     first, *rest = op.reduced.dims() or (0,)
     if not isinstance(first, int) or not all(isinstance(size, int) for size in rest):
@@ -65,7 +69,7 @@ def _parts(op: ReductionOp, results: int) -> tuple[int, int] | None:
     inner = 1
     for size in rest:
         inner *= int(str(size))
-    count = _parts_across(first, inner, results) if _crosses_rows(op) else _parts_along(first, inner, results)
+    count = _parts_across(first, inner, results) if _crosses_rows(op) else _parts_along(first, inner, results, blocks)
     return (count, first // count) if count > 1 else None
 
 
@@ -78,13 +82,15 @@ def _parts_across(first: int, inner: int, results: int) -> int:
     return max((n for n in range(1, min(most, first) + 1) if first % n == 0), default=1)
 
 
-def _parts_along(first: int, inner: int, results: int) -> int:
-    """Into how many parts blocks that walk along rows split them: as few as keep all busy with rows that they hold."""
+def _parts_along(first: int, inner: int, results: int, blocks: int) -> int:
+    """Into how many parts blocks that walk along rows split them: as few as make `blocks` ones, with rows that they
+    hold.
+    """
     length = first * inner
     if length <= _ROW:
         return 1
     allowed = [n for n in range(1, min(first, length // _SHORTEST_PART) + 1) if first % n == 0]
-    wanted = [n for n in allowed if length // n <= _PART and n * results >= _BLOCKS]
+    wanted = [n for n in allowed if length // n <= _PART and n * results >= blocks]
     return min(wanted, default=max(allowed, default=1))
 
 

@@ -25,6 +25,8 @@ from mlirt.runtime.host_cpu import host_features
 def test_the_gpu_of_the_machine(capability: tuple[int, int], arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_driver, "open_driver", lambda: FakeDriver(capability=capability))
     assert cuda_target().arch == arch
+    assert cuda_target().gpu.arch == arch
+    assert cuda_target().gpu.processors == 132
 
 
 def test_a_machine_without_a_gpu_and_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:

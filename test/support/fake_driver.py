@@ -97,6 +97,13 @@ class FakeDriver:
     def processors(self) -> int:
         return 132
 
+    def name(self) -> str:
+        return "Fake"
+
+    def figures(self) -> dict[str, float]:
+        """132 processors; nothing else is told."""
+        return {"processors": 132, "clock_mhz": 0, "shared_bytes": 0, "memory_gb_s": 0}
+
     def compute_capability(self) -> tuple[int, int]:
         return self.capability
 

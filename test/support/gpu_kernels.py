@@ -16,6 +16,9 @@ from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.plan.interpreter import run_plan
 from mlirt.passes.pipeline import check_ir, run_passes
 
+DEVICE = "h200"
+"""What networks are lowered for; with few processors (`h200+processors=2`) small kernels have persistent blocks."""
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -29,7 +32,8 @@ def lower_to_threads(module: ModuleOp, context: RtContext, tactic: str = "", fea
         tactic = ""
     chosen = f" tactic={tactic}" if tactic else ""
     given = f" features={features}" if features else ""
-    run_passes(lowered, context, f"convert-fused-to-kernel{{target=cuda{chosen}{given}}},map-parallel-to-threads")
+    options = f"target=cuda{chosen}{given} device={DEVICE}"
+    run_passes(lowered, context, f"convert-fused-to-kernel{{{options}}},map-parallel-to-threads{{device={DEVICE}}}")
     check_ir(lowered)
     return lowered
 

@@ -30,6 +30,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
 LIVING = (
     "README.md",
     "docs/architecture.md",
+    "docs/add-a-device.md",
     "docs/tools.md",
     "docs/errors.md",
     "docs/control-flow.md",

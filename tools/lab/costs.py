@@ -40,11 +40,9 @@ class Machine:
     launch: float
 
 
-_CUDA = {"sm_80": (1.55e6, 19.5e6, 312e6), "sm_90a": (3.35e6, 67e6, 989e6)}
-"""Bytes, and operations in float32 and in half precision, by architecture: A100 and H100."""
 _BYTES_PER_THREAD = 10e3
 _CLOCK = 3e3  # cycles of a microsecond
-_CYCLE = 4  # two units that multiply and add
+_BOTH = 2  # a multiplication and an addition
 
 
 def machine_of(target: Target, precision: str) -> Machine:
@@ -53,9 +51,10 @@ def machine_of(target: Target, precision: str) -> Machine:
     Estimates tell two pipelines apart, on the same machine. They are no promise of a time.
     """
     if target.kind == "cuda":
-        traffic, single, half = _CUDA.get(target.arch, _CUDA["sm_90a"])
-        return Machine(traffic, half if "fp16" in precision else single, 2.0)
-    operations = target.threads * _CLOCK * _CYCLE * target.vector_bits / 32
+        gpu = target.gpu
+        products = gpu.tensor_products if "fp16" in precision else gpu.float_products
+        return Machine(gpu.memory_gb_s * 1e3, _BOTH * products * gpu.processors * gpu.clock_mhz, 2.0)
+    operations = target.threads * _CLOCK * _BOTH * target.cpu.multiplies * target.vector_bits / 32
     return Machine(target.threads * _BYTES_PER_THREAD, operations, 1.5)
 
 

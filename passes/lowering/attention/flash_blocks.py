@@ -33,6 +33,7 @@ def work_of(op: AttentionOp, lowering: Lowering) -> FlashWork:
         typical(op.depth, known),
         typical(op.columns, known),
         op.last_key is not None,
+        device=lowering.target.gpu,
     )
 
 

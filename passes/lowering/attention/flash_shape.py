@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-_PROCESSORS = 132
-_LAUNCH = 2.2  # microseconds of a launch that does nothing
+from mlirt.dialects.gpu_device import GpuDevice
+
 _CAUSAL = 0.6  # of the tiles, as blocks do not get equally many
 # The part of a tile's time that does not grow with the width of the heads, and the width for which times were measured.
 _FIXED, _WIDTH = 0.2, 64
@@ -76,6 +76,7 @@ class FlashWork:
     depth: int
     columns: int
     causal: bool
+    device: GpuDevice = field(kw_only=True)
 
     def microseconds(self, shape: FlashShape) -> float:
         """About how long it takes."""
@@ -83,4 +84,5 @@ class FlashWork:
         tiles = -(-self.keys // shape.keys)
         slower = _FIXED + (1 - _FIXED) * (self.depth + self.columns) / (2 * _WIDTH)
         each = shape.block + tiles * shape.tile * slower * (_CAUSAL if self.causal else 1)
-        return _LAUNCH + max(shape.block + tiles * shape.alone * slower, -(-blocks // _PROCESSORS) * each)
+        rounds, device = -(-blocks // self.device.processors), self.device.attention
+        return device.launch + device.slower * max(shape.block + tiles * shape.alone * slower, rounds * each)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from mlirt.passes.lowering.attention.flash_shape import FlashWork
 
-_PROCESSORS = 132
-_LAUNCH = 2.2  # microseconds of a launch that does nothing
 _CAUSAL = 0.6  # of the tiles, as blocks do not get equally many
 _LINE = 64  # elements of a line of a tile
 _MOST_SHARED = 220 * 1024
@@ -63,7 +61,8 @@ class GroupShape:
         blocks = work.heads * -(-work.queries // self.queries)
         tiles = -(-work.keys // self.keys) * (_CAUSAL if work.causal else 1)
         slower = (lines(work.depth) + lines(work.columns)) / (2 * _LINE)
-        return _LAUNCH + -(-blocks // _PROCESSORS) * (self.block + tiles * self.tile * slower)
+        rounds, device = -(-blocks // work.device.processors), work.device.attention
+        return device.launch + device.slower * (rounds * (self.block + tiles * self.tile * slower))
 
 
 def lines(width: int) -> int:

@@ -105,6 +105,7 @@ class BoxConvolution:
             result_width(op),
             scalar_operations(op),
             bytes_ahead(op, op.extras) if self._is_row else 0,
+            device=self.lowering.target.gpu,
         )
 
     @property

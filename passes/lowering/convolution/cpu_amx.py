@@ -7,6 +7,7 @@ from functools import partial
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.amx import (
     AMX,
@@ -55,9 +56,9 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     if not isinstance(length, int):
         return False
     taps = taps_at_once(geometry.window[1], geometry.depth, geometry.dilation[1])
-    tile, cost = choose_matrix_tile(length, geometry.blocks_out, taps * geometry.depth)
+    tile, cost = choose_matrix_tile(length, geometry.blocks_out, taps * geometry.depth, lowering.target.cpu)
     steps = geometry.window[0] * geometry.window[1] // taps * geometry.blocks_in
-    by_vectors = _vector_cycles(geometry, length, lowering.target.vector_bits)
+    by_vectors = _vector_cycles(geometry, length, lowering.target.cpu)
     if cost * steps * _LEAST_GAIN > by_vectors and TACTIC not in op.attributes:
         return False
     panels = -(-geometry.blocks_out // tile.columns) * geometry.groups
@@ -74,7 +75,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
         cycles=-(-int(cost * steps) // (panels * (length if flat else 1))),
         multiple=tile.length if flat else 1,
     )
-    tasks = choose_tasks(work, lowering.target.threads)
+    tasks = choose_tasks(work, lowering.target.threads, lowering.target.cpu.tiles)
     sizes = {"groups": geometry.groups, "columns": tile.columns, "lanes": geometry.lanes}
     packed = lowering.packed(op.kernel, partial(pack, **sizes, input_lanes=geometry.depth, word=geometry.word))
     need_features(k.function, AMX)
@@ -84,12 +85,12 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     return True
 
 
-def _vector_cycles(geometry: Geometry, length: int, vector_bits: int) -> float:
+def _vector_cycles(geometry: Geometry, length: int, cpu: CpuDevice) -> float:
     """What the same row takes with vectors."""
-    shape = choose_tile(length, geometry.blocks_out, vector_bits, 2)
+    shape = choose_tile(length, geometry.blocks_out, cpu, 2)
     tiles = -(-length // shape.pixels) * -(-geometry.blocks_out // shape.blocks)
     steps = geometry.window[0] * geometry.window[1] * geometry.blocks_in * (geometry.depth // geometry.word)
-    return tiles * steps * cycles(shape)
+    return tiles * steps * cycles(shape, cpu)
 
 
 class AmxKernel(ConvolutionKernel):

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.kernel.amx import MOST_PIXELS, REGISTERS, ROW_BYTES
-
-# A product of two registers takes a cycle for each pixel; a sum waits so long for the one before it.
-_LATENCY = 52
-# Rows of registers that are loaded in a cycle, as far as they lie within lines of the cache.
-_LOADS = 1.5
 
 
 @dataclass(frozen=True)
@@ -33,7 +29,7 @@ def taps_at_once(taps: int, pixel_bytes: int, dilation: int) -> int:
     return max(count for count in range(1, taps + 1) if taps % count == 0 and count * pixel_bytes <= ROW_BYTES)
 
 
-def choose_matrix_tile(length: int, blocks: int, depth: int) -> tuple[MatrixTile, float]:
+def choose_matrix_tile(length: int, blocks: int, depth: int, cpu: CpuDevice) -> tuple[MatrixTile, float]:
     """The tile with the least cycles for `length` pixels in a row, `blocks` blocks of channels and `depth` bytes at
     once; and these cycles, of one step for all of a row.
     """
@@ -47,8 +43,8 @@ def choose_matrix_tile(length: int, blocks: int, depth: int) -> tuple[MatrixTile
 
     def cost(tile: MatrixTile) -> float:
         products = tile.rows * tile.columns * tile.pixels
-        loads = (tile.rows * tile.pixels + tile.columns * depth / 4) / _LOADS
-        return -(-length // tile.length) * -(-blocks // tile.columns) * max(products, loads, _LATENCY)
+        loads = (tile.rows * tile.pixels + tile.columns * depth / 4) / cpu.matrix_unit.loads
+        return -(-length // tile.length) * -(-blocks // tile.columns) * max(products, loads, cpu.matrix_unit.latency)
 
     best = min(shapes, key=lambda tile: (cost(tile), -tile.length))
     return best, cost(best)

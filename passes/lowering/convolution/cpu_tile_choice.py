@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.symbolic import Dim
 
-_REGISTERS = {512: 32, 256: 16, 128: 16}
-_LATENCY = 4
 _MOST_COLUMNS = 8
 # Where the pixels in a row are not known: a divisor of the lengths that networks have, and the cost of not being one.
 _USUAL_PIXELS = 8
@@ -24,12 +23,12 @@ class TileShape:
 
 
 @lru_cache(maxsize=4096)
-def choose_tile(length: Dim, blocks: int, vector_bits: int, factors: int = 1, multiple: int = 1) -> TileShape:
+def choose_tile(length: Dim, blocks: int, cpu: CpuDevice, factors: int = 1, multiple: int = 1) -> TileShape:
     """The tile with the least cycles for `length` pixels of a row and `blocks` blocks of channels.
 
     `factors` registers are kept for pixels, besides those for the weights. A tile has a multiple of `multiple` pixels.
     """
-    registers = _REGISTERS[vector_bits]
+    registers = cpu.registers
     most = min(length, registers) if isinstance(length, int) else registers
     shapes = [
         TileShape(pixels, columns)
@@ -37,20 +36,21 @@ def choose_tile(length: Dim, blocks: int, vector_bits: int, factors: int = 1, mu
         for pixels in range(multiple, most + 1, multiple)
         if pixels * columns + columns + factors <= registers
     ]
-    return min(shapes, key=lambda shape: (_cost(shape, length, blocks), -shape.pixels * shape.blocks))
+    return min(shapes, key=lambda shape: (_cost(shape, length, blocks, cpu), -shape.pixels * shape.blocks))
 
 
-def _cost(shape: TileShape, length: Dim, blocks: int) -> float:
+def _cost(shape: TileShape, length: Dim, blocks: int, cpu: CpuDevice) -> float:
     panels = -(-blocks // shape.blocks)
     if isinstance(length, int):
-        return -(-length // shape.pixels) * panels * cycles(shape)
+        return -(-length // shape.pixels) * panels * cycles(shape, cpu)
     fits = 1.0 if _USUAL_PIXELS % shape.pixels == 0 else _MISFIT
-    return fits * panels * cycles(shape) / shape.pixels
+    return fits * panels * cycles(shape, cpu) / shape.pixels
 
 
-def cycles(shape: TileShape) -> float:
-    """For one step of the sum: two multiplications, or two loads, in a cycle; each sum waits for the one before it."""
-    return max(shape.pixels * shape.blocks / 2, (shape.pixels + shape.blocks) / 2 + 0.5, _LATENCY)
+def cycles(shape: TileShape, cpu: CpuDevice) -> float:
+    """For one step of the sum: multiplications and loads begin side by side; each sum waits for the one before it."""
+    loads = (shape.pixels + shape.blocks) / cpu.loads + 0.5
+    return max(shape.pixels * shape.blocks / cpu.multiplies, loads, cpu.latency)
 
 
 def lines_for_each(lines: int, tiles: int | None) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.tile import TileFillOp
@@ -45,7 +46,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     flat = pooling is None and is_flat(geometry, code, length)
     rows, length = (1, rows * length) if flat else (rows, length)
     multiple = 1 if pooling is None else pooling.columns
-    shape = choose_tile(length, geometry.blocks_out, lowering.target.vector_bits, _factors(geometry), multiple)
+    shape = choose_tile(length, geometry.blocks_out, lowering.target.cpu, _factors(geometry), multiple)
     panels = -(-geometry.blocks_out // shape.blocks) * geometry.groups
     high = 1 if pooling is None else pooling.rows
     work = Work(
@@ -54,10 +55,10 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
         batch=batch,
         row_bytes=_row_bytes(geometry, 1 if flat else length) * high,
         weight_bytes=weights.nbytes,
-        cycles=_row_cycles(geometry, shape, 1 if flat else length) * high,
+        cycles=_row_cycles(geometry, shape, 1 if flat else length, lowering.target.cpu) * high,
         multiple=shape.pixels if flat else 1,
     )
-    tasks = choose_tasks(work, lowering.target.threads)
+    tasks = choose_tasks(work, lowering.target.threads, lowering.target.cpu.tiles)
     packed = lowering.packed(op.kernel, partial(_packed, geometry, shape.blocks))
     if not geometry.is_depthwise:
         need_features(k.function, INT8_PRODUCTS & lowering.target.special if geometry.word > 1 else ())
@@ -84,11 +85,11 @@ def _row_bytes(geometry: Geometry, length: Dim) -> Dim:
     return length * (geometry.stride[0] * geometry.stride[1] * geometry.blocks_in * geometry.depth * width)
 
 
-def _row_cycles(geometry: Geometry, shape: TileShape, length: Dim) -> Dim:
+def _row_cycles(geometry: Geometry, shape: TileShape, length: Dim, cpu: CpuDevice) -> Dim:
     """What the tiles of a row of one panel take."""
     each = 1 if geometry.is_depthwise else geometry.depth // geometry.word
     steps = geometry.window[0] * geometry.window[1] * geometry.blocks_in * each
-    return ceil_div(length * int(steps * cycles(shape)), shape.pixels)
+    return ceil_div(length * int(steps * cycles(shape, cpu)), shape.pixels)
 
 
 class ConvolutionKernel(TileRows):

@@ -43,7 +43,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
         return False
     # Asked for by name, it is taken wherever it is possible.
     least_gain = 0.0 if TACTIC in op.attributes else LEAST_GAIN
-    cut = choose_cut(image, lowering.target.vector_bits, lowering.target.threads, least_gain)
+    cut = choose_cut(image, lowering.target.cpu, lowering.target.threads, least_gain)
     if cut is None:
         return False
     packed = lowering.packed(op.kernel, partial(_packed, cut, geometry.lanes))

@@ -41,8 +41,6 @@ PRIORITY = 10
 
 _PIECE = 16  # bytes that packed weights are read at once
 _FEWEST_CHANNELS = 8  # of a group of the result; a tile would be mostly empty with less
-# Microseconds for a result, and for each operand as large; measured on an H200 in ten layers, which differ by a half.
-_RESULT, _EXTRA = 1.3e-6, 3e-6
 _FEWEST_PIXELS = 4  # with less, a warp per result reads the weights in order
 
 
@@ -60,7 +58,8 @@ def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
     if found is None:
         return {}
     results = typical(product(dims(op.output.type)), typical_values(lowering.block))
-    more = results * (_RESULT + _EXTRA * large_extras(op, op.extras))
+    moves = lowering.target.gpu.moves
+    more = results * (moves.int8_result + moves.int8_extra * large_extras(op, op.extras))
     return {name: cost + more for name, cost in found.problem.estimates().items()}
 
 

@@ -90,6 +90,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
         width=result_width(op),
         ahead=bytes_ahead(op, op.extras),
         line=kind.line,
+        device=lowering.target.gpu,
     )
 
 

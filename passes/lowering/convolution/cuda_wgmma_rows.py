@@ -43,8 +43,6 @@ TARGETS = frozenset({"cuda"})
 PRIORITY = 19
 
 FEWEST_PIXELS = 64
-# Microseconds, and bytes per microsecond, of the copy; seven times measured, estimates are 5 % off.
-_COPY_LAUNCH, _COPIED = 1.5, 2.0e6
 
 
 def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
@@ -59,7 +57,8 @@ def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
 
 def copy_cost(rows: RowCopy, lowering: Lowering) -> float:
     """Microseconds that the copy takes, about."""
-    return _COPY_LAUNCH + typical(rows.bytes, typical_values(lowering.block)) / _COPIED
+    moves = lowering.target.gpu.moves
+    return moves.launch + typical(rows.bytes, typical_values(lowering.block)) / moves.copied_bytes
 
 
 def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
@@ -95,6 +94,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
         width=result_width(op),
         ahead=bytes_ahead(op, op.extras),
         line=rows.kind.line,
+        device=lowering.target.gpu,
     )
 
 

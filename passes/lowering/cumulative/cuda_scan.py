@@ -31,8 +31,7 @@ _VECTORS = 4  # that a thread holds
 _MOST_THREADS, _THREADS_OF_ROW, _FEW_ROWS = 1024, 256, 512  # of a team, and with how many rows it may be the largest
 _TOGETHER = 4  # threads that should read neighbours
 _BUSY = 64 * 1024  # threads that a launch should have
-_PROCESSORS = 132  # of an H100
-_BLOCKS = 8 * _PROCESSORS  # into which few rows are parted
+_BLOCKS = 8  # of each processor, into which few rows are parted
 _FEWEST_PARTS = 4  # that are worth a launch
 
 
@@ -66,7 +65,7 @@ def _scan(op: CumulativeOp, lowering: Lowering) -> Scan | None:
     columns = typical(length, guesses)
     count = typical(product(dims(op.input.type)), guesses) // columns
     long = Scan(_THREADS_OF_ROW, vector, _VECTORS, is_wide)
-    parts = _parts(length, count, long)
+    parts = _parts(length, count, long, lowering.target.gpu.processors)
     if parts is not None:
         return parts
     team, most = 1, _MOST_THREADS if count < _FEW_ROWS else _THREADS_OF_ROW
@@ -80,12 +79,12 @@ def _scan(op: CumulativeOp, lowering: Lowering) -> Scan | None:
     return Scan(team, vector, vectors, is_wide)
 
 
-def _parts(length: Dim, count: int, whole: Scan) -> Scan | None:
+def _parts(length: Dim, count: int, whole: Scan, processors: int) -> Scan | None:
     """Parts of rows, where there are too few rows for all processors; None where that does not pay."""
-    if not isinstance(length, int) or count >= _PROCESSORS:
+    if not isinstance(length, int) or count >= processors:
         return None
     steps_of_row = -(-length // whole.held)
-    most = min(whole.team, -(-_BLOCKS // count), steps_of_row)
+    most = min(whole.team, -(-_BLOCKS * processors // count), steps_of_row)
     steps = -(-steps_of_row // most)
     parts = -(-steps_of_row // steps)
     return replace(whole, parts=parts, steps=steps) if parts >= _FEWEST_PARTS else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.symbolic import Dim
 
 
@@ -35,37 +36,29 @@ _SHAPES: dict[int, tuple[tuple[int, int], ...]] = {
     ),
 }
 _FEW_ROWS = 4
-# Bytes of a panel that a core reads per cycle from its second-level cache, when that works at its best.
-_PANEL_BYTES = 32
-_LATENCY = 4
-# Measured: how much of that the multiplications do not hide.
-_LOADS_SHOW, _STREAM_SHOWS = 0.3, 0.1
-# Rows that lie a multiple of this many bytes apart compete for the eight ways of one set of the first-level cache.
-_SET_BYTES = 4096
-_WAYS = 8
-_CROWDED = 1.4
 _UNKNOWN_ROWS, _UNKNOWN_COLUMNS = 192, 768
 
 
 def choose_tile(
-    rows: Dim, columns: Dim, depth: Dim, vector_bits: int, threads: int, pairs: int = 1, row_bytes: Dim = 0
+    rows: Dim, columns: Dim, depth: Dim, cpu: CpuDevice, threads: int, pairs: int = 1, row_bytes: Dim = 0
 ) -> TileShape:
     """The tile with the least work for the busiest of `threads` workers.
 
     `pairs` is how many products of this size there are, `row_bytes` the distance between rows of the left factor.
     """
-    lanes = vector_bits // 32
+    lanes = cpu.vector_bits // 32
     count = rows if isinstance(rows, int) else _UNKNOWN_ROWS
     width = columns if isinstance(columns, int) else _UNKNOWN_COLUMNS
-    shapes = [TileShape(*shape) for shape in _SHAPES[vector_bits] if _fits(shape, rows)]
+    shapes = [TileShape(*shape) for shape in _SHAPES[cpu.vector_bits] if _fits(shape, rows)]
 
     def cost(shape: TileShape) -> float:
-        crowded = isinstance(row_bytes, int) and row_bytes > 0 and row_bytes % _SET_BYTES == 0
-        slow = _CROWDED if crowded and shape.rows >= _WAYS else 1.0
+        crowded = isinstance(row_bytes, int) and row_bytes > 0 and row_bytes % cpu.l1_way_bytes == 0
+        slow = cpu.tiles.crowded if crowded and shape.rows >= cpu.l1_ways else 1.0
         panels = -(-width // shape.width(lanes))
         full, rest = divmod(count, shape.rows)
         tiles = pairs * panels * (full + (rest > 0))
-        work = pairs * panels * (full * cycles(shape.rows, shape, lanes) + (rest and cycles(rest, shape, lanes)))
+        each = cycles(shape.rows, shape, cpu), rest and cycles(rest, shape, cpu)
+        work = pairs * panels * (full * each[0] + each[1])
         return slow * work * -(-tiles // threads) * threads / tiles
 
     return min(shapes, key=cost)
@@ -78,14 +71,15 @@ def _fits(shape: tuple[int, int], rows: Dim) -> bool:
     return min(rows, _FEW_ROWS) <= shape[0] <= rows
 
 
-def cycles(rows: int, shape: TileShape, lanes: int) -> float:
-    """For one step of the sum: two multiplications a cycle and a chain of additions, into which loads and the stream of
+def cycles(rows: int, shape: TileShape, cpu: CpuDevice) -> float:
+    """For one step of the sum: multiplications and a chain of additions, into which loads and the stream of
     a panel from the second-level cache fit, but not quite.
     """
-    multiplications = rows * shape.vectors / 2
-    loads = (rows + shape.vectors) / 2
-    stream = shape.width(lanes) * 4 / _PANEL_BYTES
-    return max(multiplications, loads, stream, _LATENCY) + _LOADS_SHOW * loads + _STREAM_SHOWS * stream
+    multiplications = rows * shape.vectors / cpu.multiplies
+    loads = (rows + shape.vectors) / cpu.loads
+    stream = shape.width(cpu.vector_bits // 32) * 4 / cpu.tiles.panel_bytes
+    least = max(multiplications, loads, stream, cpu.latency)
+    return least + cpu.tiles.loads_show * loads + cpu.tiles.stream_shows * stream
 
 
 def tail_rows(rows: Dim, shape: TileShape) -> tuple[int, ...]:

@@ -127,7 +127,7 @@ def _shape(product: Product, lowering: Lowering) -> TileShape:
         product.rows,
         product.columns,
         product.depth,
-        lowering.target.vector_bits,
+        lowering.target.cpu,
         lowering.target.threads,
         pairs if isinstance(pairs, int) else 1,
         product.lhs.row * byte_width(element_of(product.lhs.value.type)),

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mlirt.dialects.cpu_device import RegisterTileCosts
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, maximum, minimum
 
-# What a core's second-level cache keeps while other data streams through it.
-_NEAR = 1_400_000
-# Bytes that arrive per cycle from beyond that cache; half of the time they do so behind the arithmetic.
-_BYTES_PER_CYCLE = 16
-# What it costs to start a task, in cycles.
-_TASK = 200
 _TASKS_PER_WORKER = 4
 # A kernel's tasks are dealt out in so many parts for each worker.
 _PARTS = 2
@@ -42,7 +37,7 @@ class Tasks:
     panel_first: bool
 
 
-def choose_tasks(work: Work, threads: int) -> Tasks:
+def choose_tasks(work: Work, threads: int, costs: RegisterTileCosts) -> Tasks:
     """The cut with which the busiest worker is done first."""
     units, cycles, row_bytes = ceil_div(work.rows, work.multiple), work.cycles, work.row_bytes
     if (
@@ -52,13 +47,13 @@ def choose_tasks(work: Work, threads: int) -> Tasks:
         and isinstance(row_bytes, int)
     ):
         known = _Known(
-            units, work.panels, work.batch, row_bytes * work.multiple, work.weight_bytes, cycles * work.multiple
+            units, work.panels, work.batch, row_bytes * work.multiple, work.weight_bytes, cycles * work.multiple, costs
         )
         choices = [(known.time(size, order, threads), order, size) for order in (False, True) for size in _sizes(units)]
         _, order, size = min(choices)
         return Tasks(size * work.multiple, order)
-    panel_first = work.weight_bytes > _NEAR
-    near = work.rows if panel_first else maximum(1, floor_div(_NEAR // 4, work.row_bytes))
+    panel_first = work.weight_bytes > costs.near_bytes
+    near = work.rows if panel_first else maximum(1, floor_div(costs.near_bytes // 4, work.row_bytes))
     cut = minimum(near, maximum(1, floor_div(work.rows * work.panels, threads * _TASKS_PER_WORKER)))
     return Tasks(ceil_div(cut, work.multiple) * work.multiple, panel_first)
 
@@ -78,6 +73,7 @@ class _Known:
     unit_bytes: int
     weight_bytes: int
     cycles: int
+    costs: RegisterTileCosts
 
     def time(self, size: int, panel_first: bool, threads: int) -> float:
         """Cycles until the last worker is done when tasks of `size` units are dealt out in order."""
@@ -86,7 +82,8 @@ class _Known:
         # The largest part goes to a worker that gets small ones besides.
         busiest = max(shares[-1] + sum(shares[: _PARTS - 1]), sum(shares) / threads)
         tasks = -(-pieces * self.panels * self.batch // threads)
-        return busiest * self.cycles + tasks * _TASK + self._traffic(size, panel_first, threads) / _BYTES_PER_CYCLE
+        fetched = self._traffic(size, panel_first, threads) / self.costs.far_bytes
+        return busiest * self.cycles + tasks * self.costs.task + fetched
 
     def _share(self, size: int, panel_first: bool, part: int, parts: int) -> int:
         """The units of a part. The last piece of the rows may be smaller than the others."""
@@ -104,9 +101,9 @@ class _Known:
         pieces = -(-self.units // size)
         inputs, weights = self.unit_bytes * self.units, self.weight_bytes
         if panel_first:
-            stays = inputs + weights // self.panels <= _NEAR
+            stays = inputs + weights // self.panels <= self.costs.near_bytes
             return weights / threads + (inputs if stays else inputs * self.panels / threads) * self.batch
-        stays = weights + self.unit_bytes * size <= _NEAR
-        rereads = 1 if self.unit_bytes * size <= _NEAR // 2 else self.panels
+        stays = weights + self.unit_bytes * size <= self.costs.near_bytes
+        rereads = 1 if self.unit_bytes * size <= self.costs.near_bytes // 2 else self.panels
         streamed = weights if stays else weights * pieces * self.batch / threads
         return inputs * rereads * self.batch / threads + streamed

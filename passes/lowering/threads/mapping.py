@@ -23,7 +23,6 @@ from mlirt.passes.lowering.threads.vector_body import VectorBody
 from mlirt.passes.lowering.threads.vector_width import VectorLoop, vector_width
 
 _INDEX_LIMIT = 2**31
-_PROCESSORS = 132  # of an H100: what a launch should at least keep busy
 _FEW_ROWS = 64 * 1024  # with more rows than that, one thread for each is enough
 _SOME_ROWS = 8 * 1024  # the same, of short rows
 _SHORT_ROW = 16
@@ -50,10 +49,10 @@ class Shape:
         return max(1, self.block // self.team)
 
 
-def map_kernel(func: FuncOp, sizes: Sequence[LaunchSizes]) -> None:
-    """Map a kernel with one outer parallel loop, and set the grids of its launches."""
+def map_kernel(func: FuncOp, sizes: Sequence[LaunchSizes], processors: int) -> None:
+    """Map a kernel with one outer parallel loop, and set the grids of its launches on so many processors."""
     outer = _outer_loop(func)
-    shape = _choose(outer, sizes)
+    shape = _choose(outer, sizes, processors)
     old = func.body.block
     top = Block(arg_types=[arg.type for arg in old.args])
     mapping: dict[SSAValue, SSAValue] = dict(zip(old.args, top.args, strict=True))
@@ -75,7 +74,7 @@ def map_kernel(func: FuncOp, sizes: Sequence[LaunchSizes]) -> None:
     if all(_fits_narrow(one, count) for one, count in zip(sizes, counts, strict=True)) and sizes:
         func.attributes["index_bits"] = IntegerAttr(32, i64)
     for one, count in zip(sizes, counts, strict=True):
-        set_grid(one, _blocks(shape, count))
+        set_grid(one, _blocks(shape, count, processors))
 
 
 def set_grid(sizes: LaunchSizes, blocks: Dim) -> None:
@@ -98,15 +97,15 @@ def _fits_narrow(sizes: LaunchSizes, count: Dim | None) -> bool:
     return largest is not None and largest < _INDEX_LIMIT and isinstance(count, int) and count < _INDEX_LIMIT // 2
 
 
-def _blocks(shape: Shape, count: Dim | None) -> Dim:
+def _blocks(shape: Shape, count: Dim | None, processors: int) -> Dim:
     if count is None:
-        return 8 * _PROCESSORS
+        return 8 * processors
     if shape.team > 1 or shape.row is not None:
         return ceil_div(count, shape.teams)
     return ceil_div(count, shape.block * shape.vector)
 
 
-def _choose(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> Shape:
+def _choose(outer: ParallelOp, launches: Sequence[LaunchSizes], processors: int) -> Shape:
     """How to spread the loop, by how much there is of it and inside of it."""
     rows = launches[0].guess(outer.extents) if launches else _MOST_THREADS
     inner = [op for op in outer.body.block.ops if isinstance(op, ReduceOp | ParallelOp)]
@@ -122,12 +121,12 @@ def _choose(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> Shape:
     if length <= _SHORT_ROW or rows >= _FEW_ROWS or (rows >= _SOME_ROWS and length <= 2 * WARP):
         return Shape(block=_block_for(rows, 1))
     shared = _rereads(outer)
-    if length <= 16 * WARP and rows * WARP >= _PROCESSORS * 128 and not shared:
+    if length <= 16 * WARP and rows * WARP >= processors * 128 and not shared:
         return Shape(team=WARP, block=128)
     if length <= 2 * WARP and not shared:
         return Shape(team=WARP, block=64)
     team = 64
-    while 2 * team <= min(length, _MOST_THREADS) and (team < 256 or rows < 2 * _PROCESSORS):
+    while 2 * team <= min(length, _MOST_THREADS) and (team < 256 or rows < 2 * processors):
         team *= 2
     return Shape(team=team, block=team)
 

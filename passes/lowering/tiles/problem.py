@@ -111,8 +111,10 @@ class Problem:
         return ceil_div(self.sizes.depth, shape.depth) if self.steps is None else self.steps(shape)
 
     def _work(self) -> Work:
-        known = typical_values(self.lowering.block)
+        known, device = typical_values(self.lowering.block), self.lowering.target.gpu
         rows, columns, batch = (
             typical(size, known) for size in (self.sizes.rows, self.sizes.columns, self.sizes.batch)
         )
-        return Work(rows, columns, batch, lambda shape: typical(self._steps(shape), known), self.is_scattered)
+        return Work(
+            rows, columns, batch, lambda shape: typical(self._steps(shape), known), self.is_scattered, device=device
+        )

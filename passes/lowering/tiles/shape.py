@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
-# An H100: how many blocks run side by side, and bytes that pass its L2 cache per cycle.
-_PROCESSORS = 132
-_BYTES_PER_CYCLE = 2500
-_CYCLES_PER_MICROSECOND = 1755
-# Cycles of a block before and after its loop, of a launch, and of a second launch.
-_BLOCK_OVERHEAD = 2000
-_LAUNCH, _MATRIX_LAUNCH = 5000, 2500
-_LAUNCH_OVERHEAD = 4000
-# Parts of a sum pass the cache faster than what others read at the same time.
-_PARTS_PER_CYCLE = 10000
+from mlirt.dialects.gpu_device import GpuDevice, ShapeTimes
+
+Kind: TypeAlias = Literal["float", "half", "byte"]
+
 _PARTS = (1, 2, 3, 4, 6, 8, 12, 16)
-_SCATTERED_LOAD = 165  # cycles, of an element by each thread: measured on an H200
-_MULTIPLY_ADDS, _HALVES, _BYTES = 128, 1024, 2048  # of a processor per cycle
+_BYTES = {"float": 4, "half": 2, "byte": 1}  # of an element
 _FEWEST_STEPS = 2  # of one part of a split sum
 
 
@@ -27,10 +21,7 @@ class TileShape:
     """`rows` x `columns` results per block, `depth` products at a time.
 
     A warp computes a part of the tile, the warps of a block stand in `warp_rows` x `warp_columns`. `stages` tiles of
-    the operands are in shared memory at once. `floor` is how many cycles a step takes a block that has a processor for
-    itself, `resident` how many blocks fit on a processor, `rate` how many products one makes per cycle. Where it was
-    measured, `busy` is for how many cycles a step keeps a processor busy, and `start` how long a block takes beside
-    its steps.
+    the operands, whose elements are of a `kind`, are in shared memory at once; `resident` blocks fit on a processor.
     """
 
     rows: int
@@ -38,41 +29,45 @@ class TileShape:
     depth: int
     warp_rows: int
     warp_columns: int
-    floor: int
     resident: int
-    rate: int
+    kind: Kind
     stages: int = 3
-    busy: int = 0
-    start: int = _BLOCK_OVERHEAD
 
     @property
     def bytes(self) -> int:
         """Of an element."""
-        return {_MULTIPLY_ADDS: 4, _HALVES: 2, _BYTES: 1}[self.rate]
+        return _BYTES[self.kind]
+
+    def times(self, device: GpuDevice) -> ShapeTimes:
+        """How long its steps take on a device."""
+        return device.tiles.shapes[f"{self.kind}_{self.rows}x{self.columns}"]
+
+    def rate(self, device: GpuDevice) -> float:
+        """The products that a processor makes per cycle."""
+        return {"float": device.tiles.floats, "half": device.tiles.halves, "byte": device.tiles.bytes}[self.kind]
 
     @property
     def threads(self) -> int:
         return 32 * self.warp_rows * self.warp_columns
 
 
-# Single precision, multiplied by each thread for itself. Fitted to 172 times on an H200, with a mean error of 11 %; the
-# choices that follow take 6 % longer than the fastest ones.
+# Single precision, multiplied by each thread for itself.
 MULTIPLY_ADD = (
-    TileShape(128, 128, 16, 4, 2, floor=4150, resident=2, rate=_MULTIPLY_ADDS, busy=2380, start=4450),
-    TileShape(64, 64, 16, 4, 2, floor=1140, resident=3, rate=_MULTIPLY_ADDS, busy=980, start=4170),
-    TileShape(32, 32, 32, 2, 1, floor=2180, resident=8, rate=_MULTIPLY_ADDS, busy=863, start=0),
+    TileShape(128, 128, 16, 4, 2, resident=2, kind="float"),
+    TileShape(64, 64, 16, 4, 2, resident=3, kind="float"),
+    TileShape(32, 32, 32, 2, 1, resident=8, kind="float"),
 )
 # Half precision, multiplied by the matrix units.
 MATRIX_UNIT = (
-    TileShape(128, 128, 32, 2, 4, floor=1000, resident=2, rate=_HALVES),
-    TileShape(64, 64, 32, 2, 2, floor=700, resident=4, rate=_HALVES),
-    TileShape(32, 32, 32, 2, 2, floor=600, resident=8, rate=_HALVES),
+    TileShape(128, 128, 32, 2, 4, resident=2, kind="half"),
+    TileShape(64, 64, 32, 2, 2, resident=4, kind="half"),
+    TileShape(32, 32, 32, 2, 2, resident=8, kind="half"),
 )
 # Bytes, multiplied by the matrix units: twice as many in as many bytes.
 MATRIX_UNIT_BYTES = (
-    TileShape(128, 128, 64, 2, 4, floor=1000, resident=2, rate=_BYTES),
-    TileShape(64, 64, 64, 2, 2, floor=700, resident=4, rate=_BYTES),
-    TileShape(32, 32, 64, 2, 2, floor=600, resident=8, rate=_BYTES),
+    TileShape(128, 128, 64, 2, 4, resident=2, kind="byte"),
+    TileShape(64, 64, 64, 2, 2, resident=4, kind="byte"),
+    TileShape(32, 32, 64, 2, 2, resident=8, kind="byte"),
 )
 
 
@@ -88,44 +83,50 @@ class Work:
     batch: int
     steps: Callable[[TileShape], int]
     is_scattered: bool = False
+    device: GpuDevice = field(kw_only=True)
 
     def blocks(self, shape: TileShape) -> int:
         return -(-self.rows // shape.rows) * -(-self.columns // shape.columns) * self.batch
 
     def microseconds(self, choice: TileChoice) -> float:
         """About how long it takes."""
-        return self.cycles(choice.shape, choice.parts) / _CYCLES_PER_MICROSECOND
+        return self.cycles(choice.shape, choice.parts) / self.device.tiles.cycles_per_microsecond
 
     def cycles(self, shape: TileShape, parts: int) -> float:
         """The same in cycles, with tiles of a shape and each sum split in so many parts."""
+        processors, device, times = self.device.processors, self.device.tiles, shape.times(self.device)
         blocks = self.blocks(shape) * parts
         steps = -(-self.steps(shape) // parts)
         moved = 8 * parts * self.rows * self.columns * self.batch if parts > 1 else 0  # written and read
-        if shape.busy:
-            full, rest = divmod(-(-blocks // _PROCESSORS), shape.resident)
+        if times.busy:
+            full, rest = divmod(-(-blocks // processors), shape.resident)
             together = [shape.resident] * full + [rest] * (rest > 0)
-            total = sum(steps * self._measured_step(shape, count) + shape.start for count in together)
-            return _LAUNCH + total + moved / _PARTS_PER_CYCLE
-        side_by_side = min(shape.resident, -(-blocks // _PROCESSORS))
-        rounds = -(-blocks // (_PROCESSORS * side_by_side))
-        total = rounds * (steps * self._step(shape, side_by_side) + shape.start)
-        return _MATRIX_LAUNCH + total + (_LAUNCH_OVERHEAD + moved / _BYTES_PER_CYCLE if parts > 1 else 0)
+            total = sum(steps * self._measured_step(shape, count) + times.start for count in together)
+            return device.launch + total + moved / device.parts_per_cycle
+        side_by_side = min(shape.resident, -(-blocks // processors))
+        rounds = -(-blocks // (processors * side_by_side))
+        total = rounds * (steps * self._step(shape, side_by_side) + times.start)
+        second = device.second_launch + moved / device.bytes_per_cycle if parts > 1 else 0
+        return device.matrix_launch + total + second
 
     def _measured_step(self, shape: TileShape, side_by_side: int) -> float:
         """Cycles of a step of blocks that share a processor: they wait, work, and both where they do as much of it."""
-        mixed = (shape.floor**3 + (shape.busy * side_by_side) ** 3) ** (1 / 3)
+        times = shape.times(self.device)
+        mixed = (times.floor**3 + (times.busy * side_by_side) ** 3) ** (1 / 3)
         return max(mixed, self._loaded_one_by_one(shape, side_by_side))
 
     def _step(self, shape: TileShape, side_by_side: int) -> float:
         products = shape.rows * shape.columns * shape.depth * side_by_side
         read = (shape.rows + shape.columns) * shape.depth * shape.bytes * side_by_side
-        step = max(shape.floor, products / shape.rate, read * _PROCESSORS / _BYTES_PER_CYCLE)
+        device = self.device
+        shared = read * device.processors / device.tiles.bytes_per_cycle
+        step = max(shape.times(device).floor, products / shape.rate(device), shared)
         return max(step, self._loaded_one_by_one(shape, side_by_side))
 
     def _loaded_one_by_one(self, shape: TileShape, side_by_side: int) -> float:
         """Cycles for loads of a step that fetch single elements."""
         loaded = -(-shape.columns * shape.depth // shape.threads) * side_by_side
-        return loaded * _SCATTERED_LOAD if self.is_scattered else 0
+        return loaded * self.device.tiles.scattered_load if self.is_scattered else 0
 
 
 @dataclass(frozen=True)

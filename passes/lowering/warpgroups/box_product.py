@@ -22,7 +22,7 @@ from mlirt.dialects.kernel.warpgroup import (
 from mlirt.dialects.kernel.warpgroup_turns import EachWarpgroupOp
 from mlirt.dialects.symbolic import Dim, minimum
 from mlirt.passes.lowering.warpgroups.box_stages import BoxStages
-from mlirt.passes.lowering.warpgroups.group_product import PROCESSORS, fits_narrow
+from mlirt.passes.lowering.warpgroups.group_product import fits_narrow
 from mlirt.passes.lowering.warpgroups.group_sizes import Work
 from mlirt.passes.lowering.warpgroups.kinds import ARCHITECTURE
 from mlirt.passes.lowering.warpgroups.pixel_boxes import PixelBox
@@ -39,7 +39,8 @@ class BoxProduct(BoxStages):
         k, tile = self.k, self.tile
         self._initialise()
         k.insert(BarrierOp())
-        blocks: Dim = minimum(self.rows.tiles, max(1, PROCESSORS // self.across))
+        processors = k.lowering.target.gpu.processors
+        blocks: Dim = minimum(self.rows.tiles, max(1, processors // self.across))
         k.function.attributes["dependent_launch"] = UnitAttr()
         k.insert(LaunchDependentsOp())
         self._share(k.value(BlockIdOp(0)), k.size(blocks))

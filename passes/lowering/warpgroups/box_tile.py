@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.kernel.simt import WARP
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
-from mlirt.passes.lowering.warpgroups.group_tile import SHARED_BYTES, GroupTile
+from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 
 _NAME = re.compile(r"(\d+)x(\d+)n(\d+)g(\d)(t?)s(\d+)(?:e(\d))?")
 _BARRIERS = 1024  # bytes
@@ -15,20 +16,6 @@ _SLOTS = 2  # of a warpgroup, for an operand that is copied ahead
 _QUAD_BYTES = 64
 _MOST_COLUMNS = {1: 256, 2: 128, 3: 128, 4: 64}  # by the warpgroups, as they share the registers
 _MOST_BYTES = 64  # columns of results that are bytes: their biases and scales take registers too
-# Fitted to 80 measured times of convolutions in half precision and bytes on an H200, in cycles of 1.6 GHz and bytes per
-# cycle; the mean error is 10 %.
-_CYCLES_PER_MICROSECOND = 1600
-_PROCESSORS = 132
-_PRODUCTS = 32  # rows x columns of a step that a processor multiplies per cycle
-_READ = 128  # of shared memory
-_LINE, _LINE_BYTES = 5.3, 90  # of a line of a box, or its bytes
-_KNOWN = 80  # of weights, before the first product
-_RESULT, _OPERATION = 1.0, 0.45  # of a processor for 128 results, and for each operation of the epilogue
-_ALONE = 3.9  # times as long, where a warpgroup is alone
-_MOVED, _FAR = 5330, 2450  # of all processors, near by and where the device's cache is too small
-_CACHE = 40e6  # bytes
-_NO_OVERLAP = 0.62  # of the shorter one of products and results where warpgroups take turns
-_START = 2900
 
 
 @dataclass(frozen=True)
@@ -102,6 +89,7 @@ class BoxWork:
     width: int
     operations: int
     ahead: int = 0
+    device: GpuDevice = field(kw_only=True)
 
     def known_bytes(self, tile: BoxTile) -> int:
         """Of the weights of a block."""
@@ -116,30 +104,35 @@ class BoxWork:
         most = min(_MOST_COLUMNS.get(tile.groups, 0), _MOST_BYTES if self.width == 1 else _MOST_COLUMNS[1])
         whole = tile.columns % 32 == 0 and 32 <= tile.columns <= most
         lines = tile.extra == 0 or (tile.extra == self.ahead and tile.columns * tile.extra % _QUAD_BYTES == 0)
-        return whole and lines and tile.stages >= 1 and self.shared_bytes(tile) <= SHARED_BYTES
+        return whole and lines and tile.stages >= 1 and self.shared_bytes(tile) <= self.device.shared_bytes
 
     def cycles(self, tile: BoxTile) -> float:
         """About how long it takes."""
+        device = self.device.boxes
         across = -(-self.columns // tile.columns)
-        each = -(-self.tiles // min(self.tiles, max(1, _PROCESSORS // across)))
-        step = max(ROWS * tile.columns / _PRODUCTS, (ROWS + tile.columns) * LINE / _READ) * self.line / LINE
+        each = -(-self.tiles // min(self.tiles, max(1, self.device.processors // across)))
+        step = (
+            max(ROWS * tile.columns / device.products, (ROWS + tile.columns) * LINE / device.read_bytes)
+            * self.line
+            / LINE
+        )
         products = self.slabs * self.steps * step
         share = ROWS * tile.columns
-        results = share / WARPGROUP * (_RESULT + _OPERATION * self.operations)
-        overlap = _NO_OVERLAP if tile.ping_pong else 1
+        results = share / WARPGROUP * (device.result + device.operation * self.operations)
+        overlap = device.no_overlap if tile.ping_pong else 1
         both = max(products, results) + overlap * min(products, results)
-        alone = -(-each // tile.groups) * (products + _ALONE * results)
-        copies = each * self.slabs * self.copied * max(_LINE, self.line / _LINE_BYTES)
+        alone = -(-each // tile.groups) * (products + device.alone * results)
+        copies = each * self.slabs * self.copied * max(device.line, self.line / device.line_bytes)
         moved = self.tiles * across * (share * self.width * (1 + self.extras) + self.slabs * self.copied * self.line)
-        busy = max(each * both, alone, copies, moved / _MOVED, self._bytes_far / _FAR)
-        return _START + self.known_bytes(tile) / _KNOWN + busy
+        busy = max(each * both, alone, copies, moved / device.moved_bytes, self._bytes_far / device.far_bytes)
+        return device.start + self.known_bytes(tile) / device.known_bytes + busy
 
     @property
     def _bytes_far(self) -> float:
         """Of pixels and results, where no cache holds them."""
         pixels = self.tiles * ROWS * (self.columns * self.width * (1 + self.extras) + self.slabs * self.line)
-        return pixels if pixels > _CACHE else 0
+        return pixels if pixels > self.device.boxes.cache_bytes else 0
 
     def cost(self, tile: BoxTile) -> float:
         """Microseconds with a tile."""
-        return self.cycles(tile) / _CYCLES_PER_MICROSECOND
+        return self.cycles(tile) / self.device.boxes.cycles_per_microsecond

@@ -28,7 +28,6 @@ from mlirt.passes.lowering.warpgroups.row_epilogue import RowEpilogue
 from mlirt.passes.lowering.warpgroups.sources import Source
 from mlirt.passes.lowering.warpgroups.tile_results import Results, TileResults
 
-PROCESSORS = 132
 _INDEX_LIMIT = 2**31
 _LONG = 64  # steps of a tile
 _TILES = ("number", "stage", "parity")  # what goes round a loop over the tiles of a block
@@ -83,7 +82,7 @@ class GroupProduct:
         if self.tile.stays:
             self._stay()
             resident = 1 + self.tile.double
-            blocks: Dim = minimum(self.tiles, PROCESSORS * resident)
+            blocks: Dim = minimum(self.tiles, k.lowering.target.gpu.processors * resident)
             if self.tile.double:
                 k.function.attributes["resident"] = IntegerAttr(resident, i64)
         else:

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IntegerType, f32, i32
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.blocked_layout import is_blocked
+from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.kernel.core import ReduceKind
@@ -28,7 +29,6 @@ PRIORITY = 20
 
 _ROW, _PIXEL = 2, 3
 _PIXELS = {512: 14, 256: 7, 128: 7}
-_LATENCY = 4
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,8 @@ def lower(op: WindowOp, lowering: Lowering) -> bool:
         return False
     lanes = lowering.target.vector_bits // 32
     rows, columns = axes
-    pixels = _tile_pixels(columns.past_inside - columns.first_inside, _PIXELS[lowering.target.vector_bits])
+    most, cpu = _PIXELS[lowering.target.vector_bits], lowering.target.cpu
+    pixels = _tile_pixels(columns.past_inside - columns.first_inside, most, cpu)
     batch, blocks, *_ = dims(op.output.type)
     assert isinstance(blocks, int)
     work = Work(
@@ -84,18 +85,18 @@ def lower(op: WindowOp, lowering: Lowering) -> bool:
     k = lowering.kernel("window")
     code = TileCode(k, op, lowering, lanes)
     grid = Grid(batch, rows.count, columns.count, blocks, pixels)
-    WindowKernel(code, op, axes, grid, choose_tasks(work, lowering.target.threads)).write()
+    WindowKernel(code, op, axes, grid, choose_tasks(work, lowering.target.threads, cpu.tiles)).write()
     k.finish(op)
     return True
 
 
-def _tile_pixels(count: Dim, most: int) -> int:
+def _tile_pixels(count: Dim, most: int, cpu: CpuDevice) -> int:
     """The size of tiles with which `count` pixels take least, those that fill no tile being computed one by one."""
     if not isinstance(count, int):
         return most
 
     def cost(size: int) -> float:
-        return count // size * max(size / 2, _LATENCY) + count % size * _LATENCY
+        return count // size * max(size / cpu.loads, cpu.latency) + count % size * cpu.latency
 
     return min(range(1, most + 1), key=cost)
 

@@ -13,6 +13,7 @@ from lowered_network import parse_module
 
 from mlirt.builder.numba_cuda import compile_kernels
 from mlirt.codegen.numba_cuda.kernel_source import sources_of
+from mlirt.dialects.device_files import gpu_device
 from mlirt.passes.lowering.attention.flash_shape import FlashWork, shapes_for
 
 
@@ -46,7 +47,7 @@ def test_others_go_another_way(case: Attention) -> None:
 
 def test_small_problems_get_small_blocks() -> None:
     def best(heads: int, length: int) -> int:
-        work = FlashWork(heads, length, length, 64, 64, False)
+        work = FlashWork(heads, length, length, 64, 64, False, device=gpu_device("h200"))
         return min(shapes_for(64, 64), key=work.microseconds).queries
 
     assert best(12 * 32, 2048) == 128

@@ -10,6 +10,7 @@ from compiled_plan import CompiledPlan
 from convolution_layer import Case, Layer
 from cpu_kernel_runs import widths
 
+from mlirt.dialects.device_files import cpu_device
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.tile import TileTransformOp
@@ -19,6 +20,8 @@ from mlirt.passes.lowering.convolution.cpu_tile_choice import TileShape, choose_
 from mlirt.passes.lowering.convolution.cpu_winograd_choice import Cut, Image, choose_cut
 from mlirt.passes.lowering.convolution.cpu_winograd_transforms import SCHEMES, Scheme
 from mlirt.passes.pipeline import check_ir, run_passes
+
+WIDE = cpu_device("cpu-avx512")
 
 BY_ROWS = {
     "three by three": Case(32, 32, 8, 14, pool=(2, 2), batch=2),
@@ -99,8 +102,8 @@ def test_loops_that_take_all(name: str) -> None:
 def test_tiles_hold_whole_windows() -> None:
     """Only patches of 4 x 4 pixels have windows of 4; tiles of a row have a multiple of 4 pixels."""
     image = Image(1, 16, 16, 16, 16, 16)
-    free, pooled = choose_cut(image, 512, 2), choose_cut(replace(image, window=(1, 4)), 512, 2)
+    free, pooled = choose_cut(image, WIDE, 2), choose_cut(replace(image, window=(1, 4)), WIDE, 2)
     assert free is not None
     assert free.scheme.result == 2
     assert pooled is None or pooled.scheme.result == 4
-    assert all(choose_tile(length, 4, 512, 1, 4).pixels % 4 == 0 for length in (4, 8, 28, 56))
+    assert all(choose_tile(length, 4, WIDE, 1, 4).pixels % 4 == 0 for length in (4, 8, 28, 56))

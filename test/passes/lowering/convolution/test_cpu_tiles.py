@@ -8,6 +8,7 @@ from compiled_plan import CompiledPlan
 from convolution_layer import Case, Layer
 from cpu_kernel_runs import widths
 
+from mlirt.dialects.device_files import cpu_device
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.tile import TileForEachOp
 from mlirt.dialects.kernel.tile_products import TileMultiplyAddLanesOp, TileMultiplyAddOp
@@ -89,12 +90,11 @@ def test_packed_weights_lie_panel_by_panel() -> None:
     assert not pack_depthwise(depthwise, 16)[1, ..., 4:].any()
 
 
-@pytest.mark.parametrize("bits", [512, 256, 128])
-def test_tiles_leave_registers_for_the_factors(bits: int) -> None:
-    registers = 32 if bits == 512 else 16
+@pytest.mark.parametrize(("device", "registers"), [("cpu-avx512", 32), ("cpu-avx2", 16), ("cpu-128", 16)])
+def test_tiles_leave_registers_for_the_factors(device: str, registers: int) -> None:
     for length in (1, 7, 14, 49, 56, 400, sym("w")):
         for blocks in (1, 2, 3, 4, 5, 16):
-            shape = choose_tile(length, blocks, bits)
+            shape = choose_tile(length, blocks, cpu_device(device))
             assert shape.pixels * shape.blocks + shape.blocks + 1 <= registers
             assert shape.blocks <= blocks
             assert not isinstance(length, int) or shape.pixels <= length

@@ -11,6 +11,7 @@ from compiled_plan import CompiledPlan
 from convolution_layer import Case, Layer
 from cpu_kernel_runs import widths
 
+from mlirt.dialects.device_files import cpu_device
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.tile import TileTransformOp
 from mlirt.dialects.kernel.worker import PARTS
@@ -21,6 +22,8 @@ from mlirt.passes.lowering.convolution.cpu_winograd_choice import Cut, Image, ch
 from mlirt.passes.lowering.convolution.cpu_winograd_plan import Plan
 from mlirt.passes.lowering.convolution.cpu_winograd_transforms import SCHEMES, pack_transformed, transform_kernel
 from mlirt.passes.pipeline import check_ir, run_passes
+
+WIDE = cpu_device("cpu-avx512")
 
 CASES = {
     "whole patches": Case(32, 64, 8, 12, has_residual=True),
@@ -83,9 +86,9 @@ def _lower(layer: Layer, bits: int, tactic: str = "") -> None:
 def test_it_is_taken_where_it_pays_and_the_products_are_few() -> None:
     """Many pixels make up for the transforms; where weights are most of what is read, fewer of them count more."""
     many, some, few = Image(1, 56, 56, 4, 4, 16), Image(1, 14, 14, 16, 16, 16), Image(1, 7, 7, 32, 32, 16)
-    schemes = [cut and cut.scheme.result for cut in (choose_cut(image, 512, 2) for image in (many, some, few))]
+    schemes = [cut and cut.scheme.result for cut in (choose_cut(image, WIDE, 2) for image in (many, some, few))]
     assert schemes == [4, 2, None]
-    assert choose_cut(few, 512, 2, least_gain=0.0) is not None
+    assert choose_cut(few, WIDE, 2, least_gain=0.0) is not None
 
 
 def test_other_convolutions_are_left_to_the_register_tiles() -> None:

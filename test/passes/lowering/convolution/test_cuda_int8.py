@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gpu_kernels
 import numpy as np
 import pytest
 from contractions import PROBLEMS, Problem
@@ -15,7 +16,6 @@ from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.fragment import StoreFragmentOp
 from mlirt.dialects.kernel.tensor_copy import LoadBoxOp
 from mlirt.dialects.plan.interpreter import run_plan
-from mlirt.passes.lowering.warpgroups import group_product
 from mlirt.passes.pipeline import run_passes
 
 UNEVEN = Problem((2, 80, 9, 7), (40, 80, 3, 3), stride=(2,), pre=(1,), post=(1,))
@@ -69,7 +69,7 @@ def test_a_thread_has_as_many_neighbouring_bytes_as_one_access_writes(choice: st
     "choice", ["64x64s3te1", "64x128s2te1", "128x64s2e1", "64x256s2te1", "64x64s3t4e1", "128x64s2e1d"]
 )
 def test_residuals_are_copied_ahead(choice: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_product, "PROCESSORS", 2)
+    monkeypatch.setattr(gpu_kernels, "DEVICE", "h200+processors=2")
     module = check(Problem((2, 80, 19, 17), (208, 80, 1, 1)), "i8", "i8", "i8", f"cuda_wgmma:{choice}")
     boxes = {str(op.map.type) for op in module.walk() if isinstance(op, LoadBoxOp)}
     assert f"!kernel.tensor_map<i8, [{choice.split('x')[0]}, 64]>" in boxes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gpu_kernels
 import numpy as np
 import pytest
 from contractions import DTYPES, TOLERANCE, Problem, channels_last_text, convolution_text
@@ -13,7 +14,6 @@ from quantized_contractions import quantized_convolution_text, random_bytes
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.dialects.kernel.tensor_copy import LoadBoxOp, LoadWindowOp
-from mlirt.passes.lowering.warpgroups import box_product
 from mlirt.passes.pipeline import PassError, run_passes
 
 
@@ -52,7 +52,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("element", ["f16", "bf16"])
 def test_kinds_of_convolutions(kind: str, element: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(box_product, "PROCESSORS", 3)
+    monkeypatch.setattr(gpu_kernels, "DEVICE", "h200+processors=3")
     problem, choice = KINDS[kind]
     check(problem, choice, element)
 

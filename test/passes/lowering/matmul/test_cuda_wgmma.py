@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from pathlib import Path
 
+import gpu_kernels
 import numpy as np
 import pytest
 from contractions import DTYPES, TOLERANCE, constant, product_text, tensor
@@ -83,7 +84,7 @@ def test_warpgroups_take_turns(sizes: tuple[int, int, int], choice: str) -> None
 def test_stages_go_round_while_warpgroups_take_turns(
     turns: str, depth: int, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_product, "PROCESSORS", 2)
+    monkeypatch.setattr(gpu_kernels, "DEVICE", "h200+processors=2")
     check((rows, 72, depth), f"64x64s3{turns}")
 
 

@@ -9,6 +9,7 @@ import pytest
 from contractions import DTYPES, PROBLEMS, TOLERANCE, Problem, convolution_text, product_text
 from gpu_kernels import check_on_threads, kernel_names
 
+from mlirt.dialects.device_files import gpu_device
 from mlirt.passes.lowering.tiles.shape import (
     MATRIX_UNIT,
     MULTIPLY_ADD,
@@ -54,10 +55,12 @@ def test_convolutions(element: str, shape: TileShape, name: str) -> None:
     check_on_threads(convolution_text(problem, element), inputs, tactic=tactic, tolerance=TOLERANCE[element])
 
 
-def best(shapes: Sequence[TileShape], sizes: tuple[int, int, int], *, may_split: bool = True) -> TileChoice:
+def best(
+    shapes: Sequence[TileShape], sizes: tuple[int, int, int], *, may_split: bool = True, device: str = "h200"
+) -> TileChoice:
     """The choice with the least estimate for a product of (rows, columns, depth)."""
     rows, columns, depth = sizes
-    work = Work(rows, columns, 1, lambda shape: -(-depth // shape.depth))
+    work = Work(rows, columns, 1, lambda shape: -(-depth // shape.depth), device=gpu_device(device))
     return min(choices(shapes, work.steps, may_split=may_split), key=work.microseconds)
 
 
@@ -88,3 +91,12 @@ def test_names_tell_all(shapes: tuple[TileShape, ...]) -> None:
         assert choice_named(shapes, choice.name) == choice
     for name in ("", "cat", "64x64p0", "96x96", "64x64p"):
         assert choice_named(shapes, name) is None
+
+
+@pytest.mark.parametrize("shapes", [MULTIPLY_ADD, MATRIX_UNIT])
+def test_choices_follow_from_the_processors(shapes: tuple[TileShape, ...]) -> None:
+    """With fewer processors fewer blocks are enough: sums are split in fewer parts, or tiles are larger."""
+    sizes = [(128 * rows, 128, 4096) for rows in range(1, 33)]
+    chosen = {device: [best(shapes, one, device=device).name for one in sizes] for device in ("h200", "h100-sxm", "l4")}
+    assert chosen["h200"] == chosen["h100-sxm"]
+    assert chosen["h200"] != chosen["l4"]

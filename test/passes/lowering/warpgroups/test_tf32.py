@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import gpu_kernels
 import numpy as np
 import pytest
 from contractions import PROBLEMS, Problem, channels_last_text, convolution_text, product_text
@@ -25,7 +26,6 @@ from mlirt.dialects.kernel.warpgroup import WarpgroupMmaOp
 from mlirt.dialects.plan.interpreter import run_plan
 from mlirt.dialects.target import Target
 from mlirt.passes.lowering.convolution import cuda_wgmma_boxes, cuda_wgmma_row_boxes
-from mlirt.passes.lowering.warpgroups import box_product
 from mlirt.passes.pipeline import PassError
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -88,7 +88,7 @@ CONVOLUTIONS = {
 def test_convolutions(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (cuda_wgmma_boxes, cuda_wgmma_row_boxes):  # not offered, as nobody has measured them
         monkeypatch.setattr(module, "MEASURED", frozenset({MmaKind.TF32}))
-    monkeypatch.setattr(box_product, "PROCESSORS", 3)
+    monkeypatch.setattr(gpu_kernels, "DEVICE", "h200+processors=3")
     problem, tactic, last = CONVOLUTIONS[kind]
     text = (channels_last_text if last else convolution_text)(problem, "f32")
     text = text.replace("{stride", f'{{fused.tactic = "{tactic}", stride', 1)

@@ -1,0 +1,103 @@
+"""Which device kernels are chosen for: the one that a build asks for, else this machine's GPU, by its own figures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import ParamSpec, TypeVar, cast
+
+from mlirt.dialects.device_files import Device, device_names, read_device
+from mlirt.dialects.gpu_device import GpuDevice
+from mlirt.errors import MlirtError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_ASKED: ContextVar[str] = ContextVar("mlirt_device", default="")
+_NEAR = 0.05  # by how much a clock or a bandwidth that a driver tells may differ from a data sheet's
+_EXACT = ("processors", "shared_bytes")
+
+
+def with_device(function: Callable[P, T]) -> Callable[P, T]:
+    """Let the device that a call names as `device=` count while it runs; raises `InvalidInputError` for none."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        with asking(cast("str | None", kwargs.get("device"))):
+            return function(*args, **kwargs)
+
+    return call
+
+
+@contextmanager
+def asking(device: str | None) -> Generator[None]:
+    """Let a device count for the builds inside, where one is named; raises `InvalidInputError` for one there is not."""
+    if not device:
+        yield
+        return
+    read_device(device)
+    token = _ASKED.set(device)
+    try:
+        yield
+    finally:
+        _ASKED.reset(token)
+
+
+def asked_device() -> str:
+    """The description of the device that is asked for, or MLIRT_DEVICE; empty where neither is given."""
+    return _ASKED.get() or os.environ.get("MLIRT_DEVICE", "")
+
+
+def asked_target() -> str | None:
+    """The target that the device which is asked for belongs to; None where none is."""
+    device = asked_device()
+    return _target_of(read_device(device)) if device else None
+
+
+def asked_for(target: str) -> str:
+    """The device that is asked for, where it belongs to this target; else empty."""
+    return asked_device() if asked_target() == target else ""
+
+
+def _target_of(device: Device) -> str:
+    return "cuda" if isinstance(device, GpuDevice) else "cpu"
+
+
+def gpu_here() -> str:
+    """The description of this machine's GPU; empty where there is none, or no file tells of one of its architecture."""
+    from mlirt.runtime.cuda_driver import open_driver
+
+    try:
+        driver = open_driver()
+        return description(driver.figures(), driver.name(), driver.compute_capability())
+    except MlirtError:
+        return ""
+
+
+def description(figures: Mapping[str, float], name: str, capability: tuple[int, int]) -> str:
+    """The device of a file with the full name, else the usual one of the architecture, with the figures that differ.
+
+    `figures` are in the units of a `GpuDevice`; 0 stands for what a driver does not tell.
+    """
+    gpus = {text: read for text in device_names() if isinstance(read := read_device(text), GpuDevice)}
+    named = next((text for text, one in gpus.items() if one.full_name == name), None)
+    usual = {8: "a100", 9: "h200"}.get(capability[0])
+    chosen = named or usual
+    if chosen is None:
+        return ""
+    known = gpus[chosen]
+    changes = [
+        f"+{figure}={value:g}" if figure not in _EXACT else f"+{figure}={int(value)}"
+        for figure, value in figures.items()
+        if value and _differs(figure, value, getattr(known, figure))
+    ]
+    return chosen + "".join(changes)
+
+
+def _differs(figure: str, value: float, known: float) -> bool:
+    return value != known if figure in _EXACT else abs(value / known - 1) > _NEAR
+
+
+__all__ = ["asked_device", "asked_for", "asked_target", "asking", "description", "gpu_here", "with_device"]
