@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Literal
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from mlirt.codegen.instruction_text import write_instruction
 from mlirt.codegen.python_expressions import EXPRESSIONS, LOOSE, PRODUCT, SUM, Expression, Rule
 from mlirt.codegen.python_names import Names
 from mlirt.dialects.kernel.core import LoadOp, StoreOp, stride_values
+from mlirt.dialects.kernel.instruction import Instruction
 from mlirt.dialects.locations import name_of
 from mlirt.errors import CompileError
 
@@ -26,6 +29,7 @@ _LONGEST_INLINE = 60  # a longer expression gets a line and a name
 class PythonSource:
     """The lines of one function; make a new one for each."""
 
+    target: Literal["cpu", "cuda"]
     rules: Mapping[str, Rule] = EXPRESSIONS
     # Names that the generated text imports, so that no value is called like one of them.
     vocabulary: frozenset[str] = frozenset()
@@ -84,6 +88,14 @@ class PythonSource:
         """Let a value be written as this expression wherever it is used."""
         self._inline[value] = expression
 
+    def word(self, hint: str, text: str) -> str:
+        """The name of a word that `text` makes, on targets whose words have parameters."""
+        raise CompileError(f"{text} is no word of {self.target}")
+
+    def index(self, text: str) -> str:
+        """A number that a word gives as an index; targets whose indices are wider say how."""
+        return text
+
     # --- ops
 
     def ops(self, ops: Iterable[Operation]) -> None:
@@ -95,6 +107,8 @@ class PythonSource:
         statement = getattr(self, op.name.replace(".", "_"), None)
         if statement is not None:
             statement(op)
+        elif isinstance(op, Instruction):
+            write_instruction(self, op)
         elif op.name in self.rules:
             self._write_expression(op)
         else:

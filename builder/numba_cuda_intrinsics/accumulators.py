@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mlirt.builder.numba_cuda_intrinsics.instructions import F32, I32, ir, pack, ptx, unpack, word
+from mlirt.builder.numba_cuda_intrinsics.instructions import F32, I32, ir, maker, pack, ptx, unpack, word
 from mlirt.builder.numba_cuda_intrinsics.untyped import types
 
 _PACK = {"f16": "cvt.rn.f16x2.f32 $0, $1, $2;", "bf16": "cvt.rn.bf16x2.f32 $0, $1, $2;"}
 
 
+@maker
 def reduce_rows(kind: str, count: int, rows: Sequence[int]) -> Any:
     """`word(accumulators)`: the sum or the largest of the accumulators in each row; `rows` tells whose each is."""
     number = max(rows) + 1
@@ -38,6 +39,7 @@ def _combined(builder: Any, kind: str, a: Any, b: Any) -> Any:
     return ptx(builder, "max.f32 $0, $1, $2;", [F32], [a, b], pure=True)[0]
 
 
+@maker
 def scale_rows(count: int, rows: Sequence[int]) -> Any:
     """`word(accumulators, factors)`: each accumulator times its row's factor."""
 
@@ -50,6 +52,7 @@ def scale_rows(count: int, rows: Sequence[int]) -> Any:
     return word(accumulators, [accumulators, types.UniTuple(types.float32, max(rows) + 1)], emit)
 
 
+@maker
 def exponential_rows(count: int, rows: Sequence[int]) -> Any:
     """`word(accumulators, shifts, scale)`: 2 ** (scale * (accumulator - its row's shift))."""
     number = max(rows) + 1
@@ -69,6 +72,7 @@ def exponential_rows(count: int, rows: Sequence[int]) -> Any:
     return word(accumulators, [accumulators, types.UniTuple(types.float32, number), types.float32], emit)
 
 
+@maker
 def limit_columns(count: int, rows: Sequence[int], columns: Sequence[int]) -> Any:
     """`word(accumulators, first, limits)`: -inf where `first` plus the accumulator's column is not below its row's
     limit.
@@ -89,6 +93,7 @@ def limit_columns(count: int, rows: Sequence[int], columns: Sequence[int]) -> An
     return word(accumulators, [accumulators, types.int64, types.UniTuple(types.int64, number)], emit)
 
 
+@maker
 def pack_accumulators(kind: str, count: int, positions: Sequence[int]) -> Any:
     """`word(accumulators)`: the accumulators at `positions`, rounded, two in each register."""
 

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlirt.builder.numba_cuda_intrinsics.instructions import (
-    GLOBAL,
-    I8,
-    I32,
-    I64,
-    SCALARS,
-    SIZES,
-    ir,
-    ptx,
-    word,
-)
+from mlirt.builder.numba_cuda_intrinsics.instructions import GLOBAL, I8, I32, I64, SCALARS, SIZES, ir, maker, ptx, word
 from mlirt.builder.numba_cuda_intrinsics.threads import shared_address
 from mlirt.builder.numba_cuda_intrinsics.untyped import types
 
 
+@maker
 def copy_async(type_name: str, count: int, *, guarded: bool = False) -> Any:
     """`word(source, i, target, j[, valid])`: start to copy `count` elements, those from `valid` on as zeros."""
     size = SIZES[type_name]
@@ -56,6 +47,7 @@ def _instruction(text: str) -> Any:
 commit_async = _instruction("cp.async.commit_group;")
 
 
+@maker
 def wait_async(pending: int) -> Any:
     """`word()`: wait until only the `pending` newest groups may still be on their way."""
     return _instruction(f"cp.async.wait_group {pending};")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlirt.builder.numba_cuda_intrinsics.instructions import I8, I32, I64, SCALARS, ir, llvm_type, ptx, word
+from mlirt.builder.numba_cuda_intrinsics.instructions import I8, I32, I64, SCALARS, ir, llvm_type, maker, ptx, word
 from mlirt.builder.numba_cuda_intrinsics.untyped import types
 
 
@@ -27,6 +27,7 @@ wait_dependency = _statement("griddepcontrol.wait;")
 launch_dependents = _statement("griddepcontrol.launch_dependents;")
 
 
+@maker
 def remote_shared(type_name: str) -> Any:
     """`word(pointer, rank)`: the same place in the shared memory of another block of the cluster."""
     type_ = SCALARS[type_name]

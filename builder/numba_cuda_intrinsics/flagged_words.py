@@ -14,6 +14,7 @@ from mlirt.builder.numba_cuda_intrinsics.instructions import (
     SIZES,
     ir,
     llvm_type,
+    maker,
     pack,
     ptx,
     unpack,
@@ -44,6 +45,7 @@ class _Words:
         return builder.shl(builder.trunc(flag, self.whole) if self.bytes < 8 else flag, self.whole(4 * self.bytes))
 
 
+@maker
 def send_flagged(type_name: str) -> Any:
     """`word(x, flag, pointer, index)`: write a number with a flag."""
     words = _Words(type_name)
@@ -57,6 +59,7 @@ def send_flagged(type_name: str) -> Any:
     return word(types.void, [words.type, types.int64, words.pointer, types.int64], emit)
 
 
+@maker
 def receive_flagged(type_name: str, count: int, places: int) -> Any:
     """`word(pointer, flag, i0, ..)`: the numbers of `count` words from each of the places on, once all have the
     flag.
@@ -90,6 +93,7 @@ def receive_flagged(type_name: str, count: int, places: int) -> Any:
     return word(types.UniTuple(words.type, count * places), arguments, emit)
 
 
+@maker
 def dot_product(count: int) -> Any:
     """`word(a, b)`: the sum of the products, in four chains."""
     both = types.UniTuple(types.float32, count)

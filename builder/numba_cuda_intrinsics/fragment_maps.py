@@ -12,6 +12,7 @@ from mlirt.builder.numba_cuda_intrinsics.instructions import (
     SCALARS,
     ir,
     llvm_type,
+    maker,
     pack,
     ptx,
     unpack,
@@ -20,6 +21,7 @@ from mlirt.builder.numba_cuda_intrinsics.instructions import (
 from mlirt.builder.numba_cuda_intrinsics.untyped import intrinsic, types
 
 
+@maker
 def fragment_part(type_name: str, count: int, first: int, length: int) -> Any:
     """`word(fragment)`: `length` elements from `first` on."""
     type_ = SCALARS[type_name]
@@ -30,6 +32,7 @@ def fragment_part(type_name: str, count: int, first: int, length: int) -> Any:
     return word(types.UniTuple(type_, length), [types.UniTuple(type_, count)], emit)
 
 
+@maker
 def map_fragment(function: Any, result: str, count: int, arguments: Sequence[tuple[str, bool]]) -> Any:
     """`word(..)`: a scalar function of each element; arguments are (type, whether it is a fragment)."""
     given = [types.UniTuple(SCALARS[name], count) if wide else SCALARS[name] for name, wide in arguments]
@@ -49,6 +52,7 @@ def map_fragment(function: Any, result: str, count: int, arguments: Sequence[tup
     return intrinsic(namespace["made"])
 
 
+@maker
 def saturate_fragment(type_name: str, count: int) -> Any:
     """`word(integers)`: the nearest byte to each, four in two instructions."""
     sign = "u" if type_name.startswith("u") else "s"
@@ -70,6 +74,7 @@ def saturate_fragment(type_name: str, count: int) -> Any:
     return word(types.UniTuple(SCALARS[type_name], count), [types.UniTuple(types.int32, count)], emit)
 
 
+@maker
 def float_fragment(type_name: str, count: int) -> Any:
     """`word(bytes)`: each as a float, which starts as 2**23 + byte; signed ones are made positive first."""
     signed = not type_name.startswith("u")

@@ -20,6 +20,7 @@ from mlirt.builder.numba_cuda_intrinsics.instructions import (
     SIZES,
     ir,
     llvm_type,
+    maker,
     pack,
     ptx,
     unpack,
@@ -30,6 +31,7 @@ from mlirt.builder.numba_cuda_intrinsics.untyped import types
 _WIDE = 16  # bytes of the widest access
 
 
+@maker
 def fill_fragment(type_name: str, count: int) -> Any:
     """`word(x)`: `count` times `x`."""
     type_ = SCALARS[type_name]
@@ -40,6 +42,7 @@ def fill_fragment(type_name: str, count: int) -> Any:
     return word(types.UniTuple(type_, count), [type_], emit)
 
 
+@maker
 def fragment(type_name: str, count: int) -> Any:
     """`word(x0, x1, ..)`: a fragment of these."""
     type_ = SCALARS[type_name]
@@ -50,6 +53,7 @@ def fragment(type_name: str, count: int) -> Any:
     return word(types.UniTuple(type_, count), [type_] * count, emit)
 
 
+@maker
 def outer_product(rows: int, columns: int) -> Any:
     """`word(accumulator, left, right)`: each accumulator plus the product of its row's and its column's element."""
     accumulator, left, right = (types.UniTuple(types.float32, n) for n in (rows * columns, rows, columns))
@@ -91,6 +95,7 @@ class _Places:
         return [builder.gep(first, [one]) for one in moved]
 
 
+@maker
 def load_fragment(
     type_name: str, offsets: Sequence[int], *, strided: bool = False, guarded: bool = False, group: int = 1
 ) -> Any:
@@ -110,6 +115,7 @@ def load_fragment(
     return word(types.UniTuple(places.type, places.count), _signature(places, strided, guarded), emit)
 
 
+@maker
 def store_fragment(
     type_name: str, offsets: Sequence[int], *, strided: bool = False, guarded: bool = False, group: int = 1
 ) -> Any:

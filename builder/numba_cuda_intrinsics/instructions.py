@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from mlirt.builder.numba_cuda_intrinsics.untyped import intrinsic, ir, types
 
@@ -28,6 +28,18 @@ SIZES = {
     "bool_": 1, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8,
     **{f"{sign}int{width}": width // 8 for sign in ("", "u") for width in (8, 16, 32, 64)},
 }  # fmt: skip
+
+
+MAKERS: dict[str, Callable[..., Any]] = {}
+"""The functions that make a word of its parameters, by the name that generated source calls them."""
+
+M = TypeVar("M", bound=Callable[..., Any])
+
+
+def maker(function: M) -> M:
+    """Let generated source make words by a function."""
+    MAKERS[function.__name__] = function
+    return function
 
 
 def llvm_type(type_: Any) -> Any:

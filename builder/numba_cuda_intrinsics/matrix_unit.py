@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlirt.builder.numba_cuda_intrinsics.instructions import I32, SCALARS, SIZES, llvm_type, pack, ptx, unpack, word
+from mlirt.builder.numba_cuda_intrinsics.instructions import (
+    I32,
+    SCALARS,
+    SIZES,
+    llvm_type,
+    maker,
+    pack,
+    ptx,
+    unpack,
+    word,
+)
 from mlirt.builder.numba_cuda_intrinsics.threads import shared_address
 from mlirt.builder.numba_cuda_intrinsics.untyped import types
 
@@ -16,6 +26,7 @@ _SHAPES = {
 }
 
 
+@maker
 def mma(kind: str, rows: int, columns: int) -> Any:
     """`word(accumulator, left, right)`: rows x columns tiles of 16 x 8, each plus its product."""
     element = types.int32 if kind in ("s8", "u8") else types.float32
@@ -37,6 +48,7 @@ def mma(kind: str, rows: int, columns: int) -> Any:
     return word(accumulator, [accumulator, left, right], emit)
 
 
+@maker
 def load_matrix(type_name: str, count: int, step: int, *, transpose: bool = False) -> Any:
     """`word(pointer, index)`: `count` times four 8 x 8 matrices, `step` elements apart."""
     size = SIZES[type_name]

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlirt.builder.numba_cuda_intrinsics.instructions import I16, I32, SCALARS, SIZES, ptx, word
+from mlirt.builder.numba_cuda_intrinsics.instructions import I16, I32, SCALARS, SIZES, maker, ptx, word
 from mlirt.builder.numba_cuda_intrinsics.threads import shared_address
 from mlirt.builder.numba_cuda_intrinsics.untyped import types
 
 _FORM = "shared::cluster.global{}.mbarrier::complete_tx::bytes"
 
 
+@maker
 def load_box(type_name: str, rank: int) -> Any:
     """`word(map, coordinates.., target, i, barriers, j)`, coordinates outermost first."""
     return _copy(type_name, rank, 0)
 
 
+@maker
 def load_window(type_name: str, spatial: int) -> Any:
     """`word(map, coordinates.., offsets.., target, i, barriers, j)`, coordinates and offsets outermost first."""
     return _copy(type_name, spatial + 2, spatial)

@@ -13,6 +13,7 @@ from mlirt.builder.numba_cuda_intrinsics.instructions import (
     VOID,
     ir,
     llvm_type,
+    maker,
     ptx,
     word,
 )
@@ -42,6 +43,7 @@ def _barrier(builder: Any) -> Any:
 barrier = word(types.void, [], _barrier)
 
 
+@maker
 def shuffle(type_name: str, mask: int) -> Any:
     """`word(x)`: the value of the thread whose number in the warp differs by exclusive or with `mask`."""
     type_ = SCALARS[type_name]
@@ -63,6 +65,7 @@ def shuffle(type_name: str, mask: int) -> Any:
     return word(type_, [type_], emit)
 
 
+@maker
 def shared(type_name: str, offset: int) -> Any:
     """`word()`: a pointer to the block's shared memory, `offset` bytes from its start."""
     type_ = SCALARS[type_name]

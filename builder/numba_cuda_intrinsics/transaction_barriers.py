@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlirt.builder.numba_cuda_intrinsics.instructions import I32, ptx, word
+from mlirt.builder.numba_cuda_intrinsics.instructions import I32, maker, ptx, word
 from mlirt.builder.numba_cuda_intrinsics.threads import shared_address
 from mlirt.builder.numba_cuda_intrinsics.untyped import types
 
@@ -22,11 +22,13 @@ def _word(text: str, *more: Any) -> Any:
     return word(types.void, [*_BARRIER, *more], emit)
 
 
+@maker
 def mbarrier_init(arrivals: int) -> Any:
     """`word(barriers, index)`: a barrier whose phases take so many arrivals."""
     return _word(f"mbarrier.init.shared::cta.b64 [$0], {arrivals};")
 
 
+@maker
 def mbarrier_expect(bytes_: int) -> Any:
     """`word(barriers, index)`: arrive, and announce bytes that copies will bring."""
     return _word(f"mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {bytes_};")

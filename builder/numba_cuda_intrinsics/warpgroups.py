@@ -11,6 +11,7 @@ from mlirt.builder.numba_cuda_intrinsics.instructions import (
     SIZES,
     ir,
     llvm_type,
+    maker,
     pack,
     ptx,
     unpack,
@@ -37,6 +38,7 @@ _LINES = 8  # after which the swizzle repeats
 _SWIZZLES = {128: 1 << 62, 64: -1 << 63}  # by bytes of a line, in the upper two bits
 
 
+@maker
 def warpgroup_mma(
     kind: str,
     columns: int,
@@ -80,6 +82,7 @@ def _text(instruction: str, kind: str, count: int, by_depth: tuple[bool, bool], 
     return " ".join(lines)
 
 
+@maker
 def warpgroup_mma_registers(kind: str, columns: int) -> Any:
     """`word(sums, left0, .., left3, right, j)`: start to add a product whose left matrix is in registers; commit it."""
     shape, element = _KINDS[kind]
@@ -131,6 +134,7 @@ def _tied(builder: Any, text: str, values: list[Any], others: list[Any]) -> list
     return [builder.extract_value(call, k) for k in range(count)]
 
 
+@maker
 def warpgroup_wait(pending: int) -> Any:
     """`word()`: wait until only the `pending` newest products may be under way."""
 
@@ -140,6 +144,7 @@ def warpgroup_wait(pending: int) -> Any:
     return word(types.void, [], emit)
 
 
+@maker
 def warpgroup_accumulators(type_name: str, count: int, pending: int = 0) -> Any:
     """`word(sums)`: the sums after all products but the `pending` newest; nothing that reads them can move before
     this.
@@ -161,6 +166,7 @@ def warpgroup_accumulators(type_name: str, count: int, pending: int = 0) -> Any:
     return word(sums, [sums], emit)
 
 
+@maker
 def set_registers(count: int, *, grow: bool = False) -> Any:
     """`word()`: so many registers for each thread of the warpgroup from now on."""
     change = "inc" if grow else "dec"
@@ -180,6 +186,7 @@ def _warp_value(builder: Any, value: Any) -> Any:
 warp_value = word(types.int32, [types.int32], _warp_value)
 
 
+@maker
 def join_columns(type_name: str, count: int, width: int) -> Any:
     """`word(sums)`: row by row, each thread of a quad gets `width` (2 or 8) neighbouring columns of 4 `width`."""
     element = llvm_type(SCALARS[type_name])

@@ -75,6 +75,7 @@ _RULES: Mapping[str, Rule] = {
 class LaneSource(PythonSource):
     """Parallel loops and reductions with and without lanes, and memory as seen from inside of them."""
 
+    target = "cpu"
     vocabulary = VOCABULARY
     rules = _RULES
 

@@ -46,13 +46,8 @@ from mlirt.dialects.kernel.fragment import (
 )
 from mlirt.dialects.kernel.matrix_unit import LoadMatrixOp, MmaOp
 from mlirt.dialects.kernel.simt import (
-    BarrierOp,
-    BlockIdOp,
-    GridSizeOp,
     ReuseSharedOp,
     SharedOp,
-    ShuffleOp,
-    ThreadIdOp,
     shared_offsets,
 )
 
@@ -100,15 +95,6 @@ class CudaSource(HopperSource, FlaggedSource):
     def kernel_return(self, op: object) -> None:
         """The end of the function."""
 
-    def kernel_thread_id(self, op: ThreadIdOp) -> None:
-        self.define(op.result, self.index("thread_id()"))
-
-    def kernel_block_id(self, op: BlockIdOp) -> None:
-        self.define(op.result, self.index(f"block_id_{op.axis.value.data}()"))
-
-    def kernel_grid_size(self, op: GridSizeOp) -> None:
-        self.define(op.result, self.index(f"grid_size_{op.axis.value.data}()"))
-
     def kernel_shared(self, op: SharedOp) -> None:
         element = stored_name(memory(op.result).get_element_type())
         make = self.word("shared_memory", f'shared("{element}", {self.shared[op.result]})')
@@ -119,13 +105,6 @@ class CudaSource(HopperSource, FlaggedSource):
         self.shared[op.result] = self.shared[op.source]
         make = self.word("shared_memory", f'shared("{element}", {self.shared[op.result]})')
         self.define(op.result, f"{make}()")
-
-    def kernel_barrier(self, op: BarrierOp) -> None:
-        self.line("barrier()")
-
-    def kernel_shuffle(self, op: ShuffleOp) -> None:
-        make = self.word("exchange", f'shuffle("{type_name(op.value.type)}", {op.mask.value.data})')
-        self.define(op.result, f"{make}({self.text(op.value)})")
 
     # --- fragments
 

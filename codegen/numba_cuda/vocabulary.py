@@ -1,5 +1,7 @@
 """The words that generated CUDA source may use; the library that it imports gives each its meaning."""
 
+from mlirt.codegen.instruction_text import instruction_words
+
 VOCABULARY = frozenset(
     """
     float16 bfloat16 float32 float64 bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 inf nan
@@ -11,7 +13,7 @@ VOCABULARY = frozenset(
     exp exp_closely exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt erf erf_closely
     sin cos tan asin acos atan atan2 sinh cosh tanh tanh_closely asinh acosh atanh
     ceil floor trunc round roundeven
-    thread_id block_id_0 block_id_1 block_id_2 grid_size_0 grid_size_1 grid_size_2 barrier shared shuffle
+    shared
     reduce_rows scale_rows exponential_rows limit_columns pack_accumulators
     fill_fragment fragment load_fragment store_fragment outer_product load_matrix mma copy_async commit_async wait_async
     fragment_part map_fragment saturate_fragment float_fragment
@@ -20,7 +22,7 @@ VOCABULARY = frozenset(
     set_registers warp_value join_columns send_flagged receive_flagged dot_product
     cluster_rank cluster_barrier remote_shared wait_dependency launch_dependents
     """.split()
-)
+) | instruction_words("cuda")
 ASYNCHRONOUS = frozenset(
     """
     copy_async commit_async wait_async load_box load_window

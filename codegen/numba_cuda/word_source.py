@@ -32,6 +32,7 @@ from mlirt.dialects.kernel.fragment_map import (
 class ScalarFunction(PythonSource):
     """The text of a scalar function, without its name."""
 
+    target = "cuda"
     vocabulary = VOCABULARY
 
     def __init__(self, rules: Mapping[str, Rule]) -> None:
@@ -57,6 +58,7 @@ class WordSource(PythonSource):
     rounded once only; with `close`, functions have no branches and may be off by some of their last bits.
     """
 
+    target = "cuda"
     vocabulary = VOCABULARY
 
     def __init__(self, narrow: bool, separate: bool, close: bool) -> None:

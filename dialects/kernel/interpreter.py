@@ -1,8 +1,8 @@
 """The SIMT interpreter: executes a kernel on NumPy arrays, all iterations or threads in step, and finds its mistakes.
 
-It runs structured kernels (`kernel.parallel`, `kernel.reduce`) and kernels mapped to blocks and threads alike. An op's
-meaning is a rule in the `RULES` of an `interpreter_*.py` beside this file; those of scalar
-ops are in `scalar_semantics`.
+It runs structured kernels (`kernel.parallel`, `kernel.reduce`) and kernels mapped to blocks and threads alike. The
+meaning of an instruction is in its definition, that of another op is a rule in the `RULES` of an `interpreter_*.py`
+beside this file; those of scalar ops are in `scalar_semantics`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.kernel.instruction import Instruction
 from mlirt.dialects.kernel.interpreter_copies import AsyncCopies
+from mlirt.dialects.kernel.interpreter_instruction import execute
 from mlirt.dialects.kernel.interpreter_lanes import Epochs, Lanes
 from mlirt.dialects.kernel.interpreter_memory import Buffer, KernelError
 from mlirt.dialects.kernel.interpreter_stages import Stages
@@ -88,6 +90,8 @@ class Machine:
         rule = _rules().get(op.name)
         if rule is not None:
             rule(self, lanes, op)
+        elif isinstance(op, Instruction):
+            execute(self, lanes, op)
         else:
             lanes[op.results[0]] = evaluate(op, [lanes.array(operand) for operand in op.operands])
 

@@ -6,85 +6,106 @@ threads (a multiple of 32) a block has.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import (
-    Float32Type,
-    Float64Type,
-    IndexType,
-    IntegerAttr,
-    MemRefType,
-    i32,
-    i64,
-)
-from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import (
-    AnyAttr,
-    IRDLOperation,
-    ParsePropInAttrDict,
-    irdl_op_definition,
-    operand_def,
-    prop_def,
-    result_def,
-    traits_def,
-)
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from typing import TYPE_CHECKING, Any
 
-from mlirt.dialects.kernel.buffers import SHARED, is_shared, memory
-from mlirt.dialects.tensor_op import require
+from xdsl.dialects.builtin import Float32Type, Float64Type, IndexType, IntegerAttr, MemRefType, i32, i64
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from mlirt.dialects.kernel.buffers import SHARED, memory
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import (
+    PURE,
+    SYNCHRONIZES,
+    Rule,
+    Text,
+    attribute,
+    memref,
+    number,
+    result,
+    scalar,
+)
 from mlirt.dialects.tensor_types import byte_width
 
-WARP = 32
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
+
+WARP, WARPGROUP = 32, 128
+"""Threads."""
 _SHARED_ALIGNMENT = 128
 LARGEST_ALIGNMENT = 1024
 """Bytes that shared memory can be aligned to."""
 _MOVED = (Float32Type(), Float64Type(), i32, i64)
 
 
-@irdl_op_definition
-class ThreadIdOp(IRDLOperation):
+@instruction
+class ThreadIdOp(Instruction):
     """The number of this thread in its block."""
 
     name = "kernel.thread_id"
 
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
+    result: OpResult = result(IndexType())
+
     assembly_format = "attr-dict `:` type($result)"
+    effects = PURE
+    cuda = Text("thread_id")
 
-    def __init__(self) -> None:
-        super().__init__(result_types=[IndexType()])
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        return site.lanes.thread
 
 
-class _GridOp(IRDLOperation):
-    axis = prop_def(IntegerAttr)
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
+class _GridOp(Instruction):
+    axis: IntegerAttr = attribute(converter=number, default=0, is_written=True)
+    result: OpResult = result(IndexType())
+
     assembly_format = "attr-dict `:` type($result)"
+    effects = PURE
+    rules = (
+        Rule(
+            "a grid has the axes 0, 1 and 2",
+            lambda x: 0 <= x.axis < 3,
+            lambda x: f"a grid has the axes 0, 1 and 2, not {x.axis}",
+        ),
+    )
 
-    def __init__(self, axis: int = 0) -> None:
-        super().__init__(properties={"axis": IntegerAttr(axis, i64)}, result_types=[IndexType()])
 
-    def verify_(self) -> None:
-        require(
-            0 <= self.axis.value.data < 3, f"{self.name}: a grid has the axes 0, 1 and 2, not {self.axis.value.data}"
-        )
-
-
-@irdl_op_definition
+@instruction
 class BlockIdOp(_GridOp):
     """The number of this block along an axis of the grid."""
 
     name = "kernel.block_id"
+    cuda = Text(lambda x: f"block_id_{x.axis}", words=("block_id_0", "block_id_1", "block_id_2"))
+
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        """Blocks are numbered with axis 0 fastest, as CUDA does."""
+        from math import prod
+
+        size = _grid_size(site, x.axis)
+        return site.lanes.block // prod(site.machine.grid[: x.axis]) % size
 
 
-@irdl_op_definition
+@instruction
 class GridSizeOp(_GridOp):
     """How many blocks there are along an axis of the grid."""
 
     name = "kernel.grid_size"
+    cuda = Text(lambda x: f"grid_size_{x.axis}", words=("grid_size_0", "grid_size_1", "grid_size_2"))
+
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
+
+        return np.asarray(_grid_size(site, x.axis), np.int64)
 
 
-@irdl_op_definition
-class SharedOp(IRDLOperation):
+def _grid_size(site: Site, axis: int) -> int:
+    grid = site.machine.grid
+    return grid[axis] if axis < len(grid) else 1
+
+
+@instruction
+class SharedOp(Instruction):
     """Memory that the threads of a block share, aligned to `alignment` bytes; it holds nothing at first.
 
     Example: `%tile = kernel.shared : memref<1024xf16, "shared">`
@@ -92,35 +113,41 @@ class SharedOp(IRDLOperation):
 
     name = "kernel.shared"
 
-    alignment = prop_def(IntegerAttr, default_value=IntegerAttr(_SHARED_ALIGNMENT, i64))
-    result = result_def(MemRefType)
-    irdl_options = (ParsePropInAttrDict(),)
+    alignment: IntegerAttr = attribute(converter=number, default=_SHARED_ALIGNMENT)
+    result: OpResult = result(MemRefType)
+
     assembly_format = "attr-dict `:` type($result)"
+    effects = ()
+    rules = (
+        Rule(
+            'the memory space is "shared"',
+            lambda x: x.result.memory_space == SHARED,
+            lambda x: f'the memory space is "shared", not {x.result.memory_space}',
+        ),
+        Rule("shared memory has rank 1", lambda x: len(x.result.get_shape()) == 1),
+        Rule("the size of shared memory is a number", lambda x: x.result.get_shape()[0] >= 0),
+        Rule(
+            "the alignment is a power of two from 128 to 1024 bytes",
+            lambda x: x.alignment >= _SHARED_ALIGNMENT and LARGEST_ALIGNMENT % x.alignment == 0,
+            lambda x: f"an alignment of {_SHARED_ALIGNMENT} to {LARGEST_ALIGNMENT} bytes, not {x.alignment}",
+        ),
+    )
 
     def __init__(self, size: int, element: Attribute, alignment: int = _SHARED_ALIGNMENT) -> None:
-        super().__init__(
-            properties={"alignment": IntegerAttr(alignment, i64)},
-            result_types=[MemRefType(element, [size], memory_space=SHARED)],
-        )
-
-    def verify_(self) -> None:
-        require(
-            is_shared(self.result), f'{self.name}: the memory space is "shared", not {memory(self.result).memory_space}'
-        )
-        require(len(memory(self.result).get_shape()) == 1, f"{self.name}: shared memory has rank 1")
-        require(memory(self.result).get_shape()[0] >= 0, f"{self.name}: the size of shared memory is a number")
-        alignment = self.alignment.value.data
-        fits = alignment >= _SHARED_ALIGNMENT and LARGEST_ALIGNMENT % alignment == 0
-        require(fits, f"{self.name}: an alignment of {_SHARED_ALIGNMENT} to {LARGEST_ALIGNMENT} bytes, not {alignment}")
+        self.fill(alignment, result=MemRefType(element, [size], memory_space=SHARED))
 
     @property
     def bytes(self) -> int:
         """Its size."""
-        return memory(self.result).get_shape()[0] * byte_width(memory(self.result).get_element_type())
+        return _bytes_of(self.result)
+
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        return _new_memory(site, x.result, "shared", int(site.lanes.block[0]))
 
 
-@irdl_op_definition
-class ReuseSharedOp(IRDLOperation):
+@instruction
+class ReuseSharedOp(Instruction):
     """The same shared memory for something else: what it held is lost.
 
     No thread may have used it since the last barrier.
@@ -130,21 +157,42 @@ class ReuseSharedOp(IRDLOperation):
 
     name = "kernel.reuse_shared"
 
-    source = operand_def(MemRefType)
-    result = result_def(MemRefType)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
+    source: SSAValue = memref()
+    result: OpResult = result(MemRefType)
+
+    syntax = "$source"
+    effects = SYNCHRONIZES
+    rules = (
+        Rule("both are shared memory", lambda x: x.source.memory_space == x.result.memory_space == SHARED),
+        Rule(
+            "the new contents are no larger than the old ones",
+            lambda x: _bytes_of(x.op.result) <= _bytes_of(x.op.source),
+            lambda x: f"{_bytes_of(x.op.result)} bytes do not fit into {_bytes_of(x.op.source)}",
+        ),
+    )
 
     def __init__(self, source: SSAValue, size: int, element: Attribute) -> None:
-        super().__init__(operands=[source], result_types=[MemRefType(element, [size], memory_space=SHARED)])
+        self.fill(source, result=MemRefType(element, [size], memory_space=SHARED))
 
-    def verify_(self) -> None:
-        require(is_shared(self.source) and is_shared(self.result), f"{self.name}: both are shared memory")
-        sizes = [
-            memory(value).get_shape()[0] * byte_width(memory(value).get_element_type())
-            for value in (self.source, self.result)
-        ]
-        require(sizes[1] <= sizes[0], f"{self.name}: {sizes[1]} bytes do not fit into {sizes[0]}")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        old = x.source.buffer
+        old.retire(site.where, site.lanes.epochs.of(site.lanes.block[:: site.machine.block_size]))
+        return _new_memory(site, x.result, old.name, old.first_block)
+
+
+def _bytes_of(value: SSAValue) -> int:
+    return memory(value).get_shape()[0] * byte_width(memory(value).get_element_type())
+
+
+def _new_memory(site: Site, type_: Any, name: str, first_block: int) -> Any:
+    """Shared memory of all blocks that run now."""
+    from mlirt.dialects.kernel.interpreter_memory import SharedBuffer
+    from mlirt.dialects.scalar_semantics import scalar_dtype
+
+    hint, blocks = site.op.results[0].name_hint, site.lanes.count // site.machine.block_size
+    dtype = scalar_dtype(type_.get_element_type())
+    return SharedBuffer(hint or name, type_.get_shape()[0], dtype, first_block, blocks)
 
 
 def shared_offsets(func: Operation) -> tuple[dict[SSAValue, int], int]:
@@ -159,18 +207,23 @@ def shared_offsets(func: Operation) -> tuple[dict[SSAValue, int], int]:
     return offsets, total
 
 
-@irdl_op_definition
-class BarrierOp(IRDLOperation):
+@instruction
+class BarrierOp(Instruction):
     """Wait for all threads of the block; what they have written before is visible after."""
 
     name = "kernel.barrier"
 
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "attr-dict"
+    effects = SYNCHRONIZES
+    scope = "block"
+    cuda = Text("barrier")
+
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        site.lanes.epochs.start(site.blocks)
 
 
-@irdl_op_definition
-class ShuffleOp(IRDLOperation):
+@instruction
+class ShuffleOp(Instruction):
     """The value that the thread whose number in the warp differs by `exclusive or` with `mask` has.
 
     Example: `%other = kernel.shuffle %v {mask = 16 : i64} : f32 -> f32`
@@ -178,17 +231,26 @@ class ShuffleOp(IRDLOperation):
 
     name = "kernel.shuffle"
 
-    value = operand_def(AnyAttr())
-    mask = prop_def(IntegerAttr)
-    result = result_def(AnyAttr())
+    value: SSAValue = scalar("T")
+    mask: IntegerAttr = attribute(converter=number)
+    result: OpResult = result(like="value")
+
+    syntax = "$value"
     # It depends on the other threads: it must not be moved into or out of a branch.
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
+    effects = SYNCHRONIZES
+    scope = "warp"
+    rules = (
+        Rule("the mask is between 1 and 31", lambda x: 0 < x.mask < WARP),
+        Rule(
+            "it moves numbers of 32 or 64 bits",
+            lambda x: x.value in _MOVED,
+            lambda x: f"moves numbers of 32 or 64 bits, not {x.value}",
+        ),
+    )
+    cuda = Text("shuffle", '"{T}", {mask}', hint="exchange")
 
-    def __init__(self, value: SSAValue, mask: int) -> None:
-        super().__init__(operands=[value], properties={"mask": IntegerAttr(mask, i64)}, result_types=[value.type])
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
 
-    def verify_(self) -> None:
-        require(0 < self.mask.value.data < WARP, f"{self.name}: the mask is between 1 and {WARP - 1}")
-        require(self.value.type in _MOVED, f"{self.name}: moves numbers of 32 or 64 bits, not {self.value.type}")
+        return x.value[np.arange(len(x.value)) ^ x.mask]
