@@ -21,7 +21,6 @@ from mlirt.codegen.numba_cuda.cuda_expressions import (
     to_stored,
     widest,
 )
-from mlirt.codegen.numba_cuda.flagged_source import FlaggedSource
 from mlirt.codegen.numba_cuda.hopper_source import HopperSource
 from mlirt.codegen.python_expressions import Expression, type_name
 from mlirt.dialects.kernel.accumulators import (
@@ -33,7 +32,6 @@ from mlirt.dialects.kernel.accumulators import (
     columns_of,
     rows_of,
 )
-from mlirt.dialects.kernel.async_copy import CommitAsyncOp, CopyAsyncOp, WaitAsyncOp
 from mlirt.dialects.kernel.buffers import fragment, length, memory
 from mlirt.dialects.kernel.core import FuncOp, LoadOp, StoreOp, stride_values
 from mlirt.dialects.kernel.fragment import (
@@ -52,7 +50,7 @@ from mlirt.dialects.kernel.simt import (
 )
 
 
-class CudaSource(HopperSource, FlaggedSource):
+class CudaSource(HopperSource):
     """The lines of one kernel. With `narrow`, indices are 32 bits wide."""
 
     def __init__(self, func: FuncOp, narrow: bool) -> None:
@@ -177,21 +175,6 @@ class CudaSource(HopperSource, FlaggedSource):
         count = length(op.accumulators)
         make = self.word("pack", f'pack_accumulators("{op.kind.data}", {count}, {op.positions()})')
         self.define(op.result, f"{make}({self.text(op.accumulators)})")
-
-    # --- asynchronous copies
-
-    def kernel_copy_async(self, op: CopyAsyncOp) -> None:
-        element = type_name(memory(op.source).get_element_type())
-        guarded = ", guarded=True" if op.valid is not None else ""
-        make = self.word("start_copy", f'copy_async("{element}", {op.count.value.data}{guarded})')
-        operands = [op.source, op.source_index, op.target, op.target_index, *_given(op.valid)]
-        self.line(f"{make}({', '.join(self.texts(operands))})")
-
-    def kernel_commit_async(self, op: CommitAsyncOp) -> None:
-        self.line("commit_async()")
-
-    def kernel_wait_async(self, op: WaitAsyncOp) -> None:
-        self.line(f"{self.word('wait', f'wait_async({op.pending.value.data})')}()")
 
 
 def _given(*values: SSAValue | None) -> list[SSAValue]:

@@ -15,12 +15,10 @@ VOCABULARY = frozenset(
     ceil floor trunc round roundeven
     shared
     reduce_rows scale_rows exponential_rows limit_columns pack_accumulators
-    fill_fragment fragment load_fragment store_fragment outer_product load_matrix mma copy_async commit_async wait_async
+    fill_fragment fragment load_fragment store_fragment outer_product load_matrix mma
     fragment_part map_fragment saturate_fragment float_fragment
-    mbarrier_init mbarrier_fence mbarrier_expect mbarrier_arrive mbarrier_wait
-    load_box load_window warpgroup_mma warpgroup_mma_registers warpgroup_wait warpgroup_accumulators
-    set_registers warp_value join_columns send_flagged receive_flagged dot_product
-    cluster_rank cluster_barrier remote_shared wait_dependency launch_dependents
+    warpgroup_mma warpgroup_mma_registers warpgroup_wait warpgroup_accumulators
+    set_registers warp_value join_columns
     """.split()
 ) | instruction_words("cuda")
 ASYNCHRONOUS = frozenset(

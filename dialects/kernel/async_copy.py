@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import (
-    IndexType,
-    IntegerAttr,
-    MemRefType,
-    i64,
-)
-from xdsl.ir import SSAValue
-from xdsl.irdl import (
-    AttrSizedOperandSegments,
-    IRDLOperation,
-    ParsePropInAttrDict,
-    irdl_op_definition,
-    operand_def,
-    opt_operand_def,
-    prop_def,
-    traits_def,
-)
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from typing import TYPE_CHECKING, Any
 
-from mlirt.dialects.kernel.buffers import is_shared, memory
-from mlirt.dialects.tensor_op import require
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.kernel.buffers import SHARED, memory
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import SYNCHRONIZES, Rule, Text, attribute, index, memref, number
 from mlirt.dialects.tensor_types import byte_width
 
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
 
-@irdl_op_definition
-class CopyAsyncOp(IRDLOperation):
+
+@instruction
+class CopyAsyncOp(Instruction):
     """Start to copy `count` elements (4, 8 or 16 bytes, so aligned) to shared memory; those beyond `valid` become zero.
 
     The copy belongs to the thread's current group. It has happened once the thread has waited for the group; others
@@ -38,60 +28,70 @@ class CopyAsyncOp(IRDLOperation):
 
     name = "kernel.copy_async"
 
-    source = operand_def(MemRefType)
-    source_index = operand_def(IndexType())
-    target = operand_def(MemRefType)
-    target_index = operand_def(IndexType())
-    valid = opt_operand_def(IndexType())
-    count = prop_def(IntegerAttr)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
-    assembly_format = (
-        "$source `[` $source_index `]` `,` $target `[` $target_index `]` (`valid` $valid^)? attr-dict `:` "
-        "type($source) `,` type($target)"
-    )
+    source: SSAValue = memref("T")
+    source_index: SSAValue = index()
+    target: SSAValue = memref("T")
+    target_index: SSAValue = index()
+    count: IntegerAttr = attribute(converter=number)
+    valid: SSAValue | None = index(default=None)
 
-    def __init__(
-        self,
-        source: SSAValue,
-        source_index: SSAValue,
-        target: SSAValue,
-        target_index: SSAValue,
-        count: int,
-        valid: SSAValue | None = None,
-    ) -> None:
-        super().__init__(
-            operands=[source, source_index, target, target_index, [] if valid is None else [valid]],
-            properties={"count": IntegerAttr(count, i64)},
-        )
+    syntax = "$source `[` $source_index `]` `,` $target `[` $target_index `]` (`valid` $valid^)?"
+    effects = SYNCHRONIZES
+    rules = (
+        Rule(
+            "copies from global to shared memory",
+            lambda x: x.target.memory_space == SHARED != x.source.memory_space,
+        ),
+        Rule(
+            "it copies 4, 8 or 16 bytes",
+            lambda x: x.op.bytes in (4, 8, 16),
+            lambda x: f"copies 4, 8 or 16 bytes, not {x.op.bytes}",
+        ),
+    )
+    cuda = Text(
+        "copy_async",
+        lambda x: f'"{x.T}", {x.count}' + ", guarded=True" * (x.valid is not None),
+        hint="start_copy",
+    )
 
     @property
     def bytes(self) -> int:
         return self.count.value.data * byte_width(memory(self.source).get_element_type())
 
-    def verify_(self) -> None:
-        require(
-            is_shared(self.target) and not is_shared(self.source), f"{self.name}: copies from global to shared memory"
-        )
-        require(
-            memory(self.source).get_element_type() == memory(self.target).get_element_type(),
-            f"{self.name}: {self.source.type} and {self.target.type} differ in the element type",
-        )
-        require(self.bytes in (4, 8, 16), f"{self.name}: copies 4, 8 or 16 bytes, not {self.bytes}")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        import numpy as np
+
+        from mlirt.dialects.kernel.interpreter_memory import OutOfBoundsError
+
+        for start, side in ((x.source_index, "source"), (x.target_index, "target")):
+            if (start % x.count).any():
+                bytes_ = x.count * x.source.buffer.data.dtype.itemsize
+                raise OutOfBoundsError(f"{site.where}: the {side} of {bytes_} bytes is not so aligned")
+        position = np.arange(int(x.count))
+        wanted = True if x.valid is None else position < x.valid[:, None]
+        data = x.source.read(x.source_index[:, None] + position, wanted)
+        access = x.target.access(x.target_index[:, None] + position)
+        site.machine.copies.start(x.target.buffer, access, data.reshape(-1))
 
 
-@irdl_op_definition
-class CommitAsyncOp(IRDLOperation):
+@instruction
+class CommitAsyncOp(Instruction):
     """Close the current group of asynchronous copies."""
 
     name = "kernel.commit_async"
 
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "attr-dict"
+    effects = SYNCHRONIZES
+    scope = "block"
+    cuda = Text("commit_async")
+
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        site.machine.copies.commit(site.blocks)
 
 
-@irdl_op_definition
-class WaitAsyncOp(IRDLOperation):
+@instruction
+class WaitAsyncOp(Instruction):
     """Wait until only the `pending` newest groups of asynchronous copies may still be on their way.
 
     Example: `kernel.wait_async {pending = 1 : i64}`
@@ -99,10 +99,12 @@ class WaitAsyncOp(IRDLOperation):
 
     name = "kernel.wait_async"
 
-    pending = prop_def(IntegerAttr)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "attr-dict"
+    pending: IntegerAttr = attribute(converter=number)
 
-    def __init__(self, pending: int) -> None:
-        super().__init__(properties={"pending": IntegerAttr(pending, i64)})
+    effects = SYNCHRONIZES
+    scope = "block"
+    cuda = Text("wait_async", "{pending}", hint="wait")
+
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        site.machine.copies.wait(site.blocks, x.pending, site.lanes.epochs)

@@ -6,45 +6,63 @@ The attribute `cluster` of a kernel says how many neighbouring blocks along x fo
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr
-from xdsl.ir import SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from typing import TYPE_CHECKING, Any
 
-from mlirt.dialects.kernel.buffers import is_shared, memory
-from mlirt.dialects.tensor_op import require
+from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr
+from xdsl.ir import OpResult, SSAValue
+
+from mlirt.dialects.kernel.buffers import SHARED
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import PURE, SYNCHRONIZES, Rule, Text, index, memref, result
+
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
 
 CLUSTER = StringAttr("cluster")
 
 
-class _SyncOp(IRDLOperation):
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "attr-dict"
-
-
-@irdl_op_definition
-class ClusterRankOp(IRDLOperation):
+@instruction
+class ClusterRankOp(Instruction):
     """The number of this block in its cluster."""
 
     name = "kernel.cluster_rank"
 
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
+    result: OpResult = result(IndexType())
+
     assembly_format = "attr-dict `:` type($result)"
+    effects = PURE
+    cuda = Text("cluster_rank")
 
-    def __init__(self) -> None:
-        super().__init__(result_types=[IndexType()])
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        return site.lanes.block % site.machine.cluster
 
 
-@irdl_op_definition
-class ClusterBarrierOp(_SyncOp):
+@instruction
+class ClusterBarrierOp(Instruction):
     """Wait for all threads of all blocks of the cluster; what they have written before is visible after."""
 
     name = "kernel.cluster_barrier"
 
+    effects = SYNCHRONIZES
+    scope = "block"
+    cuda = Text("cluster_barrier")
 
-@irdl_op_definition
-class RemoteSharedOp(IRDLOperation):
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        import numpy as np
+
+        from mlirt.dialects.kernel.interpreter_memory import DivergenceError
+
+        blocks, size = site.blocks, site.machine.cluster
+        _, count = np.unique(blocks // size, return_counts=True)
+        if (count < size).any():
+            raise DivergenceError(f"{site.where}: not all {size} blocks of a cluster are there")
+        site.lanes.epochs.start(blocks)
+
+
+@instruction
+class RemoteSharedOp(Instruction):
     """The shared memory of another block of the cluster, which must not have ended.
 
     Example: `%other = kernel.remote_shared %sums of %rank : memref<64xf32, "shared"> -> memref<64xf32, "cluster">`
@@ -52,30 +70,64 @@ class RemoteSharedOp(IRDLOperation):
 
     name = "kernel.remote_shared"
 
-    source = operand_def(MemRefType)
-    rank = operand_def(IndexType())
-    result = result_def(MemRefType)
-    traits = traits_def(Pure())
-    assembly_format = "$source `of` $rank attr-dict `:` type($source) `->` type($result)"
+    source: SSAValue = memref("T")
+    rank: SSAValue = index()
+    result: OpResult = result(
+        MemRefType, like=lambda x: MemRefType(x.T.type, x.source.get_shape(), memory_space=CLUSTER)
+    )
 
-    def __init__(self, source: SSAValue, rank: SSAValue) -> None:
-        type_ = memory(source)
-        result = MemRefType(type_.get_element_type(), type_.get_shape(), memory_space=CLUSTER)
-        super().__init__(operands=[source, rank], result_types=[result])
+    syntax = "$source `of` $rank"
+    effects = PURE
+    rules = (
+        Rule(
+            "the source is shared memory",
+            lambda x: x.source.memory_space == SHARED,
+            lambda x: f"{x.source} is no shared memory",
+        ),
+    )
+    cuda = Text("remote_shared", '"{T}"', hint="remote")
 
-    def verify_(self) -> None:
-        require(is_shared(self.source), f"{self.name}: {self.source.type} is no shared memory")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
+
+        from mlirt.dialects.kernel.interpreter_clusters import RemoteBuffer
+        from mlirt.dialects.kernel.interpreter_memory import DivergenceError, OutOfBoundsError
+
+        size, blocks = site.machine.cluster, site.block
+        ranks = np.broadcast_to(x.rank, (site.lanes.count,))[site.active]
+        if ((ranks < 0) | (ranks >= size)).any():
+            raise OutOfBoundsError(f"{site.where}: a cluster has {size} blocks")
+        targets = blocks // size * size + ranks
+        found = dict(zip(blocks.tolist(), targets.tolist(), strict=True))
+        if any(found[block] != target for block, target in zip(blocks.tolist(), targets.tolist(), strict=True)):
+            raise DivergenceError(f"{site.where}: the threads of a block name different blocks")
+        return RemoteBuffer(x.source.buffer, found, site.lanes.epochs)
 
 
-@irdl_op_definition
-class WaitDependencyOp(_SyncOp):
+@instruction
+class WaitDependencyOp(Instruction):
     """Wait until the launch before this one has ended; nothing that it writes or reads may be touched before."""
 
     name = "kernel.wait_dependency"
 
+    effects = SYNCHRONIZES
+    cuda = Text("wait_dependency")
 
-@irdl_op_definition
-class LaunchDependentsOp(_SyncOp):
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        """Launches run one after the other here."""
+
+
+@instruction
+class LaunchDependentsOp(Instruction):
     """Let the launch after this one start, as far as it does not wait."""
 
     name = "kernel.launch_dependents"
+
+    effects = SYNCHRONIZES
+    cuda = Text("launch_dependents")
+
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        """Launches run one after the other here."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import VectorType, f32
-from xdsl.ir import SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def, traits_def
-from xdsl.traits import Pure
+from typing import TYPE_CHECKING, Any
 
-from mlirt.dialects.kernel.buffers import fragment, length
-from mlirt.dialects.tensor_op import require
+from xdsl.dialects.builtin import f32
+from xdsl.ir import OpResult, SSAValue
+
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import PURE, Rule, Text, fragment, result
+
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
 
 CHAINS = 4  # sums that are independent of each other, so that one product need not wait for the one before
 
 
-@irdl_op_definition
-class DotProductOp(IRDLOperation):
+@instruction
+class DotProductOp(Instruction):
     """The sum of `left[i] * right[i]` in single precision; every fourth product is in the same one of four sums.
 
     Example: `%s = kernel.dot_product %a, %b : vector<64xf32>, vector<64xf32>`
@@ -22,17 +25,23 @@ class DotProductOp(IRDLOperation):
 
     name = "kernel.dot_product"
 
-    left = operand_def(VectorType)
-    right = operand_def(VectorType)
-    result = result_def(f32)
-    traits = traits_def(Pure())
-    assembly_format = "$left `,` $right attr-dict `:` type($left) `,` type($right)"
+    left: SSAValue = fragment("T", "n")
+    right: SSAValue = fragment("T", "n")
+    result: OpResult = result(f32)
 
-    def __init__(self, left: SSAValue, right: SSAValue) -> None:
-        super().__init__(operands=[left, right], result_types=[f32])
+    syntax = "$left `,` $right"
+    effects = PURE
+    rules = (
+        Rule("the elements are f32", lambda x: x.T.type == f32),
+        Rule(
+            "their number is a multiple of 4",
+            lambda x: x.n > 0 and x.n % CHAINS == 0,
+            lambda x: f"{x.n} is not a multiple of {CHAINS}",
+        ),
+    )
+    cuda = Text("dot_product", "{n}", hint="dot")
 
-    def verify_(self) -> None:
-        require(self.left.type == self.right.type, f"{self.name}: {self.left.type} and {self.right.type} differ")
-        count = length(self.left)
-        require(fragment(self.left).get_element_type() == f32, f"{self.name}: the elements are f32")
-        require(count > 0 and count % CHAINS == 0, f"{self.name}: {count} is not a multiple of {CHAINS}")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        products = x.left * x.right
+        return products.reshape(len(products), -1, CHAINS).sum(axis=1).sum(axis=1)

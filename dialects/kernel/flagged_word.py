@@ -7,25 +7,28 @@ attribute `cooperative` of a kernel says that all of its blocks run at the same 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import Float32Type, IndexType, IntegerAttr, IntegerType, MemRefType, VectorType, i64
-from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import (
-    AnyAttr,
-    IRDLOperation,
-    ParsePropInAttrDict,
-    irdl_op_definition,
-    operand_def,
-    prop_def,
-    result_def,
-    traits_def,
-    var_operand_def,
+from xdsl.dialects.builtin import Float32Type, IntegerAttr, IntegerType, VectorType
+from xdsl.ir import Attribute, OpResult, SSAValue
+
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import (
+    SYNCHRONIZES,
+    Rule,
+    Text,
+    attribute,
+    index,
+    indices,
+    memref,
+    number,
+    result,
+    scalar,
 )
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
-
-from mlirt.dialects.kernel.buffers import fragment, length, memory
-from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import byte_width, is_float
+
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
 
 WIDEST = 16  # bytes that are read at once
 
@@ -40,15 +43,25 @@ def words_at_once(element: Attribute) -> int:
     return WIDEST // byte_width(word_type(element))
 
 
-def _check_words(op: IRDLOperation, element: Attribute, words: SSAValue) -> None:
-    is_short = is_float(element) and byte_width(element) in (2, 4)
-    require(is_short, f"{op.name}: moves floating-point numbers of 16 or 32 bits, not {element}")
-    found, wanted = memory(words).get_element_type(), word_type(element)
-    require(found == wanted, f"{op.name}: the words for {element} are {wanted}, not {found}")
+_IS_SHORT = Rule(
+    "it moves floating-point numbers of 16 or 32 bits",
+    lambda x: is_float(x.T.type) and byte_width(x.T.type) in (2, 4),
+    lambda x: f"moves floating-point numbers of 16 or 32 bits, not {x.T.type}",
+)
+_FITS = Rule(
+    "words are integers of twice the bits",
+    lambda x: x.words.get_element_type() == word_type(x.T.type),
+    lambda x: f"the words for {x.T.type} are {word_type(x.T.type)}, not {x.words.get_element_type()}",
+)
 
 
-@irdl_op_definition
-class SendFlaggedOp(IRDLOperation):
+def _half(words: Any) -> int:
+    """The bits of half a word."""
+    return 4 * words.buffer.data.dtype.itemsize
+
+
+@instruction
+class SendFlaggedOp(Instruction):
     """Write a number and a flag, of which the lower half of a word's bits count.
 
     Example: `kernel.send_flagged %value flag %t, %words[%i] : f16, memref<?xi32>`
@@ -56,22 +69,29 @@ class SendFlaggedOp(IRDLOperation):
 
     name = "kernel.send_flagged"
 
-    value = operand_def(AnyAttr())
-    flag = operand_def(IndexType())
-    words = operand_def(MemRefType)
-    index = operand_def(IndexType())
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$value `flag` $flag `,` $words `[` $index `]` attr-dict `:` type($value) `,` type($words)"
+    value: SSAValue = scalar("T")
+    flag: SSAValue = index()
+    words: SSAValue = memref()
+    index: SSAValue = index()
 
-    def __init__(self, value: SSAValue, flag: SSAValue, words: SSAValue, index: SSAValue) -> None:
-        super().__init__(operands=[value, flag, words, index])
+    syntax = "$value `flag` $flag `,` $words `[` $index `]`"
+    effects = SYNCHRONIZES
+    rules = (_IS_SHORT, _FITS)
+    cuda = Text("send_flagged", '"{T}"', hint="send")
 
-    def verify_(self) -> None:
-        _check_words(self, self.value.type, self.words)
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        import numpy as np
+
+        bits = _half(x.words)
+        values = np.ascontiguousarray(x.value).view(f"uint{bits}").astype(np.uint64)
+        flags = x.flag.astype(np.uint64) & np.uint64((1 << bits) - 1)
+        words = (flags << np.uint64(bits) | values).astype(f"uint{2 * bits}")
+        x.words.write(x.index, words.view(x.words.buffer.data.dtype))
 
 
-@irdl_op_definition
-class ReceiveFlaggedOp(IRDLOperation):
+@instruction
+class ReceiveFlaggedOp(Instruction):
     """Wait until `count` neighbouring words from each index on have a flag; gives their numbers, index by index.
 
     The words of an index fill 16 bytes at most and are aligned like that.
@@ -81,26 +101,62 @@ class ReceiveFlaggedOp(IRDLOperation):
 
     name = "kernel.receive_flagged"
 
-    words = operand_def(MemRefType)
-    indices = var_operand_def(IndexType())
-    flag = operand_def(IndexType())
-    count = prop_def(IntegerAttr)
-    result = result_def(VectorType)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$words `[` $indices `]` `flag` $flag attr-dict `:` type($words) `->` type($result)"
+    words: SSAValue = memref()
+    indices: Sequence[SSAValue] = indices()
+    flag: SSAValue = index()
+    count: IntegerAttr = attribute(converter=number)
+    result: OpResult = result(VectorType, "T", "n")
+
+    syntax = "$words `[` $indices `]` `flag` $flag"
+    effects = SYNCHRONIZES
+    rules = (
+        _IS_SHORT,
+        _FITS,
+        Rule(
+            "the words of an index are read at once",
+            lambda x: 0 < x.count <= words_at_once(x.T.type),
+            lambda x: f"{x.count} words are not read at once",
+        ),
+        Rule(
+            "there are `count` numbers per index",
+            lambda x: x.n == x.count * len(x.indices),
+            lambda x: f"gives {x.count} numbers per index",
+        ),
+    )
+    cuda = Text(
+        "receive_flagged",
+        lambda x: f'"{x.T}", {x.count}, {len(x.indices)}',
+        hint="receive",
+        operands=("words", "flag", "indices"),
+    )
 
     def __init__(
         self, words: SSAValue, indices: Sequence[SSAValue], flag: SSAValue, count: int, element: Attribute
     ) -> None:
-        super().__init__(
-            operands=[words, indices, flag],
-            properties={"count": IntegerAttr(count, i64)},
-            result_types=[VectorType(element, [count * len(indices)])],
-        )
+        self.fill(words, indices, flag, count, result=VectorType(element, [count * len(indices)]))
 
-    def verify_(self) -> None:
-        element, count = fragment(self.result).get_element_type(), self.count.value.data
-        _check_words(self, element, self.words)
-        require(0 < count <= words_at_once(element), f"{self.name}: {count} words are not read at once")
-        require(length(self.result) == count * len(self.indices), f"{self.name}: gives {count} numbers per index")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
+
+        return np.concatenate([_received(x, site, first) for first in x.indices], axis=1)
+
+
+def _received(x: Any, site: Site, first: Any) -> Any:
+    """The numbers of the words from one index on; all blocks run in step, so what is awaited has been sent."""
+    import numpy as np
+
+    from mlirt.dialects.kernel.interpreter_memory import NeverSentError, OutOfBoundsError
+    from mlirt.dialects.scalar_semantics import scalar_dtype
+
+    bits = _half(x.words)
+    if (first % x.count).any():
+        raise OutOfBoundsError(f"{site.where}: words are not aligned to {x.count} of them")
+    words = x.words.read(first[:, None] + np.arange(int(x.count))).view(f"uint{2 * bits}").astype(np.uint64)
+    flags = x.flag.astype(np.uint64) & np.uint64((1 << bits) - 1)
+    late = words >> np.uint64(bits) != flags[:, None]
+    if late.any():
+        lane = int(late.any(axis=1).argmax())
+        word = f"%{x.words.buffer.name}[{first[lane] + int(late[lane].argmax())}]"
+        raise NeverSentError(f"{site.where}: nobody has sent {word} with the flag {flags[lane]}")
+    return words.astype(f"uint{bits}").view(scalar_dtype(x.T.type))

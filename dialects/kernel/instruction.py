@@ -29,6 +29,7 @@ from xdsl.irdl import (
 
 from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.instruction_fields import Field, Rule, Spec, Text, plain
+from mlirt.dialects.kernel.tensor_map import TensorMapType
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import element_name, is_float8
 
@@ -47,10 +48,12 @@ class Element(str):
 
 
 def element_of(type_: Attribute) -> Element:
-    """The element of a memref or vector, or a scalar itself; memory and fragments hold a boolean as a byte."""
+    """The element of memory, a vector or a tensor map, or a scalar itself; all but scalars hold booleans as bytes."""
     inner = type_
     if isinstance(type_, MemRefType | VectorType):
         inner = cast("MemRefType[Attribute] | VectorType[Attribute]", type_).get_element_type()
+    elif isinstance(type_, TensorMapType):
+        inner = type_.element
     try:
         kept = "int64" if isinstance(inner, IndexType) else "int8" if is_float8(inner) else element_name(inner)
     except KeyError:
@@ -267,7 +270,9 @@ def instruction(cls: C) -> C:
     made.verify_ = _verify
     if made.__init__ is IRDLOperation.__init__:
         made.__init__ = made.fill
-    return irdl_op_definition(made)
+    irdl_op_definition(made)
+    spec.operands = [name for name, _ in made.get_irdl_definition().operands]  # those of families come last
+    return cls
 
 
 def spec_of(op: Instruction | type[Instruction]) -> Spec:

@@ -118,9 +118,9 @@ def tile(element: str = "") -> Any:
     return Field("operand", VectorType, element)
 
 
-def operand(constraint: Any) -> Any:
+def operand(constraint: Any, element: str = "") -> Any:
     """A value of another type."""
-    return Field("operand", constraint)
+    return Field("operand", constraint, element)
 
 
 def result(

@@ -1,27 +1,14 @@
-"""What the ops of clusters mean."""
+"""Memory of other blocks of a cluster."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from xdsl.ir import Operation
-
-from mlirt.dialects.kernel.cluster import ClusterBarrierOp, ClusterRankOp, RemoteSharedOp
-from mlirt.dialects.kernel.interpreter_lanes import Epochs, Lanes
-from mlirt.dialects.kernel.interpreter_memory import (
-    Access,
-    DivergenceError,
-    OutOfBoundsError,
-    RaceError,
-    SharedBuffer,
-    UninitializedReadError,
-)
-from mlirt.dialects.kernel.interpreter_simt import together
+from mlirt.dialects.kernel.interpreter_lanes import Epochs
+from mlirt.dialects.kernel.interpreter_memory import Access, RaceError, SharedBuffer, UninitializedReadError
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from mlirt.dialects.kernel.interpreter import Machine
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -48,44 +35,3 @@ class RemoteBuffer(SharedBuffer):
 
     def write(self, access: Access, values: Array) -> None:
         raise RaceError(f"{access.where}: only its own block writes to %{self.name}")
-
-
-def _rank(machine: Machine, lanes: Lanes, op: ClusterRankOp) -> None:
-    lanes[op.result] = lanes.block % machine.cluster
-
-
-def _barrier(machine: Machine, lanes: Lanes, op: ClusterBarrierOp) -> None:
-    import numpy as np
-
-    blocks = together(machine, lanes, op)
-    _, count = np.unique(blocks // machine.cluster, return_counts=True)
-    if (count < machine.cluster).any():
-        raise DivergenceError(f"{machine.where(op)}: not all {machine.cluster} blocks of a cluster are there")
-    lanes.epochs.start(blocks)
-
-
-def _remote(machine: Machine, lanes: Lanes, op: RemoteSharedOp) -> None:
-    source = lanes.buffer(op.source)
-    assert isinstance(source, SharedBuffer)
-    ranks = lanes.per_lane(op.rank)[lanes.active]
-    blocks = lanes.block[lanes.active]
-    if ((ranks < 0) | (ranks >= machine.cluster)).any():
-        raise OutOfBoundsError(f"{machine.where(op)}: a cluster has {machine.cluster} blocks")
-    targets = blocks // machine.cluster * machine.cluster + ranks
-    found = dict(zip(blocks.tolist(), targets.tolist(), strict=True))
-    if any(found[block] != target for block, target in zip(blocks.tolist(), targets.tolist(), strict=True)):
-        raise DivergenceError(f"{machine.where(op)}: the threads of a block name different blocks")
-    lanes[op.result] = RemoteBuffer(source, found, lanes.epochs)
-
-
-def _nothing(machine: Machine, lanes: Lanes, op: Operation) -> None:
-    """Launches run one after the other here."""
-
-
-RULES = {
-    "kernel.cluster_rank": _rank,
-    "kernel.cluster_barrier": _barrier,
-    "kernel.remote_shared": _remote,
-    "kernel.wait_dependency": _nothing,
-    "kernel.launch_dependents": _nothing,
-}

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import i32
 
-from mlirt.dialects.kernel.async_copy import CommitAsyncOp, CopyAsyncOp, WaitAsyncOp
 from mlirt.dialects.kernel.buffers import length, memory
 from mlirt.dialects.kernel.fragment import (
     FillFragmentOp,
@@ -18,7 +17,7 @@ from mlirt.dialects.kernel.fragment import (
 )
 from mlirt.dialects.kernel.interpreter_lanes import Lanes
 from mlirt.dialects.kernel.interpreter_memory import OutOfBoundsError
-from mlirt.dialects.kernel.interpreter_simt import together, whole_warps
+from mlirt.dialects.kernel.interpreter_simt import whole_warps
 from mlirt.dialects.kernel.matrix_unit import PACKED, LoadMatrixOp, MmaKind, MmaOp
 from mlirt.dialects.kernel.simt import WARP
 from mlirt.dialects.tensor_types import byte_width
@@ -162,32 +161,6 @@ def _unpack(registers: Array, kind: MmaKind) -> Array:
     return registers[..., None].view(dtype).astype(wide)
 
 
-def _copy_async(machine: Machine, lanes: Lanes, op: CopyAsyncOp) -> None:
-    import numpy as np
-
-    count = op.count.value.data
-    active = np.flatnonzero(lanes.active)
-    lane, position = np.repeat(active, count), np.tile(np.arange(count), len(active))
-    source = lanes.per_lane(op.source_index)[lane] + position
-    target = lanes.per_lane(op.target_index)[lane] + position
-    for index, side in ((source, "source"), (target, "target")):
-        if (index[::count] % count).any():
-            raise OutOfBoundsError(f"{machine.where(op)}: the {side} of {op.bytes} bytes is not so aligned")
-    valid = lanes.per_lane(op.valid)[lane] if op.valid is not None else np.full(len(lane), count)
-    read = position < valid
-    data = np.zeros(len(lane), lanes.buffer(op.source).data.dtype)
-    data[read] = lanes.buffer(op.source).read(lanes.access(source[read], lane[read], machine.where(op)))
-    machine.copies.start(lanes.buffer(op.target), lanes.access(target, lane, machine.where(op)), data)
-
-
-def _commit_async(machine: Machine, lanes: Lanes, op: CommitAsyncOp) -> None:
-    machine.copies.commit(together(machine, lanes, op))
-
-
-def _wait_async(machine: Machine, lanes: Lanes, op: WaitAsyncOp) -> None:
-    machine.copies.wait(together(machine, lanes, op), op.pending.value.data, lanes.epochs)
-
-
 RULES = {
     "kernel.fill_fragment": _fill,
     "kernel.fragment": _fragment,
@@ -197,7 +170,4 @@ RULES = {
     "kernel.outer_product": _outer_product,
     "kernel.load_matrix": _load_matrix,
     "kernel.mma": _mma,
-    "kernel.copy_async": _copy_async,
-    "kernel.commit_async": _commit_async,
-    "kernel.wait_async": _wait_async,
 }

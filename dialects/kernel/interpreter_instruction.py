@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 from mlirt.dialects.kernel.instruction import Instruction, spec_of, view_of
 from mlirt.dialects.kernel.instruction_fields import PURE
 from mlirt.dialects.kernel.interpreter_lanes import Lanes, is_array
-from mlirt.dialects.kernel.interpreter_memory import Buffer
+from mlirt.dialects.kernel.interpreter_memory import Access, Buffer
 from mlirt.dialects.kernel.interpreter_simt import together, whole_warpgroups, whole_warps
 
 if TYPE_CHECKING:
@@ -73,18 +73,21 @@ class View:
 
         wanted = np.nonzero(np.broadcast_to(where, at.shape))
         found = np.zeros(at.shape, self.buffer.data.dtype)
-        found[wanted] = self.buffer.read(self.site.lanes.access(at[wanted], self._lanes(wanted), self.site.where))
+        found[wanted] = self.buffer.read(self.access(at, wanted))
         return found
 
     def write(self, at: Array, values: Array, where: Array | bool = True) -> None:
         import numpy as np
 
         wanted = np.nonzero(np.broadcast_to(where, at.shape))
-        access = self.site.lanes.access(at[wanted], self._lanes(wanted), self.site.where)
-        self.buffer.write(access, np.broadcast_to(values, at.shape)[wanted])
+        self.buffer.write(self.access(at, wanted), np.broadcast_to(values, at.shape)[wanted])
 
-    def _lanes(self, wanted: tuple[Array, ...]) -> Array:
-        return self.site.active[wanted[0]]
+    def access(self, at: Array, wanted: tuple[Array, ...] | None = None) -> Access:
+        """The access to these indices, or to the wanted ones of them."""
+        import numpy as np
+
+        chosen = np.nonzero(np.ones(at.shape, bool)) if wanted is None else wanted
+        return self.site.lanes.access(at[chosen], self.site.active[chosen[0]], self.site.where)
 
 
 def execute(machine: Machine, lanes: Lanes, op: Instruction) -> None:

@@ -42,6 +42,10 @@ class DivergenceError(KernelError):
     """Not all threads of a block reached a barrier together."""
 
 
+class NeverSentError(KernelError):
+    """A thread waits for a word that nobody has sent, or that has been overwritten."""
+
+
 @dataclass(frozen=True)
 class Access:
     """One op's accesses: for each active lane its index, its block, its thread, and the epoch that its block is in."""

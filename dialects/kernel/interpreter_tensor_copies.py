@@ -1,4 +1,4 @@
-"""What tensor maps, the copies from them and the barriers that count these mean."""
+"""What copies from tensor maps bring."""
 
 from __future__ import annotations
 
@@ -6,30 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from xdsl.ir import SSAValue
-
-from mlirt.dialects.kernel.interpreter_lanes import Lanes
-from mlirt.dialects.kernel.interpreter_memory import (
-    Buffer,
-    OutOfBoundsError,
-    RaceError,
-    SharedBuffer,
-)
-from mlirt.dialects.kernel.interpreter_stages import Mbarrier
-from mlirt.dialects.kernel.tensor_copy import BOX_ALIGNMENT, SWIZZLE_LINES, LoadBoxOp, LoadWindowOp, map_type
+from mlirt.dialects.kernel.interpreter_memory import Buffer, OutOfBoundsError
+from mlirt.dialects.kernel.tensor_copy import BOX_ALIGNMENT, SWIZZLE_LINES
 from mlirt.dialects.kernel.tensor_map import TensorMapType
-from mlirt.dialects.kernel.transaction_barrier import (
-    MbarrierArriveOp,
-    MbarrierExpectOp,
-    MbarrierFenceOp,
-    MbarrierInitOp,
-    MbarrierWaitOp,
-)
+from mlirt.dialects.kernel.transaction_barrier import barrier_of
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from mlirt.dialects.kernel.interpreter import Machine
+    from mlirt.dialects.kernel.interpreter_instruction import Site
     from mlirt.dialects.plan.tensor_map import Walk
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -70,106 +55,33 @@ def as_tf32(values: Array) -> Array:
     return np.where(np.isfinite(values), rounded, values)
 
 
-def _mapped(lanes: Lanes, name: SSAValue) -> MappedTensor:
-    value = lanes.get(name)
-    assert isinstance(value, MappedTensor)
-    return value
-
-
-def _barrier_of(machine: Machine, lanes: Lanes, op: Any, barriers: SSAValue, index: SSAValue, lane: int) -> Mbarrier:
-    """The barrier that an active lane names; others than who made it need a barrier of threads between."""
-    memory = lanes.buffer(barriers)
-    assert isinstance(memory, SharedBuffer)
-    where, block = machine.where(op), int(lanes.block[lane])
-    found = machine.stages.barrier(memory, block, int(lanes.per_lane(index)[lane]), where)
-    thread, epoch = found.made_by
-    if thread != int(lanes.thread[lane]) and epoch == int(lanes.epochs.of(lanes.block[lane : lane + 1])[0]):
-        raise RaceError(f"{where}: there is no barrier between the initialisation of an mbarrier and its use")
-    return found
-
-
-def _active(lanes: Lanes) -> list[int]:
-    import numpy as np
-
-    return np.flatnonzero(lanes.active).tolist()
-
-
-def _init(machine: Machine, lanes: Lanes, op: MbarrierInitOp) -> None:
-    memory = lanes.buffer(op.barriers)
-    assert isinstance(memory, SharedBuffer)
-    for lane in _active(lanes):
-        block, index = int(lanes.block[lane]), int(lanes.per_lane(op.index)[lane])
-        if not 0 <= index < memory.extent:
-            raise OutOfBoundsError(f"{machine.where(op)}: %{memory.name}[{index}] is out of bounds")
-        epoch = int(lanes.epochs.of(lanes.block[lane : lane + 1])[0])
-        made_by = int(lanes.thread[lane]), epoch
-        machine.stages.barriers[memory, block, index] = Mbarrier(op.arrivals.value.data, made_by)
-
-
-def _fence(machine: Machine, lanes: Lanes, op: MbarrierFenceOp) -> None:
-    """Here initialisations are known at once."""
-
-
-def _arrive(machine: Machine, lanes: Lanes, op: MbarrierArriveOp | MbarrierExpectOp) -> None:
-    bytes_ = op.bytes.value.data if isinstance(op, MbarrierExpectOp) else 0
-    for lane in _active(lanes):
-        _barrier_of(machine, lanes, op, op.barriers, op.index, lane).arrive(machine.where(op), bytes_)
-    if isinstance(op, MbarrierArriveOp):
-        machine.turns.give_way()
-
-
-def _wait(machine: Machine, lanes: Lanes, op: MbarrierWaitOp) -> None:
-    parity = lanes.per_lane(op.parity)
-    waited: dict[tuple[int, int], Mbarrier] = {}
-    for lane in _active(lanes):
-        found = _barrier_of(machine, lanes, op, op.barriers, op.index, lane)
-        waited[id(found), int(parity[lane])] = found
-    pairs = [(found, wanted) for (_, wanted), found in waited.items()]
-
-    def open_() -> list[Mbarrier]:
-        return [found for found, wanted in pairs if not found.has_ended(wanted)]
-
-    machine.turns.until(lambda: not open_(), lambda: f"{machine.where(op)}: {open_()[0].missing()}")
-    for found, _ in pairs:
-        machine.stages.see(found)
-
-
 Places: TypeAlias = "Callable[[MappedTensor, TensorMapType, list[int], list[int]], tuple[Array, Array]]"
 
 
-def _copy(machine: Machine, lanes: Lanes, op: LoadBoxOp | LoadWindowOp, places: Places) -> None:
-    """`places` gives the index in memory of each element of a box, and whether it is inside of the tensor."""
+def start_copies(x: Any, site: Site, type_: TensorMapType, places: Places) -> None:
+    """Let each lane start its copy; `places` says where elements of a box lie, and which are inside of the tensor."""
     import numpy as np
 
-    type_, tensor, where = map_type(op.map), _mapped(lanes, op.map), machine.where(op)
-    memory = lanes.buffer(op.target)
-    assert isinstance(memory, SharedBuffer)
+    memory, tensor = x.target.buffer, x.map
     size = memory.data.itemsize
     order = swizzled(type_, size)
-    aligned = SWIZZLE_LINES * type_.swizzle.data if type_.swizzle.data else BOX_ALIGNMENT
-    aligned = max(aligned, BOX_ALIGNMENT)
-    for lane in _active(lanes):
-        start = int(lanes.per_lane(op.target_index)[lane])
+    aligned = max(SWIZZLE_LINES * type_.swizzle.data, BOX_ALIGNMENT)
+    for row, lane in enumerate(site.active.tolist()):
+        start = int(x.target_index[row])
         if start * size % aligned:
-            raise OutOfBoundsError(f"{where}: element {start} is not aligned to {aligned} bytes")
-        coordinates = [int(lanes.per_lane(one)[lane]) for one in op.coordinates]
-        moved = op.offsets if isinstance(op, LoadWindowOp) else ()
-        offsets = [int(lanes.per_lane(one)[lane]) for one in moved]
-        index, inside = places(tensor, type_, coordinates, offsets)
+            raise OutOfBoundsError(f"{site.where}: element {start} is not aligned to {aligned} bytes")
+        coordinates = [int(one[row]) for one in x.coordinates]
+        index, inside = places(tensor, type_, coordinates, [int(one[row]) for one in getattr(x, "offsets", ())])
         data = np.zeros(type_.count, memory.data.dtype)
         at = np.full(int(inside.sum()), lane)
-        read = tensor.buffer.read(lanes.access(index[inside], at, where))
+        read = tensor.buffer.read(site.lanes.access(index[inside], at, site.where))
         data[inside] = as_tf32(read) if type_.rounds else read
-        target = memory.locate(lanes.access(start + order, np.full(type_.count, lane), where))
-        barrier = _barrier_of(machine, lanes, op, op.barriers, op.barrier, lane)
-        machine.stages.start(barrier, memory, target, data, where)
+        target = memory.locate(site.lanes.access(start + order, np.full(type_.count, lane), site.where))
+        barrier = barrier_of(site, x.barriers, int(x.barrier[row]), row)
+        site.machine.stages.start(barrier, memory, target, data, site.where)
 
 
-def _load_box(machine: Machine, lanes: Lanes, op: LoadBoxOp) -> None:
-    _copy(machine, lanes, op, _box)
-
-
-def _box(tensor: MappedTensor, type_: TensorMapType, coordinates: list[int], offsets: list[int]) -> tuple[Array, Array]:
+def box(tensor: MappedTensor, type_: TensorMapType, coordinates: list[int], offsets: list[int]) -> tuple[Array, Array]:
     import numpy as np
 
     index, inside = np.zeros(type_.lengths, np.int64), np.ones(type_.lengths, bool)
@@ -181,11 +93,7 @@ def _box(tensor: MappedTensor, type_: TensorMapType, coordinates: list[int], off
     return index.reshape(-1), inside.reshape(-1)
 
 
-def _load_window(machine: Machine, lanes: Lanes, op: LoadWindowOp) -> None:
-    _copy(machine, lanes, op, _window)
-
-
-def _window(
+def window(
     tensor: MappedTensor, type_: TensorMapType, coordinates: list[int], offsets: list[int]
 ) -> tuple[Array, Array]:
     import numpy as np
@@ -211,14 +119,3 @@ def _window(
         else:
             image += 1
     return index.reshape(-1), inside.reshape(-1)
-
-
-RULES = {
-    "kernel.mbarrier_init": _init,
-    "kernel.mbarrier_fence": _fence,
-    "kernel.mbarrier_expect": _arrive,
-    "kernel.mbarrier_arrive": _arrive,
-    "kernel.mbarrier_wait": _wait,
-    "kernel.load_box": _load_box,
-    "kernel.load_window": _load_window,
-}

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import SSAValue
-from xdsl.irdl import (
-    AttrSizedOperandSegments,
-    IRDLOperation,
-    irdl_op_definition,
-    operand_def,
-    traits_def,
-    var_operand_def,
-)
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
-from mlirt.dialects.kernel.buffers import is_shared, memory
+from mlirt.dialects.kernel.buffers import SHARED
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import SYNCHRONIZES, Rule, Text, index, indices, memref, operand
 from mlirt.dialects.kernel.tensor_map import TensorMapType
-from mlirt.dialects.kernel.transaction_barrier import check_barriers
-from mlirt.dialects.tensor_op import require
+from mlirt.dialects.kernel.transaction_barrier import BARRIERS
+
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
 
 BOX_ALIGNMENT = 128
 """Bytes that a box in shared memory is aligned to."""
@@ -34,29 +29,35 @@ def map_type(value: SSAValue) -> TensorMapType:
     return type_
 
 
-class CopyOp(IRDLOperation):
+_RULES = (
+    BARRIERS,
+    Rule(
+        "the target is shared memory of the map's element type",
+        lambda x: x.target.memory_space == SHARED and x.target.get_element_type() == x.T.type,
+        lambda x: f"copies {x.T.type} to shared memory, not to {x.target}",
+    ),
+    Rule(
+        "there is a coordinate for each dimension",
+        lambda x: len(x.coordinates) == x.map.rank,
+        lambda x: f"{len(x.coordinates)} coordinates for a tensor with {x.map.rank} dimensions",
+    ),
+)
+
+
+class CopyOp(Instruction):
     """A copy from a tensor map to shared memory."""
 
-    map = operand_def(TensorMapType)
-    coordinates = var_operand_def(IndexType())
-    target = operand_def(MemRefType)
-    target_index = operand_def(IndexType())
-    barriers = operand_def(MemRefType)
-    barrier = operand_def(IndexType())
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    map: SSAValue = operand(TensorMapType, "T")
+    coordinates: Sequence[SSAValue] = indices()
+    target: SSAValue = memref()
+    target_index: SSAValue = index()
+    barriers: SSAValue = memref()
+    barrier: SSAValue = index()
 
-    def verify_(self) -> None:
-        check_barriers(self, self.barriers)
-        type_ = map_type(self.map)
-        fits = is_shared(self.target) and memory(self.target).get_element_type() == type_.element
-        require(fits, f"{self.name}: copies {type_.element} to shared memory, not to {self.target.type}")
-        require(
-            len(self.coordinates) == type_.rank,
-            f"{self.name}: {len(self.coordinates)} coordinates for a tensor with {type_.rank} dimensions",
-        )
+    effects = SYNCHRONIZES
 
 
-@irdl_op_definition
+@instruction
 class LoadBoxOp(CopyOp):
     """Start to copy the box at some coordinates, outermost first; what lies outside of the tensor becomes zero.
 
@@ -68,28 +69,19 @@ class LoadBoxOp(CopyOp):
 
     name = "kernel.load_box"
 
-    assembly_format = (
-        "$map `[` $coordinates `]` `,` $target `[` $target_index `]` `,` $barriers `[` $barrier `]` attr-dict `:` "
-        "type($map) `,` type($target) `,` type($barriers)"
-    )
+    syntax = "$map `[` $coordinates `]` `,` $target `[` $target_index `]` `,` $barriers `[` $barrier `]`"
+    rules = (*_RULES, Rule("the map is not walked by a window", lambda x: not x.map.spatial.data))
+    cuda = Text("load_box", lambda x: f'"{x.T}", {x.map.rank}', hint="load")
 
-    def __init__(
-        self,
-        map_: SSAValue,
-        coordinates: Sequence[SSAValue],
-        target: SSAValue,
-        target_index: SSAValue,
-        barriers: SSAValue,
-        barrier: SSAValue,
-    ) -> None:
-        super().__init__(operands=[map_, coordinates, target, target_index, barriers, barrier])
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        from mlirt.dialects.kernel.interpreter_tensor_copies import box, start_copies
 
-    def verify_(self) -> None:
-        super().verify_()
-        require(not map_type(self.map).spatial.data, f"{self.name}: the map is walked by a window")
+        assert isinstance(site.op, LoadBoxOp)
+        start_copies(x, site, map_type(site.op.map), box)
 
 
-@irdl_op_definition
+@instruction
 class LoadWindowOp(CopyOp):
     """Start to copy channels of consecutive pixels of a window's walk, each moved by `offsets`; zeros outside.
 
@@ -101,11 +93,26 @@ class LoadWindowOp(CopyOp):
 
     name = "kernel.load_window"
 
-    offsets = var_operand_def(IndexType())
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = (
+    offsets: Sequence[SSAValue] = indices()
+
+    syntax = (
         "$map `[` $coordinates `]` `offsets` `[` $offsets `]` `,` $target `[` $target_index `]` `,` "
-        "$barriers `[` $barrier `]` attr-dict `:` type($map) `,` type($target) `,` type($barriers)"
+        "$barriers `[` $barrier `]`"
+    )
+    rules = (
+        *_RULES,
+        Rule("the map is walked by a window", lambda x: x.map.spatial.data > 0),
+        Rule(
+            "there is an offset for each spatial dimension",
+            lambda x: len(x.offsets) == x.map.spatial.data,
+            lambda x: f"{len(x.offsets)} offsets for {x.map.spatial.data} dimensions",
+        ),
+    )
+    cuda = Text(
+        "load_window",
+        lambda x: f'"{x.T}", {x.map.spatial.data}',
+        hint="load",
+        operands=("map", "coordinates", "offsets", "target", "target_index", "barriers", "barrier"),
     )
 
     def __init__(
@@ -118,10 +125,11 @@ class LoadWindowOp(CopyOp):
         barriers: SSAValue,
         barrier: SSAValue,
     ) -> None:
-        super().__init__(operands=[offsets, map_, coordinates, target, target_index, barriers, barrier])
+        self.fill(map_, coordinates, target, target_index, barriers, barrier, offsets)
 
-    def verify_(self) -> None:
-        super().verify_()
-        spatial = map_type(self.map).spatial.data
-        require(spatial > 0, f"{self.name}: the map is not walked by a window")
-        require(len(self.offsets) == spatial, f"{self.name}: {len(self.offsets)} offsets for {spatial} dimensions")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        from mlirt.dialects.kernel.interpreter_tensor_copies import start_copies, window
+
+        assert isinstance(site.op, LoadWindowOp)
+        start_copies(x, site, map_type(site.op.map), window)

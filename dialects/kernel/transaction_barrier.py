@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, i64
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
-from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, irdl_op_definition, operand_def, prop_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
-from mlirt.dialects.kernel.buffers import is_shared, memory
-from mlirt.dialects.tensor_op import require
+from mlirt.dialects.kernel.buffers import SHARED
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import SYNCHRONIZES, Rule, Text, attribute, index, memref, number
 
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
+    from mlirt.dialects.kernel.interpreter_stages import Mbarrier
 
-class _BarrierOp(IRDLOperation):
-    """An op on the barrier at an index of shared memory of type i64."""
-
-    barriers = operand_def(MemRefType)
-    index = operand_def(IndexType())
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$barriers `[` $index `]` attr-dict `:` type($barriers)"
-
-    def verify_(self) -> None:
-        check_barriers(self, self.barriers)
+BARRIERS = Rule(
+    "barriers are i64 in shared memory",
+    lambda x: x.barriers.memory_space == SHARED and x.barriers.get_element_type() == i64,
+    lambda x: f"barriers are i64 in shared memory, not {x.barriers}",
+)
 
 
-def check_barriers(op: IRDLOperation, barriers: SSAValue) -> None:
-    """Raise where a buffer cannot hold barriers."""
-    fits = is_shared(barriers) and memory(barriers).get_element_type() == i64
-    require(fits, f"{op.name}: barriers are i64 in shared memory, not {barriers.type}")
+class _OnBarrier(Instruction):
+    """An instruction on the barrier at an index of shared memory of type i64."""
+
+    barriers: SSAValue = memref()
+    index: SSAValue = index()
+
+    syntax = "$barriers `[` $index `]`"
+    effects = SYNCHRONIZES
+    rules = (BARRIERS,)
 
 
-@irdl_op_definition
-class MbarrierInitOp(_BarrierOp):
+@instruction
+class MbarrierInitOp(_OnBarrier):
     """Let a barrier start its phase 0, which ends after so many `arrivals` and all bytes that were announced.
 
     Other threads and copies may use it after `kernel.mbarrier_fence` and a barrier of the block or cluster.
@@ -41,28 +44,41 @@ class MbarrierInitOp(_BarrierOp):
 
     name = "kernel.mbarrier_init"
 
-    arrivals = prop_def(IntegerAttr)
+    arrivals: IntegerAttr = attribute(converter=number)
 
-    def __init__(self, barriers: SSAValue, index: SSAValue, arrivals: int) -> None:
-        super().__init__(operands=[barriers, index], properties={"arrivals": IntegerAttr(arrivals, i64)})
+    rules = (BARRIERS, Rule("a phase takes at least one arrival", lambda x: x.arrivals >= 1))
+    cuda = Text("mbarrier_init", "{arrivals}", hint="start")
 
-    def verify_(self) -> None:
-        super().verify_()
-        require(self.arrivals.value.data >= 1, f"{self.name}: a phase takes at least one arrival")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        from mlirt.dialects.kernel.interpreter_memory import OutOfBoundsError
+        from mlirt.dialects.kernel.interpreter_stages import Mbarrier
+
+        memory, epochs = x.barriers.buffer, site.lanes.epochs.of(site.block)
+        for row, block in enumerate(site.block.tolist()):
+            at = int(x.index[row])
+            if not 0 <= at < memory.extent:
+                raise OutOfBoundsError(f"{site.where}: %{memory.name}[{at}] is out of bounds")
+            made_by = int(site.thread[row]), int(epochs[row])
+            site.machine.stages.barriers[memory, block, at] = Mbarrier(x.arrivals, made_by)
 
 
-@irdl_op_definition
-class MbarrierFenceOp(IRDLOperation):
+@instruction
+class MbarrierFenceOp(Instruction):
     """Make the barriers that this thread has initialised known to copies."""
 
     name = "kernel.mbarrier_fence"
 
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "attr-dict"
+    effects = SYNCHRONIZES
+    cuda = Text("mbarrier_fence")
+
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        """Here initialisations are known at once."""
 
 
-@irdl_op_definition
-class MbarrierExpectOp(_BarrierOp):
+@instruction
+class MbarrierExpectOp(_OnBarrier):
     """Arrive, and announce `bytes` that copies will bring before the phase can end.
 
     Example: `kernel.mbarrier_expect %full[%i] {bytes = 24576 : i64} : memref<4xi64, "shared">`
@@ -70,14 +86,18 @@ class MbarrierExpectOp(_BarrierOp):
 
     name = "kernel.mbarrier_expect"
 
-    bytes = prop_def(IntegerAttr)
+    bytes: IntegerAttr = attribute(converter=number)
 
-    def __init__(self, barriers: SSAValue, index: SSAValue, bytes_: int) -> None:
-        super().__init__(operands=[barriers, index], properties={"bytes": IntegerAttr(bytes_, i64)})
+    cuda = Text("mbarrier_expect", "{bytes}", hint="expect")
+
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        for row in range(len(site.active)):
+            barrier_of(site, x.barriers, int(x.index[row]), row).arrive(site.where, x.bytes)
 
 
-@irdl_op_definition
-class MbarrierArriveOp(_BarrierOp):
+@instruction
+class MbarrierArriveOp(_OnBarrier):
     """Arrive: what this thread has done before is seen by those who wait for the phase.
 
     Example: `kernel.mbarrier_arrive %empty[%i] : memref<4xi64, "shared">`
@@ -85,12 +105,17 @@ class MbarrierArriveOp(_BarrierOp):
 
     name = "kernel.mbarrier_arrive"
 
-    def __init__(self, barriers: SSAValue, index: SSAValue) -> None:
-        super().__init__(operands=[barriers, index])
+    cuda = Text("mbarrier_arrive")
+
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        for row in range(len(site.active)):
+            barrier_of(site, x.barriers, int(x.index[row]), row).arrive(site.where)
+        site.machine.turns.give_way()
 
 
-@irdl_op_definition
-class MbarrierWaitOp(IRDLOperation):
+@instruction
+class MbarrierWaitOp(_OnBarrier):
     """Wait until the phase with a parity (0 or 1) has ended; before the first phase, one of parity 1 has.
 
     Example: `kernel.mbarrier_wait %full[%i] parity %p : memref<4xi64, "shared">`
@@ -98,14 +123,34 @@ class MbarrierWaitOp(IRDLOperation):
 
     name = "kernel.mbarrier_wait"
 
-    barriers = operand_def(MemRefType)
-    index = operand_def(IndexType())
-    parity = operand_def(IndexType())
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$barriers `[` $index `]` `parity` $parity attr-dict `:` type($barriers)"
+    parity: SSAValue = index()
 
-    def __init__(self, barriers: SSAValue, index: SSAValue, parity: SSAValue) -> None:
-        super().__init__(operands=[barriers, index, parity])
+    syntax = "$barriers `[` $index `]` `parity` $parity"
+    cuda = Text("mbarrier_wait", operands=("barriers", "index", "parity"))
 
-    def verify_(self) -> None:
-        check_barriers(self, self.barriers)
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        waited: dict[tuple[int, int], Mbarrier] = {}
+        for row in range(len(site.active)):
+            found = barrier_of(site, x.barriers, int(x.index[row]), row)
+            waited[id(found), int(x.parity[row])] = found
+        pairs = [(found, parity) for (_, parity), found in waited.items()]
+
+        def open_() -> list[Mbarrier]:
+            return [found for found, parity in pairs if not found.has_ended(parity)]
+
+        site.machine.turns.until(lambda: not open_(), lambda: f"{site.where}: {open_()[0].missing()}")
+        for found, _ in pairs:
+            site.machine.stages.see(found)
+
+
+def barrier_of(site: Site, barriers: Any, index: int, row: int) -> Mbarrier:
+    """The barrier that an active lane names; others than who made it need a barrier of threads between."""
+    from mlirt.dialects.kernel.interpreter_memory import RaceError
+
+    block = site.block[row : row + 1]
+    found = site.machine.stages.barrier(barriers.buffer, int(block[0]), index, site.where)
+    thread, epoch = found.made_by
+    if thread != int(site.thread[row]) and epoch == int(site.lanes.epochs.of(block)[0]):
+        raise RaceError(f"{site.where}: there is no barrier between the initialisation of an mbarrier and its use")
+    return found

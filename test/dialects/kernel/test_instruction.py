@@ -1,4 +1,4 @@
-"""What follows from the definition of an instruction: op class, verifier, builder, page, meaning, text and vocabulary."""
+"""What follows from the definition of an instruction: op class, verifier, builder, page, meaning, text, vocabulary."""
 
 from __future__ import annotations
 
