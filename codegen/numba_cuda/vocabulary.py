@@ -13,12 +13,7 @@ VOCABULARY = frozenset(
     exp exp_closely exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt erf erf_closely
     sin cos tan asin acos atan atan2 sinh cosh tanh tanh_closely asinh acosh atanh
     ceil floor trunc round roundeven
-    shared
-    reduce_rows scale_rows exponential_rows limit_columns pack_accumulators
-    fill_fragment fragment load_fragment store_fragment outer_product load_matrix mma
-    fragment_part map_fragment saturate_fragment float_fragment
-    warpgroup_mma warpgroup_mma_registers warpgroup_wait warpgroup_accumulators
-    set_registers warp_value join_columns
+    shared fragment map_fragment
     """.split()
 ) | instruction_words("cuda")
 ASYNCHRONOUS = frozenset(

@@ -21,10 +21,7 @@ from mlirt.codegen.python_source import PythonSource
 from mlirt.dialects.kernel.buffers import fragment, length
 from mlirt.dialects.kernel.core import YieldOp
 from mlirt.dialects.kernel.fragment_map import (
-    FloatFragmentOp,
-    FragmentPartOp,
     MapFragmentOp,
-    SaturateFragmentOp,
     element_type,
 )
 
@@ -87,22 +84,6 @@ class WordSource(PythonSource):
     def functions(self) -> list[str]:
         """The lines of the scalar functions that fragments are mapped by."""
         return [line for body, name in self.bodies.items() for line in [f"def {name}{body}", "", ""]]
-
-    def kernel_fragment_part(self, op: FragmentPartOp) -> None:
-        element = stored_name(fragment(op.result).get_element_type())
-        parameters = f'"{element}", {length(op.fragment)}, {op.position.value.data}, {length(op.result)}'
-        make = self.word("part", f"fragment_part({parameters})")
-        self.define(op.result, f"{make}({self.text(op.fragment)})")
-
-    def kernel_saturate_fragment(self, op: SaturateFragmentOp) -> None:
-        element = stored_name(fragment(op.result).get_element_type())
-        make = self.word("saturate", f'saturate_fragment("{element}", {length(op.result)})')
-        self.define(op.result, f"{make}({self.text(op.fragment)})")
-
-    def kernel_float_fragment(self, op: FloatFragmentOp) -> None:
-        element = stored_name(fragment(op.fragment).get_element_type())
-        make = self.word("floats", f'float_fragment("{element}", {length(op.result)})')
-        self.define(op.result, f"{make}({self.text(op.fragment)})")
 
     def kernel_map_fragment(self, op: MapFragmentOp) -> None:
         inner = ScalarFunction(self.rules)

@@ -7,23 +7,28 @@ the next.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, VectorType, f32, i32, i64
-from xdsl.ir import SSAValue
-from xdsl.irdl import (
-    IRDLOperation,
-    ParsePropInAttrDict,
-    irdl_op_definition,
-    operand_def,
-    prop_def,
-    result_def,
-    traits_def,
-)
-from xdsl.traits import Pure
+from typing import TYPE_CHECKING, Any
 
-from mlirt.dialects.kernel.buffers import length
+from xdsl.dialects.builtin import IntegerAttr, VectorType, f32, i32
+from xdsl.ir import OpResult, SSAValue
+
 from mlirt.dialects.kernel.core import ReduceKind, ReduceKindAttr
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import (
+    PURE,
+    Rule,
+    Text,
+    attribute,
+    fragment,
+    index,
+    number,
+    result,
+    scalar,
+)
 from mlirt.dialects.kernel.matrix_unit import MmaKind, MmaKindAttr
-from mlirt.dialects.tensor_op import require
+
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
 
 
 def rows_of(positions: int, rows: int) -> list[int]:
@@ -38,29 +43,32 @@ def columns_of(positions: int, rows: int) -> list[int]:
     return [8 * (position % per_tile_row // 4) + position % 2 for position in range(positions)]
 
 
-class _AccumulatorOp(IRDLOperation):
-    """An op on the accumulators in its first operand."""
-
-    rows = prop_def(IntegerAttr)
-    irdl_options = (ParsePropInAttrDict(),)
-
-    @property
-    def row_count(self) -> int:
-        return self.rows.value.data
-
-    def check(self, accumulators: SSAValue, *per_row: SSAValue) -> None:
-        require(self.row_count > 0, f"{self.name}: {self.row_count} rows of tiles")
-        require(
-            length(accumulators) % (4 * self.row_count) == 0,
-            f"{self.name}: {accumulators.type} is no {self.row_count} rows of tiles",
-        )
-        for value in per_row:
-            expected = 2 * self.row_count
-            require(length(value) == expected, f"{self.name}: {expected} rows for each thread, not {value.type}")
+_WHOLE_TILES = Rule(
+    "the accumulators are `rows` rows of tiles",
+    lambda x: x.rows > 0 and x.n % (4 * x.rows) == 0,
+    lambda x: f"{x.accumulators} is no {x.rows} rows of tiles",
+)
 
 
-@irdl_op_definition
-class ReduceRowsOp(_AccumulatorOp):
+def _per_row(name: str) -> Rule:
+    return Rule(
+        f"there are {name} for `2 * rows` rows",
+        lambda x: getattr(x, name).get_shape()[0] == 2 * x.rows,
+        lambda x: f"{2 * x.rows} rows for each thread, not {getattr(x, name)}",
+    )
+
+
+def _text(word: str) -> Text:
+    return Text(word, lambda x: f"{x.n}, {rows_of(x.n, x.rows)}", hint=word.partition("_")[0])
+
+
+def _in_rows(x: Any, per_row: Any) -> Any:
+    """For each accumulator the number of its row."""
+    return per_row[:, rows_of(x.accumulators.shape[1], x.rows)]
+
+
+@instruction
+class ReduceRowsOp(Instruction):
     """The sum or the largest of a thread's own accumulators in each of its rows.
 
     Example: `%m = kernel.reduce_rows max %s {rows = 1 : i64} : vector<32xf32> -> vector<2xf32>`
@@ -68,27 +76,35 @@ class ReduceRowsOp(_AccumulatorOp):
 
     name = "kernel.reduce_rows"
 
-    kind = prop_def(ReduceKindAttr)
-    accumulators = operand_def(VectorType)
-    result = result_def(VectorType)
-    traits = traits_def(Pure())
-    assembly_format = "$kind $accumulators attr-dict `:` type($accumulators) `->` type($result)"
+    kind: ReduceKindAttr = attribute(converter=ReduceKindAttr)
+    accumulators: SSAValue = fragment(length="n")
+    rows: IntegerAttr = attribute(converter=number)
+    result: OpResult = result(VectorType, like=lambda x: VectorType(f32, [2 * x.rows]))
 
-    def __init__(self, kind: ReduceKind, accumulators: SSAValue, rows: int) -> None:
-        super().__init__(
-            operands=[accumulators],
-            properties={"kind": ReduceKindAttr(kind), "rows": IntegerAttr(rows, i64)},
-            result_types=[VectorType(f32, [2 * rows])],
-        )
+    syntax = "$kind $accumulators"
+    effects = PURE
+    rules = (
+        _WHOLE_TILES,
+        Rule(
+            "it adds or takes the largest",
+            lambda x: x.kind in (ReduceKind.ADD, ReduceKind.MAX),
+            lambda x: f"adds or takes the largest, not {x.kind}",
+        ),
+    )
+    cuda = Text("reduce_rows", lambda x: f'"{x.kind}", {x.n}, {rows_of(x.n, x.rows)}', hint="over_rows")
 
-    def verify_(self) -> None:
-        self.check(self.accumulators, self.result)
-        known = (ReduceKind.ADD, ReduceKind.MAX)
-        require(self.kind.data in known, f"{self.name}: adds or takes the largest, not {self.kind.data}")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
+
+        rows = np.array(rows_of(x.accumulators.shape[1], x.rows))
+        combine: Any = np.add if x.kind is ReduceKind.ADD else np.fmax
+        parts = [combine.reduce(x.accumulators[:, rows == row], axis=1) for row in range(2 * x.rows)]
+        return np.stack(parts, axis=1)
 
 
-@irdl_op_definition
-class ScaleRowsOp(_AccumulatorOp):
+@instruction
+class ScaleRowsOp(Instruction):
     """Each accumulator times its row's factor.
 
     Example: `%b = kernel.scale_rows %a, %f {rows = 1 : i64} : vector<32xf32>, vector<2xf32> -> vector<32xf32>`
@@ -96,27 +112,23 @@ class ScaleRowsOp(_AccumulatorOp):
 
     name = "kernel.scale_rows"
 
-    accumulators = operand_def(VectorType)
-    factors = operand_def(VectorType)
-    result = result_def(VectorType)
-    traits = traits_def(Pure())
-    assembly_format = (
-        "$accumulators `,` $factors attr-dict `:` type($accumulators) `,` type($factors) `->` type($result)"
-    )
+    accumulators: SSAValue = fragment(length="n")
+    factors: SSAValue = fragment()
+    rows: IntegerAttr = attribute(converter=number)
+    result: OpResult = result(VectorType, like="accumulators")
 
-    def __init__(self, accumulators: SSAValue, factors: SSAValue, rows: int) -> None:
-        super().__init__(
-            operands=[accumulators, factors],
-            properties={"rows": IntegerAttr(rows, i64)},
-            result_types=[accumulators.type],
-        )
+    syntax = "$accumulators `,` $factors"
+    effects = PURE
+    rules = (_WHOLE_TILES, _per_row("factors"))
+    cuda = _text("scale_rows")
 
-    def verify_(self) -> None:
-        self.check(self.accumulators, self.factors)
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        return x.accumulators * _in_rows(x, x.factors)
 
 
-@irdl_op_definition
-class ExponentialRowsOp(_AccumulatorOp):
+@instruction
+class ExponentialRowsOp(Instruction):
     """`2 ** (scale * (a - shift))` of each accumulator with its row's shift, to about 22 bits.
 
     Example: `%p = kernel.exponential_rows %s, %m, %c {rows = 1 : i64}
@@ -125,28 +137,27 @@ class ExponentialRowsOp(_AccumulatorOp):
 
     name = "kernel.exponential_rows"
 
-    accumulators = operand_def(VectorType)
-    shifts = operand_def(VectorType)
-    scale = operand_def(f32)
-    result = result_def(VectorType)
-    traits = traits_def(Pure())
-    assembly_format = (
-        "$accumulators `,` $shifts `,` $scale attr-dict `:` type($accumulators) `,` type($shifts) `->` type($result)"
-    )
+    accumulators: SSAValue = fragment(length="n")
+    shifts: SSAValue = fragment()
+    scale: SSAValue = scalar(constraint=f32)
+    rows: IntegerAttr = attribute(converter=number)
+    result: OpResult = result(VectorType, like="accumulators")
 
-    def __init__(self, accumulators: SSAValue, shifts: SSAValue, scale: SSAValue, rows: int) -> None:
-        super().__init__(
-            operands=[accumulators, shifts, scale],
-            properties={"rows": IntegerAttr(rows, i64)},
-            result_types=[accumulators.type],
-        )
+    syntax = "$accumulators `,` $shifts `,` $scale"
+    effects = PURE
+    rules = (_WHOLE_TILES, _per_row("shifts"))
+    cuda = _text("exponential_rows")
 
-    def verify_(self) -> None:
-        self.check(self.accumulators, self.shifts)
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
+
+        scale = x.scale[:, None]
+        return np.exp2(scale * x.accumulators - scale * _in_rows(x, x.shifts))
 
 
-@irdl_op_definition
-class LimitColumnsOp(_AccumulatorOp):
+@instruction
+class LimitColumnsOp(Instruction):
     """-inf in place of the accumulators from a column on: of each row, only columns below its limit stay.
 
     `first` is the column of the thread's first accumulator.
@@ -157,28 +168,33 @@ class LimitColumnsOp(_AccumulatorOp):
 
     name = "kernel.limit_columns"
 
-    accumulators = operand_def(VectorType)
-    first = operand_def(IndexType())
-    limits = operand_def(VectorType)
-    result = result_def(VectorType)
-    traits = traits_def(Pure())
-    assembly_format = (
-        "$accumulators `,` $first `,` $limits attr-dict `:` type($accumulators) `,` type($limits) `->` type($result)"
-    )
+    accumulators: SSAValue = fragment(length="n")
+    first: SSAValue = index()
+    limits: SSAValue = fragment()
+    rows: IntegerAttr = attribute(converter=number)
+    result: OpResult = result(VectorType, like="accumulators")
 
-    def __init__(self, accumulators: SSAValue, first: SSAValue, limits: SSAValue, rows: int) -> None:
-        super().__init__(
-            operands=[accumulators, first, limits],
-            properties={"rows": IntegerAttr(rows, i64)},
-            result_types=[accumulators.type],
-        )
+    syntax = "$accumulators `,` $first `,` $limits"
+    effects = PURE
+    rules = (_WHOLE_TILES, _per_row("limits"))
+    cuda = Text("limit_columns", lambda x: f"{x.n}, {rows_of(x.n, x.rows)}, {columns_of(x.n, x.rows)}", hint="limit")
 
-    def verify_(self) -> None:
-        self.check(self.accumulators, self.limits)
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
+
+        column = x.first[:, None] + np.array(columns_of(x.accumulators.shape[1], x.rows))
+        return np.where(column < _in_rows(x, x.limits), x.accumulators, np.float32(-np.inf))
 
 
-@irdl_op_definition
-class PackAccumulatorsOp(_AccumulatorOp):
+def _packed(x: Any) -> list[int]:
+    """The accumulators that are packed, two after each other into one register."""
+    per_tile_row, first = x.n // x.rows, 8 * x.step
+    return [i * per_tile_row + first + k for i in range(x.rows) for k in range(8)]
+
+
+@instruction
+class PackAccumulatorsOp(Instruction):
     """16 columns of accumulators, rounded, as the left fragments of the next product.
 
     `step` says which: columns `16 * step` and following.
@@ -188,32 +204,33 @@ class PackAccumulatorsOp(_AccumulatorOp):
 
     name = "kernel.pack_accumulators"
 
-    kind = prop_def(MmaKindAttr)
-    accumulators = operand_def(VectorType)
-    step = prop_def(IntegerAttr)
-    result = result_def(VectorType)
-    traits = traits_def(Pure())
-    assembly_format = "$kind $accumulators attr-dict `:` type($accumulators) `->` type($result)"
+    kind: MmaKindAttr = attribute(converter=MmaKindAttr)
+    accumulators: SSAValue = fragment(length="n")
+    rows: IntegerAttr = attribute(converter=number)
+    step: IntegerAttr = attribute(converter=number)
+    result: OpResult = result(VectorType, like=lambda x: VectorType(i32, [4 * x.rows]))
 
-    def __init__(self, kind: MmaKind, accumulators: SSAValue, rows: int, step: int) -> None:
-        super().__init__(
-            operands=[accumulators],
-            properties={
-                "kind": MmaKindAttr(kind),
-                "rows": IntegerAttr(rows, i64),
-                "step": IntegerAttr(step, i64),
-            },
-            result_types=[VectorType(i32, [4 * rows])],
-        )
+    syntax = "$kind $accumulators"
+    effects = PURE
+    rules = (
+        _WHOLE_TILES,
+        Rule(
+            "it packs f16 or bf16",
+            lambda x: x.kind in (MmaKind.F16, MmaKind.BF16),
+            lambda x: f"packs f16 or bf16, not {x.kind}",
+        ),
+        Rule(
+            "`step` is one of the accumulators' columns",
+            lambda x: 0 <= x.step < x.n // (8 * x.rows),
+            lambda x: f"there is no step {x.step} of {x.n // (8 * x.rows)}",
+        ),
+    )
+    cuda = Text("pack_accumulators", lambda x: f'"{x.kind}", {x.n}, {_packed(x)}', hint="pack")
 
-    def positions(self) -> list[int]:
-        """The accumulators that are packed, two after each other into one register."""
-        per_tile_row, first = length(self.accumulators) // self.row_count, 8 * self.step.value.data
-        return [i * per_tile_row + first + k for i in range(self.row_count) for k in range(8)]
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import ml_dtypes
+        import numpy as np
 
-    def verify_(self) -> None:
-        self.check(self.accumulators)
-        require(self.kind.data in (MmaKind.F16, MmaKind.BF16), f"{self.name}: packs f16 or bf16, not {self.kind.data}")
-        most = length(self.accumulators) // (8 * self.row_count)
-        step = self.step.value.data
-        require(0 <= step < most, f"{self.name}: there is no step {step} of {most}")
+        dtype = np.dtype(np.float16) if x.kind is MmaKind.F16 else np.dtype(ml_dtypes.bfloat16)
+        return np.ascontiguousarray(x.accumulators[:, _packed(x)].astype(dtype)).view(np.int32)

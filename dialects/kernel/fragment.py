@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import (
-    BoolAttr,
-    DenseArrayBase,
-    IndexType,
-    IntegerAttr,
-    MemRefType,
-    VectorType,
-    i64,
-)
-from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import (
-    AnyAttr,
-    AttrSizedOperandSegments,
-    IRDLOperation,
-    ParsePropInAttrDict,
-    irdl_op_definition,
-    operand_def,
-    opt_operand_def,
-    prop_def,
-    result_def,
-    traits_def,
-    var_operand_def,
-)
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, VectorType
+from xdsl.ir import OpResult, SSAValue
 
-from mlirt.dialects.kernel.buffers import fragment, is_shared, length, memory
-from mlirt.dialects.tensor_op import require
+from mlirt.dialects.kernel import instruction_fields as fields
+from mlirt.dialects.kernel.buffers import SHARED, memory
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import PURE, READS, WRITES, Rule, Text
 from mlirt.dialects.tensor_types import byte_width
+
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
 
 _WIDEST = 16  # bytes of an access
 
 
-@irdl_op_definition
-class FillFragmentOp(IRDLOperation):
+@instruction
+class FillFragmentOp(Instruction):
     """A fragment whose elements are all the same.
 
     Example: `%zeros = kernel.fill_fragment %zero : f32 -> vector<64xf32>`
@@ -45,17 +30,25 @@ class FillFragmentOp(IRDLOperation):
 
     name = "kernel.fill_fragment"
 
-    value = operand_def(AnyAttr())
-    result = result_def(VectorType)
-    traits = traits_def(Pure())
-    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
+    value: SSAValue = fields.scalar("T")
+    result: OpResult = fields.result(VectorType, length="n")
+
+    syntax = "$value"
+    effects = PURE
+    cuda = Text("fill_fragment", '"{T}", {n}', hint="fill")
 
     def __init__(self, value: SSAValue, count: int) -> None:
-        super().__init__(operands=[value], result_types=[VectorType(value.type, [count])])
+        self.fill(value, result=VectorType(value.type, [count]))
+
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
+
+        return np.repeat(x.value[:, None], x.n, axis=1)
 
 
-@irdl_op_definition
-class FragmentOp(IRDLOperation):
+@instruction
+class FragmentOp(Instruction):
     """A fragment of these elements.
 
     Example: `%v = kernel.fragment %a, %b : f32, f32 -> vector<2xf32>`
@@ -63,22 +56,31 @@ class FragmentOp(IRDLOperation):
 
     name = "kernel.fragment"
 
-    values = var_operand_def(AnyAttr())
-    result = result_def(VectorType)
-    traits = traits_def(Pure())
-    assembly_format = "$values attr-dict `:` type($values) `->` type($result)"
+    values: Sequence[SSAValue] = fields.scalars()
+    result: OpResult = fields.result(VectorType, length="n")
+
+    syntax = "$values"
+    effects = PURE
+    rules = (
+        Rule(
+            "there are as many values as elements",
+            lambda x: len(x.values) == x.n,
+            lambda x: f"{len(x.values)} elements for {x.result}",
+        ),
+    )
 
     def __init__(self, values: Sequence[SSAValue]) -> None:
-        super().__init__(operands=[values], result_types=[VectorType(values[0].type, [len(values)])])
+        self.fill(values, result=VectorType(values[0].type, [len(values)]))
 
-    def verify_(self) -> None:
-        require(
-            len(self.values) == length(self.result), f"{self.name}: {len(self.values)} elements for {self.result.type}"
-        )
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
+
+        return np.stack(np.broadcast_arrays(*x.values), axis=1)
 
 
-@irdl_op_definition
-class FragmentElementOp(IRDLOperation):
+@instruction
+class FragmentElementOp(Instruction):
     """One element of a fragment.
 
     Example: `%a = kernel.fragment_element %v {position = 3 : i64} : vector<4xf32> -> f32`
@@ -86,52 +88,23 @@ class FragmentElementOp(IRDLOperation):
 
     name = "kernel.fragment_element"
 
-    fragment = operand_def(VectorType)
-    position = prop_def(IntegerAttr)
-    result = result_def(AnyAttr())
-    traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$fragment attr-dict `:` type($fragment) `->` type($result)"
+    fragment: SSAValue = fields.fragment("T", "n")
+    position: IntegerAttr = fields.attribute(converter=fields.number)
+    result: OpResult = fields.result(like=lambda x: x.T.type)
 
-    def __init__(self, value: SSAValue, position: int) -> None:
-        super().__init__(
-            operands=[value],
-            properties={"position": IntegerAttr(position, i64)},
-            result_types=[fragment(value).get_element_type()],
-        )
+    syntax = "$fragment"
+    effects = PURE
+    rules = (
+        Rule(
+            "the position is one of the fragment",
+            lambda x: 0 <= x.position < x.n,
+            lambda x: f"no position {x.position}",
+        ),
+    )
 
-    def verify_(self) -> None:
-        require(
-            0 <= self.position.value.data < length(self.fragment),
-            f"{self.name}: no position {self.position.value.data}",
-        )
-
-
-class _FragmentAccess(IRDLOperation):
-    """An access of one element per entry of `offsets`: at `index + offset * stride`, stride 1 where none is given.
-
-    With `valid`, only the first so many elements are accessed. `wide` says that groups of consecutive offsets, of up to
-    16 bytes and as many as all runs of such offsets allow, are so aligned in memory, and become one access each.
-    """
-
-    offsets = prop_def(DenseArrayBase.constr(i64))
-    wide = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
-    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
-
-    def check(self, buffer: SSAValue, value: SSAValue) -> None:
-        require(len(self.offsets) == length(value), f"{self.name}: {len(self.offsets)} offsets for {value.type}")
-        require(
-            memory(buffer).get_element_type() == fragment(value).get_element_type(),
-            f"{self.name}: {value.type} and {buffer.type} differ in the element type",
-        )
-
-    def offset_list(self) -> list[int]:
-        return [int(offset) for offset in self.offsets.iter_values()]
-
-    def group(self, buffer: SSAValue) -> int:
-        """How many elements one access moves."""
-        most = _WIDEST // byte_width(memory(buffer).get_element_type())
-        return _largest_group(self.offset_list(), most) if self.wide.value.data else 1
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        return x.fragment[:, x.position]
 
 
 def _largest_group(offsets: Sequence[int], most: int) -> int:
@@ -145,15 +118,74 @@ def _largest_group(offsets: Sequence[int], most: int) -> int:
     return max(group, 1)
 
 
-def _access_properties(offsets: Sequence[int], wide: bool) -> dict[str, Attribute]:
-    return {"offsets": DenseArrayBase.from_list(i64, list(offsets)), "wide": BoolAttr.from_bool(wide)}
+def _numbers(offsets: Sequence[int]) -> str:
+    """A list of numbers, as a range where it is one."""
+    steps = {after - before for before, after in pairwise(offsets)}
+    if len(offsets) > 2 and len(steps) == 1 and offsets[0] == 0 and (step := steps.pop()) > 0:
+        stop = offsets[-1] + step
+        return f"range({stop})" if step == 1 else f"range(0, {stop}, {step})"
+    return f"({', '.join(map(str, offsets))}{',' if len(offsets) == 1 else ''})"
 
 
-def _optional(value: SSAValue | None) -> list[SSAValue]:
-    return [] if value is None else [value]
+def _parameters(x: Any) -> str:
+    """Which elements an access moves, and how."""
+    flags = {"strided": x.stride is not None, "guarded": x.valid is not None}
+    chosen = "".join(f", {name}=True" for name, flag in flags.items() if flag)
+    chosen += f", group={group}" if (group := x.op.group(x.op.buffer)) > 1 else ""
+    return f'"{x.T}", {_numbers(x.offsets)}{chosen}'
 
 
-@irdl_op_definition
+def _places(x: Any, site: Site) -> tuple[Any, Any]:
+    """The element that each lane accesses for each offset, and whether it does."""
+    import numpy as np
+
+    from mlirt.dialects.kernel.interpreter_memory import OutOfBoundsError
+
+    offsets = np.array(x.offsets, np.int64)
+    at = x.index[:, None] + offsets * (1 if x.stride is None else x.stride[:, None])
+    wanted = np.broadcast_to(True if x.valid is None else np.arange(len(offsets)) < x.valid[:, None], at.shape)
+    assert isinstance(site.op, LoadFragmentOp | StoreFragmentOp)
+    group = site.op.group(site.op.buffer)
+    misaligned = wanted[:, ::group] & (at[:, ::group] % group != 0)
+    if misaligned.any():
+        first = int(at[:, ::group][misaligned][0])
+        bytes_ = group * x.buffer.buffer.data.dtype.itemsize
+        raise OutOfBoundsError(f"{site.where}: {bytes_} bytes at element {first} are not {bytes_}-byte aligned")
+    return at, wanted
+
+
+class _FragmentAccess(Instruction):
+    """An access of one element per entry of `offsets`: at `index + offset * stride`, stride 1 where none is given.
+
+    With `valid`, only the first so many elements are accessed. `wide` says that groups of consecutive offsets, of up to
+    16 bytes and as many as all runs of such offsets allow, are so aligned in memory, and become one access each.
+    """
+
+    buffer: SSAValue = fields.memref("T")
+    index: SSAValue = fields.index()
+    offsets: fields.Numbers = fields.attribute(converter=fields.numbers)
+    stride: SSAValue | None = fields.index(default=None, kw_only=True)
+    valid: SSAValue | None = fields.index(default=None, kw_only=True)
+    wide: BoolAttr = fields.attribute(converter=fields.boolean, default=False, kw_only=True)
+
+    def offset_list(self) -> list[int]:
+        return [int(offset) for offset in self.offsets.iter_values()]
+
+    def group(self, buffer: SSAValue) -> int:
+        """How many elements one access moves."""
+        most = _WIDEST // byte_width(memory(buffer).get_element_type())
+        return _largest_group(self.offset_list(), most) if self.wide.value.data else 1
+
+
+def _has_all(value: str) -> Rule:
+    return Rule(
+        "there are as many offsets as elements",
+        lambda x: len(x.offsets) == x.n,
+        lambda x: f"{len(x.offsets)} offsets for {getattr(x, value)}",
+    )
+
+
+@instruction
 class LoadFragmentOp(_FragmentAccess):
     """Read one element per offset; those beyond `valid` are zero and not read (in device memory).
 
@@ -162,15 +194,18 @@ class LoadFragmentOp(_FragmentAccess):
 
     name = "kernel.load_fragment"
 
-    buffer = operand_def(MemRefType)
-    index = operand_def(IndexType())
-    stride = opt_operand_def(IndexType())
-    valid = opt_operand_def(IndexType())
-    result = result_def(VectorType)
-    traits = traits_def(MemoryReadEffect())
-    assembly_format = (
-        "$buffer `[` $index `]` (`stride` $stride^)? (`valid` $valid^)? attr-dict `:` type($buffer) `->` type($result)"
+    result: OpResult = fields.result(VectorType, "T", "n")
+
+    syntax = "$buffer `[` $index `]` (`stride` $stride^)? (`valid` $valid^)?"
+    effects = READS
+    rules = (
+        _has_all("result"),
+        Rule(
+            "only device memory is read as far as `valid`",
+            lambda x: x.valid is None or x.buffer.memory_space != SHARED,
+        ),
     )
+    cuda = Text("load_fragment", _parameters, hint="load")
 
     def __init__(
         self,
@@ -182,19 +217,15 @@ class LoadFragmentOp(_FragmentAccess):
         valid: SSAValue | None = None,
         wide: bool = False,
     ) -> None:
-        super().__init__(
-            operands=[buffer, index, _optional(stride), _optional(valid)],
-            properties=_access_properties(offsets, wide),
-            result_types=[VectorType(memory(buffer).get_element_type(), [len(offsets)])],
-        )
+        result = VectorType(memory(buffer).get_element_type(), [len(offsets)])
+        self.fill(buffer, index, offsets, stride=stride, valid=valid, wide=wide, result=result)
 
-    def verify_(self) -> None:
-        self.check(self.buffer, self.result)
-        guarded = self.valid is not None
-        require(not (guarded and is_shared(self.buffer)), f"{self.name}: only device memory is read as far as `valid`")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        return x.buffer.read(*_places(x, site))
 
 
-@irdl_op_definition
+@instruction
 class StoreFragmentOp(_FragmentAccess):
     """Write one element per offset, except those beyond `valid`.
 
@@ -203,16 +234,12 @@ class StoreFragmentOp(_FragmentAccess):
 
     name = "kernel.store_fragment"
 
-    value = operand_def(VectorType)
-    buffer = operand_def(MemRefType)
-    index = operand_def(IndexType())
-    stride = opt_operand_def(IndexType())
-    valid = opt_operand_def(IndexType())
-    traits = traits_def(MemoryWriteEffect())
-    assembly_format = (
-        "$value `,` $buffer `[` $index `]` (`stride` $stride^)? (`valid` $valid^)? attr-dict `:` type($value) `,` "
-        "type($buffer)"
-    )
+    value: SSAValue = fields.fragment("T", "n")
+
+    syntax = "$value `,` $buffer `[` $index `]` (`stride` $stride^)? (`valid` $valid^)?"
+    effects = WRITES
+    rules = (_has_all("value"),)
+    cuda = Text("store_fragment", _parameters, hint="store")
 
     def __init__(
         self,
@@ -225,17 +252,16 @@ class StoreFragmentOp(_FragmentAccess):
         valid: SSAValue | None = None,
         wide: bool = False,
     ) -> None:
-        super().__init__(
-            operands=[value, buffer, index, _optional(stride), _optional(valid)],
-            properties=_access_properties(offsets, wide),
-        )
+        self.fill(buffer, index, offsets, value=value, stride=stride, valid=valid, wide=wide)
 
-    def verify_(self) -> None:
-        self.check(self.buffer, self.value)
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        at, wanted = _places(x, site)
+        x.buffer.write(at, x.value, wanted)
 
 
-@irdl_op_definition
-class OuterProductOp(IRDLOperation):
+@instruction
+class OuterProductOp(Instruction):
     """`accumulator[i, j] + left[i] * right[j]` in single precision; the accumulator is row-major.
 
     Example: `%d = kernel.outer_product %c, %a, %b : vector<64xf32>, vector<8xf32>, vector<8xf32> -> vector<64xf32>`
@@ -243,22 +269,23 @@ class OuterProductOp(IRDLOperation):
 
     name = "kernel.outer_product"
 
-    accumulator = operand_def(VectorType)
-    left = operand_def(VectorType)
-    right = operand_def(VectorType)
-    result = result_def(VectorType)
-    traits = traits_def(Pure())
-    assembly_format = (
-        "$accumulator `,` $left `,` $right attr-dict `:` type($accumulator) `,` type($left) `,` type($right) `->` "
-        "type($result)"
+    accumulator: SSAValue = fields.fragment(length="n")
+    left: SSAValue = fields.fragment(length="rows")
+    right: SSAValue = fields.fragment(length="columns")
+    result: OpResult = fields.result(VectorType, like="accumulator")
+
+    syntax = "$accumulator `,` $left `,` $right"
+    effects = PURE
+    rules = (
+        Rule(
+            "there is an accumulator for each product",
+            lambda x: x.n == x.rows * x.columns,
+            lambda x: f"{x.rows} x {x.columns} products for {x.accumulator}",
+        ),
     )
+    cuda = Text("outer_product", "{rows}, {columns}", hint="multiply")
 
-    def __init__(self, accumulator: SSAValue, left: SSAValue, right: SSAValue) -> None:
-        super().__init__(operands=[accumulator, left, right], result_types=[accumulator.type])
-
-    def verify_(self) -> None:
-        rows, columns = length(self.left), length(self.right)
-        require(
-            length(self.accumulator) == rows * columns,
-            f"{self.name}: {rows} x {columns} products for {self.accumulator.type}",
-        )
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        products = x.left[:, :, None] * x.right[:, None, :]
+        return x.accumulator + products.reshape(len(products), -1)

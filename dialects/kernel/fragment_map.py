@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, f32, i32, i64
-from xdsl.ir import Attribute, Block, Region, SSAValue
-from xdsl.irdl import (
-    AnyAttr,
-    IRDLOperation,
-    ParsePropInAttrDict,
-    irdl_op_definition,
-    operand_def,
-    prop_def,
-    region_def,
-    result_def,
-    traits_def,
-    var_operand_def,
-)
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, f32, i32
+from xdsl.ir import Attribute, Block, OpResult, Region, SSAValue
+from xdsl.irdl import AnyAttr, IRDLOperation, irdl_op_definition, region_def, result_def, traits_def, var_operand_def
 from xdsl.traits import IsolatedFromAbove, Pure
 from xdsl.utils.hints import isa
 
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.buffers import fragment, length
 from mlirt.dialects.kernel.core import YieldOp
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import PURE, Rule, Text
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import byte_width
 
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
 
-@irdl_op_definition
-class FragmentPartOp(IRDLOperation):
+
+@instruction
+class FragmentPartOp(Instruction):
     """The elements of a fragment from a position on.
 
     Example: `%half = kernel.fragment_part %v {position = 32 : i64} : vector<64xf32> -> vector<32xf32>`
@@ -36,24 +32,27 @@ class FragmentPartOp(IRDLOperation):
 
     name = "kernel.fragment_part"
 
-    fragment = operand_def(VectorType)
-    position = prop_def(IntegerAttr)
-    result = result_def(VectorType)
-    traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$fragment attr-dict `:` type($fragment) `->` type($result)"
+    fragment: SSAValue = fields.fragment("T", "n")
+    position: IntegerAttr = fields.attribute(converter=fields.number)
+    result: OpResult = fields.result(VectorType, "T", "count")
+
+    syntax = "$fragment"
+    effects = PURE
+    rules = (
+        Rule(
+            "the part is inside of the fragment",
+            lambda x: 0 <= x.position and x.position + x.count <= x.n,
+            lambda x: f"{x.count} elements from {x.position} on of {x.fragment}",
+        ),
+    )
+    cuda = Text("fragment_part", '"{T}", {n}, {position}, {count}', hint="part")
 
     def __init__(self, value: SSAValue, position: int, count: int) -> None:
-        super().__init__(
-            operands=[value],
-            properties={"position": IntegerAttr(position, i64)},
-            result_types=[VectorType(fragment(value).get_element_type(), [count])],
-        )
+        self.fill(value, position, result=VectorType(fragment(value).get_element_type(), [count]))
 
-    def verify_(self) -> None:
-        first = self.position.value.data
-        inside = 0 <= first and first + length(self.result) <= length(self.fragment)
-        require(inside, f"{self.name}: {length(self.result)} elements from {first} on of {self.fragment.type}")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        return x.fragment[:, x.position : x.position + x.count]
 
 
 @irdl_op_definition
@@ -93,8 +92,15 @@ class MapFragmentOp(IRDLOperation):
         require(yields, f"{self.name}: the region yields one element of {self.result.type}")
 
 
-@irdl_op_definition
-class SaturateFragmentOp(IRDLOperation):
+def _is_byte(element: Attribute) -> bool:
+    return byte_width(element) == 1 and isa(element, IntegerType)
+
+
+_ONE_LENGTH = Rule("the fragments have one length", lambda x: x.n == x.count)
+
+
+@instruction
+class SaturateFragmentOp(Instruction):
     """Integers as bytes: each becomes the nearest one that a byte, signed or unsigned, can hold.
 
     Example: `%y = kernel.saturate_fragment %x : vector<16xi32> -> vector<16xi8>`
@@ -102,23 +108,34 @@ class SaturateFragmentOp(IRDLOperation):
 
     name = "kernel.saturate_fragment"
 
-    fragment = operand_def(VectorType)
-    result = result_def(VectorType)
-    traits = traits_def(Pure())
-    assembly_format = "$fragment attr-dict `:` type($fragment) `->` type($result)"
+    fragment: SSAValue = fields.fragment("From", "n")
+    result: OpResult = fields.result(VectorType, "To", "count")
+
+    syntax = "$fragment"
+    effects = PURE
+    rules = (
+        Rule(
+            "i32 become bytes",
+            lambda x: x.From.type == i32 and _is_byte(x.To.type),
+            lambda x: f"i32 become bytes, not {x.From.type} {x.To.type}",
+        ),
+        _ONE_LENGTH,
+    )
+    cuda = Text("saturate_fragment", '"{To}", {n}', hint="saturate")
 
     def __init__(self, value: SSAValue, element: Attribute) -> None:
-        super().__init__(operands=[value], result_types=[VectorType(element, [length(value)])])
+        self.fill(value, result=VectorType(element, [length(value)]))
 
-    def verify_(self) -> None:
-        given, made = fragment(self.fragment).get_element_type(), fragment(self.result).get_element_type()
-        fits = given == i32 and byte_width(made) == 1 and isa(made, IntegerType)
-        require(fits, f"{self.name}: i32 become bytes, not {given} {made}")
-        require(length(self.fragment) == length(self.result), f"{self.name}: the fragments have different lengths")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
+
+        limits = np.iinfo(x.To)
+        return np.clip(x.fragment, limits.min, limits.max).astype(x.To)
 
 
-@irdl_op_definition
-class FloatFragmentOp(IRDLOperation):
+@instruction
+class FloatFragmentOp(Instruction):
     """Bytes, signed or unsigned, as the floats that they are.
 
     Example: `%y = kernel.float_fragment %x : vector<16xi8> -> vector<16xf32>`
@@ -126,19 +143,27 @@ class FloatFragmentOp(IRDLOperation):
 
     name = "kernel.float_fragment"
 
-    fragment = operand_def(VectorType)
-    result = result_def(VectorType)
-    traits = traits_def(Pure())
-    assembly_format = "$fragment attr-dict `:` type($fragment) `->` type($result)"
+    fragment: SSAValue = fields.fragment("From", "n")
+    result: OpResult = fields.result(VectorType, "To", "count")
+
+    syntax = "$fragment"
+    effects = PURE
+    rules = (
+        Rule(
+            "bytes become f32",
+            lambda x: x.To.type == f32 and _is_byte(x.From.type),
+            lambda x: f"bytes become f32, not {x.From.type} {x.To.type}",
+        ),
+        _ONE_LENGTH,
+    )
+    cuda = Text("float_fragment", '"{From}", {n}', hint="floats")
 
     def __init__(self, value: SSAValue) -> None:
-        super().__init__(operands=[value], result_types=[VectorType(f32, [length(value)])])
+        self.fill(value, result=VectorType(f32, [length(value)]))
 
-    def verify_(self) -> None:
-        given, made = fragment(self.fragment).get_element_type(), fragment(self.result).get_element_type()
-        fits = made == f32 and byte_width(given) == 1 and isa(given, IntegerType)
-        require(fits, f"{self.name}: bytes become f32, not {given} {made}")
-        require(length(self.fragment) == length(self.result), f"{self.name}: the fragments have different lengths")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        return x.fragment.astype(x.To)
 
 
 def element_type(value: SSAValue) -> Attribute:

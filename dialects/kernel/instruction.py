@@ -210,7 +210,8 @@ def _irdl(one: Field) -> Any:
 
 def _assembly_format(spec: Spec) -> str:
     """The syntax, other attributes, and the types that nothing else determines."""
-    typed = [name for name in spec.operands if spec.fields[name].is_typed]
+    words = spec.syntax.replace("^", " ").split()
+    typed = sorted((name for name in spec.operands if spec.fields[name].is_typed), key=lambda n: words.index(f"${n}"))
     optional = [name for name in typed if not spec.fields[name].is_required]
     types = " `,`".join(f" type(${name})" for name in typed if name not in optional)
     types += "".join(f" (`,` type(${name})^)?" for name in optional)

@@ -15,8 +15,10 @@ from xdsl.dialects.builtin import (
     AnyFloatConstr,
     BoolAttr,
     DenseArrayBase,
+    Float64Type,
     IndexType,
     IntegerAttr,
+    IntegerType,
     MemRefType,
     UnitAttr,
     VectorType,
@@ -34,6 +36,9 @@ READS: Effects = (MemoryReadEffect(),)
 WRITES: Effects = (MemoryWriteEffect(),)
 SYNCHRONIZES: Effects = READS + WRITES
 """What depends on other threads or on when it happens: it is never moved, copied or removed."""
+
+Numbers: TypeAlias = DenseArrayBase[IntegerType]
+Floats: TypeAlias = DenseArrayBase[Float64Type]
 
 Scope: TypeAlias = Literal["thread", "warp", "warpgroup", "block"]
 """The threads that execute an instruction together, if any does."""
@@ -144,11 +149,11 @@ def number(value: int) -> IntegerAttr:
     return IntegerAttr(value, i64)
 
 
-def numbers(values: Sequence[int]) -> DenseArrayBase:
+def numbers(values: Sequence[int]) -> Numbers:
     return DenseArrayBase.from_list(i64, list(values))
 
 
-def floats(values: Sequence[float]) -> DenseArrayBase:
+def floats(values: Sequence[float]) -> Floats:
     return DenseArrayBase.from_list(f64, list(values))
 
 

@@ -17,6 +17,7 @@ from mlirt.dialects.kernel.instruction_fields import PURE
 from mlirt.dialects.kernel.interpreter_lanes import Lanes, is_array
 from mlirt.dialects.kernel.interpreter_memory import Access, Buffer
 from mlirt.dialects.kernel.interpreter_simt import together, whole_warpgroups, whole_warps
+from mlirt.dialects.kernel.simt import WARPGROUP
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,6 +59,10 @@ class Site:
     def warpgroups(self) -> list[int]:
         """The first row of each warpgroup."""
         return whole_warpgroups(self.machine, self.lanes, self.op)
+
+    def warpgroup(self, row: int) -> tuple[int, int]:
+        """The block and the number of the warpgroup that a row belongs to."""
+        return int(self.block[row]), int(self.thread[row]) // WARPGROUP
 
 
 @dataclass(frozen=True)

@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 from enum import auto
+from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import (
-    BoolAttr,
-    Float32Type,
-    IndexType,
-    IntegerAttr,
-    MemRefType,
-    VectorType,
-    i32,
-    i64,
-)
+from xdsl.dialects.builtin import BoolAttr, Float32Type, IntegerAttr, VectorType, i32
 from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import Attribute, SpacedOpaqueSyntaxAttribute, SSAValue
-from xdsl.irdl import (
-    IRDLOperation,
-    ParsePropInAttrDict,
-    irdl_attr_definition,
-    irdl_op_definition,
-    operand_def,
-    prop_def,
-    result_def,
-    traits_def,
-)
-from xdsl.traits import MemoryReadEffect, Pure
+from xdsl.ir import Attribute, OpResult, SpacedOpaqueSyntaxAttribute, SSAValue
+from xdsl.irdl import irdl_attr_definition
 from xdsl.utils.str_enum import StrEnum
 
-from mlirt.dialects.kernel.buffers import is_shared, memory
-from mlirt.dialects.tensor_op import require
+from mlirt.dialects.kernel.buffers import SHARED
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import (
+    PURE,
+    READS,
+    Rule,
+    Text,
+    attribute,
+    boolean,
+    fragment,
+    index,
+    memref,
+    number,
+    result,
+)
 from mlirt.dialects.tensor_types import byte_width
 
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
+
 _ROW_BYTES = 16  # of the 8 x 8 matrices that load_matrix reads
+_WARP = 32
 
 
 class MmaKind(StrEnum):
@@ -62,8 +61,8 @@ class MmaKindAttr(EnumAttribute[MmaKind], SpacedOpaqueSyntaxAttribute):
     name = "kernel.mma_kind"
 
 
-@irdl_op_definition
-class LoadMatrixOp(IRDLOperation):
+@instruction
+class LoadMatrixOp(Instruction):
     """`count` times four 8 x 8 matrices of 16-bit elements from shared memory to the fragments that `kernel.mma` takes.
 
     Thread `8 * m + r` of a warp gives the index of row `r` of matrix `m`: 16 bytes, 16-byte aligned. The next four matrices
@@ -75,44 +74,62 @@ class LoadMatrixOp(IRDLOperation):
 
     name = "kernel.load_matrix"
 
-    buffer = operand_def(MemRefType)
-    index = operand_def(IndexType())
-    count = prop_def(IntegerAttr)
-    step = prop_def(IntegerAttr)
-    transpose = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
-    result = result_def(VectorType)
-    traits = traits_def(MemoryReadEffect())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$buffer `[` $index `]` attr-dict `:` type($buffer) `->` type($result)"
+    buffer: SSAValue = memref("T")
+    index: SSAValue = index()
+    count: IntegerAttr = attribute(converter=number)
+    step: IntegerAttr = attribute(converter=number)
+    transpose: BoolAttr = attribute(converter=boolean, default=False)
+    result: OpResult = result(VectorType, like=lambda x: VectorType(i32, [4 * x.count]))
 
-    def __init__(self, buffer: SSAValue, index: SSAValue, count: int, step: int, transpose: bool = False) -> None:
-        super().__init__(
-            operands=[buffer, index],
-            properties={
-                "count": IntegerAttr(count, i64),
-                "step": IntegerAttr(step, i64),
-                "transpose": BoolAttr.from_bool(transpose),
-            },
-            result_types=[VectorType(i32, [4 * count])],
-        )
+    syntax = "$buffer `[` $index `]`"
+    effects = READS
+    scope = "warp"
+    rules = (
+        Rule("the matrices lie in shared memory", lambda x: x.buffer.memory_space == SHARED),
+        Rule("only 16-bit elements can be transposed", lambda x: byte_width(x.T.type) == 2 or not x.transpose),
+        Rule(
+            "a step is a multiple of 16 bytes",
+            lambda x: x.step * byte_width(x.T.type) % _ROW_BYTES == 0,
+            lambda x: f"a step of {x.step * byte_width(x.T.type)} bytes is no multiple of {_ROW_BYTES}",
+        ),
+    )
+    cuda = Text(
+        "load_matrix", lambda x: f'"{x.T}", {x.count}, {x.step}' + ", transpose=True" * x.transpose, hint="load_tiles"
+    )
 
-    def verify_(self) -> None:
-        require(is_shared(self.buffer), f"{self.name}: the matrices lie in shared memory")
-        require(
-            self.result.type == VectorType(i32, [4 * self.count.value.data]), f"{self.name}: four i32 for each count"
-        )
-        size = self.element_bytes
-        require(size == 2 or not self.transpose.value.data, f"{self.name}: only 16-bit elements can be transposed")
-        step = self.step.value.data * size
-        require(step % _ROW_BYTES == 0, f"{self.name}: a step of {step} bytes is no multiple of {_ROW_BYTES}")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
 
-    @property
-    def element_bytes(self) -> int:
-        return byte_width(memory(self.buffer).get_element_type())
+        from mlirt.dialects.kernel.interpreter_memory import OutOfBoundsError
+
+        width = _ROW_BYTES // x.buffer.buffer.data.dtype.itemsize
+        found: list[Any] = []
+        for start in (x.index + k * x.step for k in range(x.count)):
+            if (start % width).any():
+                at = f"{site.where}: a row starts at an element"
+                raise OutOfBoundsError(f"{at} that is not {_ROW_BYTES}-byte aligned")
+            rows = x.buffer.read(start[:, None] + np.arange(width))
+            matrices = rows.view(np.uint16).reshape(-1, 4, 8, 8)
+            matrices = matrices.swapaxes(2, 3) if x.transpose else matrices
+            # [warp, matrix, row, pair] -> [warp, thread = row * 4 + pair, matrix]
+            pairs = np.ascontiguousarray(matrices).view(np.int32).reshape(-1, 4, _WARP).swapaxes(1, 2)
+            found.append(pairs.reshape(-1, 4))
+        return np.concatenate(found, axis=1)
 
 
-@irdl_op_definition
-class MmaOp(IRDLOperation):
+def _expected(x: Any) -> list[Attribute]:
+    """The types of the sums and of both factors."""
+    sums: Attribute = VectorType(x.kind.sums, [4 * x.rows * x.columns])
+    return [sums, VectorType(i32, [4 * x.rows]), VectorType(i32, [2 * x.columns])]
+
+
+def _given(x: Any) -> list[Attribute]:
+    return [x.accumulator, x.left, x.right]
+
+
+@instruction
+class MmaOp(Instruction):
     """The warp's matrix unit: `rows` x `columns` tiles of 16 x 8 accumulators, each plus a 16 x k times a k x 8 matrix.
 
     k is 16 for f16 and bf16, 32 for bytes; u8 has them unsigned on the left. Fragments are laid out as PTX documents `mma.sync`: tile (i, j) has the
@@ -123,45 +140,63 @@ class MmaOp(IRDLOperation):
 
     name = "kernel.mma"
 
-    kind = prop_def(MmaKindAttr)
-    accumulator = operand_def(VectorType)
-    left = operand_def(VectorType)
-    right = operand_def(VectorType)
-    rows = prop_def(IntegerAttr)
-    columns = prop_def(IntegerAttr)
-    result = result_def(VectorType)
-    traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = (
-        "$kind $accumulator `,` $left `,` $right attr-dict `:` type($accumulator) `,` type($left) `,` type($right) "
-        "`->` type($result)"
+    kind: MmaKindAttr = attribute(converter=MmaKindAttr)
+    accumulator: SSAValue = fragment()
+    left: SSAValue = fragment()
+    right: SSAValue = fragment()
+    rows: IntegerAttr = attribute(converter=number)
+    columns: IntegerAttr = attribute(converter=number)
+    result: OpResult = result(VectorType, like="accumulator")
+
+    syntax = "$kind $accumulator `,` $left `,` $right"
+    effects = PURE
+    scope = "warp"
+    rules = (
+        Rule(
+            "only warpgroups multiply e4m3 and tf32",
+            lambda x: x.kind not in (MmaKind.E4M3, MmaKind.TF32),
+            lambda x: f"only warpgroups multiply {x.kind}",
+        ),
+        Rule(
+            "accumulators are i32 of bytes and else f32, factors are packed in i32",
+            lambda x: _given(x) == _expected(x),
+            lambda x: f"takes ({', '.join(map(str, _expected(x)))}), not ({', '.join(map(str, _given(x)))})",
+        ),
     )
+    cuda = Text("mma", '"{kind}", {rows}, {columns}', hint="multiply")
 
-    def __init__(
-        self, kind: MmaKind, accumulator: SSAValue, left: SSAValue, right: SSAValue, rows: int, columns: int
-    ) -> None:
-        super().__init__(
-            operands=[accumulator, left, right],
-            properties={
-                "kind": MmaKindAttr(kind),
-                "rows": IntegerAttr(rows, i64),
-                "columns": IntegerAttr(columns, i64),
-            },
-            result_types=[accumulator.type],
-        )
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
 
-    def verify_(self) -> None:
-        rows, columns = self.rows.value.data, self.columns.value.data
-        alone = (MmaKind.E4M3, MmaKind.TF32)
-        require(self.kind.data not in alone, f"{self.name}: only warpgroups multiply {self.kind.data}")
-        element = self.kind.data.sums
-        expected: list[Attribute] = [
-            VectorType(element, [4 * rows * columns]),
-            VectorType(i32, [4 * rows]),
-            VectorType(i32, [2 * columns]),
-        ]
-        given = [value.type for value in self.operands]
-        require(
-            given == expected,
-            f"{self.name}: takes ({', '.join(map(str, expected))}), not ({', '.join(map(str, given))})",
-        )
+        count, packed, rows, columns = site.lanes.count, PACKED[x.kind], x.rows, x.columns
+
+        def per_warp(value: Any) -> Any:
+            shape = (count, value.shape[1])
+            return np.broadcast_to(value, shape).reshape(-1, 8, 4, shape[1])  # [warp, group, thread, register]
+
+        left = _unpack(per_warp(x.left), x.kind)  # [warp, g, t, register, e]
+        right = _unpack(per_warp(x.right), MmaKind.S8 if x.kind == MmaKind.U8 else x.kind)
+        # Register 4 i + 2 h + s of thread (g, t): row 16 i + 8 s + g, columns (4 h + t) * packed + e.
+        a = left.reshape(-1, 8, 4, rows, 2, 2, packed).transpose(0, 3, 5, 1, 4, 2, 6).reshape(-1, 16 * rows, 8 * packed)
+        # Register 2 j + h of thread (g, t): column 8 j + g, rows (4 h + t) * packed + e.
+        b = right.reshape(-1, 8, 4, columns, 2, packed).transpose(0, 4, 2, 5, 3, 1)
+        products = np.matmul(a, b.reshape(-1, 8 * packed, 8 * columns)).reshape(-1, rows, 2, 8, columns, 4, 2)
+        delta = products.transpose(0, 3, 5, 1, 4, 2, 6).reshape(count, -1)  # from [warp, i, s, g, j, t, e]
+        return (x.accumulator + delta).astype(x.accumulator.dtype)
+
+
+def _unpack(registers: Any, kind: MmaKind) -> Any:
+    """The elements of 32-bit registers in a type that holds their products exactly enough."""
+    import ml_dtypes
+    import numpy as np
+
+    dtype = {
+        MmaKind.F16: np.dtype(np.float16),
+        MmaKind.BF16: np.dtype(ml_dtypes.bfloat16),
+        MmaKind.S8: np.dtype(np.int8),
+        MmaKind.U8: np.dtype(np.uint8),
+    }[kind]
+    registers = np.ascontiguousarray(registers)
+    wide = np.int64 if kind.sums == i32 else np.float64
+    return registers[..., None].view(dtype).astype(wide)

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import (
-    BoolAttr,
-    IndexType,
-    IntegerAttr,
-    MemRefType,
-    UnitAttr,
-    VectorType,
-    i64,
-)
-from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import (
-    AnyAttr,
-    IRDLOperation,
-    ParsePropInAttrDict,
-    irdl_op_definition,
-    operand_def,
-    opt_prop_def,
-    prop_def,
-    result_def,
-    traits_def,
-)
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from typing import TYPE_CHECKING, Any
 
-from mlirt.dialects.kernel.buffers import is_shared, length, memory
+from xdsl.dialects.builtin import BoolAttr, IndexType, IntegerAttr, UnitAttr, VectorType
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from mlirt.dialects.kernel.buffers import SHARED
+from mlirt.dialects.kernel.instruction import Instruction, instruction, view_of
+from mlirt.dialects.kernel.instruction_fields import (
+    SYNCHRONIZES,
+    Rule,
+    Text,
+    attribute,
+    boolean,
+    fragment,
+    index,
+    memref,
+    number,
+    result,
+    unit,
+)
 from mlirt.dialects.kernel.matrix_unit import MmaKind, MmaKindAttr
+from mlirt.dialects.kernel.simt import WARP, WARPGROUP
 from mlirt.dialects.kernel.tensor_copy import CopyOp, map_type
-from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import byte_width
 
-WARPGROUP = 128
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
+
 ROWS = 64
 """Rows of the product."""
 LINE, SHORT_LINE = 128, 64
@@ -42,8 +40,46 @@ _MOST_COLUMNS = 256
 _MOST_LINES = 1024  # from one group to the next one
 
 
-@irdl_op_definition
-class WarpgroupMmaOp(IRDLOperation):
+def _sums(x: Any) -> VectorType:
+    return VectorType(x.kind.sums, [x.columns // 2])
+
+
+def _is_by_depth(x: Any) -> bool:
+    return x.left_by_depth or x.right_by_depth
+
+
+def _depth(x: Any) -> int:
+    """Elements of a line."""
+    return x.line // byte_width(x.left.get_element_type())
+
+
+def _step(x: Any) -> int:
+    """Lines from one group to the next one."""
+    return GROUP_LINES if x.left_step is None else x.left_step
+
+
+def _cutting(x: Any) -> Operation | None:
+    """What writes floats to a tile of tf32 that the matrix unit would cut off bits of."""
+    tiles = (x.op.left, x.op.right) if x.kind is MmaKind.TF32 else ()
+    writers = [use.operation for tile in tiles for use in tile.uses]
+    return next((writer for writer in writers if not _leaves_tf32(writer)), None)
+
+
+def _leaves_tf32(op: Operation) -> bool:
+    """Whether all floats in a tile are ones with 10 bits of mantissa after an op, where they were before."""
+    return isinstance(op, WarpgroupMmaOp) or (isinstance(op, CopyOp) and map_type(op.map).rounds)
+
+
+def _parameters(x: Any) -> str:
+    flags = [name for name in ("left_by_depth", "right_by_depth") if getattr(x, name)]
+    chosen = "".join(f", {name}=True" for name in flags)
+    chosen += f", line={x.line}" if x.line != LINE else ""
+    chosen += f", left_step={x.left_step}" if x.left_step is not None else ""
+    return f'"{x.kind}", {x.columns}{chosen}'
+
+
+@instruction
+class WarpgroupMmaOp(Instruction):
     """Start to add the product of a 64 x d and a d x `columns` tile, where d elements fill a `line` of 128 or 64 bytes.
 
     Both tiles lie in shared memory in such lines, swizzled as tensor copies bring them and aligned to 1024 bytes. Lines
@@ -66,24 +102,65 @@ class WarpgroupMmaOp(IRDLOperation):
 
     name = "kernel.warpgroup_mma"
 
-    kind = prop_def(MmaKindAttr)
-    accumulator = operand_def(VectorType)
-    left = operand_def(MemRefType)
-    left_index = operand_def(IndexType())
-    right = operand_def(MemRefType)
-    right_index = operand_def(IndexType())
-    columns = prop_def(IntegerAttr)
-    line = prop_def(IntegerAttr, default_value=IntegerAttr(LINE, i64))
-    left_by_depth = opt_prop_def(UnitAttr)
-    right_by_depth = opt_prop_def(UnitAttr)
-    left_step = opt_prop_def(IntegerAttr)
-    result = result_def(VectorType)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = (
-        "$kind $accumulator `,` $left `[` $left_index `]` `,` $right `[` $right_index `]` attr-dict `:` "
-        "type($accumulator) `,` type($left) `,` type($right) `->` type($result)"
+    kind: MmaKindAttr = attribute(converter=MmaKindAttr)
+    accumulator: SSAValue = fragment()
+    left: SSAValue = memref()
+    left_index: SSAValue = index()
+    right: SSAValue = memref()
+    right_index: SSAValue = index()
+    columns: IntegerAttr = attribute(converter=number)
+    line: IntegerAttr = attribute(converter=number, default=LINE)
+    left_by_depth: UnitAttr | None = attribute(converter=unit, default=False)
+    right_by_depth: UnitAttr | None = attribute(converter=unit, default=False)
+    left_step: IntegerAttr | None = attribute(converter=number, default=None)
+    result: OpResult = result(VectorType, like="accumulator")
+
+    syntax = "$kind $accumulator `,` $left `[` $left_index `]` `,` $right `[` $right_index `]`"
+    effects = SYNCHRONIZES
+    scope = "warpgroup"
+    rules = (
+        Rule("the tiles lie in shared memory", lambda x: x.left.memory_space == x.right.memory_space == SHARED),
+        Rule(
+            "both have one element type",
+            lambda x: x.left.get_element_type() == x.right.get_element_type(),
+            lambda x: f"{x.left.get_element_type()} times {x.right.get_element_type()}",
+        ),
+        Rule(
+            "columns are a multiple of 8 up to 256",
+            lambda x: x.columns % 8 == 0 and 8 <= x.columns <= _MOST_COLUMNS,
+            lambda x: f"columns are a multiple of 8 up to {_MOST_COLUMNS}, not {x.columns}",
+        ),
+        Rule(
+            "a thread has `columns / 2` sums, i32 of bytes and else f32",
+            lambda x: x.accumulator == _sums(x),
+            lambda x: f"the sums are {_sums(x)}, not {x.accumulator}",
+        ),
+        Rule(
+            "by depth only 16-bit elements can lie",
+            lambda x: not _is_by_depth(x) or byte_width(x.left.get_element_type()) == 2,
+        ),
+        Rule(
+            "a line has 128 bytes, or 64 that are not by depth",
+            lambda x: x.line == LINE or (x.line == SHORT_LINE and not _is_by_depth(x)),
+            lambda x: f"no lines of {x.line} bytes",
+        ),
+        Rule(
+            "columns by depth are whole pieces",
+            lambda x: not x.right_by_depth or x.columns % _depth(x) == 0,
+            lambda x: f"{x.columns} columns are no pieces of {_depth(x)}",
+        ),
+        Rule(
+            "`left_step` is from 8 to 1024, and not by depth",
+            lambda x: GROUP_LINES <= _step(x) <= _MOST_LINES and (x.left_step is None or not x.left_by_depth),
+            lambda x: f"no rows of lines along the depth can lie {_step(x)} lines apart",
+        ),
+        Rule(
+            "only copies that round to tf32 write to tiles of tf32",
+            lambda x: _cutting(x) is None,
+            lambda x: f"{getattr(_cutting(x), 'name', '')} does not round to tf32, and the matrix unit cuts off bits",
+        ),
     )
+    cuda = Text("warpgroup_mma", _parameters, hint="multiply")
 
     def __init__(
         self,
@@ -98,58 +175,29 @@ class WarpgroupMmaOp(IRDLOperation):
         right_by_depth: bool = False,
         left_step: int | None = None,
     ) -> None:
-        super().__init__(
-            operands=[accumulator, *left, *right],
-            properties={
-                "kind": MmaKindAttr(kind),
-                "columns": IntegerAttr(columns, i64),
-                "line": IntegerAttr(line, i64),
-                "left_by_depth": UnitAttr() if left_by_depth else None,
-                "right_by_depth": UnitAttr() if right_by_depth else None,
-                "left_step": None if left_step is None else IntegerAttr(left_step, i64),
-            },
-            result_types=[accumulator.type],
-        )
+        self.fill(kind, accumulator, *left, *right, columns, line, left_by_depth, right_by_depth, left_step)
 
     @property
     def depth(self) -> int:
         """Elements of the sum."""
-        return self.line.value.data // byte_width(memory(self.left).get_element_type())
+        return _depth(view_of(self))
 
-    def verify_(self) -> None:
-        columns = self.columns.value.data
-        require(is_shared(self.left) and is_shared(self.right), f"{self.name}: the tiles lie in shared memory")
-        elements = [memory(tile).get_element_type() for tile in (self.left, self.right)]
-        require(elements[0] == elements[1], f"{self.name}: {elements[0]} times {elements[1]}")
-        fits = columns % 8 == 0 and 8 <= columns <= _MOST_COLUMNS
-        require(fits, f"{self.name}: columns are a multiple of 8 up to {_MOST_COLUMNS}, not {columns}")
-        expected = VectorType(self.kind.data.sums, [columns // 2])
-        require(self.accumulator.type == expected, f"{self.name}: the sums are {expected}, not {self.accumulator.type}")
-        by_depth = self.left_by_depth is not None or self.right_by_depth is not None
-        require(not by_depth or byte_width(elements[0]) == 2, f"{self.name}: by depth only 16-bit elements can lie")
-        line = self.line.value.data
-        require(line == LINE or (line == SHORT_LINE and not by_depth), f"{self.name}: no lines of {line} bytes")
-        whole = self.right_by_depth is None or columns % self.depth == 0
-        require(whole, f"{self.name}: {columns} columns are no pieces of {self.depth}")
-        step = GROUP_LINES if self.left_step is None else self.left_step.value.data
-        require(
-            GROUP_LINES <= step <= _MOST_LINES and (self.left_step is None or self.left_by_depth is None),
-            f"{self.name}: no rows of lines along the depth can lie {step} lines apart",
-        )
-        if self.kind.data is MmaKind.TF32:
-            writers = [use.operation for tile in (self.left, self.right) for use in tile.uses]
-            wrong = next((writer for writer in writers if not _leaves_tf32(writer)), None)
-            name = "" if wrong is None else wrong.name
-            require(wrong is None, f"{self.name}: {name} does not round to tf32, and the matrix unit cuts off bits")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        from mlirt.dialects.kernel.interpreter_warpgroups import as_left, product_of_rows, read_tile, widened
+
+        sums = x.accumulator.copy()
+        for row in site.warpgroups:
+            left, left_at = read_tile(site, row, (x.left, x.left_index), ROWS, x.left_by_depth, x.line, x.left_step)
+            right, right_at = read_tile(site, row, (x.right, x.right_index), x.columns, x.right_by_depth, x.line)
+            product = widened(as_left(left, x.kind), x.kind) @ widened(right, x.kind).T
+            sums[row : row + WARPGROUP] += product_of_rows(product).astype(sums.dtype)
+            site.machine.stages.product(site.warpgroup(row), [left_at, right_at])
+        return sums
 
 
-def _leaves_tf32(op: Operation) -> bool:
-    """Whether all floats in a tile are ones with 10 bits of mantissa after an op, where they were before."""
-    return isinstance(op, WarpgroupMmaOp) or (isinstance(op, CopyOp) and map_type(op.map).rounds)
-
-
-@irdl_op_definition
-class WarpgroupWaitOp(IRDLOperation):
+@instruction
+class WarpgroupWaitOp(Instruction):
     """Wait until only the `pending` newest products of this warpgroup may still read their tiles.
 
     Example: `kernel.warpgroup_wait {pending = 1 : i64}`
@@ -157,17 +205,20 @@ class WarpgroupWaitOp(IRDLOperation):
 
     name = "kernel.warpgroup_wait"
 
-    pending = prop_def(IntegerAttr)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "attr-dict"
+    pending: IntegerAttr = attribute(converter=number)
 
-    def __init__(self, pending: int) -> None:
-        super().__init__(properties={"pending": IntegerAttr(pending, i64)})
+    effects = SYNCHRONIZES
+    scope = "warpgroup"
+    cuda = Text("warpgroup_wait", "{pending}", hint="wait")
+
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        for row in site.warpgroups:
+            site.machine.stages.wait(site.warpgroup(row), x.pending)
 
 
-@irdl_op_definition
-class WarpgroupAccumulatorsOp(IRDLOperation):
+@instruction
+class WarpgroupAccumulatorsOp(Instruction):
     """The sums, once only the `pending` newest products of this warpgroup may be missing, of which they are none.
 
     Example: `%sums = kernel.warpgroup_accumulators %c : vector<64xf32> -> vector<64xf32>`
@@ -175,23 +226,28 @@ class WarpgroupAccumulatorsOp(IRDLOperation):
 
     name = "kernel.warpgroup_accumulators"
 
-    accumulator = operand_def(VectorType)
-    pending = prop_def(IntegerAttr, default_value=IntegerAttr(0, i64))
-    result = result_def(VectorType)
-    irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$accumulator attr-dict `:` type($accumulator) `->` type($result)"
+    accumulator: SSAValue = fragment("T", "n")
+    pending: IntegerAttr = attribute(converter=number, default=0)
+    result: OpResult = result(VectorType, like="accumulator")
 
-    def __init__(self, accumulator: SSAValue, pending: int = 0) -> None:
-        super().__init__(
-            operands=[accumulator],
-            properties={"pending": IntegerAttr(pending, i64)},
-            result_types=[accumulator.type],
-        )
+    syntax = "$accumulator"
+    effects = SYNCHRONIZES
+    scope = "warpgroup"
+    cuda = Text(
+        "warpgroup_accumulators",
+        lambda x: f'"{x.T}", {x.n}' + (f", {x.pending}" if x.pending else ""),
+        hint="finish",
+    )
+
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        for row in site.warpgroups:
+            site.machine.stages.wait(site.warpgroup(row), x.pending)
+        return x.accumulator
 
 
-@irdl_op_definition
-class SetRegistersOp(IRDLOperation):
+@instruction
+class SetRegistersOp(Instruction):
     """Give registers of this warpgroup to others, or with `grow` take what others gave: `count` of a thread stay.
 
     Example: `kernel.set_registers {count = 232 : i64, grow = true}`
@@ -199,22 +255,27 @@ class SetRegistersOp(IRDLOperation):
 
     name = "kernel.set_registers"
 
-    count = prop_def(IntegerAttr)
-    grow = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "attr-dict"
+    count: IntegerAttr = attribute(converter=number)
+    grow: BoolAttr = attribute(converter=boolean, default=False)
 
-    def __init__(self, count: int, grow: bool) -> None:
-        super().__init__(properties={"count": IntegerAttr(count, i64), "grow": BoolAttr.from_bool(grow)})
+    effects = SYNCHRONIZES
+    scope = "warpgroup"
+    rules = (
+        Rule(
+            "the count is a multiple of 8 from 24 to 256",
+            lambda x: x.count % 8 == 0 and 24 <= x.count <= 256,
+            lambda x: f"{x.count} is no multiple of 8 from 24 to 256",
+        ),
+    )
+    cuda = Text("set_registers", lambda x: f"{x.count}" + ", grow=True" * x.grow, hint="keep")
 
-    def verify_(self) -> None:
-        count = self.count.value.data
-        require(count % 8 == 0 and 24 <= count <= 256, f"{self.name}: {count} is no multiple of 8 from 24 to 256")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        """A thread has all registers here."""
 
 
-@irdl_op_definition
-class WarpValueOp(IRDLOperation):
+@instruction
+class WarpValueOp(Instruction):
     """The value of a warp's first thread, for all its threads: tells that a warp does not diverge on it.
 
     Example: `%warp = kernel.warp_value %w : index`
@@ -222,18 +283,22 @@ class WarpValueOp(IRDLOperation):
 
     name = "kernel.warp_value"
 
-    value = operand_def(IndexType())
-    result = result_def(IndexType())
-    # It depends on the other threads: it must not be moved into or out of a branch.
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    value: SSAValue = index()
+    result: OpResult = result(IndexType())
+
     assembly_format = "$value attr-dict `:` type($value)"
+    # It depends on the other threads: it must not be moved into or out of a branch.
+    effects = SYNCHRONIZES
+    scope = "warp"
+    cuda = Text("warp_value")
 
-    def __init__(self, value: SSAValue) -> None:
-        super().__init__(operands=[value], result_types=[IndexType()])
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        return x.value[::WARP].repeat(WARP)
 
 
-@irdl_op_definition
-class JoinColumnsOp(IRDLOperation):
+@instruction
+class JoinColumnsOp(Instruction):
     """Order the sums of a warpgroup by rows, and let each thread have `width` (2 or 8) neighbouring columns.
 
     The four threads of a quad exchange. Thread `32 w + 4 g + t` then has, for groups of `4 width` columns, at
@@ -244,18 +309,26 @@ class JoinColumnsOp(IRDLOperation):
 
     name = "kernel.join_columns"
 
-    value = operand_def(VectorType)
-    width = prop_def(IntegerAttr)
-    result = result_def(AnyAttr())
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
+    value: SSAValue = fragment("T", "n")
+    width: IntegerAttr = attribute(converter=number)
+    result: OpResult = result(like="value")
 
-    def __init__(self, value: SSAValue, width: int) -> None:
-        super().__init__(operands=[value], properties={"width": IntegerAttr(width, i64)}, result_types=[value.type])
+    syntax = "$value"
+    effects = SYNCHRONIZES
+    scope = "warp"
+    rules = (
+        Rule("the width is 2 or 8", lambda x: x.width in (2, 8), lambda x: f"a width of 2 or 8, not {x.width}"),
+        Rule(
+            "the sums are two rows of groups of `width`",
+            lambda x: x.n % (2 * x.width) == 0,
+            lambda x: f"{x.n} sums are no two rows of groups of {x.width}",
+        ),
+    )
+    cuda = Text("join_columns", '"{T}", {n}, {width}', hint="join")
 
-    def verify_(self) -> None:
-        width = self.width.value.data
-        require(width in (2, 8), f"{self.name}: a width of 2 or 8, not {width}")
-        count = length(self.value)
-        require(count % (2 * width) == 0, f"{self.name}: {count} sums are no two rows of groups of {width}")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        values = x.value.reshape(-1, 8, 4, x.n // 4, 2, 2)
+        rows = values.transpose(0, 1, 4, 3, 2, 5)  # [warp, g, h, j, t, e]: the columns are j, t, e
+        joined = rows.reshape(-1, 8, 2, x.n // (2 * x.width), 4, x.width).transpose(0, 1, 4, 2, 3, 5)
+        return joined.reshape(len(x.value), x.n)

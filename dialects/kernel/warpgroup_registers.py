@@ -3,34 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, VectorType, f32, i32, i64
-from xdsl.ir import SSAValue
-from xdsl.irdl import (
-    IRDLOperation,
-    ParsePropInAttrDict,
-    irdl_op_definition,
-    operand_def,
-    prop_def,
-    result_def,
-    traits_def,
-    var_operand_def,
+from xdsl.dialects.builtin import IntegerAttr, VectorType, f32, i32
+from xdsl.ir import OpResult, SSAValue
+
+from mlirt.dialects.kernel.buffers import SHARED
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import (
+    SYNCHRONIZES,
+    Rule,
+    Text,
+    attribute,
+    fragment,
+    fragments,
+    index,
+    memref,
+    number,
+    result,
 )
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
-
-from mlirt.dialects.kernel.buffers import is_shared, memory
 from mlirt.dialects.kernel.matrix_unit import MmaKind, MmaKindAttr
-from mlirt.dialects.kernel.warpgroup import LINE
-from mlirt.dialects.tensor_op import require
+from mlirt.dialects.kernel.simt import WARPGROUP
+from mlirt.dialects.kernel.warpgroup import LINE, ROWS
 from mlirt.dialects.tensor_types import byte_width
+
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
 
 STEPS = 4
 """Left fragments: one for each 16 elements of the depth of 64."""
 _MOST_COLUMNS = 256
 
 
-@irdl_op_definition
-class WarpgroupMmaRegistersOp(IRDLOperation):
+def _depth(x: Any) -> int:
+    """Elements of a line."""
+    return LINE // byte_width(x.right.get_element_type())
+
+
+def _sums(x: Any) -> VectorType:
+    return VectorType(f32, [x.columns // 2])
+
+
+@instruction
+class WarpgroupMmaRegistersOp(Instruction):
     """Start to add the product of a 64 x 64 matrix in registers and a 64 x `columns` tile of 16-bit elements.
 
     The left fragments, one for each 16 elements along the depth, are those of `kernel.mma` for the 16 rows of each
@@ -44,19 +59,40 @@ class WarpgroupMmaRegistersOp(IRDLOperation):
 
     name = "kernel.warpgroup_mma_registers"
 
-    kind = prop_def(MmaKindAttr)
-    accumulator = operand_def(VectorType)
-    left = var_operand_def(VectorType)
-    right = operand_def(MemRefType)
-    right_index = operand_def(IndexType())
-    columns = prop_def(IntegerAttr)
-    result = result_def(VectorType)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    irdl_options = (ParsePropInAttrDict(),)
+    kind: MmaKindAttr = attribute(converter=MmaKindAttr)
+    accumulator: SSAValue = fragment()
+    left: Sequence[SSAValue] = fragments()
+    right: SSAValue = memref()
+    right_index: SSAValue = index()
+    columns: IntegerAttr = attribute(converter=number)
+    result: OpResult = result(VectorType, like="accumulator")
+
     assembly_format = (
         "$kind $accumulator `,` `(` $left `)` `,` $right `[` $right_index `]` attr-dict `:` "
         "type($accumulator) `,` `(` type($left) `)` `,` type($right) `->` type($result)"
     )
+    effects = SYNCHRONIZES
+    scope = "warpgroup"
+    rules = (
+        Rule("the tile lies in shared memory", lambda x: x.right.memory_space == SHARED),
+        Rule(
+            "it multiplies f16 or bf16",
+            lambda x: x.kind in (MmaKind.F16, MmaKind.BF16),
+            lambda x: f"f16 or bf16, not {x.kind}",
+        ),
+        Rule(
+            "columns are whole pieces of a line, up to 256",
+            lambda x: x.columns % _depth(x) == 0 and 0 < x.columns <= _MOST_COLUMNS,
+            lambda x: f"columns are a multiple of {_depth(x)} up to {_MOST_COLUMNS}, not {x.columns}",
+        ),
+        Rule(
+            "a thread has `columns / 2` sums of f32",
+            lambda x: x.accumulator == _sums(x),
+            lambda x: f"the sums are {_sums(x)}, not {x.accumulator}",
+        ),
+        Rule(f"takes {STEPS} left fragments of four i32", lambda x: x.left == [VectorType(i32, [4])] * STEPS),
+    )
+    cuda = Text("warpgroup_mma_registers", '"{kind}", {columns}', hint="multiply")
 
     def __init__(
         self,
@@ -66,20 +102,23 @@ class WarpgroupMmaRegistersOp(IRDLOperation):
         right: tuple[SSAValue, SSAValue],
         columns: int,
     ) -> None:
-        super().__init__(
-            operands=[accumulator, left, *right],
-            properties={"kind": MmaKindAttr(kind), "columns": IntegerAttr(columns, i64)},
-            result_types=[accumulator.type],
-        )
+        self.fill(kind, accumulator, left, *right, columns)
 
-    def verify_(self) -> None:
-        columns = self.columns.value.data
-        depth = LINE // byte_width(memory(self.right).get_element_type())
-        require(is_shared(self.right), f"{self.name}: the tile lies in shared memory")
-        require(self.kind.data in (MmaKind.F16, MmaKind.BF16), f"{self.name}: f16 or bf16, not {self.kind.data}")
-        fits = columns % depth == 0 and 0 < columns <= _MOST_COLUMNS
-        require(fits, f"{self.name}: columns are a multiple of {depth} up to {_MOST_COLUMNS}, not {columns}")
-        expected = VectorType(f32, [columns // 2])
-        require(self.accumulator.type == expected, f"{self.name}: the sums are {expected}, not {self.accumulator.type}")
-        fragments = [value.type for value in self.left]
-        require(fragments == [VectorType(i32, [4])] * STEPS, f"{self.name}: takes {STEPS} left fragments of four i32")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import ml_dtypes
+        import numpy as np
+
+        from mlirt.dialects.kernel.interpreter_warpgroups import product_of_rows, read_tile
+
+        dtype = np.dtype(np.float16) if x.kind is MmaKind.F16 else np.dtype(ml_dtypes.bfloat16)
+        sums, fragments = x.accumulator.copy(), [np.ascontiguousarray(one) for one in x.left]
+        for row in site.warpgroups:
+            right, right_at = read_tile(site, row, (x.right, x.right_index), x.columns, True)
+            # Register 2 h + s of thread (w, g, t): row 16 w + 8 s + g, columns 8 h + 2 t + e.
+            parts = [one[row : row + WARPGROUP].view(dtype).reshape(4, 8, 4, 2, 2, 2) for one in fragments]
+            left = np.concatenate([part.transpose(0, 4, 1, 3, 2, 5).reshape(ROWS, 16) for part in parts], axis=1)
+            product = left.astype(np.float64) @ right.astype(np.float64).T
+            sums[row : row + WARPGROUP] += product_of_rows(product).astype(sums.dtype)
+            site.machine.stages.product(site.warpgroup(row), [right_at])
+        return sums

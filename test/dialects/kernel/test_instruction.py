@@ -65,7 +65,8 @@ class WeighOp(Instruction):
 
     @staticmethod
     def meaning(x: Any, site: Site) -> Any:
-        which = np.broadcast_to(np.arange(x.value.shape[1]), x.value.shape)
+        count: int = x.value.shape[1]
+        which = np.broadcast_to(np.arange(count), (len(x.value), count))
         inside = True if x.limit is None else which < x.limit[:, None]
         factors = x.weights.read(x.at[:, None] + which * x.every, inside)
         return np.where(inside, x.value * factors, x.value)
