@@ -16,9 +16,14 @@ from mlirt.dialects.kernel.core import LoadOp, StoreOp, stride_values
 from mlirt.dialects.kernel.flagged_word import ReceiveFlaggedOp, SendFlaggedOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.tile import tile_shape
-from mlirt.dialects.kernel.tile_int8 import FOUR, TileDotAddOp
 from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadPatchOp, TileLoadTransposedOp
-from mlirt.dialects.kernel.tile_products import TileCombineOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
+from mlirt.dialects.kernel.tile_products import (
+    FOUR,
+    TileCombineOp,
+    TileDotAddOp,
+    TileMultiplyAddLanesOp,
+    TileMultiplyAddOp,
+)
 
 Factor: TypeAlias = "SSAValue | int"
 

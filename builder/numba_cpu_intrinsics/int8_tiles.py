@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from mlirt.builder.numba_cpu_intrinsics.lane_types import Tile
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value
 from mlirt.builder.numba_cpu_intrinsics.memory import Memory
-from mlirt.builder.numba_cpu_intrinsics.tiles import TileRows, pack_vectors, unpack_vectors
-from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, intrinsic, ir, types
+from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, ir
 
 _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
-_BYTES = 4
+FOUR = 4
+"""Bytes whose products fall into one lane."""
 
 # (sums, four unsigned bytes in each lane, four signed ones in each lane) -> the sums with the products added.
 DotAdd = Callable[[Value, Any, "Weights"], Value]
@@ -73,7 +72,7 @@ def _pair_sums(builder: Any, left: Any, right: Any, lanes: int) -> Any:
     return builder.add(*halves)
 
 
-def _best(context: Any, lanes: int) -> DotAdd:
+def best_dot_add(context: Any, lanes: int) -> DotAdd:
     """The way that suits the processor which the code is for, whose features numba was told."""
     features = set(context.codegen()._get_host_cpu_features().split(","))
     wide = "+avx512vnni" in features and (lanes == 16 or "+avx512vl" in features)
@@ -82,9 +81,9 @@ def _best(context: Any, lanes: int) -> DotAdd:
     return _by_pairs
 
 
-def _four_bytes(builder: Any, memory: Memory, at: Any, count: int) -> Any:
+def four_bytes(builder: Any, memory: Memory, at: Any, count: int) -> Any:
     """The next four bytes as one number, only `count` of which are read."""
-    if count == _BYTES:
+    if count == FOUR:
         place = builder.bitcast(memory.at(at), _I32.as_pointer())
         return builder.load(place, align=1)
     word = _I32(0)
@@ -94,59 +93,9 @@ def _four_bytes(builder: Any, memory: Memory, at: Any, count: int) -> Any:
     return word
 
 
-def _dot_add(context: Any, builder: Any, tile: Tile, operands: Sequence[Any], kinds: Any, depth: int, last: int) -> Any:
-    llvm_tile, x_address, at, row_step, w_address, w_at, *limit = operands
-    x, w = Memory(builder, kinds.x, x_address), Memory(builder, kinds.w, w_address)
-    rows = TileRows(builder, row_step, *limit)
-    sums, lanes, columns = unpack_vectors(builder, tile, llvm_tile), tile.lanes, tile.columns
-    words, dot_add = ir.VectorType(_I32, lanes), _best(context, lanes)
-    for u in range(depth):
-        weights = [_weights(builder, w, w_at, (u * columns + j) * lanes, words) for j in range(columns)]
-        deep = builder.add(at, _I64(_BYTES * u))
-        for i in range(tile.rows):
-            count = last if u == depth - 1 else _BYTES
-            word = Value(builder, _four_bytes(builder, x, rows.at(deep, i), count), types.int32).splat(lanes)
-            for j, weight in enumerate(weights):
-                sums[i * columns + j] = dot_add(sums[i * columns + j], word.llvm, weight)
-    return pack_vectors(builder, sums)
-
-
-def _weights(builder: Any, memory: Memory, at: Any, lane: int, words: Any) -> Weights:
-    place = builder.bitcast(memory.at(builder.add(at, _I64(_BYTES * lane))), words.as_pointer())
+def weights_at(builder: Any, memory: Memory, at: Any, lane: int, words: Any) -> Weights:
+    place = builder.bitcast(memory.at(builder.add(at, _I64(FOUR * lane))), words.as_pointer())
     loaded = builder.load(place, align=1)
     if memory.pointer.constant:
         loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
     return Weights(builder, loaded, words.count)
-
-
-class _Kinds:
-    """The pointer types of both factors."""
-
-    def __init__(self, x: Any, w: Any) -> None:
-        self.x, self.w = x, w
-
-
-@intrinsic(prefer_literal=True)
-def tile_dot_add(
-    context: Any, tile: Any, x: Any, at: Any, row_step: Any, w: Any, w_at: Any, depth: Any, last: Any
-) -> Any:
-    """`tile[i, j][l] += x[at + i * row_step + 4 * u + b] * w[w_at + 4 * ((u * columns + j) * lanes + l) + b]`."""
-    number, counts = types.int64, (depth.literal_value, last.literal_value)
-
-    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
-        return _dot_add(context, builder, tile, operands[:6], _Kinds(x, w), *counts)
-
-    return tile(tile, x, number, number, w, number, depth, last), codegen
-
-
-@intrinsic(prefer_literal=True)
-def tile_dot_add_first(
-    context: Any, tile: Any, x: Any, at: Any, row_step: Any, w: Any, w_at: Any, depth: Any, last: Any, rows: Any
-) -> Any:
-    """`tile_dot_add`, but only the first `rows` rows of `x` are read."""
-    number, counts = types.int64, (depth.literal_value, last.literal_value)
-
-    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
-        return _dot_add(context, builder, tile, [*operands[:6], operands[8]], _Kinds(x, w), *counts)
-
-    return tile(tile, x, number, number, w, number, depth, last, number), codegen

@@ -13,7 +13,7 @@ from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, intrinsic, ir, t
 _I64 = ir.IntType(64)
 
 
-def _shape(tile: Tile) -> tuple[int, int, int]:
+def shape_of(tile: Tile) -> tuple[int, int, int]:
     return tile.rows, tile.columns, tile.lanes
 
 
@@ -33,7 +33,7 @@ def pack_vectors(builder: Any, vectors: Sequence[Value]) -> Any:
     return array
 
 
-def _offset(builder: Any, base: Any, stride: Any, count: int) -> Any:
+def offset_of(builder: Any, base: Any, stride: Any, count: int) -> Any:
     return base if count == 0 else builder.add(base, builder.mul(stride, _I64(count)))
 
 
@@ -55,11 +55,11 @@ def _load(valid_type: Any) -> Any:
 
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
         memory, at, row_step = Memory(builder, sig.args[0], operands[0]), operands[1], operands[2]
-        rows, columns, lanes = _shape(sig.return_type)
+        rows, columns, lanes = shape_of(sig.return_type)
         element = sig.return_type.element
         vectors: list[Value] = []
         for i, j in ((i, j) for i in range(rows) for j in range(columns)):
-            place = builder.add(_offset(builder, at, row_step, i), _I64(j * lanes))
+            place = builder.add(offset_of(builder, at, row_step, i), _I64(j * lanes))
             if valid_type is None:
                 vectors.append(memory.read(place, lanes).to(element))
             else:
@@ -113,7 +113,7 @@ def tile_load_transposed(context: Any, x: Any, at: Any, row_step: Any, lanes: An
 
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
         memory, at, row_step = Memory(builder, x, operands[0]), operands[1], operands[2]
-        places = [_offset(builder, at, row_step, row) for row in range(size)]
+        places = [offset_of(builder, at, row_step, row) for row in range(size)]
         return pack_vectors(builder, _transposed([memory.read(place, size).to(types.float32) for place in places]))
 
     return Tile(size, 1, size)(x, number, number, lanes), codegen
@@ -142,7 +142,7 @@ def _patch(tile: Tile, memory: Memory, at: Any, steps: Sequence[Any], limits: Se
     builder, vectors = memory.builder, list[Value]()
     for number in range(tile.rows * tile.columns):
         i, j = divmod(number, tile.columns)
-        place = _offset(builder, _offset(builder, at, steps[0], i), steps[1], j)
+        place = offset_of(builder, offset_of(builder, at, steps[0], i), steps[1], j)
         if not limits or number == 0:
             vectors.append(memory.read(place, tile.lanes).to(types.float32))
             continue
@@ -223,178 +223,6 @@ def tile_transform(context: Any, tile: Any, matrix: Any) -> Any:
         return pack_vectors(builder, [vector for line in lines for vector in line])
 
     return result(tile, matrix), codegen
-
-
-class TileRows:
-    """Where the rows of a tile lie: `row_step` apart; from number `count` on all where the last one before lies."""
-
-    def __init__(self, builder: Any, row_step: Any, count: Any = None) -> None:
-        self._builder, self._row_step = builder, row_step
-        self._last = None if count is None else builder.sub(count, _I64(1))
-
-    def at(self, start: Any, row: int) -> Any:
-        """The place of a row, given that of row 0."""
-        if self._last is None or row == 0:
-            return _offset(self._builder, start, self._row_step, row)
-        inside = self._builder.icmp_signed("<", _I64(row), self._last)
-        number = self._builder.select(inside, _I64(row), self._last)
-        return self._builder.add(start, self._builder.mul(number, self._row_step))
-
-
-def _multiply_add(
-    builder: Any,
-    tile: Tile,
-    llvm_tile: Any,
-    x: Memory,
-    at: Any,
-    rows: TileRows,
-    step: Any,
-    w: Memory,
-    w_at: Any,
-    depth: int,
-) -> Any:
-    sums = unpack_vectors(builder, tile, llvm_tile)
-    count, columns, lanes = _shape(tile)
-    for u in range(depth):
-        places = [builder.add(w_at, _I64((u * columns + j) * lanes)) for j in range(columns)]
-        weights = [w.read(place, lanes).to(types.float32) for place in places]
-        deep = _offset(builder, at, step, u)
-        for i in range(count):
-            factor = x.read(rows.at(deep, i)).to(types.float32).splat(lanes)
-            for j, weight in enumerate(weights):
-                sums[i * columns + j] = factor.multiply_add(weight, sums[i * columns + j])
-    return pack_vectors(builder, sums)
-
-
-@intrinsic(prefer_literal=True)
-def tile_multiply_add(
-    context: Any, tile: Any, x: Any, at: Any, row_step: Any, step: Any, w: Any, w_at: Any, depth: Any
-) -> Any:
-    """`tile[i, j] += x[at + i * row_step + u * step] * w[w_at + (u * columns + j) * lanes ..]` for `u < depth`."""
-    count = depth.literal_value
-    number = types.int64
-
-    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
-        llvm_tile, x_address, at, row_step, step, w_address, w_at, _ = operands
-        x_memory, w_memory = Memory(builder, x, x_address), Memory(builder, w, w_address)
-        rows = TileRows(builder, row_step)
-        return _multiply_add(builder, tile, llvm_tile, x_memory, at, rows, step, w_memory, w_at, count)
-
-    return tile(tile, x, number, number, number, w, number, depth), codegen
-
-
-@intrinsic(prefer_literal=True)
-def tile_multiply_add_first(
-    context: Any, tile: Any, x: Any, at: Any, row_step: Any, step: Any, w: Any, w_at: Any, depth: Any, rows: Any
-) -> Any:
-    """`tile_multiply_add`, but only the first `rows` rows of `x` are read."""
-    count = depth.literal_value
-    number = types.int64
-
-    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
-        llvm_tile, x_address, at, row_step, step, w_address, w_at, _, limit = operands
-        x_memory, w_memory = Memory(builder, x, x_address), Memory(builder, w, w_address)
-        rows = TileRows(builder, row_step, limit)
-        return _multiply_add(builder, tile, llvm_tile, x_memory, at, rows, step, w_memory, w_at, count)
-
-    return tile(tile, x, number, number, number, w, number, depth, number), codegen
-
-
-def _multiply_add_lanes(
-    builder: Any, tile: Tile, llvm_tile: Any, x: Memory, at: Any, rows: TileRows, w: Memory, w_at: Any
-) -> Any:
-    sums = unpack_vectors(builder, tile, llvm_tile)
-    count, columns, lanes = _shape(tile)
-    for j in range(columns):
-        weight = w.read(builder.add(w_at, _I64(j * lanes)), lanes).to(types.float32)
-        for i in range(count):
-            factor = x.read(builder.add(rows.at(at, i), _I64(j * lanes)), lanes).to(types.float32)
-            sums[i * columns + j] = factor.multiply_add(weight, sums[i * columns + j])
-    return pack_vectors(builder, sums)
-
-
-@intrinsic
-def tile_multiply_add_lanes(context: Any, tile: Any, x: Any, at: Any, row_step: Any, w: Any, w_at: Any) -> Any:
-    """`tile[i, j] += x[at + i * row_step + j * lanes ..] * w[w_at + j * lanes ..]`, lane by lane (depthwise)."""
-    number = types.int64
-
-    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
-        llvm_tile, x_address, at, row_step, w_address, w_at = operands
-        x_memory, w_memory = Memory(builder, x, x_address), Memory(builder, w, w_address)
-        return _multiply_add_lanes(builder, tile, llvm_tile, x_memory, at, TileRows(builder, row_step), w_memory, w_at)
-
-    return tile(tile, x, number, number, w, number), codegen
-
-
-@intrinsic
-def tile_multiply_add_lanes_first(
-    context: Any, tile: Any, x: Any, at: Any, row_step: Any, w: Any, w_at: Any, rows: Any
-) -> Any:
-    """`tile_multiply_add_lanes`, but only the first `rows` rows of `x` are read."""
-    number = types.int64
-
-    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
-        llvm_tile, x_address, at, row_step, w_address, w_at, limit = operands
-        x_memory, w_memory = Memory(builder, x, x_address), Memory(builder, w, w_address)
-        rows = TileRows(builder, row_step, limit)
-        return _multiply_add_lanes(builder, tile, llvm_tile, x_memory, at, rows, w_memory, w_at)
-
-    return tile(tile, x, number, number, w, number, number), codegen
-
-
-def _combined(
-    builder: Any,
-    tile: Tile,
-    llvm_tile: Any,
-    x: Memory,
-    at: Any,
-    rows: TileRows,
-    combine: Callable[[Value, Value], Value],
-) -> Any:
-    results: list[Value] = []
-    for number, old in enumerate(unpack_vectors(builder, tile, llvm_tile)):
-        i, j = divmod(number, tile.columns)
-        place = builder.add(rows.at(at, i), _I64(j * tile.lanes))
-        results.append(combine(old, x.read(place, tile.lanes).to(tile.element)))
-    return pack_vectors(builder, results)
-
-
-def _combination(combine: Callable[[Value, Value], Value]) -> Any:
-    """`tile[i, j] = combine(tile[i, j], x[at + i * row_step + j * lanes ..])`."""
-
-    def typed(context: Any, tile: Any, x: Any, at: Any, row_step: Any) -> Any:
-        def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
-            llvm_tile, x_address, at, row_step = operands
-            rows = TileRows(builder, row_step)
-            return _combined(builder, tile, llvm_tile, Memory(builder, x, x_address), at, rows, combine)
-
-        return tile(tile, x, types.int64, types.int64), codegen
-
-    return intrinsic(typed)
-
-
-def _combination_first(combine: Callable[[Value, Value], Value]) -> Any:
-    """The same, but only the first `rows` rows of `x` are read."""
-
-    def typed(context: Any, tile: Any, x: Any, at: Any, row_step: Any, rows: Any) -> Any:
-        def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
-            llvm_tile, x_address, at, row_step, limit = operands
-            rows = TileRows(builder, row_step, limit)
-            return _combined(builder, tile, llvm_tile, Memory(builder, x, x_address), at, rows, combine)
-
-        return tile(tile, x, types.int64, types.int64, types.int64), codegen
-
-    return intrinsic(typed)
-
-
-tile_add = _combination(lambda a, b: a + b)
-tile_multiply = _combination(lambda a, b: a * b)
-tile_maximum = _combination(maximum)
-tile_minimum = _combination(minimum)
-tile_add_first = _combination_first(lambda a, b: a + b)
-tile_multiply_first = _combination_first(lambda a, b: a * b)
-tile_maximum_first = _combination_first(maximum)
-tile_minimum_first = _combination_first(minimum)
 
 
 @intrinsic

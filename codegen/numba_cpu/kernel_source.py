@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.utils.hints import isa
 
 from mlirt.codegen.numba_cpu.exact_arithmetic import EXACT_RULES, works_on_bytes
@@ -17,16 +17,12 @@ from mlirt.codegen.numba_cpu.lane_source import LaneLoop
 from mlirt.codegen.numba_cpu.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import type_name
 from mlirt.codegen.python_names import kernel_name
-from mlirt.dialects.kernel.amx import AmxBeginOp, AmxClearOp, AmxDotAddOp, AmxEndOp, AmxStoreOp, WorkerMemoryOp
-from mlirt.dialects.kernel.buffers import Memory, memory
-from mlirt.dialects.kernel.core import FuncOp, ReduceKind, ReturnOp, StoreOp
-from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileTransformOp, tile_shape
-from mlirt.dialects.kernel.tile_int8 import TileDotAddOp
-from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadPatchOp, TileLoadTransposedOp
-from mlirt.dialects.kernel.tile_pooling import TileMapOp, TilePoolOp
-from mlirt.dialects.kernel.tile_products import TileCombineOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
+from mlirt.dialects.kernel.buffers import Memory
+from mlirt.dialects.kernel.core import FuncOp, ReturnOp, StoreOp
+from mlirt.dialects.kernel.tile import TileForEachOp, tile_shape
+from mlirt.dialects.kernel.tile_loads import TileLoadTransposedOp
+from mlirt.dialects.kernel.tile_pooling import TileMapOp
 from mlirt.dialects.kernel.varying import varying_values
-from mlirt.dialects.kernel.worker import PrefetchOp, WorkerShareOp, WorkerSlotOp
 from mlirt.dialects.tensor_types import element_name, is_float, is_float8
 
 _LIBRARY = "mlirt.builder.numba_cpu_intrinsics"
@@ -85,91 +81,17 @@ class KernelSource(LaneReductions):
     def kernel_return(self, op: ReturnOp) -> None:
         """Nothing is left to say."""
 
-    def kernel_worker_share(self, op: WorkerShareOp) -> None:
-        first, last = self.names.define(op.first), self.names.define(op.last)
-        self.line(f"{first}, {last} = share({self.text(op.tasks)}, worker, workers)")
-
-    def kernel_worker_slot(self, op: WorkerSlotOp) -> None:
-        self.define(op.slot, f"worker_slot({self.text(op.tasks)}, {self.text(op.slots)}, worker, workers)")
-
-    def kernel_prefetch(self, op: PrefetchOp) -> None:
-        self.line(f"prefetch({self.text(op.buffer)}, {self.text(op.at)})")
-
-    # --- the matrix unit
-
-    def kernel_worker_memory(self, op: WorkerMemoryOp) -> None:
-        element = element_name(memory(op.memory).element_type)
-        self.define(op.memory, f"worker_memory_{element}({op.elements.value.data})")
-
-    def kernel_amx_begin(self, op: AmxBeginOp) -> None:
-        self._amx(op, "begin", op.rows, op.columns, op.pixels, op.depth)
-
-    def kernel_amx_clear(self, op: AmxClearOp) -> None:
-        self._amx(op, "clear", op.count)
-
-    def kernel_amx_dot_add(self, op: AmxDotAddOp) -> None:
-        self._amx(op, "dot_add", op.rows, op.columns, op.pixels)
-
-    def kernel_amx_store(self, op: AmxStoreOp) -> None:
-        self._amx(op, "store", op.rows, op.columns, op.pixels)
-
-    def kernel_amx_end(self, op: AmxEndOp) -> None:
-        self._amx(op, "end")
-
-    def _amx(self, op: Operation, word: str, *numbers: IntegerAttr) -> None:
-        self.line(f"amx_{word}({', '.join([*self.texts(op.operands), *(str(one.value.data) for one in numbers)])})")
-
     # --- register tiles
 
-    def kernel_tile_fill(self, op: TileFillOp) -> None:
-        shape = ", ".join(map(str, tile_shape(op.result.type)))
-        self.define(op.result, f"tile_fill({self.text(op.value)}, {shape})")
-
-    def kernel_tile_load(self, op: TileLoadOp) -> None:
-        word = "tile_load" if op.valid is None else "tile_load_first"
-        self._tile_step(op.result, word, op.operands, None, *map(str, tile_shape(op.result.type)))
-
     def kernel_tile_load_transposed(self, op: TileLoadTransposedOp) -> None:
+        """A limit that is not given is the number of lanes."""
         lanes = tile_shape(op.result.type)[2]
         place = [op.x, op.x_at, op.row_step]
-        if op.rows is None and op.valid is None:
-            self._tile_step(op.result, "tile_load_transposed", place, None, str(lanes))
-            return
-        limits = [str(lanes) if limit is None else self.text(limit) for limit in (op.rows, op.valid)]
-        self.define(op.result, f"tile_load_transposed_first({', '.join([*self.texts(place), *limits, str(lanes)])})")
-
-    def kernel_tile_load_patch(self, op: TileLoadPatchOp) -> None:
-        word = "tile_load_patch" if op.rows is None else "tile_load_patch_first"
-        self._tile_step(op.result, word, op.operands, None, *map(str, tile_shape(op.result.type)))
-
-    def kernel_tile_transform(self, op: TileTransformOp) -> None:
-        matrix = ", ".join(" ".join(f"{number:.17g}" for number in row) for row in op.matrix_rows())
-        self._tile_step(op.result, "tile_transform", [op.tile], None, f'"{matrix}"')
-
-    def kernel_tile_multiply_add(self, op: TileMultiplyAddOp) -> None:
-        operands = [op.tile, op.x, op.x_at, op.row_step, op.step, op.w, op.w_at]
-        self._tile_step(op.result, "tile_multiply_add", operands, op.rows, str(op.depth.value.data))
-
-    def kernel_tile_multiply_add_lanes(self, op: TileMultiplyAddLanesOp) -> None:
-        operands = [op.tile, op.x, op.x_at, op.row_step, op.w, op.w_at]
-        self._tile_step(op.result, "tile_multiply_add_lanes", operands, op.rows)
-
-    def kernel_tile_dot_add(self, op: TileDotAddOp) -> None:
-        operands = [op.tile, op.x, op.x_at, op.row_step, op.w, op.w_at]
-        self._tile_step(op.result, "tile_dot_add", operands, op.rows, str(op.depth.value.data), str(op.last.value.data))
-
-    def kernel_tile_combine(self, op: TileCombineOp) -> None:
-        word = {ReduceKind.MAX: "maximum", ReduceKind.MIN: "minimum", ReduceKind.MUL: "multiply"}
-        operands = [op.tile, op.x, op.x_at, op.row_step]
-        self._tile_step(op.result, f"tile_{word.get(op.kind.data, 'add')}", operands, op.rows)
-
-    def _tile_step(
-        self, result: SSAValue, word: str, operands: Sequence[SSAValue], rows: SSAValue | None, *numbers: str
-    ) -> None:
-        """A tile made from others; the word for a part of the rows ends in `first` and takes their number."""
-        last = [] if rows is None else [self.text(rows)]
-        name = word if rows is None else f"{word}_first"
-        self.define(result, f"{name}({', '.join([*self.texts(operands), *numbers, *last])})")
+        word, limits = "tile_load_transposed", list[str]()
+        if op.rows is not None or op.valid is not None:
+            word = f"{word}_first"
+            limits = [str(lanes) if limit is None else self.text(limit) for limit in (op.rows, op.valid)]
+        self.define(op.result, f"{word}({', '.join([*self.texts(place), *limits, str(lanes)])})")
 
     def kernel_tile_for_each(self, op: TileForEachOp) -> None:
         """The region becomes a function of a vector, its row and its column; what it uses from outside goes with it."""
@@ -177,10 +99,6 @@ class KernelSource(LaneReductions):
 
     def kernel_tile_map(self, op: TileMapOp) -> None:
         self.define(op.result, self._tile_call("tile_map", op, "value", (None, op.valid)))
-
-    def kernel_tile_pool(self, op: TilePoolOp) -> None:
-        sizes = (str(size) for size in op.window.iter_values())
-        self._tile_step(op.result, "tile_pool", [op.tile, op.into], None, f'"{op.kind.data.value}"', *sizes)
 
     def _tile_call(self, word: str, op: TileForEachOp | TileMapOp, hint: str, limits: Limits) -> str:
         """The call of a word with a function made of an op's region; `limits` are rows and elements that count."""

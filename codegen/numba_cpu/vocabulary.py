@@ -1,5 +1,7 @@
 """The words that generated CPU source imports from `mlirt.builder.numba_cpu_intrinsics`."""
 
+from mlirt.codegen.instruction_text import instruction_words
+
 _ELEMENTS = (
     *("float16", "bfloat16", "float32", "float64"),
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -7,7 +9,7 @@ _ELEMENTS = (
 
 VOCABULARY = frozenset(
     {
-        *("inlined", "inf", "nan", "share", "worker_slot", "prefetch"),
+        *("inlined", "inf", "nan"),
         *(f"{prefix}{name}_pointer" for name in (*_ELEMENTS, "bool") for prefix in ("", "const_")),
         *(*_ELEMENTS, "bool_"),
         *(f"bits_as_{name}" for name in _ELEMENTS if name not in ("float16", "bfloat16")),
@@ -57,15 +59,6 @@ VOCABULARY = frozenset(
         *("integer_power", "power_of_integer", "power_of_quarters", "remainder"),
         *("sum_of_lanes", "product_of_lanes", "maximum_of_lanes", "minimum_of_lanes", "all_lanes", "any_lane"),
         *(f"fold_{name}" for name in ("sum", "product", "maximum", "minimum", "all", "any")),
-        *("tile_load_patch", "tile_load_patch_first", "tile_transform"),
-        *("tile_load", "tile_load_first", "tile_load_transposed", "tile_load_transposed_first"),
-        *("amx_begin", "amx_clear", "amx_dot_add", "amx_store", "amx_end"),
-        *(f"worker_memory_{name}" for name in (*_ELEMENTS, "bool")),
-        *("tile_fill", "tile_for_each", "tile_map", "tile_pool"),
-        *(
-            f"tile_{step}{part}"
-            for step in ("dot_add", "multiply_add", "multiply_add_lanes", "add", "multiply", "maximum", "minimum")
-            for part in ("", "_first")
-        ),
+        *("tile_load_transposed", "tile_load_transposed_first", "tile_for_each", "tile_map"),
     }
-)
+) | instruction_words("cpu")

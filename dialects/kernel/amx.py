@@ -6,21 +6,16 @@ worker; the ops on them take effect in their order.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, i32, i64
-from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import (
-    IRDLOperation,
-    ParsePropInAttrDict,
-    irdl_op_definition,
-    operand_def,
-    prop_def,
-    result_def,
-    traits_def,
-)
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from typing import TYPE_CHECKING, Any
 
-from mlirt.dialects.kernel.core import element_of_buffer
-from mlirt.dialects.tensor_op import require
+from xdsl.dialects.builtin import IntegerAttr, i32
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import READS, WRITES, Rule, Text, attribute, index, memref, number
+
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
 
 # Processor features that kernels with these ops are made for.
 AMX = frozenset({"amx-tile", "amx-int8"})
@@ -29,51 +24,53 @@ REGISTERS, MOST_PIXELS, ROW_BYTES = 8, 16, 64
 LANES = 16
 
 
-def _number(value: int) -> IntegerAttr:
-    return IntegerAttr(value, i64)
+def _registers(x: Any) -> int:
+    return x.rows * x.columns + x.rows + x.columns
 
 
-def check_shape(op: Operation, rows: int, columns: int) -> None:
-    """Raise unless sums and factors of a step fit the registers."""
-    count = rows * columns + rows + columns
-    require(
-        min(rows, columns) > 0 and count <= REGISTERS,
-        f"C1: {op.name}: {rows} x {columns} sums and their factors take {count} of {REGISTERS} registers",
-    )
+_FITS = Rule(
+    f"sums and factors of a step fit {REGISTERS} registers",
+    lambda x: min(x.rows, x.columns) > 0 and _registers(x) <= REGISTERS,
+    lambda x: f"{x.rows} x {x.columns} sums and their factors take {_registers(x)} of {REGISTERS} registers",
+)
 
 
-@irdl_op_definition
-class AmxBeginOp(IRDLOperation):
+@instruction
+class AmxBeginOp(Instruction):
     """Lay out the registers: `rows` x `columns` sums, `rows` left factors of `pixels` x `depth` bytes, `columns` right
-    ones. C1: they fit the registers. C2: up to 16 pixels, and up to 64 bytes, a multiple of 4.
+    ones.
 
     Example: `kernel.amx_begin {rows = 2 : i64, columns = 2 : i64, pixels = 14 : i64, depth = 48 : i64}`
     """
 
     name = "kernel.amx_begin"
 
-    rows = prop_def(IntegerAttr)
-    columns = prop_def(IntegerAttr)
-    pixels = prop_def(IntegerAttr)
-    depth = prop_def(IntegerAttr)
+    rows: IntegerAttr = attribute(converter=number)
+    columns: IntegerAttr = attribute(converter=number)
+    pixels: IntegerAttr = attribute(converter=number)
+    depth: IntegerAttr = attribute(converter=number)
 
-    traits = traits_def(MemoryWriteEffect())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "attr-dict"
+    effects = WRITES
+    rules = (
+        _FITS,
+        Rule(
+            f"a register has up to {MOST_PIXELS} pixels of up to {ROW_BYTES} bytes, a multiple of 4",
+            lambda x: 0 < x.pixels <= MOST_PIXELS and 0 < x.depth <= ROW_BYTES and x.depth % 4 == 0,
+            lambda x: f"no register holds {x.pixels} pixels of {x.depth} bytes",
+        ),
+    )
+    cpu = Text("amx_begin", "{rows}, {columns}, {pixels}, {depth}")
 
-    def __init__(self, rows: int, columns: int, pixels: int, depth: int) -> None:
-        numbers = {"rows": rows, "columns": columns, "pixels": pixels, "depth": depth}
-        super().__init__(properties={name: _number(value) for name, value in numbers.items()})
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        import numpy as np
 
-    def verify_(self) -> None:
-        check_shape(self, self.rows.value.data, self.columns.value.data)
-        pixels, depth = self.pixels.value.data, self.depth.value.data
-        fits = 0 < pixels <= MOST_PIXELS and 0 < depth <= ROW_BYTES and depth % 4 == 0
-        require(fits, f"C2: {self.name}: no register holds {pixels} pixels of {depth} bytes")
+        sums = np.zeros((len(site.active), x.rows, x.columns, x.pixels, LANES), np.int32)
+        site.machine.matrix_registers = (sums, int(x.depth))
 
 
-@irdl_op_definition
-class AmxClearOp(IRDLOperation):
+@instruction
+class AmxClearOp(Instruction):
     """Let the first `count` sums be zero.
 
     Example: `kernel.amx_clear {count = 4 : i64}`
@@ -81,22 +78,23 @@ class AmxClearOp(IRDLOperation):
 
     name = "kernel.amx_clear"
 
-    count = prop_def(IntegerAttr)
+    count: IntegerAttr = attribute(converter=number)
 
-    traits = traits_def(MemoryWriteEffect())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "attr-dict"
+    effects = WRITES
+    cpu = Text("amx_clear", "{count}")
 
-    def __init__(self, count: int) -> None:
-        super().__init__(properties={"count": _number(count)})
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        sums, _ = site.machine.matrix_registers
+        sums.reshape(len(sums), -1, *sums.shape[3:])[:, : x.count] = 0
 
 
-@irdl_op_definition
-class AmxDotAddOp(IRDLOperation):
+@instruction
+class AmxDotAddOp(Instruction):
     """`sum[i, j][p, l] += sum over b < depth of x[x_at + (i * pixels + p) * step + b] * w[w_at + ..]`, exactly.
 
     `x` has unsigned bytes. `w` has signed ones: line b / 4 has `columns` x 16 lanes of four bytes, as
-    `kernel.tile_dot_add` reads them. `pixels` and `depth` are those of `kernel.amx_begin`. C1 as there.
+    `kernel.tile_dot_add` reads them. `pixels` and `depth` are those of `kernel.amx_begin`.
 
     Example: `kernel.amx_dot_add %x[%i] step %s, %w[%k] {rows = 2 : i64, columns = 2 : i64, pixels = 14 : i64}
     : memref<?xui8>, memref<?xi8>`
@@ -104,68 +102,62 @@ class AmxDotAddOp(IRDLOperation):
 
     name = "kernel.amx_dot_add"
 
-    x = operand_def(MemRefType)
-    x_at = operand_def(IndexType())
-    step = operand_def(IndexType())
-    w = operand_def(MemRefType)
-    w_at = operand_def(IndexType())
-    rows = prop_def(IntegerAttr)
-    columns = prop_def(IntegerAttr)
-    pixels = prop_def(IntegerAttr)
+    x: SSAValue = memref()
+    x_at: SSAValue = index()
+    step: SSAValue = index()
+    w: SSAValue = memref()
+    w_at: SSAValue = index()
+    rows: IntegerAttr = attribute(converter=number)
+    columns: IntegerAttr = attribute(converter=number)
+    pixels: IntegerAttr = attribute(converter=number)
 
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$x `[` $x_at `]` `step` $step `,` $w `[` $w_at `]` attr-dict `:` type($x) `,` type($w)"
+    syntax = "$x `[` $x_at `]` `step` $step `,` $w `[` $w_at `]`"
+    effects = READS + WRITES
+    rules = (_FITS,)
+    cpu = Text("amx_dot_add", "{rows}, {columns}, {pixels}")
 
-    def __init__(
-        self,
-        x: SSAValue,
-        x_at: SSAValue,
-        step: SSAValue,
-        w: SSAValue,
-        w_at: SSAValue,
-        rows: int,
-        columns: int,
-        pixels: int,
-    ) -> None:
-        super().__init__(
-            operands=[x, x_at, step, w, w_at],
-            properties={"rows": _number(rows), "columns": _number(columns), "pixels": _number(pixels)},
-        )
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        import numpy as np
 
-    def verify_(self) -> None:
-        check_shape(self, self.rows.value.data, self.columns.value.data)
+        sums, depth = site.machine.matrix_registers
+        row, b = np.arange(int(x.rows * x.pixels)), np.arange(depth)
+        left = x.x.read((x.x_at[:, None] + row * x.step[:, None])[:, :, None] + b)
+        right = x.w.read(x.w_at[:, None] + np.arange(int(depth * x.columns * LANES)))
+        left = left.reshape(-1, x.rows, x.pixels, depth // 4, 4).astype(np.int32)
+        right = right.reshape(-1, depth // 4, x.columns, LANES, 4).astype(np.int32)
+        sums += np.einsum("nipub,nujlb->nijpl", left, right)
 
 
-@irdl_op_definition
-class AmxStoreOp(IRDLOperation):
-    """`y[((i * pixels + p) * columns + j) * 16 + l] = sum[i, j][p, l]`. C1 as in `kernel.amx_begin`. C2: `y` has i32.
+@instruction
+class AmxStoreOp(Instruction):
+    """`y[((i * pixels + p) * columns + j) * 16 + l] = sum[i, j][p, l]`.
 
     Example: `kernel.amx_store %y {rows = 2 : i64, columns = 2 : i64, pixels = 14 : i64} : memref<?xi32>`
     """
 
     name = "kernel.amx_store"
 
-    y = operand_def(MemRefType)
-    rows = prop_def(IntegerAttr)
-    columns = prop_def(IntegerAttr)
-    pixels = prop_def(IntegerAttr)
+    y: SSAValue = memref("Y")
+    rows: IntegerAttr = attribute(converter=number)
+    columns: IntegerAttr = attribute(converter=number)
+    pixels: IntegerAttr = attribute(converter=number)
 
-    traits = traits_def(MemoryWriteEffect())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$y attr-dict `:` type($y)"
+    syntax = "$y"
+    effects = WRITES
+    rules = (_FITS, Rule("`y` has i32", lambda x: x.Y.type == i32, lambda x: f"writes i32, not {x.Y.type}"))
+    cpu = Text("amx_store", "{rows}, {columns}, {pixels}")
 
-    def __init__(self, y: SSAValue, rows: int, columns: int, pixels: int) -> None:
-        numbers = {"rows": rows, "columns": columns, "pixels": pixels}
-        super().__init__(operands=[y], properties={name: _number(value) for name, value in numbers.items()})
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        import numpy as np
 
-    def verify_(self) -> None:
-        check_shape(self, self.rows.value.data, self.columns.value.data)
-        require(element_of_buffer(self.y) == i32, f"C2: {self.name} writes i32, not {element_of_buffer(self.y)}")
+        sums = site.machine.matrix_registers[0].transpose(0, 1, 3, 2, 4).reshape(len(site.active), -1)
+        x.y.write(np.broadcast_to(np.arange(int(sums.shape[1])), sums.shape), sums)
 
 
-@irdl_op_definition
-class AmxEndOp(IRDLOperation):
+@instruction
+class AmxEndOp(Instruction):
     """Give the registers back.
 
     Example: `kernel.amx_end`
@@ -173,27 +165,9 @@ class AmxEndOp(IRDLOperation):
 
     name = "kernel.amx_end"
 
-    traits = traits_def(MemoryWriteEffect())
-    assembly_format = "attr-dict"
+    effects = WRITES
+    cpu = Text("amx_end")
 
-
-@irdl_op_definition
-class WorkerMemoryOp(IRDLOperation):
-    """A few elements of memory that each worker has of its own, for as long as the kernel runs.
-
-    Example: `%m = kernel.worker_memory {elements = 896 : i64} : memref<?xi32>`
-    """
-
-    name = "kernel.worker_memory"
-
-    elements = prop_def(IntegerAttr)
-    memory = result_def(MemRefType)
-
-    traits = traits_def(MemoryWriteEffect())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "attr-dict `:` type($memory)"
-
-    def __init__(self, element: Attribute, elements: int) -> None:
-        super().__init__(
-            properties={"elements": _number(elements)}, result_types=[MemRefType(element, [DYNAMIC_INDEX])]
-        )
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        """The next layout begins with new ones."""

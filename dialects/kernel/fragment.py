@@ -239,7 +239,7 @@ class StoreFragmentOp(_FragmentAccess):
     syntax = "$value `,` $buffer `[` $index `]` (`stride` $stride^)? (`valid` $valid^)?"
     effects = WRITES
     rules = (_has_all("value"),)
-    cuda = Text("store_fragment", _parameters, hint="store")
+    cuda = Text("store_fragment", _parameters, hint="store", operands=("value", "buffer", "index", "stride", "valid"))
 
     def __init__(
         self,

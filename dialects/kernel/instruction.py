@@ -163,14 +163,15 @@ class Instruction(_WithFields):
         """Give the op its operands, properties and results; results are named where no field determines their type."""
         spec = spec_of(self)
         takes = spec.operands_and_attributes
+        by_position = [name for name in takes if not spec.fields[name].kw_only]
         required = [name for name in takes if spec.fields[name].is_required]
         values = {name: spec.fields[name].default for name in takes if not spec.fields[name].is_required}
-        values.update(zip(takes, args, strict=False))
+        values.update(zip(by_position, args, strict=False))
         types = {name: given.pop(name) for name in spec.results if name in given}
         unknown = [*given.keys() - set(takes)]
         values.update(given)
         missing = [name for name in required if name not in values]
-        if missing or unknown or len(args) > len(takes):
+        if missing or unknown or len(args) > len(by_position):
             raise TypeError(f"{spec.name} takes {', '.join(takes)}; missing {missing}, unknown {unknown}")
         properties = {name: _attribute(spec.fields[name], values[name]) for name in spec.attributes}
         x: Any = SimpleNamespace(name=spec.name, op=self, **types)
@@ -221,16 +222,15 @@ def _assembly_format(spec: Spec) -> str:
 
 
 def _prepare(cls: Any) -> None:
-    """Exchange the fields of a class for those of xDSL, and put away what else its definition says."""
+    """Put away what the definition of a class says: its fields, and what else there is to know of it."""
     body = dict[str, Any](cls.__dict__)
     if "__definition__" in body:
         return
     own = {name: value for name, value in body.items() if isinstance(value, Field)}
     told = {name: body[name] for name in _TOLD if name in body}
-    for name in told:
+    for name in (*own, *told):
         delattr(cls, name)
-    for name, one in own.items():
-        setattr(cls, name, _irdl(one))
+        body.get("__annotations__", {}).pop(name, None)
     cls.__definition__ = own, told
 
 
@@ -271,9 +271,9 @@ def instruction(cls: C) -> C:
     made.verify_ = _verify
     if made.__init__ is IRDLOperation.__init__:
         made.__init__ = made.fill
-    irdl_op_definition(made)
-    spec.operands = [name for name, _ in made.get_irdl_definition().operands]  # those of families come last
-    return cls
+    for name, one in spec.fields.items():
+        setattr(made, name, _irdl(one))  # those of a family first, as the builder takes them
+    return irdl_op_definition(cls)
 
 
 def spec_of(op: Instruction | type[Instruction]) -> Spec:

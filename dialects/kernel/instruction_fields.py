@@ -61,6 +61,7 @@ class Field:
     length: str = ""
     default: Any = _REQUIRED
     variadic: bool = False
+    kw_only: bool = False
     is_written: bool = False
     convert: Callable[[Any], Any] | None = None
     like: str | Attribute | Callable[[Any], Attribute] = ""
@@ -80,7 +81,7 @@ class Field:
 
 def index(*, default: Any = _REQUIRED, kw_only: bool = False) -> Any:
     """A number of elements, bytes or threads."""
-    return Field("operand", IndexType(), default=default)
+    return Field("operand", IndexType(), default=default, kw_only=kw_only)
 
 
 def indices() -> Any:
@@ -105,7 +106,7 @@ def floating(element: str = "") -> Any:
 
 def memref(element: str = "", *, default: Any = _REQUIRED, kw_only: bool = False) -> Any:
     """Memory, whose elements an index names."""
-    return Field("operand", MemRefType, element, default=default)
+    return Field("operand", MemRefType, element, default=default, kw_only=kw_only)
 
 
 def fragment(element: str = "", length: str = "") -> Any:
@@ -182,7 +183,7 @@ def attribute(
     A default of None says that it may be missing; the IR leaves out what is equal to a default, unless it `is_written`.
     """
     constraint = _CONSTRAINTS.get(converter, converter)
-    return Field("attribute", constraint, default=default, convert=converter, is_written=is_written)
+    return Field("attribute", constraint, default=default, kw_only=kw_only, convert=converter, is_written=is_written)
 
 
 def plain(value: Attribute | None, of: Field) -> Any:

@@ -75,6 +75,7 @@ class Machine:
         self.buffers: list[Buffer] = []
         self.copies, self.stages, self.turns = AsyncCopies(), Stages(), Turns()
         self.cluster = _cluster(func)
+        self.matrix_registers: tuple[Any, int] = (None, 0)  # sums and depth of a matrix unit that is laid out
 
     def run_block(self, lanes: Lanes, block: Block) -> Sequence[SSAValue]:
         """Execute the ops of a block; returns the operands of its terminator."""

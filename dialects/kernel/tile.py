@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, VectorType, f64
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.dialects.builtin import IndexType, VectorType
+from xdsl.ir import Attribute, Block, OpResult, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -13,16 +14,20 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_operand_def,
-    prop_def,
     region_def,
-    result_def,
     traits_def,
 )
-from xdsl.traits import Pure, RecursiveMemoryEffect
+from xdsl.traits import RecursiveMemoryEffect
 
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.buffers import fragment
 from mlirt.dialects.kernel.core import YieldOp
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import PURE, Rule, Text
 from mlirt.dialects.tensor_op import require
+
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
 
 
 def tile_type(element: Attribute, rows: int, columns: int, lanes: int) -> VectorType[Attribute]:
@@ -44,8 +49,22 @@ def check_tile(op: IRDLOperation, type_: Attribute, result: Attribute | None = N
     require(result in (None, type_), f"{op.name}: the result is {result}, the tile {type_}")
 
 
-@irdl_op_definition
-class TileFillOp(IRDLOperation):
+def is_tile(name: str) -> Rule:
+    """The constraint that a field is a register tile."""
+    return Rule(
+        f"the {name} is a vector of rows x columns x lanes",
+        lambda x: len(getattr(x, name).get_shape()) == 3,
+        lambda x: f"a tile is a vector of rows x columns x lanes, not {getattr(x, name)}",
+    )
+
+
+def shape_text(x: Any) -> str:
+    """The shape of the result, as words take it."""
+    return ", ".join(map(str, tile_shape(x.result)))
+
+
+@instruction
+class TileFillOp(Instruction):
     """A tile whose elements are all the same number.
 
     Example: `%t = kernel.tile_fill %zero : f32 -> vector<14x2x16xf32>`
@@ -53,21 +72,31 @@ class TileFillOp(IRDLOperation):
 
     name = "kernel.tile_fill"
 
-    value = operand_def()
-    result = result_def(VectorType)
+    value: SSAValue = fields.scalar("T")
+    result: OpResult = fields.result(VectorType)
 
-    traits = traits_def(Pure())
-    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
+    syntax = "$value"
+    effects = PURE
+    rules = (is_tile("result"),)
+    cpu = Text("tile_fill", shape_text)
 
     def __init__(self, value: SSAValue, rows: int, columns: int, lanes: int) -> None:
-        super().__init__(operands=[value], result_types=[tile_type(value.type, rows, columns, lanes)])
+        self.fill(value, result=tile_type(value.type, rows, columns, lanes))
 
-    def verify_(self) -> None:
-        check_tile(self, self.result.type)
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
+
+        return np.broadcast_to(x.value[:, None, None, None], (len(x.value), *tile_shape(x.result)))
 
 
-@irdl_op_definition
-class TileTransformOp(IRDLOperation):
+def _rows_of(x: Any) -> list[list[float]]:
+    width = tile_shape(x.op.tile.type)[0]
+    return [x.matrix[start : start + width] for start in range(0, len(x.matrix), width)]
+
+
+@instruction
+class TileTransformOp(Instruction):
     """`M * tile * transpose(M)` in each lane, for a matrix `M` of numbers of 64 bits, given row by row.
 
     The transforms around the products of a fast convolution.
@@ -78,37 +107,47 @@ class TileTransformOp(IRDLOperation):
 
     name = "kernel.tile_transform"
 
-    tile = operand_def(VectorType)
-    matrix = prop_def(DenseArrayBase.constr(f64))
-    result = result_def(VectorType)
+    tile: SSAValue = fields.tile()
+    matrix: fields.Floats = fields.attribute(converter=fields.floats)
+    result: OpResult = fields.result(VectorType)
 
-    traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$tile attr-dict `:` type($tile) `->` type($result)"
+    syntax = "$tile"
+    effects = PURE
+    rules = (
+        is_tile("tile"),
+        is_tile("result"),
+        Rule(
+            "squares are transformed into squares",
+            lambda x: _are_squares(tile_shape(x.tile), tile_shape(x.result)),
+            lambda x: f"squares are transformed into squares, not {x.tile} into {x.result}",
+        ),
+        Rule(
+            "the matrix has a row for each row of the result, of as many numbers as the tile has rows",
+            lambda x: len(x.matrix) == tile_shape(x.result)[0] * tile_shape(x.tile)[0],
+            lambda x: f"the matrix is {tile_shape(x.result)[0]} x {tile_shape(x.tile)[0]}",
+        ),
+    )
+    cpu = Text("tile_transform", lambda x: f'"{_matrix_text(x)}"')
 
     def __init__(self, tile: SSAValue, matrix: Sequence[Sequence[float]]) -> None:
         lanes = tile_shape(tile.type)[2]
         result = tile_type(fragment(tile).element_type, len(matrix), len(matrix), lanes)
-        flat = [number for row in matrix for number in row]
-        super().__init__(
-            operands=[tile], properties={"matrix": DenseArrayBase.from_list(f64, flat)}, result_types=[result]
-        )
+        self.fill(tile, [number for row in matrix for number in row], result=result)
 
-    def matrix_rows(self) -> list[list[float]]:
-        """The rows of the matrix."""
-        flat, width = [float(number) for number in self.matrix.iter_values()], tile_shape(self.tile.type)[0]
-        return [flat[start : start + width] for start in range(0, len(flat), width)]
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
 
-    def verify_(self) -> None:
-        check_tile(self, self.tile.type)
-        check_tile(self, self.result.type)
-        rows, columns, lanes = tile_shape(self.tile.type)
-        size = tile_shape(self.result.type)[0]
-        fits = rows == columns and tile_shape(self.result.type) == (size, size, lanes)
-        require(
-            fits, f"{self.name}: squares are transformed into squares, not {self.tile.type} into {self.result.type}"
-        )
-        require(len(list(self.matrix.iter_values())) == size * rows, f"{self.name}: the matrix is {size} x {rows}")
+        matrix = np.array(_rows_of(x), x.tile.dtype)
+        return np.einsum("ia,nabl,jb->nijl", matrix, x.tile, matrix)
+
+
+def _are_squares(shape: tuple[int, int, int], result: tuple[int, int, int]) -> bool:
+    return shape[0] == shape[1] and result == (result[0], result[0], shape[2])
+
+
+def _matrix_text(x: Any) -> str:
+    return ", ".join(" ".join(f"{number:.17g}" for number in row) for row in _rows_of(x))
 
 
 @irdl_op_definition

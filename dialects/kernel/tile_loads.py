@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IndexType, MemRefType, VectorType
-from xdsl.ir import SSAValue
-from xdsl.irdl import (
-    AttrSizedOperandSegments,
-    IRDLOperation,
-    ParsePropInAttrDict,
-    irdl_op_definition,
-    operand_def,
-    opt_operand_def,
-    result_def,
-    traits_def,
-)
-from xdsl.traits import MemoryReadEffect
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import OpResult, SSAValue
 
 from mlirt.dialects.kernel.core import element_of_buffer
-from mlirt.dialects.kernel.tile import check_tile, tile_shape, tile_type
-from mlirt.dialects.tensor_op import require
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import READS, Rule, Text, index, memref, result
+from mlirt.dialects.kernel.tile import is_tile, shape_text, tile_shape, tile_type
+
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
 
 
-@irdl_op_definition
-class TileLoadOp(IRDLOperation):
+def _places(x: Any, column_step: Any = None) -> Any:
+    """Where the elements of each vector lie, in rows x columns x lanes for each active lane."""
+    import numpy as np
+
+    rows, columns, lanes = tile_shape(x.op.result.type)
+    step = np.full_like(x.x_at, lanes) if column_step is None else column_step
+    i, j, lane = np.ogrid[:rows, :columns, :lanes]
+    return x.x_at[:, None, None, None] + i * _wide(x.row_step) + j * _wide(step) + lane
+
+
+def _wide(of_lanes: Any) -> Any:
+    return of_lanes[:, None, None, None]
+
+
+def _kept(x: Any, values: Any) -> Any:
+    """Numbers as registers hold them: the 16-bit floats are widened."""
+    import numpy as np
+
+    return values.astype(np.float32) if values.dtype.itemsize == 2 and values.dtype.kind in "fV" else values
+
+
+@instruction
+class TileLoadOp(Instruction):
     """`tile[i, j, :] = x[x_at + i * row_step + j * lanes + :]`; zeros beyond the first `valid` elements of a row, which
     are not read.
 
@@ -31,27 +47,37 @@ class TileLoadOp(IRDLOperation):
 
     name = "kernel.tile_load"
 
-    x = operand_def(MemRefType)
-    x_at = operand_def(IndexType())
-    row_step = operand_def(IndexType())
-    valid = opt_operand_def(IndexType())
-    result = result_def(VectorType)
+    x: SSAValue = memref()
+    x_at: SSAValue = index()
+    row_step: SSAValue = index()
+    valid: SSAValue | None = index(default=None)
+    result: OpResult = result(VectorType)
 
-    traits = traits_def(MemoryReadEffect())
-    assembly_format = "$x `[` $x_at `]` `rows` $row_step (`valid` $valid^)? attr-dict `:` type($x) `->` type($result)"
+    syntax = "$x `[` $x_at `]` `rows` $row_step (`valid` $valid^)?"
+    effects = READS
+    rules = (is_tile("result"),)
+    cpu = Text(
+        lambda x: "tile_load" if x.valid is None else "tile_load_first",
+        shape_text,
+        words=("tile_load", "tile_load_first"),
+    )
 
     def __init__(
         self, x: SSAValue, x_at: SSAValue, row_step: SSAValue, shape: tuple[int, int, int], valid: SSAValue | None
     ) -> None:
-        result = tile_type(element_of_buffer(x), *shape)
-        super().__init__(operands=[x, x_at, row_step, valid], result_types=[result])
+        self.fill(x, x_at, row_step, valid, result=tile_type(element_of_buffer(x), *shape))
 
-    def verify_(self) -> None:
-        check_tile(self, self.result.type)
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
+
+        _, columns, lanes = tile_shape(x.op.result.type)
+        number = np.arange(columns * lanes).reshape(columns, lanes)
+        return _kept(x, x.x.read(_places(x), True if x.valid is None else number < _wide(x.valid)))
 
 
-@irdl_op_definition
-class TileLoadTransposedOp(IRDLOperation):
+@instruction
+class TileLoadTransposedOp(Instruction):
     """`tile[i, 0, l] = x[x_at + l * row_step + i]`: `lanes` rows of memory, transposed into a square tile.
 
     Only `rows` rows and of each the first `valid` elements are read: rows beyond repeat the last one, other elements
@@ -62,18 +88,22 @@ class TileLoadTransposedOp(IRDLOperation):
 
     name = "kernel.tile_load_transposed"
 
-    x = operand_def(MemRefType)
-    x_at = operand_def(IndexType())
-    row_step = operand_def(IndexType())
-    rows = opt_operand_def(IndexType())
-    valid = opt_operand_def(IndexType())
-    result = result_def(VectorType)
+    x: SSAValue = memref()
+    x_at: SSAValue = index()
+    row_step: SSAValue = index()
+    rows: SSAValue | None = index(default=None)
+    valid: SSAValue | None = index(default=None)
+    result: OpResult = result(VectorType)
 
-    traits = traits_def(MemoryReadEffect())
-    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
-    assembly_format = (
-        "$x `[` $x_at `]` `rows` $row_step (`only` $rows^)? (`valid` $valid^)? attr-dict "
-        "`:` type($x) `->` type($result)"
+    syntax = "$x `[` $x_at `]` `rows` $row_step (`only` $rows^)? (`valid` $valid^)?"
+    effects = READS
+    rules = (
+        is_tile("result"),
+        Rule(
+            "the tile is lanes x 1 x lanes",
+            lambda x: tile_shape(x.result) == (tile_shape(x.result)[2], 1, tile_shape(x.result)[2]),
+            lambda x: f"the tile is lanes x 1 x lanes, not {x.result}",
+        ),
     )
 
     def __init__(
@@ -85,17 +115,21 @@ class TileLoadTransposedOp(IRDLOperation):
         rows: SSAValue | None = None,
         valid: SSAValue | None = None,
     ) -> None:
-        result = tile_type(element_of_buffer(x), lanes, 1, lanes)
-        super().__init__(operands=[x, x_at, row_step, rows, valid], result_types=[result])
+        self.fill(x, x_at, row_step, rows, valid, result=tile_type(element_of_buffer(x), lanes, 1, lanes))
 
-    def verify_(self) -> None:
-        check_tile(self, self.result.type)
-        rows, columns, lanes = tile_shape(self.result.type)
-        require(rows == lanes and columns == 1, f"{self.name}: the tile is lanes x 1 x lanes, not {self.result.type}")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
+
+        lanes = tile_shape(x.op.result.type)[2]
+        row, element = np.arange(lanes), np.arange(lanes)[:, None, None]
+        row = row if x.rows is None else np.minimum(row, _wide(x.rows) - 1)
+        at = _wide(x.x_at) + row * _wide(x.row_step) + element
+        return _kept(x, x.x.read(at, True if x.valid is None else element < _wide(x.valid)))
 
 
-@irdl_op_definition
-class TileLoadPatchOp(IRDLOperation):
+@instruction
+class TileLoadPatchOp(Instruction):
     """`tile[i, j, :] = x[x_at + i * row_step + j * column_step + :]` for `i < rows` and `j < columns`.
 
     Elsewhere it is zero, and nothing is read. Both limits are at least 1; without them there is none.
@@ -105,19 +139,28 @@ class TileLoadPatchOp(IRDLOperation):
 
     name = "kernel.tile_load_patch"
 
-    x = operand_def(MemRefType)
-    x_at = operand_def(IndexType())
-    row_step = operand_def(IndexType())
-    column_step = operand_def(IndexType())
-    rows = opt_operand_def(IndexType())
-    columns = opt_operand_def(IndexType())
-    result = result_def(VectorType)
+    x: SSAValue = memref()
+    x_at: SSAValue = index()
+    row_step: SSAValue = index()
+    column_step: SSAValue = index()
+    rows: SSAValue | None = index(default=None)
+    columns: SSAValue | None = index(default=None)
+    result: OpResult = result(VectorType)
 
-    traits = traits_def(MemoryReadEffect())
-    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
-    assembly_format = (
-        "$x `[` $x_at `]` `rows` $row_step `columns` $column_step (`only` $rows^)? (`by` $columns^)? attr-dict "
-        "`:` type($x) `->` type($result)"
+    syntax = "$x `[` $x_at `]` `rows` $row_step `columns` $column_step (`only` $rows^)? (`by` $columns^)?"
+    effects = READS
+    rules = (
+        is_tile("result"),
+        Rule(
+            "both limits are given, or none",
+            lambda x: (x.rows is None) == (x.columns is None),
+            lambda x: "it has only one of its limits",
+        ),
+    )
+    cpu = Text(
+        lambda x: "tile_load_patch" if x.rows is None else "tile_load_patch_first",
+        shape_text,
+        words=("tile_load_patch", "tile_load_patch_first"),
     )
 
     def __init__(
@@ -128,9 +171,14 @@ class TileLoadPatchOp(IRDLOperation):
         shape: tuple[int, int, int],
         limits: tuple[SSAValue, SSAValue] | None = None,
     ) -> None:
-        result = tile_type(element_of_buffer(x), *shape)
-        super().__init__(operands=[x, x_at, *steps, *(limits or (None, None))], result_types=[result])
+        rows, columns = limits or (None, None)
+        self.fill(x, x_at, *steps, rows, columns, result=tile_type(element_of_buffer(x), *shape))
 
-    def verify_(self) -> None:
-        check_tile(self, self.result.type)
-        require((self.rows is None) == (self.columns is None), f"{self.name} has only one of its limits")
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
+
+        rows, columns, _ = tile_shape(x.op.result.type)
+        i, j, _ = np.ogrid[:rows, :columns, :1]
+        inside = True if x.rows is None else (i < _wide(x.rows)) & (j < _wide(x.columns))
+        return _kept(x, x.x.read(_places(x, x.column_step), inside))

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, VectorType, i64
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.dialects.builtin import IndexType, VectorType
+from xdsl.ir import Block, OpResult, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
-    ParsePropInAttrDict,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
-    prop_def,
     region_def,
     result_def,
     traits_def,
 )
-from xdsl.traits import Pure, RecursiveMemoryEffect
+from xdsl.traits import RecursiveMemoryEffect
 
-from mlirt.dialects.integer_list import integers
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.buffers import fragment
 from mlirt.dialects.kernel.core import ReduceKind, ReduceKindAttr, YieldOp
-from mlirt.dialects.kernel.tile import check_tile, tile_shape
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import PURE, Rule, Text
+from mlirt.dialects.kernel.tile import check_tile, is_tile, tile_shape
 from mlirt.dialects.tensor_op import require
+
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
 
 
 @irdl_op_definition
@@ -68,8 +71,16 @@ class TileMapOp(IRDLOperation):
         require(gives, f"{self.name}: the body does not end with kernel.yield of an element")
 
 
-@irdl_op_definition
-class TilePoolOp(IRDLOperation):
+_COMBINERS = {ReduceKind.ADD: "add", ReduceKind.MAX: "maximum", ReduceKind.MIN: "minimum"}
+
+
+def _fits(x: Any) -> bool:
+    (rows, columns, lanes), (high, wide, deep) = tile_shape(x.tile), tile_shape(x.into)
+    return len(x.window) == 2 and (rows, columns, lanes) == (high * x.window[0], wide * x.window[-1], deep)
+
+
+@instruction
+class TilePoolOp(Instruction):
     """`result[i, j, :] = kind(into[i, j, :], tile[i * h + r, j * w + s, :] for all r < h and s < w)`.
 
     The windows of h x w vectors lie side by side and make up the whole tile; `kind` is add, max or min.
@@ -80,29 +91,36 @@ class TilePoolOp(IRDLOperation):
 
     name = "kernel.tile_pool"
 
-    kind = prop_def(ReduceKindAttr)
-    tile = operand_def(VectorType)
-    into = operand_def(VectorType)
-    window = prop_def(DenseArrayBase.constr(i64))
-    result = result_def(VectorType)
+    kind: ReduceKindAttr = fields.attribute(converter=ReduceKindAttr)
+    tile: SSAValue = fields.tile("T")
+    into: SSAValue = fields.tile("T")
+    window: fields.Numbers = fields.attribute(converter=fields.numbers)
+    result: OpResult = fields.result(VectorType, like="into")
 
-    traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$kind $tile `into` $into attr-dict `:` type($tile) `,` type($into) `->` type($result)"
+    syntax = "$kind $tile `into` $into"
+    effects = PURE
+    rules = (
+        is_tile("tile"),
+        is_tile("into"),
+        Rule(
+            "it adds or finds the extremes",
+            lambda x: x.kind in _COMBINERS,
+            lambda x: f"it adds or finds the extremes, it does not combine by {x.kind}",
+        ),
+        Rule(
+            "windows side by side make up the tile",
+            _fits,
+            lambda x: f"windows of {list(x.window)} do not make {x.into} of {x.tile}",
+        ),
+    )
+    cpu = Text("tile_pool", lambda x: ", ".join([f'"{x.kind}"', *map(str, x.window)]))
 
-    def __init__(self, kind: ReduceKind, tile: SSAValue, into: SSAValue, window: Sequence[int]) -> None:
-        super().__init__(
-            operands=[tile, into],
-            properties={"kind": ReduceKindAttr(kind), "window": DenseArrayBase.from_list(i64, list(window))},
-            result_types=[into.type],
-        )
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
 
-    def verify_(self) -> None:
-        check_tile(self, self.tile.type)
-        check_tile(self, self.into.type, self.result.type)
-        known = self.kind.data in (ReduceKind.ADD, ReduceKind.MAX, ReduceKind.MIN)
-        require(known, f"{self.name}: it adds or finds the extremes, it does not combine by {self.kind.data}")
-        (rows, columns, lanes), (high, wide, deep) = tile_shape(self.tile.type), tile_shape(self.into.type)
-        window = integers(self.window)
-        fits = len(window) == 2 and (rows, columns, lanes) == (high * window[0], wide * window[-1], deep)
-        require(fits, f"{self.name}: windows of {list(window)} do not make {self.into.type} of {self.tile.type}")
+        combine: Any = getattr(np, _COMBINERS[x.kind])
+        high, wide = x.window
+        count, rows, columns, lanes = x.tile.shape
+        windows = x.tile.reshape(count, rows // high, high, columns // wide, wide, lanes)
+        return combine(x.into, combine.reduce(windows, axis=(2, 4)))

@@ -1,28 +1,73 @@
-"""Register tiles as sums: what is multiplied or combined with what lies in memory and taken up by the tile."""
+"""Register tiles that take up what lies in memory: products, dot products of bytes, extremes of windows.
+
+They are one instruction: each vector `tile[i, j, :]` becomes a combination of itself with what row `i` of `x` and a
+panel of weights have for it. Rows from number `rows` on read what the last row before them reads, so that nothing
+beyond the edge is touched.
+"""
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, VectorType, i64
-from xdsl.ir import SSAValue
-from xdsl.irdl import (
-    AttrSizedOperandSegments,
-    IRDLOperation,
-    ParsePropInAttrDict,
-    irdl_op_definition,
-    operand_def,
-    opt_operand_def,
-    prop_def,
-    result_def,
-    traits_def,
-)
-from xdsl.traits import MemoryReadEffect
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, Signedness, VectorType, i8, i32
+from xdsl.ir import OpResult, SSAValue
 
 from mlirt.dialects.kernel.core import ReduceKind, ReduceKindAttr
-from mlirt.dialects.kernel.tile import check_tile
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import READS, Rule, Text, attribute, index, memref, number, result, tile
+from mlirt.dialects.kernel.tile import is_tile
+
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
+
+# Bytes whose products fall into one lane.
+FOUR = 4
+# Features of processors that have one instruction for `kernel.tile_dot_add`.
+INT8_PRODUCTS = frozenset({"avx512vnni", "avxvnni"})
+_UNSIGNED = IntegerType(8, Signedness.UNSIGNED)
+_FROM_MEMORY = ("tile", "x", "x_at", "row_step")
+_ROWS = "$tile `,` $x `[` $x_at `]` `rows` $row_step (`first` $rows^)?"
+_WEIGHTS = "`,` $w `[` $w_at `]`"
 
 
-@irdl_op_definition
-class TileMultiplyAddOp(IRDLOperation):
+class _TileUpdate(Instruction):
+    tile: SSAValue = tile("T")
+    x: SSAValue = memref("X")
+    x_at: SSAValue = index()
+    row_step: SSAValue = index()
+    result: OpResult = result(VectorType, like="tile")
+
+    effects = READS
+    rules = (is_tile("tile"),)
+
+
+def _row_starts(x: Any) -> Any:
+    """Where each row of `x` starts: one row for each active lane."""
+    import numpy as np
+
+    count: int = x.tile.shape[1]
+    row: Any = np.arange(count)
+    row = row if x.rows is None else np.minimum(row, x.rows[:, None] - 1)
+    return x.x_at[:, None] + row * x.row_step[:, None]
+
+
+def _vectors(x: Any) -> Any:
+    """What lies in memory for each vector of the tile."""
+    import numpy as np
+
+    _, rows, columns, lanes = x.tile.shape
+    found = x.x.read(_row_starts(x)[:, :, None] + np.arange(columns * lanes))
+    return found.reshape(-1, rows, columns, lanes).astype(x.tile.dtype)
+
+
+def _weights(x: Any, count: int) -> Any:
+    import numpy as np
+
+    return x.w.read(x.w_at[:, None] + np.arange(count))
+
+
+@instruction
+class TileMultiplyAddOp(_TileUpdate):
     """`tile[i, j, :] += x[x_at + i * row_step + u * step] * w[w_at + (u * columns + j) * lanes + :]` for `u < depth`.
 
     The inner loop of matrix products and convolutions: `w` is packed so that one step's vectors lie side by side. Rows
@@ -34,48 +79,28 @@ class TileMultiplyAddOp(IRDLOperation):
 
     name = "kernel.tile_multiply_add"
 
-    tile = operand_def(VectorType)
-    x = operand_def(MemRefType)
-    x_at = operand_def(IndexType())
-    row_step = operand_def(IndexType())
-    rows = opt_operand_def(IndexType())
-    step = operand_def(IndexType())
-    w = operand_def(MemRefType)
-    w_at = operand_def(IndexType())
-    depth = prop_def(IntegerAttr)
-    result = result_def(VectorType)
+    step: SSAValue = index()
+    w: SSAValue = memref("W")
+    w_at: SSAValue = index()
+    depth: IntegerAttr = attribute(converter=number)
+    rows: SSAValue | None = index(default=None)
 
-    traits = traits_def(MemoryReadEffect())
-    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
-    assembly_format = (
-        "$tile `,` $x `[` $x_at `]` `rows` $row_step (`first` $rows^)? `step` $step `,` $w `[` $w_at `]` attr-dict "
-        "`:` type($tile) `,` type($x) `,` type($w) `->` type($result)"
-    )
+    syntax = f"{_ROWS} `step` $step {_WEIGHTS}"
+    cpu = Text("tile_multiply_add", "{depth}", operands=(*_FROM_MEMORY, "step", "w", "w_at"), limits=("rows",))
 
-    def __init__(
-        self,
-        tile: SSAValue,
-        x: SSAValue,
-        x_at: SSAValue,
-        row_step: SSAValue,
-        step: SSAValue,
-        w: SSAValue,
-        w_at: SSAValue,
-        depth: int,
-        rows: SSAValue | None = None,
-    ) -> None:
-        super().__init__(
-            operands=[tile, x, x_at, row_step, rows, step, w, w_at],
-            properties={"depth": IntegerAttr(depth, i64)},
-            result_types=[tile.type],
-        )
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
 
-    def verify_(self) -> None:
-        check_tile(self, self.tile.type, self.result.type)
+        _, _, columns, lanes = x.tile.shape
+        left = x.x.read(_row_starts(x)[:, :, None] + np.arange(int(x.depth)) * x.step[:, None, None])
+        right = _weights(x, x.depth * columns * lanes).reshape(-1, x.depth, columns, lanes)
+        kept = x.tile.dtype
+        return x.tile + np.einsum("nru,nucl->nrcl", left.astype(kept), right.astype(kept))
 
 
-@irdl_op_definition
-class TileMultiplyAddLanesOp(IRDLOperation):
+@instruction
+class TileMultiplyAddLanesOp(_TileUpdate):
     """`tile[i, j, :] += x[x_at + i * row_step + j * lanes + :] * w[w_at + j * lanes + :]`, a step of a
     depthwise convolution; `rows` as in `kernel.tile_multiply_add`.
 
@@ -85,40 +110,80 @@ class TileMultiplyAddLanesOp(IRDLOperation):
 
     name = "kernel.tile_multiply_add_lanes"
 
-    tile = operand_def(VectorType)
-    x = operand_def(MemRefType)
-    x_at = operand_def(IndexType())
-    row_step = operand_def(IndexType())
-    rows = opt_operand_def(IndexType())
-    w = operand_def(MemRefType)
-    w_at = operand_def(IndexType())
-    result = result_def(VectorType)
+    w: SSAValue = memref("W")
+    w_at: SSAValue = index()
+    rows: SSAValue | None = index(default=None)
 
-    traits = traits_def(MemoryReadEffect())
-    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
-    assembly_format = (
-        "$tile `,` $x `[` $x_at `]` `rows` $row_step (`first` $rows^)? `,` $w `[` $w_at `]` attr-dict "
-        "`:` type($tile) `,` type($x) `,` type($w) `->` type($result)"
+    syntax = f"{_ROWS} {_WEIGHTS}"
+    cpu = Text("tile_multiply_add_lanes", operands=(*_FROM_MEMORY, "w", "w_at"), limits=("rows",))
+
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        _, _, columns, lanes = x.tile.shape
+        right = _weights(x, columns * lanes).reshape(-1, 1, columns, lanes)
+        return x.tile + _vectors(x) * right.astype(x.tile.dtype)
+
+
+@instruction
+class TileDotAddOp(_TileUpdate):
+    """`tile[i, j, l] += sum over b < 4 of x[x_at + i * row_step + 4 * u + b]
+    * w[w_at + 4 * ((u * columns + j) * lanes + l) + b]` for `u < depth`, exactly.
+
+    The inner loop of quantised products and convolutions. `w` is packed so that the four weights of a lane lie side by
+    side. Of the last four bytes of `x` only the first `last` are read, the others count as zero; rows from number
+    `rows` on read what the last row before them reads.
+
+    Example: `%t1 = kernel.tile_dot_add %t, %x[%i] rows %s first %n, %w[%k] {depth = 4 : i64}
+    : vector<14x2x16xi32>, memref<?xui8>, memref<?xi8> -> vector<14x2x16xi32>`
+    """
+
+    name = "kernel.tile_dot_add"
+
+    w: SSAValue = memref("W")
+    w_at: SSAValue = index()
+    depth: IntegerAttr = attribute(converter=number)
+    rows: SSAValue | None = index(default=None)
+    last: IntegerAttr = attribute(converter=number, default=FOUR)
+
+    syntax = f"{_ROWS} {_WEIGHTS}"
+    rules = (
+        is_tile("tile"),
+        Rule(
+            "the tile has i32, `x` ui8 and `w` i8",
+            lambda x: (x.T.type, x.X.type, x.W.type) == (i32, _UNSIGNED, i8),
+            lambda x: f"adds ui8 times i8 to i32, not {x.T.type}, {x.X.type}, {x.W.type}",
+        ),
+        Rule(
+            "`last` is from 1 to 4",
+            lambda x: 1 <= x.last <= FOUR,
+            lambda x: f"{x.last} of {FOUR} bytes cannot be read",
+        ),
     )
+    cpu = Text("tile_dot_add", "{depth}, {last}", operands=(*_FROM_MEMORY, "w", "w_at"), limits=("rows",))
 
-    def __init__(
-        self,
-        tile: SSAValue,
-        x: SSAValue,
-        x_at: SSAValue,
-        row_step: SSAValue,
-        w: SSAValue,
-        w_at: SSAValue,
-        rows: SSAValue | None = None,
-    ) -> None:
-        super().__init__(operands=[tile, x, x_at, row_step, rows, w, w_at], result_types=[tile.type])
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
 
-    def verify_(self) -> None:
-        check_tile(self, self.tile.type, self.result.type)
+        _, rows, columns, lanes = x.tile.shape
+        b = np.arange(FOUR * int(x.depth))
+        left = x.x.read(_row_starts(x)[:, :, None] + b, b < FOUR * (x.depth - 1) + x.last)
+        left = left.reshape(-1, rows, x.depth, FOUR).astype(np.int32)
+        right = _weights(x, FOUR * x.depth * columns * lanes).reshape(-1, x.depth, columns, lanes, FOUR)
+        return x.tile + np.einsum("nrub,nuclb->nrcl", left, right.astype(np.int32))
 
 
-@irdl_op_definition
-class TileCombineOp(IRDLOperation):
+_COMBINERS = {
+    ReduceKind.ADD: "add",
+    ReduceKind.MUL: "multiply",
+    ReduceKind.MAX: "maximum",
+    ReduceKind.MIN: "minimum",
+}
+"""What generated text and NumPy call a kind."""
+
+
+@instruction
+class TileCombineOp(_TileUpdate):
     """`tile[i, j, :] = kind(tile[i, j, :], x[x_at + i * row_step + j * lanes + :])`, the step of a pooling window;
     `rows` as in `kernel.tile_multiply_add`.
 
@@ -128,19 +193,19 @@ class TileCombineOp(IRDLOperation):
 
     name = "kernel.tile_combine"
 
-    kind = prop_def(ReduceKindAttr)
-    tile = operand_def(VectorType)
-    x = operand_def(MemRefType)
-    x_at = operand_def(IndexType())
-    row_step = operand_def(IndexType())
-    rows = opt_operand_def(IndexType())
-    result = result_def(VectorType)
+    kind: ReduceKindAttr = attribute(converter=ReduceKindAttr)
+    rows: SSAValue | None = index(default=None)
 
-    traits = traits_def(MemoryReadEffect())
-    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
-    assembly_format = (
-        "$kind $tile `,` $x `[` $x_at `]` `rows` $row_step (`first` $rows^)? attr-dict "
-        "`:` type($tile) `,` type($x) `->` type($result)"
+    syntax = f"$kind {_ROWS}"
+    rules = (
+        is_tile("tile"),
+        Rule("it adds, multiplies or finds extremes", lambda x: x.kind in _COMBINERS),
+    )
+    cpu = Text(
+        lambda x: f"tile_{_COMBINERS[x.kind]}",
+        operands=_FROM_MEMORY,
+        limits=("rows",),
+        words=[f"tile_{word}" for word in _COMBINERS.values()],
     )
 
     def __init__(
@@ -152,11 +217,10 @@ class TileCombineOp(IRDLOperation):
         row_step: SSAValue,
         rows: SSAValue | None = None,
     ) -> None:
-        super().__init__(
-            operands=[tile, x, x_at, row_step, rows],
-            properties={"kind": ReduceKindAttr(kind)},
-            result_types=[tile.type],
-        )
+        self.fill(tile, x, x_at, row_step, kind, rows)
 
-    def verify_(self) -> None:
-        check_tile(self, self.tile.type, self.result.type)
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
+
+        return getattr(np, _COMBINERS[x.kind])(x.tile, _vectors(x))

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IndexType, MemRefType
-from xdsl.ir import SSAValue
-from xdsl.irdl import (
-    IRDLOperation,
-    irdl_op_definition,
-    operand_def,
-    result_def,
-    traits_def,
-)
-from xdsl.traits import MemoryWriteEffect, Pure
+from typing import TYPE_CHECKING, Any
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType
+from xdsl.ir import Attribute, OpResult, SSAValue
+
+from mlirt.dialects.kernel.instruction import Instruction, instruction
+from mlirt.dialects.kernel.instruction_fields import PURE, WRITES, Text, attribute, index, memref, number, result
 from mlirt.dialects.symbolic import Dim, maximum, minimum, sym
+from mlirt.dialects.tensor_types import element_name
+
+if TYPE_CHECKING:
+    from mlirt.dialects.kernel.interpreter_instruction import Site
+
+_ELEMENTS = (
+    *("float16", "bfloat16", "float32", "float64", "bool"),
+    *(f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)),
+)
 
 
-@irdl_op_definition
-class WorkerShareOp(IRDLOperation):
+@instruction
+class WorkerShareOp(Instruction):
     """The tasks `first`, .., `last - 1` of `tasks` that this worker does; workers get equally many, give or take one.
 
     Example: `%first, %last = kernel.worker_share %n`
@@ -25,15 +30,18 @@ class WorkerShareOp(IRDLOperation):
 
     name = "kernel.worker_share"
 
-    tasks = operand_def(IndexType())
-    first = result_def(IndexType())
-    last = result_def(IndexType())
+    tasks: SSAValue = index()
+    first: OpResult = result(IndexType())
+    last: OpResult = result(IndexType())
 
-    traits = traits_def(Pure())
-    assembly_format = "$tasks attr-dict"
+    syntax = "$tasks"
+    effects = PURE
+    cpu = Text("share", "worker, workers")
 
-    def __init__(self, tasks: SSAValue) -> None:
-        super().__init__(operands=[tasks], result_types=[IndexType(), IndexType()])
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        """There is one worker here."""
+        return x.tasks * 0, x.tasks
 
 
 PARTS = "machine@parts"
@@ -48,8 +56,8 @@ def slots_for(tasks: Dim) -> Dim:
     return slots if isinstance(tasks, int) else maximum(1, slots)
 
 
-@irdl_op_definition
-class WorkerSlotOp(IRDLOperation):
+@instruction
+class WorkerSlotOp(Instruction):
     """A number below `slots` that no other worker has which does some of the `tasks` at the same time.
 
     There are at least as many slots as `slots_for` says.
@@ -59,19 +67,22 @@ class WorkerSlotOp(IRDLOperation):
 
     name = "kernel.worker_slot"
 
-    tasks = operand_def(IndexType())
-    slots = operand_def(IndexType())
-    slot = result_def(IndexType())
+    tasks: SSAValue = index()
+    slots: SSAValue = index()
+    slot: OpResult = result(IndexType())
 
-    traits = traits_def(Pure())
-    assembly_format = "$tasks `,` $slots attr-dict"
+    syntax = "$tasks `,` $slots"
+    effects = PURE
+    cpu = Text("worker_slot", "worker, workers")
 
-    def __init__(self, tasks: SSAValue, slots: SSAValue) -> None:
-        super().__init__(operands=[tasks, slots], result_types=[IndexType()])
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        """There is one worker here."""
+        return x.tasks * 0
 
 
-@irdl_op_definition
-class PrefetchOp(IRDLOperation):
+@instruction
+class PrefetchOp(Instruction):
     """Ask for the memory around an element to be brought near; nothing waits for it, and any address will do.
 
     Example: `kernel.prefetch %w[%at] : memref<?xf32>`
@@ -79,12 +90,48 @@ class PrefetchOp(IRDLOperation):
 
     name = "kernel.prefetch"
 
-    buffer = operand_def(MemRefType)
-    at = operand_def(IndexType())
+    buffer: SSAValue = memref()
+    at: SSAValue = index()
 
+    syntax = "$buffer `[` $at `]`"
     # Not a read: it never fails, and has to stay where it is.
-    traits = traits_def(MemoryWriteEffect())
-    assembly_format = "$buffer `[` $at `]` attr-dict `:` type($buffer)"
+    effects = WRITES
+    cpu = Text("prefetch")
 
-    def __init__(self, buffer: SSAValue, at: SSAValue) -> None:
-        super().__init__(operands=[buffer, at])
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        """All memory is near here."""
+
+
+@instruction
+class WorkerMemoryOp(Instruction):
+    """A few elements of memory that each worker has of its own, for as long as the kernel runs.
+
+    Example: `%m = kernel.worker_memory {elements = 896 : i64} : memref<?xi32>`
+    """
+
+    name = "kernel.worker_memory"
+
+    elements: IntegerAttr = attribute(converter=number)
+    memory: OpResult = result(MemRefType)
+
+    assembly_format = "attr-dict `:` type($memory)"
+    effects = WRITES
+    cpu = Text(
+        lambda x: f"worker_memory_{element_name(x.memory.get_element_type())}",
+        "{elements}",
+        words=[f"worker_memory_{name}" for name in _ELEMENTS],
+    )
+
+    def __init__(self, element: Attribute, elements: int) -> None:
+        self.fill(elements, memory=MemRefType(element, [DYNAMIC_INDEX]))
+
+    @staticmethod
+    def meaning(x: Any, site: Site) -> Any:
+        import numpy as np
+
+        from mlirt.dialects.kernel.interpreter_memory import Buffer
+        from mlirt.dialects.scalar_semantics import scalar_dtype
+
+        data = np.zeros(int(x.elements), scalar_dtype(x.memory.get_element_type()))
+        return Buffer(site.op.results[0].name_hint or "memory", data, initialized=False)

@@ -17,11 +17,10 @@ from mlirt.dialects.kernel.amx import (
     AmxDotAddOp,
     AmxEndOp,
     AmxStoreOp,
-    WorkerMemoryOp,
 )
 from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.tile_loads import TileLoadOp
-from mlirt.dialects.kernel.worker import PrefetchOp
+from mlirt.dialects.kernel.worker import PrefetchOp, WorkerMemoryOp
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.lowering.convolution.cpu_amx_choice import MatrixTile, choose_matrix_tile, piece_of, taps_at_once
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of, is_flat

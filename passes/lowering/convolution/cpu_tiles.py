@@ -12,8 +12,7 @@ from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.tile import TileFillOp
-from mlirt.dialects.kernel.tile_int8 import INT8_PRODUCTS, TileDotAddOp
-from mlirt.dialects.kernel.tile_products import TileMultiplyAddLanesOp, TileMultiplyAddOp
+from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS, TileDotAddOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
 from mlirt.dialects.kernel.worker import PrefetchOp
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of, is_flat

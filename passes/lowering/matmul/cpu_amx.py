@@ -18,10 +18,10 @@ from mlirt.dialects.kernel.amx import (
     AmxDotAddOp,
     AmxEndOp,
     AmxStoreOp,
-    WorkerMemoryOp,
 )
 from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.tile_loads import TileLoadOp
+from mlirt.dialects.kernel.worker import WorkerMemoryOp
 from mlirt.passes.lowering.convolution.cpu_amx_choice import MatrixTile, choose_matrix_tile, piece_of
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering

@@ -12,8 +12,7 @@ from xdsl.ir import Block, Region, SSAValue
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.kernel.core import LoadOp, StoreOp, YieldOp
 from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp
-from mlirt.dialects.kernel.tile_int8 import TileDotAddOp
-from mlirt.dialects.kernel.tile_products import TileMultiplyAddOp
+from mlirt.dialects.kernel.tile_products import TileDotAddOp, TileMultiplyAddOp
 from mlirt.dialects.kernel.worker import WorkerShareOp, WorkerSlotOp, slots_for
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.passes.lowering.kernel_builder import Stride

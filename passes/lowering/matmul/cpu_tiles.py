@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.kernel.features import need_features
-from mlirt.dialects.kernel.tile_int8 import INT8_PRODUCTS
+from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
 from mlirt.dialects.symbolic import Dim, ceil_div, maximum, minimum
 from mlirt.dialects.symbolic import product as product_of
 from mlirt.dialects.tensor_types import byte_width, element_of, element_type

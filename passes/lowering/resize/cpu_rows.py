@@ -20,8 +20,8 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.resize import ResizeOp
 from mlirt.dialects.interpolation import ResizeKind
-from mlirt.dialects.kernel.amx import WorkerMemoryOp
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, StoreOp, YieldOp
+from mlirt.dialects.kernel.worker import WorkerMemoryOp
 from mlirt.dialects.tensor_types import dims, element_of, is_float
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, NestCode, collapse

@@ -10,8 +10,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from mlirt.dialects.kernel.core import StoreOp, YieldOp
 from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp
-from mlirt.dialects.kernel.tile_int8 import TileDotAddOp
-from mlirt.dialects.kernel.tile_products import TileMultiplyAddOp
+from mlirt.dialects.kernel.tile_products import TileDotAddOp, TileMultiplyAddOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.rnn.cpu_scratch import Scratch

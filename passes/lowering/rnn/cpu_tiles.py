@@ -12,7 +12,7 @@ from xdsl.ir import Region, SSAValue
 from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.kernel.core import ParallelOp, YieldOp
 from mlirt.dialects.kernel.features import need_features
-from mlirt.dialects.kernel.tile_int8 import INT8_PRODUCTS
+from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
 from mlirt.dialects.plan.ops import LaunchOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import dims, element_of

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerType, Signedness, f32, i32
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.kernel.core import LoadOp
-from mlirt.dialects.kernel.tile_int8 import FOUR
+from mlirt.dialects.kernel.tile_products import FOUR
 from mlirt.dialects.symbolic import Dim
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering

@@ -22,8 +22,8 @@ from xdsl.dialects.builtin import UnitAttr, f32
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.window import WindowKind, WindowOp
-from mlirt.dialects.kernel.amx import WorkerMemoryOp
 from mlirt.dialects.kernel.core import SMALL_STEPS, LoadOp, ParallelOp, StoreOp, YieldOp
+from mlirt.dialects.kernel.worker import WorkerMemoryOp
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, maximum, minimum
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.lowering.kernel_builder import KernelBuilder

@@ -17,7 +17,7 @@ func.func @amx_begin_c2() {
 // -----
 
 func.func @amx_store_c2(%y: memref<?xf32>) {
-  // expected-error@+1 {{C2: kernel.amx_store writes i32, not f32}}
+  // expected-error@+1 {{C2: kernel.amx_store: writes i32, not f32}}
   kernel.amx_store %y {rows = 2 : i64, columns = 2 : i64, pixels = 14 : i64} : memref<?xf32>
   func.return
 }

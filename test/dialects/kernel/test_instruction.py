@@ -69,7 +69,7 @@ class WeighOp(Instruction):
         which = np.broadcast_to(np.arange(count), (len(x.value), count))
         inside = True if x.limit is None else which < x.limit[:, None]
         factors = x.weights.read(x.at[:, None] + which * x.every, inside)
-        return np.where(inside, x.value * factors, x.value)
+        return x.value * np.where(inside, factors, 1.0)
 
 
 def values(*types: Attribute) -> list[SSAValue]:

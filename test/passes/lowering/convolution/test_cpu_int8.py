@@ -11,8 +11,7 @@ from cpu_kernel_runs import widths
 from quantized_convolution import Case, Layer
 
 from mlirt.dialects.interpreter import interpret
-from mlirt.dialects.kernel.tile_int8 import TileDotAddOp
-from mlirt.dialects.kernel.tile_products import TileMultiplyAddLanesOp
+from mlirt.dialects.kernel.tile_products import TileDotAddOp, TileMultiplyAddLanesOp
 from mlirt.passes.pipeline import check_ir, run_passes
 
 CASES = {

@@ -1,0 +1,163 @@
+"""Register tiles that take up what lies in memory: one instruction, of which a combination gives two words.
+
+`tile_<name>(tile, x, at, row_step, .., numbers)` reads all rows of `x`; `tile_<name>_first(.., rows)` only the first
+`rows`, and for the others what the last one of them has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from mlirt.builder.numba_cpu_intrinsics.int8_tiles import FOUR, best_dot_add, four_bytes, weights_at
+from mlirt.builder.numba_cpu_intrinsics.lane_types import Tile
+from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimum
+from mlirt.builder.numba_cpu_intrinsics.memory import Memory
+from mlirt.builder.numba_cpu_intrinsics.tiles import offset_of, pack_vectors, shape_of, unpack_vectors
+from mlirt.builder.numba_cpu_intrinsics.untyped import intrinsic, ir, types
+
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+_TILE = ("tile", "x", "at", "row_step")
+
+
+class _Rows:
+    """Where the rows of a tile lie: `row_step` apart; from number `count` on all where the last one before lies."""
+
+    def __init__(self, builder: Any, row_step: Any, count: Any = None) -> None:
+        self._builder, self._row_step = builder, row_step
+        self._last = None if count is None else builder.sub(count, _I64(1))
+
+    def at(self, start: Any, row: int) -> Any:
+        """The place of a row, given that of row 0."""
+        if self._last is None or row == 0:
+            return offset_of(self._builder, start, self._row_step, row)
+        inside = self._builder.icmp_signed("<", _I64(row), self._last)
+        number = self._builder.select(inside, _I64(row), self._last)
+        return self._builder.add(start, self._builder.mul(number, self._row_step))
+
+
+@dataclass(frozen=True)
+class _Update:
+    """What an update is given: the operands of its word by name, memory as such and numbers as LLVM has them."""
+
+    context: Any
+    builder: Any
+    tile: Tile
+    rows: _Rows
+    operands: Mapping[str, Any]
+
+    @property
+    def x(self) -> Memory:
+        return self.operands["x"]
+
+    @property
+    def w(self) -> Memory:
+        return self.operands["w"]
+
+    def after(self, name: str, count: int) -> Any:
+        """The place `count` elements after that of an operand."""
+        return self.builder.add(self.operands[name], _I64(count))
+
+
+# (update, vectors of the tile, numbers) -> vectors
+Emission: TypeAlias = "Callable[..., list[Value]]"
+
+
+def _multiply_add(update: _Update, sums: list[Value], depth: int) -> list[Value]:
+    """`tile[i, j] += x[at + i * row_step + u * step] * w[w_at + (u * columns + j) * lanes ..]` for `u < depth`."""
+    count, columns, lanes = shape_of(update.tile)
+    for u in range(depth):
+        places = [update.after("w_at", (u * columns + j) * lanes) for j in range(columns)]
+        weights = [update.w.read(place, lanes).to(types.float32) for place in places]
+        deep = offset_of(update.builder, update.operands["at"], update.operands["step"], u)
+        for i in range(count):
+            factor = update.x.read(update.rows.at(deep, i)).to(types.float32).splat(lanes)
+            for j, weight in enumerate(weights):
+                sums[i * columns + j] = factor.multiply_add(weight, sums[i * columns + j])
+    return sums
+
+
+def _multiply_add_lanes(update: _Update, sums: list[Value]) -> list[Value]:
+    """`tile[i, j] += x[at + i * row_step + j * lanes ..] * w[w_at + j * lanes ..]`, lane by lane (depthwise)."""
+    count, columns, lanes = shape_of(update.tile)
+    for j in range(columns):
+        weight = update.w.read(update.after("w_at", j * lanes), lanes).to(types.float32)
+        for i in range(count):
+            place = update.builder.add(update.rows.at(update.operands["at"], i), _I64(j * lanes))
+            factor = update.x.read(place, lanes).to(types.float32)
+            sums[i * columns + j] = factor.multiply_add(weight, sums[i * columns + j])
+    return sums
+
+
+def _dot_add(update: _Update, sums: list[Value], depth: int, last: int) -> list[Value]:
+    """`tile[i, j][l] += x[at + i * row_step + 4 * u + b] * w[w_at + 4 * ((u * columns + j) * lanes + l) + b]`."""
+    builder, (rows, columns, lanes) = update.builder, shape_of(update.tile)
+    words, dot_add = ir.VectorType(_I32, lanes), best_dot_add(update.context, lanes)
+    for u in range(depth):
+        w_at = update.operands["w_at"]
+        weights = [weights_at(builder, update.w, w_at, (u * columns + j) * lanes, words) for j in range(columns)]
+        deep = update.after("at", FOUR * u)
+        for i in range(rows):
+            count = last if u == depth - 1 else FOUR
+            four = four_bytes(builder, update.x, update.rows.at(deep, i), count)
+            word = Value(builder, four, types.int32).splat(lanes)
+            for j, weight in enumerate(weights):
+                sums[i * columns + j] = dot_add(sums[i * columns + j], word.llvm, weight)
+    return sums
+
+
+def _combined(combine: Callable[[Value, Value], Value]) -> Emission:
+    """`tile[i, j] = combine(tile[i, j], x[at + i * row_step + j * lanes ..])`."""
+
+    def emit(update: _Update, vectors: list[Value]) -> list[Value]:
+        tile = update.tile
+        results: list[Value] = []
+        for number, old in enumerate(vectors):
+            i, j = divmod(number, tile.columns)
+            place = update.builder.add(update.rows.at(update.operands["at"], i), _I64(j * tile.lanes))
+            results.append(combine(old, update.x.read(place, tile.lanes).to(tile.element)))
+        return results
+
+    return emit
+
+
+def _word(emit: Emission, operands: Sequence[str], numbers: Sequence[str], limit: Sequence[str]) -> Any:
+    """The intrinsic that takes a tile, operands, numbers that are known, and perhaps how many rows count."""
+    names = [*_TILE, *operands, *numbers, *limit]
+
+    def typed(context: Any, kinds: Sequence[Any]) -> Any:
+        of = dict(zip(names, kinds, strict=True))
+        tile, known = of["tile"], [of[name].literal_value for name in numbers]
+
+        def codegen(context: Any, builder: Any, sig: Any, values: Sequence[Any]) -> Any:
+            given = dict(zip(names, values, strict=True))
+            memories = {name: Memory(builder, of[name], given[name]) for name in ("x", "w") if name in given}
+            rows = _Rows(builder, given["row_step"], *(given[name] for name in limit))
+            update = _Update(context, builder, tile, rows, given | memories)
+            return pack_vectors(builder, emit(update, unpack_vectors(builder, tile, given["tile"]), *known))
+
+        kept = {"tile", "x", "w", *numbers}
+        return tile(*(of[name] if name in kept else types.int64 for name in names)), codegen
+
+    namespace: dict[str, Any] = {"typed": typed}
+    # numba reads the number of parameters off the function: it has to be spelled out.
+    exec(f"def made(context, {', '.join(names)}):\n    return typed(context, [{', '.join(names)}])\n", namespace)
+    return intrinsic(prefer_literal=True)(namespace["made"]) if numbers else intrinsic(namespace["made"])
+
+
+# Of each combination its emission, its operands after the rows of `x`, and numbers that are known.
+_COMBINATIONS: dict[str, tuple[Emission, Sequence[str], Sequence[str]]] = {
+    "multiply_add": (_multiply_add, ("step", "w", "w_at"), ("depth",)),
+    "multiply_add_lanes": (_multiply_add_lanes, ("w", "w_at"), ()),
+    "dot_add": (_dot_add, ("w", "w_at"), ("depth", "last")),
+    "add": (_combined(lambda a, b: a + b), (), ()),
+    "multiply": (_combined(lambda a, b: a * b), (), ()),
+    "maximum": (_combined(maximum), (), ()),
+    "minimum": (_combined(minimum), (), ()),
+}
+TILE_UPDATES: dict[str, Any] = {
+    f"tile_{name}{'_first' * len(limit)}": _word(*how, limit)
+    for name, how in _COMBINATIONS.items()
+    for limit in ((), ("rows",))
+}
