@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from mlirt.codegen.python_source import PythonSource
 
 
-def instruction_words(target: str) -> frozenset[str]:
-    """The words that the texts of all instructions of the dialect may use."""
+def instruction_words(target: str, *, are_asynchronous: bool = False) -> frozenset[str]:
+    """The words that the texts of all instructions of the dialect may use, or of those that are asynchronous."""
     from mlirt.dialects.kernel import Kernel
 
     specs = [spec_of(op) for op in Kernel.operations if issubclass(op, Instruction)]
-    texts = [text for spec in specs if (text := spec.text(target)) is not None]
+    wanted = [spec for spec in specs if spec.is_asynchronous or not are_asynchronous]
+    texts = [text for spec in wanted if (text := spec.text(target)) is not None]
     return frozenset(word for text in texts for word in text.vocabulary)
 
 

@@ -60,5 +60,6 @@ VOCABULARY = frozenset(
         *("sum_of_lanes", "product_of_lanes", "maximum_of_lanes", "minimum_of_lanes", "all_lanes", "any_lane"),
         *(f"fold_{name}" for name in ("sum", "product", "maximum", "minimum", "all", "any")),
         *("tile_load_transposed", "tile_load_transposed_first", "tile_for_each", "tile_map"),
+        *("llvm_function_1", "llvm_function_2", "llvm_function_3"),
     }
 ) | instruction_words("cpu")

@@ -13,14 +13,8 @@ VOCABULARY = frozenset(
     exp exp_closely exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt erf erf_closely
     sin cos tan asin acos atan atan2 sinh cosh tanh tanh_closely asinh acosh atanh
     ceil floor trunc round roundeven
-    shared fragment map_fragment
+    shared fragment map_fragment ptx_instruction
     """.split()
 ) | instruction_words("cuda")
-ASYNCHRONOUS = frozenset(
-    """
-    copy_async commit_async wait_async load_box load_window
-    mbarrier_init mbarrier_fence mbarrier_expect mbarrier_arrive mbarrier_wait
-    warpgroup_mma warpgroup_mma_registers warpgroup_wait warpgroup_accumulators
-    """.split()
-)
+ASYNCHRONOUS = instruction_words("cuda", are_asynchronous=True)
 """The words that start what goes on behind them, or wait for it."""

@@ -37,6 +37,7 @@ class CopyAsyncOp(Instruction):
 
     syntax = "$source `[` $source_index `]` `,` $target `[` $target_index `]` (`valid` $valid^)?"
     effects = SYNCHRONIZES
+    is_asynchronous = True
     rules = (
         Rule(
             "copies from global to shared memory",
@@ -82,6 +83,7 @@ class CommitAsyncOp(Instruction):
     name = "kernel.commit_async"
 
     effects = SYNCHRONIZES
+    is_asynchronous = True
     scope = "block"
     cuda = Text("commit_async")
 
@@ -102,6 +104,7 @@ class WaitAsyncOp(Instruction):
     pending: IntegerAttr = attribute(converter=number)
 
     effects = SYNCHRONIZES
+    is_asynchronous = True
     scope = "block"
     cuda = Text("wait_async", "{pending}", hint="wait")
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import LocationAttr
     from xdsl.ir import Block, Region, Use
 
-_TOLD = ("effects", "scope", "rules", "syntax", "cpu", "cuda")
+_TOLD = ("effects", "scope", "is_asynchronous", "rules", "syntax", "cpu", "cuda")
 
 
 class Element(str):
@@ -154,6 +154,7 @@ class Instruction(_WithFields):
         _prev_op: Operation | None = fields.result()
         effects: ClassVar[fields.Effects]
         scope: ClassVar[fields.Scope]
+        is_asynchronous: ClassVar[bool]
         rules: ClassVar[Sequence[Rule]]
         syntax: ClassVar[str]
         cpu: ClassVar[Text | None]

@@ -247,6 +247,7 @@ class Spec:
     fields: dict[str, Field]
     effects: Effects = PURE
     scope: Scope = "thread"
+    is_asynchronous: bool = False  # it starts what goes on behind it, or waits for that
     rules: Sequence[Rule] = ()
     syntax: str = ""
     cpu: Text | None = None

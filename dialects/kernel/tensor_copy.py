@@ -55,6 +55,7 @@ class CopyOp(Instruction):
     barrier: SSAValue = index()
 
     effects = SYNCHRONIZES
+    is_asynchronous = True
 
 
 @instruction

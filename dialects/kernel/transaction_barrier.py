@@ -30,6 +30,7 @@ class _OnBarrier(Instruction):
 
     syntax = "$barriers `[` $index `]`"
     effects = SYNCHRONIZES
+    is_asynchronous = True
     rules = (BARRIERS,)
 
 
@@ -70,6 +71,7 @@ class MbarrierFenceOp(Instruction):
     name = "kernel.mbarrier_fence"
 
     effects = SYNCHRONIZES
+    is_asynchronous = True
     cuda = Text("mbarrier_fence")
 
     @staticmethod

@@ -117,6 +117,7 @@ class WarpgroupMmaOp(Instruction):
 
     syntax = "$kind $accumulator `,` $left `[` $left_index `]` `,` $right `[` $right_index `]`"
     effects = SYNCHRONIZES
+    is_asynchronous = True
     scope = "warpgroup"
     rules = (
         Rule("the tiles lie in shared memory", lambda x: x.left.memory_space == x.right.memory_space == SHARED),
@@ -208,6 +209,7 @@ class WarpgroupWaitOp(Instruction):
     pending: IntegerAttr = attribute(converter=number)
 
     effects = SYNCHRONIZES
+    is_asynchronous = True
     scope = "warpgroup"
     cuda = Text("warpgroup_wait", "{pending}", hint="wait")
 
@@ -232,6 +234,7 @@ class WarpgroupAccumulatorsOp(Instruction):
 
     syntax = "$accumulator"
     effects = SYNCHRONIZES
+    is_asynchronous = True
     scope = "warpgroup"
     cuda = Text(
         "warpgroup_accumulators",

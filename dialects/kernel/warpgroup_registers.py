@@ -72,6 +72,7 @@ class WarpgroupMmaRegistersOp(Instruction):
         "type($accumulator) `,` `(` type($left) `)` `,` type($right) `->` type($result)"
     )
     effects = SYNCHRONIZES
+    is_asynchronous = True
     scope = "warpgroup"
     rules = (
         Rule("the tile lies in shared memory", lambda x: x.right.memory_space == SHARED),

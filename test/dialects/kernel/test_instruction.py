@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_type
 
 import numpy as np
 import pytest
@@ -85,9 +85,10 @@ def weigh(count: int = 4, element: Attribute = f32, **given: Any) -> WeighOp:
 def test_the_class_has_the_fields_of_the_definition() -> None:
     op = weigh(every=2)
     op.verify()
-    assert op.every.value.data == 2
-    assert op.limit is None
-    assert op.result.type == op.value.type
+    # Type checkers know them too.
+    assert assert_type(op.every, IntegerAttr).value.data == 2
+    assert assert_type(op.limit, SSAValue | None) is None
+    assert assert_type(op.result, OpResult).type == assert_type(op.value, SSAValue).type
     assert WeighOp.get_irdl_definition().assembly_format == (
         "$value `,` $weights `[` $at `]` (`first` $limit^)? attr-dict `:` "
         "type($value) `,` type($weights) `->` type($result)"
