@@ -27,6 +27,8 @@ class BlockWriter(IndexArithmetic):
         self._constants: dict[Attribute, SSAValue] = {}
         self._last_constant: Operation | None = None
         self._named: list[SSAValue] = []
+        self.keeps_names = False
+        """Whether each value that a kernel function names has a line in the generated text, also if it is read once."""
 
     def insert(self, op: OpT) -> OpT:
         """Append an op."""
@@ -57,18 +59,19 @@ class BlockWriter(IndexArithmetic):
             self._constants[attr] = op.result
         return self._constants[attr]
 
-    def named(self, value: SSAValue, name: str) -> SSAValue:
-        """A value that goes by a name if it is read more than once; numbers have no names."""
+    def named(self, value: SSAValue, name: str, *, keep: bool = False) -> SSAValue:
+        """A value that goes by a name if it is read more than once, or in any case; numbers have no names."""
         if value.name_hint is None and not isinstance(value.owner, arith.ConstantOp):
             value.name_hint = name
-            self._named.append(value)
+            if not keep:
+                self._named.append(value)
         return value
 
     def forget_names(self) -> None:
         """Take the names of what is read once: generated text has it where it is read, and compilers see the same."""
         for value in self._named:
             owner = value.owner
-            if isinstance(owner, Operation) and owner.name.startswith("arith.") and value.has_one_use():
+            if isinstance(owner, Operation) and owner.name.startswith(("arith.", "math.")) and value.has_one_use():
                 (use,) = value.uses
                 if use.operation.parent is owner.parent:
                     value.name_hint = None

@@ -40,6 +40,7 @@ class KernelArguments(BlockWriter):
         self._buffers: list[SSAValue] = []
         self._memories: dict[tuple[SSAValue, str, Attribute, tuple[int, ...]], SSAValue] = {}
         self._sizes: dict[Dim, SSAValue] = {}
+        self._named_sizes: dict[str, SSAValue] = {}
         self._strides: dict[SSAValue, list[Stride]] = {}
         self._places: dict[SSAValue, tuple[SSAValue, str]] = {}  # the buffers and offsets that arguments are bound to
         self._tensors: dict[SSAValue, SSAValue] = {}  # by the arguments that are their memory
@@ -116,6 +117,13 @@ class KernelArguments(BlockWriter):
         if dim not in self._sizes or isinstance(dim, int):
             self._sizes[dim] = self._argument(IndexType(), ExpressionAttr.of(dim))
         return self._sizes[dim]
+
+    def named_size(self, name: str, dim: Dim) -> SSAValue:
+        """A size that is one argument of the kernel wherever it is used, under a name."""
+        if name not in self._named_sizes:
+            self._named_sizes[name] = size = self.size(dim)
+            size.name_hint = size.name_hint or name
+        return self._named_sizes[name]
 
     def scalar(self, value: float, type_: Attribute) -> SSAValue:
         """A number as an argument: kernels that differ in it are shared."""

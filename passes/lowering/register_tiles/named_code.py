@@ -13,13 +13,11 @@ class NamedCode:
 
     def __init__(self, k: KernelBuilder) -> None:
         self.k = k
-        self._sizes: dict[str, SSAValue] = {}
+        k.keeps_names = True
 
     def size(self, name: str, dim: Dim) -> SSAValue:
         """A size that is one argument of the kernel wherever it is used."""
-        if name not in self._sizes:
-            self._sizes[name] = self.named(self.k.size(dim), name)
-        return self._sizes[name]
+        return self.k.named_size(name, dim)
 
     def named(self, value: SSAValue, name: str) -> SSAValue:
         """A value that has a line of its own in the generated text."""
