@@ -10,9 +10,8 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.kernel.core import YieldOp
 from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileTransformOp
-from mlirt.dialects.kernel.tile_int8 import FOUR, TileDotAddOp
 from mlirt.dialects.kernel.tile_loads import TileLoadPatchOp
-from mlirt.dialects.kernel.tile_products import TileMultiplyAddLanesOp, TileMultiplyAddOp
+from mlirt.dialects.kernel.tile_products import FOUR, TileDotAddOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
 from mlirt.dialects.kernel.worker import PrefetchOp, WorkerShareOp, WorkerSlotOp
 from mlirt.passes.lowering.kernel_language.context import builder, emit
 from mlirt.passes.lowering.kernel_language.loops import RegionLoop
