@@ -16,6 +16,7 @@ from mlirt.builder.extents.section import extents_section
 from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
 from mlirt.builder.kept_network import network_sections
 from mlirt.builder.kept_state import KeptState, with_state
+from mlirt.builder.layer_parameters import LayerParameters
 from mlirt.builder.numba_cuda import ARCHITECTURES
 from mlirt.builder.pipeline_record import PIPELINE, pipeline_record
 from mlirt.builder.plan_cache import TAKEN, PlanCache
@@ -128,6 +129,7 @@ def build_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOpti
 
 def _new_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptions) -> Plan:
     kept = network_sections(module, ctx) if options.refittable else {}
+    parameters = LayerParameters(module)
     if target == "cpu":
         machine = _lowered_for_cpu(module, ctx, options)
         tactics, (code, kernels) = [], _cpu_code(module, machine, options.progress or _silent)
@@ -135,6 +137,7 @@ def _new_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptio
         machine, tactics = _lowered_for_cuda(module, ctx, options)
         code, kernels = _cuda_code(module, _architectures(options), options.progress or _silent)
     manifest = manifest_of(module, options.name)
+    parameters.add_to(cast("list[dict[str, object]]", manifest["layers"]))
     manifest.update(mlirt=__version__, target=_target_record(machine))
     if options.profiles:
         inputs = cast("list[dict[str, Any]]", manifest["inputs"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -10,10 +11,27 @@ from mlirt.runtime.profile_ranges import ShapeRange
 
 Record = Mapping[str, object]
 
+_FIELDS = {"FP32": "Float", "FP16": "Half"}
+"""How TensorRT calls types of weights."""
 _TYPES = {"float32": "FP32", "float16": "FP16", "bfloat16": "BF16", "bool": "Bool", "float64": "FP64"}
 _VECTORS = {"FP16": 8}
-_WIDTHS = {2: "Two", 4: "Four", 8: "Eight", 16: "Sixteen", 32: "Thirty-two"}
+_WIDTHS = {2: "Two", 4: "Four", 16: "Sixteen", 32: "Thirty-two"}
+_BLOCKS = {2: ("FP16",), 4: ("FP32", "FP16", "Int8"), 16: ("FP16",), 32: ("FP32", "FP16", "Int8")}
+"""The widths of vectors for which TensorRT has a format."""
+_LINEAR = {"FP16": "Row major linear FP16 format", "Int8": "Row major Int8 format", "Bool": "Row major linear BOOL"}
+_TOLD = ("name", "family", "kernel", "inputs", "outputs", "weights", "parameters")
 _WORDS = {"name": "Name", "family": "LayerType", "kernel": "TacticName"}
+_KINDS = {
+    "convolution": "Convolution",
+    "matmul": "MatrixMultiply",
+    "pointwise": "PointWiseV2",
+    "reduction": "Reduce",
+    "softmax": "SoftMax",
+    "topk": "TopK",
+    "view": "NoOp",
+    "window": "Pooling",
+}
+"""TensorRT's words for families of kernels; others are capitalised."""
 
 
 def inspected(
@@ -49,12 +67,30 @@ def inspected_layer(layer: Record, verbosity: str, values: Mapping[str, int] | N
     if verbosity.lower() in ("layer_names_only", "default"):
         return str(layer.get("name", ""))
     told: dict[str, object] = {word: layer[key] for key, word in _WORDS.items() if key in layer}
+    if "LayerType" in told:
+        told["LayerType"] = _kind(str(told["LayerType"]))
+    parameters = layer.get("parameters")
+    if isinstance(parameters, Mapping):
+        told.update(cast("Mapping[str, object]", parameters))
+    elif "LayerType" in told:
+        told["ParameterType"] = told["LayerType"]
+    if "kernel" in layer:
+        told["TacticValue"] = f"0x{hashlib.blake2b(str(layer['kernel']).encode(), digest_size=8).hexdigest()}"
     for key, word in (("inputs", "Inputs"), ("outputs", "Outputs")):
         if key in layer:
             told[word] = [_tensor(one, values or {}) for one in _records(layer[key])]
-    if weights := _records(layer.get("weights")):
-        told["Weights"] = [{"Type": _type(one), "Count": _count(one)} for one in weights]
-    return told | {key: value for key, value in layer.items() if key not in (*_WORDS, "inputs", "outputs", "weights")}
+    weights = _records(layer.get("weights"))
+    if weights and "Weights" not in told:
+        largest = max(weights, key=_count)
+        told["Weights"] = {"Type": _FIELDS.get(_type(largest), _type(largest)), "Count": _count(largest)}
+    return told | {key: value for key, value in layer.items() if key not in _TOLD}
+
+
+def _kind(family: str) -> str:
+    """A family in TensorRT's words."""
+    if family.startswith("reformat"):
+        return "Reformat"
+    return _KINDS.get(family, "".join(part.capitalize() for part in family.split("_")))
 
 
 def first_without_elements(layers: Sequence[Record], values: Mapping[str, int]) -> str | None:
@@ -77,22 +113,25 @@ def _tensor(record: Record, values: Mapping[str, int]) -> dict[str, object]:
     return {
         "Name": record.get("name", ""),
         "Location": "Device",
-        "Dimensions": [_length(one, values) for one in _items(record.get("shape"))],
+        "Dimensions": [_length(one, values) for one in _items(record.get("logical", record.get("shape")))],
         "Format/Datatype": _format(record),
     }
 
 
 def _format(record: Record) -> str:
-    """How a tensor lies in memory, in TensorRT's words (feature 5.5)."""
+    """How a tensor lies in memory, in TensorRT's words (feature 5.5); its type alone where there are none for it."""
     kind, order = _type(record), str(record.get("format", "row major linear"))
     shape = [length if isinstance(length, int) else -1 for length in _items(record.get("shape"))]
     if order == "channels last":
         vector = _VECTORS.get(kind, 0)
         is_whole = vector and len(shape) > 1 and shape[1] % vector == 0
         return f"Channel major {kind} format" + (f" where channel % {vector} == 0" if is_whole else "")
-    if order == "channels in blocks" and shape and shape[-1] in _WIDTHS:
-        return f"{_WIDTHS[shape[-1]]} wide channel vectorized row major {kind} format"
-    return f"{order[:1].upper()}{order[1:]} {kind}"
+    if order == "channels in blocks":
+        width = shape[-1] if shape else 0
+        is_known = kind in _BLOCKS.get(width, ())
+        text = f"{_WIDTHS.get(width, '')} wide channel vectorized row major {kind} format"
+        return text if is_known else _FIELDS.get(kind, kind)
+    return _LINEAR.get(kind, f"Row major linear {kind}") if order == "row major linear" else _FIELDS.get(kind, kind)
 
 
 def _length(length: object, values: Mapping[str, int]) -> int:

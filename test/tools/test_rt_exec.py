@@ -69,7 +69,7 @@ def test_all_reports(plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
     times = {"timeMs", "averageMs", "medianMs", "lowerQuartileMs", "upperQuartileMs", "minMs", "maxMs", "percentage"}
     assert set(files["Profile"][1]) == {"name", *times}
     assert files["LayerInfo"] == {
-        "Layers": [{"Name": "double", "LayerType": "pointwise"}],
+        "Layers": [{"Name": "double", "LayerType": "PointWiseV2", "ParameterType": "PointWiseV2"}],
         "Bindings": ["x", "y", "z"],
     }
     stages = ("Enq", "H2d", "Compute", "D2h")
@@ -87,7 +87,7 @@ def test_all_reports(plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "y: (3x4)" in out
     assert "=== Profile (10 iterations ) ===" in out
     assert re.search(r"Total +\d", out)
-    assert "Name: double, LayerType: pointwise" in out
+    assert "Name: double, LayerType: PointWiseV2" in out
 
 
 def test_the_inspector_says_names_alone_unless_asked(plan: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,10 +53,10 @@ def layers_of(inspector: trt.EngineInspector) -> list[dict[str, Any]]:
 def test_tensors_lead_from_layer_to_layer(built: tuple[bytes, CollectingLogger]) -> None:
     """Row 17.3: names, dimensions and formats; what a layer reads, an input is or another layer gives."""
     layers = layers_of(opened(built[0], trt.Runtime(built[1])).create_engine_inspector())
-    conv = next(layer for layer in layers if layer["LayerType"] == "convolution")
+    conv = next(layer for layer in layers if layer["LayerType"] == "Convolution")
     assert conv["Name"] == "conv + relu"
     assert conv["TacticName"].startswith("convolution_")
-    assert {"Type": "FP32", "Count": 144} in conv["Weights"]
+    assert conv["Weights"] == {"Type": "Float", "Count": 144}
     known = {"x"}
     for layer in layers:
         for one in layer["Inputs"]:

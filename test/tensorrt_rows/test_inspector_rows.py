@@ -1,0 +1,131 @@
+"""Rows 17.3, 17.4, 24.6 and 30.14: the inspector's JSON as tools read it that were written for TensorRT's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from layer_networks import CollectingLogger, constant, new_network
+from network_engines import built, cpu_config
+
+import mlirt as trt
+
+WEIGHTS = {"Int8": 1, "Half": 2, "Float": 4, "Int32": 4}
+FORMATS = {
+    "Row major linear FP32": 4,
+    "Row major linear FP16 format": 2,
+    "Row major Int8 format": 1,
+    "Row major linear Int32": 4,
+    "Row major linear BOOL": 1,
+    "Thirty-two wide channel vectorized row major Int8 format": 1,
+    "Float": 4,
+    "Half": 2,
+    "Int8": 1,
+    "Int32": 4,
+}
+"""Texts that TensorRT Engine Explorer knows, with the bytes of an element."""
+
+
+def images(shape: tuple[int, ...]) -> tuple[trt.INetworkDefinition, CollectingLogger]:
+    """Convolution with bias and ReLU, a pooling, two functions of each element, a softmax."""
+    logger = CollectingLogger()
+    network = new_network(logger)
+    x = network.add_input("x", trt.float32, shape)
+    conv = network.add_convolution_nd(x, 4, (3, 3), np.ones((4, 8, 3, 3), np.float32), np.ones(4, np.float32))
+    conv.name, conv.padding_nd = "conv1", (1, 1)
+    relu = network.add_activation(conv.get_output(0), trt.ActivationType.RELU)
+    relu.name = "relu1"
+    pool = network.add_pooling_nd(relu.get_output(0), trt.PoolingType.MAX, (2, 2))
+    pool.name, pool.stride_nd = "pool1", (2, 2)
+    soft = network.add_softmax(pool.get_output(0))
+    half = constant(network, np.full((1, 1, 1, 1), 0.5, np.float32))
+    scaled = network.add_elementwise(soft.get_output(0), half, trt.ElementWiseOperation.PROD)
+    curve = network.add_unary(scaled.get_output(0), trt.UnaryOperation.EXP)
+    soft.name, scaled.name, curve.name = "soft", "scaled", "curve"
+    curve.get_output(0).name = "y"
+    network.mark_output(curve.get_output(0))
+    return network, logger
+
+
+def told(engine: trt.ICudaEngine, context: trt.IExecutionContext | None = None) -> dict[str, Any]:
+    inspector = engine.create_engine_inspector()
+    inspector.execution_context = context
+    return json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))
+
+
+@pytest.fixture(scope="module")
+def layers() -> list[dict[str, Any]]:
+    network, logger = images((1, 8, 6, 6))
+    config = cpu_config(logger)
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+    return told(built(network, config, logger))["Layers"]
+
+
+def test_every_layer_has_what_readers_want(layers: list[dict[str, Any]]) -> None:
+    """Rows 17.3, 30.14: known formats, lengths of the network's tensors, weights with a type and a count."""
+    for layer in layers:
+        assert {"Name", "LayerType", "ParameterType", "TacticName", "TacticValue", "Inputs", "Outputs"} <= set(layer)
+        assert layer["LayerType"][0].isupper()
+        for tensor in (*layer["Inputs"], *layer["Outputs"]):
+            assert tensor["Format/Datatype"] in FORMATS
+            assert len(tensor["Dimensions"]) == 4
+        for key in ("Weights", "Bias"):
+            assert layer.get(key, {"Type": "Float"})["Type"] in WEIGHTS
+
+
+def test_a_convolution(layers: list[dict[str, Any]]) -> None:
+    """Row 17.3."""
+    (found,) = [layer for layer in layers if layer["ParameterType"] == "Convolution"]
+    wanted = {
+        "Kernel": [3, 3],
+        "Stride": [1, 1],
+        "Dilation": [1, 1],
+        "PrePadding": [1, 1],
+        "PostPadding": [1, 1],
+        "PaddingMode": "kEXPLICIT_ROUND_DOWN",
+        "OutMaps": 4,
+        "Groups": 1,
+        "Weights": {"Type": "Float", "Count": 288},
+        "Bias": {"Type": "Float", "Count": 4},
+        "HasBias": 1,
+        "HasReLU": 1,
+        "Activation": "RELU",
+        "HasSparseWeights": 0,
+    }
+    assert {key: found[key] for key in wanted} == wanted
+    assert found["Inputs"][0]["Dimensions"] == [1, 8, 6, 6]
+
+
+def test_a_pooling(layers: list[dict[str, Any]]) -> None:
+    """Row 17.3: also where it is computed with the convolution before it."""
+    pools = [layer for layer in layers if "pool1" in layer["Name"] and layer["LayerType"] != "Reformat"]
+    assert pools
+    if pools[0]["ParameterType"] == "Pooling":
+        assert (pools[0]["PoolingType"], pools[0]["WindowSize"], pools[0]["Stride"]) == ("MAX", [2, 2], [2, 2])
+
+
+def test_functions_of_each_element(layers: list[dict[str, Any]]) -> None:
+    """Row 24.6: the fields of PointWiseV2; where a softmax computes them too, they are its operations."""
+    last = next(layer for layer in layers if "curve" in layer["Name"])
+    assert last["NbOperations"] == len(last["Operations"]) == 2
+    assert last["Operations"] == ["var0 = prod(arg0, literal0)", "var1 = exp(var0)"]
+    if last["ParameterType"] == "PointWise":
+        assert last["LayerType"] == "PointWiseV2"
+        assert (last["NbInputArgs"], last["InputArgs"], last["NbLiterals"]) == (1, ["arg0"], 1)
+        assert last["OutputVars"] == ["var1"]
+
+
+def test_lengths_that_a_context_settles() -> None:
+    """Row 17.4: -1 without a context."""
+    network, logger = images((-1, 8, 6, 6))
+    config = cpu_config(logger, shapes={"x": ((1, 8, 6, 6), (2, 8, 6, 6), (4, 8, 6, 6))})
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+    engine = built(network, config, logger)
+    context = engine.create_execution_context()
+    assert context.set_input_shape("x", (3, 8, 6, 6))
+    for found, batch in ((told(engine), -1), (told(engine, context), 3)):
+        lengths = [tensor["Dimensions"] for layer in found["Layers"] for tensor in layer["Outputs"]]
+        assert lengths
+        assert {shape[0] for shape in lengths} == {batch}
