@@ -12,11 +12,13 @@ from mlirt.frontend.network.adoption import adopt
 from mlirt.frontend.network.definition import INetworkDefinition
 from mlirt.tensorrt.argument_types import expect
 from mlirt.tensorrt.context_manager import ContextManager
+from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.enumeration import Enumeration
 from mlirt.tensorrt.fixed_attributes import FixedAttributes
+from mlirt.tensorrt.layer_enums import LayerType
 from mlirt.tensorrt.logger import ILogger
 from mlirt.tensorrt.plugins.registry import get_plugin_registry
-from mlirt.tensorrt.reported_version import reported_version
+from mlirt.tensorrt.reported_version import reported_version, reports_at_least, was_asked_for
 from mlirt.tensorrt.reporting import Reporter
 
 
@@ -97,10 +99,15 @@ class OnnxParser(FixedAttributes, ContextManager):
         ctx = RtContext()
         try:
             other_types = adopt(import_model(model, ctx), ctx.weights, self._network)
+            if was_asked_for() and not reports_at_least(10) and _has_wide_weights(self._network):
+                self._reporter.warning(
+                    "Your ONNX model has been generated with INT64 weights, while TensorRT does not natively support "
+                    "INT64. Attempting to cast down to INT32. (mlirt computes with INT64 inside.)"
+                )
             if other_types:
                 self._reporter.warning(
                     f"{', '.join(other_types)}: of another type here than in the model, as TensorRT "
-                    f"{reported_version()} lacks it; numbers that INT32 cannot hold lose their upper bits"
+                    f"{reported_version()} lacks it; numbers that INT32 cannot hold become the nearest that it can"
                 )
         except MlirtError as error:
             self._errors += _parser_errors(error)
@@ -156,6 +163,11 @@ def get_nv_onnx_parser_version() -> int:
 
 def shutdown_protobuf_library() -> None:
     """Nothing: readers of models keep no global state (feature 11.16)."""
+
+
+def _has_wide_weights(network: INetworkDefinition) -> bool:
+    records = [record for record in network.graph.records if record.type is LayerType.CONSTANT]
+    return any(one.outputs[0].dtype is DataType.INT64 for one in records)
 
 
 def _parser_errors(error: MlirtError) -> list[ParserError]:

@@ -1,4 +1,4 @@
-"""Inputs and outputs that are bytes: the numbers that they stand for, by the range of the tensor (feature 5.10)."""
+"""Inputs and outputs of few bits: bytes that stand for numbers by a range (feature 5.10), INT32 for int64."""
 
 from __future__ import annotations
 
@@ -36,6 +36,18 @@ def bytes_of_numbers(value: SSAValue, reach: float, store: WeightStore, append: 
     narrow = IdentityOp.cast(clipped, element_type("int8"))
     append(narrow)
     return narrow.output
+
+
+def within_int32(value: SSAValue, store: WeightStore, append: Append) -> SSAValue:
+    """int64 numbers with those that INT32 cannot hold as the nearest that it can, still as int64."""
+    import numpy as np
+
+    limits = np.iinfo(np.int32)
+    for kind, limit in (("min", limits.max), ("max", limits.min)):
+        bound = ConstantOp.from_array(np.full((1,) * rank(value.type), limit, np.int64), store, "limit")
+        append(bound)
+        value = _op(ElementwiseOp, [value, bound.output], {"kind": kind}, append)
+    return value
 
 
 def _scaled(value: SSAValue, factor: float, store: WeightStore, append: Append) -> SSAValue:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from layer_networks import CollectingLogger, new_network
+from network_engines import built, cpu_config
 from onnx import parser
 
 import mlirt as trt
@@ -50,7 +51,7 @@ def test_the_parser_warns_of_other_types(version: str, said: str, monkeypatch: p
     assert trt.OnnxParser(new_network(), logger).parse(parser.parse_model(_MODEL).SerializeToString())
     warned = logger.text(trt.Severity.WARNING)
     assert said in warned
-    assert ("lose their upper bits" in warned) == bool(said)
+    assert ("become the nearest that it can" in warned) == bool(said)
 
 
 def test_an_engine_takes_and_gives_these_types(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,3 +80,20 @@ def test_an_engine_takes_and_gives_these_types(monkeypatch: pytest.MonkeyPatch) 
     np.testing.assert_array_equal(arrays["next"], [5, -6])
     np.testing.assert_array_equal(arrays["y"], x + x)
     np.testing.assert_array_equal(arrays["z"], (x + x).reshape(3, 2))
+
+
+def test_numbers_that_int32_cannot_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row 11.7: the result is the nearest that it can hold, never its lower bits; the parser says so before."""
+    monkeypatch.setenv("MLIRT_TENSORRT_VERSION", "8.5.3")
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (int64[4] x) => (int64[4] y) '
+        "<int64[1] factor = {1000000000}> { y = Mul (x, factor) }"
+    )
+    logger = CollectingLogger()
+    network = new_network(logger)
+    assert trt.OnnxParser(network, logger).parse(model.SerializeToString())
+    assert "has been generated with INT64 weights" in logger.text(trt.Severity.WARNING)
+    engine = built(network, cpu_config(logger), logger).engine
+    (found,) = engine.run({"x": np.array([2, 3, -3, 5_000_000], np.int32)}).values()
+    assert found.dtype == np.int32
+    assert found.tolist() == [2_000_000_000, 2**31 - 1, -(2**31), 2**31 - 1]
