@@ -86,6 +86,13 @@ class CudaDriver:
         self._check("cuDeviceTotalMem", self._cuda.cuDeviceTotalMem_v2(byref(size), self._device))
         return size.value
 
+    def used_memory(self) -> int:
+        """Bytes of the device's memory that somebody uses."""
+        free, total = c_size_t(), c_size_t()
+        self.activate()
+        self._check("cuMemGetInfo", self._cuda.cuMemGetInfo_v2(byref(free), byref(total)))
+        return total.value - free.value
+
     def cache_bytes(self) -> int:
         """The size of the cache that all processors share."""
         return self._attribute(_L2_BYTES)

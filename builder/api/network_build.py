@@ -10,9 +10,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from mlirt.builder.api.memory_report import memory_reported, report_memory
 from mlirt.builder.api.optimization_profile import IOptimizationProfile
 from mlirt.builder.api.placement import check_devices
 from mlirt.builder.api.precision_constraints import constrain_precisions
+from mlirt.builder.api.sparsity import report_sparsity
 from mlirt.builder.calibration.ranges_for_build import Int8Choice, Range, prepare_int8
 from mlirt.builder.host import automatic_target
 from mlirt.builder.io_formats import AllowedFormats, choose_formats
@@ -33,6 +35,7 @@ from mlirt.runtime.plan_file import plan_bytes
 from mlirt.tensorrt.build_enums import BuilderFlag
 from mlirt.tensorrt.data_types import DataType, data_type
 from mlirt.tensorrt.format_descriptions import format_in_log
+from mlirt.tensorrt.layer_enums import LayerType
 from mlirt.tensorrt.run_enums import TensorFormat
 
 if TYPE_CHECKING:
@@ -50,9 +53,13 @@ TARGETS = ("auto", "cpu", "cuda")
 def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: Reporter) -> bytes:
     """The plan; the network stays as it is and can be built again (feature 3.16)."""
     check_devices(network, config, reporter)
-    plan = _plan_with_direct_io(network, config, reporter)
-    _report_fusions(plan, reporter)
+    with memory_reported("Build of the engine", config.target, reporter):
+        plan = _plan_with_direct_io(network, config, reporter)
+    _report_fusions(plan, network, reporter)
     _report_formats(plan, reporter)
+    if config.get_flag(BuilderFlag.SPARSE_WEIGHTS):
+        report_sparsity(network, reporter)
+    report_memory(plan, reporter)
     if network.graph.debug:
         with _debug_as_outputs(network):
             plan = with_debug(plan, _network_plan(network, config, reporter, is_beside=True))
@@ -110,12 +117,17 @@ def _network_plan(
         return _plan(module, ctx, target, network.name or "network", config, reporter, is_beside=is_beside)
 
 
-def _report_fusions(plan: Plan, reporter: Reporter) -> None:
-    """Say which layers became one launch (feature 17.18)."""
+def _report_fusions(plan: Plan, network: INetworkDefinition, reporter: Reporter) -> None:
+    """Say which layers became one launch, and which launch nothing any more (feature 17.18)."""
+    left = {record.name: None for record in network.graph.records if record.type is not LayerType.CONSTANT}
     for record in plan.manifest.layers:
         name = str(record.get("name", ""))
+        for part in (name, *name.split(" + ")):
+            left.pop(part, None)
         if " + " in name and record.get("family") != "reformat":
             reporter.info(f"Fused into one {record.get('family')}: {name}")
+    if left:
+        reporter.info(f"Removed, as the build computes them or they change nothing: {', '.join(left)}")
 
 
 def _report_formats(plan: Plan, reporter: Reporter) -> None:

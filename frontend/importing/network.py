@@ -113,6 +113,8 @@ class Network:
     ) -> None:
         """With `keeps_weights` handlers leave weights as the model has them where passes can work with them as well."""
         self.keeps_weights = keeps_weights
+        self.keeps_layers = False
+        """Whether layers that do nothing are layers all the same, with the names of their tensors."""
         self._folds = True
         self.root = self.block = Block()
         self.store = store

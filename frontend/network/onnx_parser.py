@@ -98,7 +98,7 @@ class OnnxParser(FixedAttributes, ContextManager):
 
         ctx = RtContext()
         try:
-            other_types = adopt(import_model(model, ctx), ctx.weights, self._network)
+            other_types = adopt(import_model(model, ctx, keeps_layers=True), ctx.weights, self._network)
             if was_asked_for() and not reports_at_least(10) and _has_wide_weights(self._network):
                 self._reporter.warning(
                     "Your ONNX model has been generated with INT64 weights, while TensorRT does not natively support "

@@ -32,6 +32,7 @@ def import_model(
     *,
     keeps_weights: bool = False,
     outputs: Sequence[str] = (),
+    keeps_layers: bool = False,
 ) -> ModuleOp:
     """The network of an ONNX model as `func.func @main` in the `trt` dialect; weights go to the context's store.
 
@@ -39,7 +40,7 @@ def import_model(
     gives inputs fixed values, which then are no inputs of the network any more. A sequence has as many items as there
     are shapes for it, and item 2 of `x` is the input (or output) `x[2]`; an optional without value has the shape None.
     `outputs` are tensors of the graph that become outputs behind its own. With `keeps_weights` weights are constants of
-    their own that other importers would join, such as statistics.
+    their own that other importers would join, such as statistics; with `keeps_layers` identities are layers.
     Raises `InvalidModelError` for a damaged model, `UnsupportedError` for one that uses what is not supported yet; the
     latter is an `UnsupportedOperatorsError` that lists them all where several nodes cannot be computed.
     """
@@ -50,6 +51,7 @@ def import_model(
 
     def read(assumed: Assumptions) -> Reading:
         net = Network(ctx.weights, assumed, keeps_weights=keeps_weights)
+        net.keeps_layers = keeps_layers
         scope = Scope(opsets(proto), function_table(proto.functions), folder=source.folder, stored=source.stored)
         read_inputs(proto.graph, net, scope, input_shapes or {}, constants or {})
         outputs = GraphReader(net).read_graph(proto.graph, scope, more)

@@ -28,6 +28,8 @@ def identity(net: Network, node: Node) -> Sequence[Value]:
         mode = node.optional(2)
         if mode is not None and (mode.array is None or mode.array.any()):
             raise node.unsupported("it is in training mode; export the model for inference")
+    if net.keeps_layers and node.op_type == "Identity" and not x.is_constant and x.numbers is None:
+        return [net.emit_as(x.type, "identity", [x])]
     if not node.wants(1):
         return [x]
     kind = np.bool_ if node.opset >= 10 else x.element_name

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mlirt.errors import InvalidInputError
+from mlirt.runtime.api.device_memory import largest_arena
 from mlirt.runtime.api.engine_bindings import EngineBindings
 from mlirt.runtime.api.engine_inspector import EngineInspector
 from mlirt.runtime.api.engine_tensors import EngineTensor, engine_tensors, profile_shapes
@@ -13,10 +13,7 @@ from mlirt.runtime.api.execution_context import IExecutionContext
 from mlirt.runtime.api.host_memory import IHostMemory
 from mlirt.runtime.api.profile_users import ProfileUsers
 from mlirt.runtime.kept_network import is_refittable
-from mlirt.runtime.manifest import Tensor
 from mlirt.runtime.plan_file import plan_bytes
-from mlirt.runtime.profile_ranges import ShapeRange
-from mlirt.runtime.shape_binding import bind_shapes
 from mlirt.runtime.size_program import SizeProgram
 from mlirt.tensorrt.build_enums import EngineCapability, ProfilingVerbosity, TacticSource
 from mlirt.tensorrt.context_manager import ContextManager
@@ -67,16 +64,7 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
 
         Dimensions that a run decides count as 1 where there is no profile.
         """
-        profiles = self.manifest.profiles or ({},)
-        largest = [[self._largest(profile, one) for one in self.manifest.given_inputs] for profile in profiles]
-        return max(bind_shapes(self.manifest, shapes).arena_bytes for shapes in largest)
-
-    def _largest(self, profile: Mapping[str, ShapeRange], tensor: Tensor) -> tuple[int, ...]:
-        found = profile.get(tensor.name)
-        own = self.tensors[tensor.name]
-        if found is not None:
-            return found.maximum
-        return tuple(1 if length < 0 else length for length in own.stored_shape(own.shape))
+        return largest_arena(self.manifest)
 
     @property
     def has_implicit_batch_dimension(self) -> bool:

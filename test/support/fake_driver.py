@@ -91,6 +91,9 @@ class FakeDriver:
     def total_memory(self) -> int:
         return 1 << 30
 
+    def used_memory(self) -> int:
+        return 1 << 20
+
     def cache_bytes(self) -> int:
         return 1 << 25
 
