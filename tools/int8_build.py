@@ -55,7 +55,7 @@ def _calibration(arguments: Namespace, profiles: Shapes, progress: Progress, log
     if cache is not None and (arguments.calibData is None or Path(cache).is_file()):
         return Calibration.load(cache)
     if arguments.calibData is None:
-        return None  # a network that quantises itself needs none; others are refused by the builder
+        return _random_calibration(arguments, profiles, progress, log)
     with warnings.catch_warnings():
         if arguments.accuracyTarget is not None:  # what is lost now is not what is lost in the end
             warnings.simplefilter("ignore", AccuracyWarning)
@@ -78,6 +78,32 @@ def _calibration(arguments: Namespace, profiles: Shapes, progress: Progress, log
         found.report(arguments.calibReport)
         log("I", f"Saved the calibration report to {arguments.calibReport}")
     return found
+
+
+def _random_calibration(arguments: Namespace, profiles: Shapes, progress: Progress, log: Log) -> Calibration | None:
+    """Ranges of random inputs, as trtexec takes them (row 30.11); None for a network that quantises itself."""
+    from mlirt.builder.calibration.calibrate import calibrate
+    from mlirt.dialects.context import RtContext
+    from mlirt.dialects.interpreter import entry_function, input_names
+    from mlirt.dialects.tensor_types import dims, element_name, element_of
+    from mlirt.frontend.onnx.importer import import_model
+    from mlirt.passes.quantization.explicit_networks import has_conversions
+    from mlirt.runtime.random_inputs import random_input
+
+    if arguments.onnx.endswith(".mlir"):
+        return None
+    module = import_model(arguments.onnx, RtContext())
+    if has_conversions(module):
+        return None
+    function = entry_function(module)
+    batch: dict[str, Any] = {}
+    for seed, (name, value) in enumerate(zip(input_names(function), function.body.block.args, strict=True)):
+        shape = (
+            profiles[name][1] if name in profiles else [one if isinstance(one, int) else 1 for one in dims(value.type)]
+        )
+        batch[name] = random_input(element_name(element_of(value.type)), shape, seed)
+    log("W", "INT8 without --calib: ranges are those of random inputs, so that outputs are not accurate; times are.")
+    return calibrate(arguments.onnx, [batch], "entropy", target=_target(arguments), measure=False, progress=progress)
 
 
 def _kept_in_float(

@@ -9,7 +9,6 @@ from mlirt.errors import UnsupportedError
 # Accepted, so that scripts go on; what is said about it.
 _WITHOUT_EFFECT = {
     "noTF32": "float32 is computed as such unless --tf32 is given",
-    "allowGPUFallback": "there is no DLA to fall back from",
     "persistentCacheRatio": "the device's cache is left to itself",
     "useManagedMemory": "inputs and outputs are copied",
     "exposeDMA": "transfers are in order with the kernels",
@@ -22,11 +21,12 @@ _REFUSED = {
     "output": "an ONNX model names its outputs itself",
     "batch": "the batch is a dimension of the inputs; give it with --shapes",
     "maxBatch": "the batch is a dimension of the inputs; give it with --maxShapes",
-    "useDLACore": "there is no DLA compiler in this implementation",
-    "layerDeviceTypes": "there is no DLA; all layers are on the one device",
     "safe": "there is no safety runtime",
     "restricted": "there is no safety runtime",
 }
+_DLA = ("useDLACore", "layerDeviceTypes")
+_NO_DLA = "there is no DLA compiler in this implementation"
+_FALLBACK = "--allowGPUFallback"
 _FORCED = "--sparsity=force is not supported: it would change the weights, and there are no kernels for sparse ones"
 _UNUSED = "--sparsity=enable has no effect: there are no kernels for sparse weights."
 
@@ -41,6 +41,12 @@ def take_trtexec_flags(argv: Sequence[str]) -> tuple[list[str], list[str]]:
             kept.append(argument)
         elif name in _REFUSED:
             raise UnsupportedError(f"--{name} is not supported: {_REFUSED[name]}")
+        elif argument == _FALLBACK:
+            lines += [] if any(_asks_for_dla(one) for one in argv) else [f"{_FALLBACK} has no effect: {_NO_DLA}."]
+        elif name in _DLA:
+            if _asks_for_dla(argument) and _FALLBACK not in argv:
+                raise UnsupportedError(f"--{name} is not supported: {_NO_DLA}; {_FALLBACK} runs the layers on the GPU")
+            lines.append(f"--{name} has no effect: {_NO_DLA}, all layers are on the one device.")
         elif name in _WITHOUT_EFFECT:
             lines.append(f"--{name} has no effect: {_WITHOUT_EFFECT[name]}.")
         elif name == "sparsity" and value in ("disable", "enable", "force"):
@@ -50,3 +56,9 @@ def take_trtexec_flags(argv: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             kept.append(argument)
     return kept, lines
+
+
+def _asks_for_dla(argument: str) -> bool:
+    """Whether an argument puts all layers, or some of them, on a DLA."""
+    name, _, value = argument.removeprefix("--").partition("=")
+    return name == "useDLACore" or (name == "layerDeviceTypes" and "DLA" in value.upper())

@@ -21,6 +21,7 @@ from mlirt.errors import CompileError
 from mlirt.runtime.engine import load
 from mlirt.runtime.plan_file import write_plan
 from mlirt.tools import rt_exec
+from mlirt.tools.trtexec_flags import take_trtexec_flags
 
 QUICK = ["--warmUp=1", "--duration=0", "--iterations=20"]
 
@@ -155,7 +156,8 @@ def test_shapes_that_no_memory_holds(plan: str, capsys: pytest.CaptureFixture[st
         (["--safe", "--onnx=a"], "--safe is not supported: there is no safety runtime"),
         (["--uff=a.uff"], "--uff is not supported: convert the model to ONNX"),
         (["--deploy=a.prototxt"], "--deploy is not supported: Caffe models are not read; convert the model to ONNX"),
-        (["--useDLACore=0", "--onnx=a"], "there is no DLA compiler in this implementation"),
+        (["--useDLACore=0", "--onnx=a"], "there is no DLA compiler in this implementation; --allowGPUFallback runs"),
+        (["--layerDeviceTypes=a:DLA", "--onnx=a"], "--layerDeviceTypes is not supported: there is no DLA compiler"),
         (["--batch=4", "--onnx=a"], "the batch is a dimension of the inputs; give it with --shapes"),
         (["--onnx=a", "--layerPrecisions=conv1"], "expected LAYER:fp32, LAYER:fp16 or LAYER:int8"),
         (["--loadEngine=a", "--layerPrecisions=*:fp16"], "--layerPrecisions is for building"),
@@ -424,3 +426,20 @@ def test_a_device_that_is_not_there(
     message = failure(capsys, f"--loadEngine={plan}", "--shapes=x:1x4", "--device=1", *QUICK)
     assert "--device=1: there is no such GPU; their numbers start with 0" in message
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--useDLACore=0", "--allowGPUFallback"], "--useDLACore has no effect: there is no DLA compiler"),
+        (["--layerDeviceTypes=a:DLA", "--allowGPUFallback"], "--layerDeviceTypes has no effect: there is no DLA"),
+        (["--layerDeviceTypes=a:GPU"], "all layers are on the one device"),
+        (["--allowGPUFallback"], "--allowGPUFallback has no effect: there is no DLA compiler"),
+    ],
+)
+def test_a_dla_falls_back(flags: list[str], said: str) -> None:
+    """Rows 29.11, 30.2: with the flag that permits it, layers on a DLA are on the device that there is."""
+    kept, lines = take_trtexec_flags(["--onnx=a", *flags])
+    assert kept == ["--onnx=a"]
+    assert len(lines) == 1
+    assert said in lines[0]
