@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.tensor_types import element_of, is_float, rank
 from mlirt.dialects.trt.concatenation import ConcatenationOp
+from mlirt.dialects.trt.fill import FillOp
+from mlirt.dialects.trt.gather import GatherOp
 from mlirt.dialects.trt.padding import PaddingOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
@@ -24,6 +27,7 @@ from mlirt.frontend.network.settings import (
     IntSetting,
     PermutationSetting,
 )
+from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.dims import Dims
 from mlirt.tensorrt.layer_enums import LayerType, SampleMode
@@ -73,6 +77,36 @@ class ISliceLayer(ILayer):
             if self.get_input(index) is not None:
                 found.pop(name, None)
         return found
+
+    def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
+        stride = ir.maybe_input(3)
+        if stride is None or ir.known_numbers(stride) is not None or self.mode is not SampleMode.STRICT_BOUNDS:
+            return super().emit(ir)
+        return [self._looked_up(ir, stride)]
+
+    def _looked_up(self, ir: LayerEmitter, stride: SSAValue) -> SSAValue:
+        """The part by the places of its elements along each axis, where the run computes the steps between them."""
+        found, parts = ir.input(0), (ir.maybe_input(1), ir.maybe_input(2))
+        for axis in range(rank(found.type)):
+            step = _element(ir, stride, axis, keeps_axis=True)
+            first = _element(ir, parts[0], axis) if parts[0] is not None else _known(ir, self.start, axis)
+            if parts[1] is not None:
+                places = ir.value(FillOp, _element(ir, parts[1], axis, keeps_axis=True), first, step, kind="linspace")
+            else:
+                count = list(self.shape or ())[axis]
+                places = ir.value(FillOp, None, first, step, kind="linspace", output_dims=[count])
+            found = ir.value(GatherOp, found, places, axis=axis)
+        return found
+
+
+def _element(ir: LayerEmitter, of: SSAValue, place: int, *, keeps_axis: bool = False) -> SSAValue:
+    """One number of a list, as a scalar or as a list of one, in Int32."""
+    index = ir.constant(np.array([place] if keeps_axis else place, np.int32))
+    return ir.cast(ir.value(GatherOp, of, index, axis=0), DataType.INT32)
+
+
+def _known(ir: LayerEmitter, of: Sequence[int] | None, place: int) -> SSAValue:
+    return ir.constant(np.array(list(of or ())[place], np.int32))
 
 
 class IConcatenationLayer(ILayer):

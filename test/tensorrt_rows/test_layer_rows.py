@@ -236,3 +236,29 @@ def test_nothing_where_weights_should_be() -> None:
     kernel = np.array([2], np.float32)
     layer = network.add_convolution_nd(x, 1, (1, 1), trt.Weights(trt.float32, kernel.ctypes.data, 1))
     np.testing.assert_array_equal(result(network, layer, x=np.ones((1, 1, 2, 2), np.float32)), np.full((1, 1, 2, 2), 2))
+
+
+@pytest.mark.parametrize("given", ["stride", "all"])
+def test_a_slice_by_a_stride_of_the_run(given: str) -> None:
+    """Row 1.38a: steps that an input gives, forward, backward and none, alone or with start and size."""
+    logger = CollectingLogger()
+    network, x = new_network(logger), numbers(6, 8)
+    layer = network.add_slice(network.add_input("x", trt.float32, x.shape), (4, 2), (2, 3), (1, 1))
+    inputs = {"start": 1, "size": 2, "stride": 3} if given == "all" else {"stride": 3}
+    profile = trt.Builder(logger).create_optimization_profile()
+    for name, place in inputs.items():
+        layer.set_input(place, network.add_input(name, trt.int32, (2,)))
+        profile.set_shape_input(name, (-8, -8) if name == "stride" else (0, 0), (1, 1), (8, 8))
+    network.mark_output(layer.get_output(0))
+    config = cpu_config(logger)
+    config.add_optimization_profile(profile)
+    context = built(network, config, logger).create_execution_context()
+    for start, size, stride in (((4, 2), (2, 3), (1, 2)), ((4, 2), (2, 3), (-2, 0)), ((5, 7), (3, 4), (-2, -1))):
+        if given == "stride" and start != (4, 2):
+            continue
+        lists = {"stride": stride, "start": start, "size": size}
+        feeds = {"x": x} | {name: np.array(lists[name], np.int32) for name in inputs}
+        found = run(context, feeds)
+        assert found is not None, logger.text()
+        places = [first + step * np.arange(count) for first, step, count in zip(start, stride, size, strict=True)]
+        np.testing.assert_array_equal(next(iter(found.values())), x[np.ix_(*places)])
