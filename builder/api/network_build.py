@@ -32,7 +32,7 @@ from mlirt.frontend.network.tensor import ALL_FORMATS
 from mlirt.passes.quantization.explicit_networks import has_conversions
 from mlirt.runtime.debug_tensors import with_debug
 from mlirt.runtime.plan_file import plan_bytes
-from mlirt.tensorrt.build_enums import BuilderFlag
+from mlirt.tensorrt.build_enums import BuilderFlag, QuantizationFlag
 from mlirt.tensorrt.data_types import DataType, data_type
 from mlirt.tensorrt.format_descriptions import format_in_log
 from mlirt.tensorrt.layer_enums import LayerType
@@ -158,7 +158,8 @@ def _quantize(
     ranges: dict[str, Range] = {one.name: one.range for one in tensors if one.range is not None}
     profile = config.get_calibration_profile() or next(iter(config.optimization_profiles), None)
     shapes = {} if profile is None else profile.shapes
-    choice = Int8Choice(config.int8_calibrator, ranges)
+    early = config.get_quantization_flag(QuantizationFlag.CALIBRATE_BEFORE_FUSION)
+    choice = Int8Choice(config.int8_calibrator, ranges, early)
     half = target == "cuda" and config.get_flag(BuilderFlag.FP16)
     prepare_int8(module, ctx, target, choice, shapes, _progress(reporter), half=half)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from operator import index
 from typing import SupportsIndex
 
@@ -32,10 +34,14 @@ def run_calibrator(
     target: str,
     profile: Shapes,
     progress: Progress | None = None,
+    *,
+    before_fusion: bool = False,
 ) -> Calibration:
     """The scales of a network just imported, which is left as it is.
 
-    `profile` has the shape of each input with dynamic dimensions: the usual one of the calibration profile (9.18).
+    `profile` has the shape of each input with dynamic dimensions: the usual one of the calibration profile (9.18). With
+    `before_fusion` every tensor has a scale, whatever the calibrator's algorithm is (feature 3.11). Without any batch
+    there is a warning, and there are no scales (feature 9.23).
     Raises `InvalidInputError` for a batch size that does not fit, and for a cache of another algorithm.
     """
     method = method_of_calibrator(calibrator)
@@ -44,8 +50,17 @@ def run_calibrator(
         return Calibration.from_bytes(bytes(cache), method.algorithm)
     inputs = [_fixed(tensor, profile) for tensor in input_descriptions(module)]
     _check_batch_size(calibrator.get_batch_size(), inputs, input_descriptions(module))
-    collection = Collection(cleaned(module.clone(), ctx, target), ctx, target, method.before_fusion, progress)
-    kept = collect(collection, Batches(_batches(calibrator, inputs, target)))
+    feeds = _batches(calibrator, inputs, target)
+    first = next(feeds, None)
+    if first is None:
+        warnings.warn(
+            "no batch of calibration data came: the distribution of every tensor is all zero, and layers stay in float",
+            stacklevel=2,
+        )
+        return Calibration(method.algorithm, {})
+    every = method.before_fusion or before_fusion
+    collection = Collection(cleaned(module.clone(), ctx, target), ctx, target, every, progress)
+    kept = collect(collection, Batches(chain([first], feeds)))
     calibration = checked(collection, calibration_of(method, collection), type(calibrator).__name__, kept)
     calibration.first_batch = kept[0]
     warn_of_error(collection, calibration, kept)

@@ -37,6 +37,8 @@ class Int8Choice:
 
     calibration: CalibrationLike | None = None
     dynamic_ranges: Mapping[str, Range] = field(default_factory=dict[str, Range])
+    before_fusion: bool = False
+    """Whether a calibrator gives every tensor a scale, whatever its algorithm is."""
 
     def __bool__(self) -> bool:
         return self.calibration is not None or bool(self.dynamic_ranges)
@@ -60,7 +62,9 @@ def prepare_int8(
     place = "cpu" if target == "reference" else target
 
     def run(calibrator: CalibratorLike) -> Calibration:
-        return run_calibrator(calibrator, module, apart(ctx), place, usual, progress)
+        return run_calibrator(
+            calibrator, module, apart(ctx), place, usual, progress, before_fusion=choice.before_fusion
+        )
 
     calibration = give_ranges(module, choice, run)
     if half and calibration is not None and calibration.first_batch is not None:
@@ -89,8 +93,8 @@ def give_ranges(
     calibration = None if choice.calibration is None else as_calibration(choice.calibration, run)
     found = {} if calibration is None else calibration.ranges
     found |= {name: reach(name, range_) for name, range_ in choice.dynamic_ranges.items()}
-    if not found and not needs_ranges(module):
-        return None
+    if not found and (calibration is not None or not needs_ranges(module)):
+        return calibration
     if not found:
         raise InvalidInputError(
             "Calibration failure occurred with no scaling factors detected: the network has no quantize layers, and "

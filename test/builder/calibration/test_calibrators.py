@@ -158,8 +158,14 @@ def test_batches_that_do_not_fit() -> None:
         InvalidInputError, match=r"batch 0: input 'x' has shape \[1, 3, 8, 8\], expected \[2, 3, 8, 8\]"
     ):
         build(MinMax([samples(1)]))
-    with pytest.raises(InvalidInputError, match="no batch of calibration data came"):
-        build(MinMax([]))
+
+
+def test_no_batch_at_all() -> None:
+    """Row 9.23: a warning; the engine computes in float."""
+    with pytest.warns(UserWarning, match="no batch of calibration data came: the distribution of every tensor is"):
+        engine = mlirt.compile(network(BATCH), "cpu", "int8", calibration=MinMax([]))
+    x = samples(BATCH)
+    np.testing.assert_allclose(engine.run({"x": x})["y"], mlirt.compile(network(BATCH), "cpu").run({"x": x})["y"])
 
 
 def test_batches_by_address() -> None:
