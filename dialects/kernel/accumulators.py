@@ -12,19 +12,10 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import IntegerAttr, VectorType, f32, i32
 from xdsl.ir import OpResult, SSAValue
 
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.core import ReduceKind, ReduceKindAttr
 from mlirt.dialects.kernel.instruction import Instruction, instruction
-from mlirt.dialects.kernel.instruction_fields import (
-    PURE,
-    Rule,
-    Text,
-    attribute,
-    fragment,
-    index,
-    number,
-    result,
-    scalar,
-)
+from mlirt.dialects.kernel.instruction_fields import PURE, Rule, Text
 from mlirt.dialects.kernel.matrix_unit import MmaKind, MmaKindAttr
 
 if TYPE_CHECKING:
@@ -46,7 +37,7 @@ def columns_of(positions: int, rows: int) -> list[int]:
 _WHOLE_TILES = Rule(
     "the accumulators are `rows` rows of tiles",
     lambda x: x.rows > 0 and x.n % (4 * x.rows) == 0,
-    lambda x: f"{x.accumulators} is no {x.rows} rows of tiles",
+    "{accumulators} is no {rows} rows of tiles",
 )
 
 
@@ -76,10 +67,10 @@ class ReduceRowsOp(Instruction):
 
     name = "kernel.reduce_rows"
 
-    kind: ReduceKindAttr = attribute(converter=ReduceKindAttr)
-    accumulators: SSAValue = fragment(length="n")
-    rows: IntegerAttr = attribute(converter=number)
-    result: OpResult = result(VectorType, like=lambda x: VectorType(f32, [2 * x.rows]))
+    kind: ReduceKindAttr = fields.attribute(converter=ReduceKindAttr)
+    accumulators: SSAValue = fields.fragment(length="n")
+    rows: IntegerAttr = fields.attribute(converter=fields.number)
+    result: OpResult = fields.result(VectorType, like=lambda x: VectorType(f32, [2 * x.rows]))
 
     syntax = "$kind $accumulators"
     effects = PURE
@@ -88,7 +79,7 @@ class ReduceRowsOp(Instruction):
         Rule(
             "it adds or takes the largest",
             lambda x: x.kind in (ReduceKind.ADD, ReduceKind.MAX),
-            lambda x: f"adds or takes the largest, not {x.kind}",
+            "adds or takes the largest, not {kind}",
         ),
     )
     cuda = Text("reduce_rows", lambda x: f'"{x.kind}", {x.n}, {rows_of(x.n, x.rows)}', hint="over_rows")
@@ -112,10 +103,10 @@ class ScaleRowsOp(Instruction):
 
     name = "kernel.scale_rows"
 
-    accumulators: SSAValue = fragment(length="n")
-    factors: SSAValue = fragment()
-    rows: IntegerAttr = attribute(converter=number)
-    result: OpResult = result(VectorType, like="accumulators")
+    accumulators: SSAValue = fields.fragment(length="n")
+    factors: SSAValue = fields.fragment()
+    rows: IntegerAttr = fields.attribute(converter=fields.number)
+    result: OpResult = fields.result(VectorType, like="accumulators")
 
     syntax = "$accumulators `,` $factors"
     effects = PURE
@@ -137,11 +128,11 @@ class ExponentialRowsOp(Instruction):
 
     name = "kernel.exponential_rows"
 
-    accumulators: SSAValue = fragment(length="n")
-    shifts: SSAValue = fragment()
-    scale: SSAValue = scalar(constraint=f32)
-    rows: IntegerAttr = attribute(converter=number)
-    result: OpResult = result(VectorType, like="accumulators")
+    accumulators: SSAValue = fields.fragment(length="n")
+    shifts: SSAValue = fields.fragment()
+    scale: SSAValue = fields.scalar(constraint=f32)
+    rows: IntegerAttr = fields.attribute(converter=fields.number)
+    result: OpResult = fields.result(VectorType, like="accumulators")
 
     syntax = "$accumulators `,` $shifts `,` $scale"
     effects = PURE
@@ -168,11 +159,11 @@ class LimitColumnsOp(Instruction):
 
     name = "kernel.limit_columns"
 
-    accumulators: SSAValue = fragment(length="n")
-    first: SSAValue = index()
-    limits: SSAValue = fragment()
-    rows: IntegerAttr = attribute(converter=number)
-    result: OpResult = result(VectorType, like="accumulators")
+    accumulators: SSAValue = fields.fragment(length="n")
+    first: SSAValue = fields.index()
+    limits: SSAValue = fields.fragment()
+    rows: IntegerAttr = fields.attribute(converter=fields.number)
+    result: OpResult = fields.result(VectorType, like="accumulators")
 
     syntax = "$accumulators `,` $first `,` $limits"
     effects = PURE
@@ -204,21 +195,17 @@ class PackAccumulatorsOp(Instruction):
 
     name = "kernel.pack_accumulators"
 
-    kind: MmaKindAttr = attribute(converter=MmaKindAttr)
-    accumulators: SSAValue = fragment(length="n")
-    rows: IntegerAttr = attribute(converter=number)
-    step: IntegerAttr = attribute(converter=number)
-    result: OpResult = result(VectorType, like=lambda x: VectorType(i32, [4 * x.rows]))
+    kind: MmaKindAttr = fields.attribute(converter=MmaKindAttr)
+    accumulators: SSAValue = fields.fragment(length="n")
+    rows: IntegerAttr = fields.attribute(converter=fields.number)
+    step: IntegerAttr = fields.attribute(converter=fields.number)
+    result: OpResult = fields.result(VectorType, like=lambda x: VectorType(i32, [4 * x.rows]))
 
     syntax = "$kind $accumulators"
     effects = PURE
     rules = (
         _WHOLE_TILES,
-        Rule(
-            "it packs f16 or bf16",
-            lambda x: x.kind in (MmaKind.F16, MmaKind.BF16),
-            lambda x: f"packs f16 or bf16, not {x.kind}",
-        ),
+        Rule("it packs f16 or bf16", lambda x: x.kind in (MmaKind.F16, MmaKind.BF16), "packs f16 or bf16, not {kind}"),
         Rule(
             "`step` is one of the accumulators' columns",
             lambda x: 0 <= x.step < x.n // (8 * x.rows),

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.instruction import Instruction, instruction
-from mlirt.dialects.kernel.instruction_fields import READS, WRITES, Rule, Text, attribute, index, memref, number
+from mlirt.dialects.kernel.instruction_fields import READS, WRITES, Rule, Text
 
 if TYPE_CHECKING:
     from mlirt.dialects.kernel.interpreter_instruction import Site
@@ -45,10 +46,10 @@ class AmxBeginOp(Instruction):
 
     name = "kernel.amx_begin"
 
-    rows: IntegerAttr = attribute(converter=number)
-    columns: IntegerAttr = attribute(converter=number)
-    pixels: IntegerAttr = attribute(converter=number)
-    depth: IntegerAttr = attribute(converter=number)
+    rows: IntegerAttr = fields.attribute(converter=fields.number)
+    columns: IntegerAttr = fields.attribute(converter=fields.number)
+    pixels: IntegerAttr = fields.attribute(converter=fields.number)
+    depth: IntegerAttr = fields.attribute(converter=fields.number)
 
     effects = WRITES
     rules = (
@@ -56,7 +57,7 @@ class AmxBeginOp(Instruction):
         Rule(
             f"a register has up to {MOST_PIXELS} pixels of up to {ROW_BYTES} bytes, a multiple of 4",
             lambda x: 0 < x.pixels <= MOST_PIXELS and 0 < x.depth <= ROW_BYTES and x.depth % 4 == 0,
-            lambda x: f"no register holds {x.pixels} pixels of {x.depth} bytes",
+            "no register holds {pixels} pixels of {depth} bytes",
         ),
     )
     cpu = Text("amx_begin", "{rows}, {columns}, {pixels}, {depth}")
@@ -78,7 +79,7 @@ class AmxClearOp(Instruction):
 
     name = "kernel.amx_clear"
 
-    count: IntegerAttr = attribute(converter=number)
+    count: IntegerAttr = fields.attribute(converter=fields.number)
 
     effects = WRITES
     cpu = Text("amx_clear", "{count}")
@@ -102,14 +103,14 @@ class AmxDotAddOp(Instruction):
 
     name = "kernel.amx_dot_add"
 
-    x: SSAValue = memref()
-    x_at: SSAValue = index()
-    step: SSAValue = index()
-    w: SSAValue = memref()
-    w_at: SSAValue = index()
-    rows: IntegerAttr = attribute(converter=number)
-    columns: IntegerAttr = attribute(converter=number)
-    pixels: IntegerAttr = attribute(converter=number)
+    x: SSAValue = fields.memref()
+    x_at: SSAValue = fields.index()
+    step: SSAValue = fields.index()
+    w: SSAValue = fields.memref()
+    w_at: SSAValue = fields.index()
+    rows: IntegerAttr = fields.attribute(converter=fields.number)
+    columns: IntegerAttr = fields.attribute(converter=fields.number)
+    pixels: IntegerAttr = fields.attribute(converter=fields.number)
 
     syntax = "$x `[` $x_at `]` `step` $step `,` $w `[` $w_at `]`"
     effects = READS + WRITES
@@ -138,14 +139,14 @@ class AmxStoreOp(Instruction):
 
     name = "kernel.amx_store"
 
-    y: SSAValue = memref("Y")
-    rows: IntegerAttr = attribute(converter=number)
-    columns: IntegerAttr = attribute(converter=number)
-    pixels: IntegerAttr = attribute(converter=number)
+    y: SSAValue = fields.memref("Y")
+    rows: IntegerAttr = fields.attribute(converter=fields.number)
+    columns: IntegerAttr = fields.attribute(converter=fields.number)
+    pixels: IntegerAttr = fields.attribute(converter=fields.number)
 
     syntax = "$y"
     effects = WRITES
-    rules = (_FITS, Rule("`y` has i32", lambda x: x.Y.type == i32, lambda x: f"writes i32, not {x.Y.type}"))
+    rules = (_FITS, Rule("`y` has i32", lambda x: x.Y.type == i32, "writes i32, not {Y.type}"))
     cpu = Text("amx_store", "{rows}, {columns}, {pixels}")
 
     @staticmethod

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.buffers import SHARED, memory
 from mlirt.dialects.kernel.instruction import Instruction, instruction
-from mlirt.dialects.kernel.instruction_fields import SYNCHRONIZES, Rule, Text, attribute, index, memref, number
+from mlirt.dialects.kernel.instruction_fields import SYNCHRONIZES, Rule, Text
 from mlirt.dialects.tensor_types import byte_width
 
 if TYPE_CHECKING:
@@ -28,31 +29,24 @@ class CopyAsyncOp(Instruction):
 
     name = "kernel.copy_async"
 
-    source: SSAValue = memref("T")
-    source_index: SSAValue = index()
-    target: SSAValue = memref("T")
-    target_index: SSAValue = index()
-    count: IntegerAttr = attribute(converter=number)
-    valid: SSAValue | None = index(default=None)
+    source: SSAValue = fields.memref("T")
+    source_index: SSAValue = fields.index()
+    target: SSAValue = fields.memref("T")
+    target_index: SSAValue = fields.index()
+    count: IntegerAttr = fields.attribute(converter=fields.number)
+    valid: SSAValue | None = fields.index(default=None)
 
     syntax = "$source `[` $source_index `]` `,` $target `[` $target_index `]` (`valid` $valid^)?"
     effects = SYNCHRONIZES
     is_asynchronous = True
     rules = (
+        Rule("copies from global to shared memory", lambda x: x.target.memory_space == SHARED != x.source.memory_space),
         Rule(
-            "copies from global to shared memory",
-            lambda x: x.target.memory_space == SHARED != x.source.memory_space,
-        ),
-        Rule(
-            "it copies 4, 8 or 16 bytes",
-            lambda x: x.op.bytes in (4, 8, 16),
-            lambda x: f"copies 4, 8 or 16 bytes, not {x.op.bytes}",
+            "it copies 4, 8 or 16 bytes", lambda x: x.op.bytes in (4, 8, 16), "copies 4, 8 or 16 bytes, not {op.bytes}"
         ),
     )
     cuda = Text(
-        "copy_async",
-        lambda x: f'"{x.T}", {x.count}' + ", guarded=True" * (x.valid is not None),
-        hint="start_copy",
+        "copy_async", lambda x: f'"{x.T}", {x.count}' + ", guarded=True" * (x.valid is not None), hint="start_copy"
     )
 
     @property
@@ -101,7 +95,7 @@ class WaitAsyncOp(Instruction):
 
     name = "kernel.wait_async"
 
-    pending: IntegerAttr = attribute(converter=number)
+    pending: IntegerAttr = fields.attribute(converter=fields.number)
 
     effects = SYNCHRONIZES
     is_asynchronous = True

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr
 from xdsl.ir import OpResult, SSAValue
 
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.buffers import SHARED
 from mlirt.dialects.kernel.instruction import Instruction, instruction
-from mlirt.dialects.kernel.instruction_fields import PURE, SYNCHRONIZES, Rule, Text, index, memref, result
+from mlirt.dialects.kernel.instruction_fields import PURE, SYNCHRONIZES, Rule, Text
 
 if TYPE_CHECKING:
     from mlirt.dialects.kernel.interpreter_instruction import Site
@@ -27,7 +28,7 @@ class ClusterRankOp(Instruction):
 
     name = "kernel.cluster_rank"
 
-    result: OpResult = result(IndexType())
+    result: OpResult = fields.result(IndexType())
 
     assembly_format = "attr-dict `:` type($result)"
     effects = PURE
@@ -70,20 +71,16 @@ class RemoteSharedOp(Instruction):
 
     name = "kernel.remote_shared"
 
-    source: SSAValue = memref("T")
-    rank: SSAValue = index()
-    result: OpResult = result(
+    source: SSAValue = fields.memref("T")
+    rank: SSAValue = fields.index()
+    result: OpResult = fields.result(
         MemRefType, like=lambda x: MemRefType(x.T.type, x.source.get_shape(), memory_space=CLUSTER)
     )
 
     syntax = "$source `of` $rank"
     effects = PURE
     rules = (
-        Rule(
-            "the source is shared memory",
-            lambda x: x.source.memory_space == SHARED,
-            lambda x: f"{x.source} is no shared memory",
-        ),
+        Rule("the source is shared memory", lambda x: x.source.memory_space == SHARED, "{source} is no shared memory"),
     )
     cuda = Text("remote_shared", '"{T}"', hint="remote")
 

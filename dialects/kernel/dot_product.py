@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import f32
 from xdsl.ir import OpResult, SSAValue
 
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.instruction import Instruction, instruction
-from mlirt.dialects.kernel.instruction_fields import PURE, Rule, Text, fragment, result
+from mlirt.dialects.kernel.instruction_fields import PURE, Rule, Text
 
 if TYPE_CHECKING:
     from mlirt.dialects.kernel.interpreter_instruction import Site
@@ -25,9 +26,9 @@ class DotProductOp(Instruction):
 
     name = "kernel.dot_product"
 
-    left: SSAValue = fragment("T", "n")
-    right: SSAValue = fragment("T", "n")
-    result: OpResult = result(f32)
+    left: SSAValue = fields.fragment("T", "n")
+    right: SSAValue = fields.fragment("T", "n")
+    result: OpResult = fields.result(f32)
 
     syntax = "$left `,` $right"
     effects = PURE

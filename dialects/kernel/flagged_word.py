@@ -12,19 +12,9 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import Float32Type, IntegerAttr, IntegerType, VectorType
 from xdsl.ir import Attribute, OpResult, SSAValue
 
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.instruction import Instruction, instruction
-from mlirt.dialects.kernel.instruction_fields import (
-    SYNCHRONIZES,
-    Rule,
-    Text,
-    attribute,
-    index,
-    indices,
-    memref,
-    number,
-    result,
-    scalar,
-)
+from mlirt.dialects.kernel.instruction_fields import SYNCHRONIZES, Rule, Text
 from mlirt.dialects.tensor_types import byte_width, is_float
 
 if TYPE_CHECKING:
@@ -46,7 +36,7 @@ def words_at_once(element: Attribute) -> int:
 _IS_SHORT = Rule(
     "it moves floating-point numbers of 16 or 32 bits",
     lambda x: is_float(x.T.type) and byte_width(x.T.type) in (2, 4),
-    lambda x: f"moves floating-point numbers of 16 or 32 bits, not {x.T.type}",
+    "moves floating-point numbers of 16 or 32 bits, not {T.type}",
 )
 _FITS = Rule(
     "words are integers of twice the bits",
@@ -69,10 +59,10 @@ class SendFlaggedOp(Instruction):
 
     name = "kernel.send_flagged"
 
-    value: SSAValue = scalar("T")
-    flag: SSAValue = index()
-    words: SSAValue = memref()
-    index: SSAValue = index()
+    value: SSAValue = fields.scalar("T")
+    flag: SSAValue = fields.index()
+    words: SSAValue = fields.memref()
+    index: SSAValue = fields.index()
 
     syntax = "$value `flag` $flag `,` $words `[` $index `]`"
     effects = SYNCHRONIZES
@@ -101,11 +91,11 @@ class ReceiveFlaggedOp(Instruction):
 
     name = "kernel.receive_flagged"
 
-    words: SSAValue = memref()
-    indices: Sequence[SSAValue] = indices()
-    flag: SSAValue = index()
-    count: IntegerAttr = attribute(converter=number)
-    result: OpResult = result(VectorType, "T", "n")
+    words: SSAValue = fields.memref()
+    indices: Sequence[SSAValue] = fields.indices()
+    flag: SSAValue = fields.index()
+    count: IntegerAttr = fields.attribute(converter=fields.number)
+    result: OpResult = fields.result(VectorType, "T", "n")
 
     syntax = "$words `[` $indices `]` `flag` $flag"
     effects = SYNCHRONIZES
@@ -115,12 +105,12 @@ class ReceiveFlaggedOp(Instruction):
         Rule(
             "the words of an index are read at once",
             lambda x: 0 < x.count <= words_at_once(x.T.type),
-            lambda x: f"{x.count} words are not read at once",
+            "{count} words are not read at once",
         ),
         Rule(
             "there are `count` numbers per index",
             lambda x: x.n == x.count * len(x.indices),
-            lambda x: f"gives {x.count} numbers per index",
+            "gives {count} numbers per index",
         ),
     )
     cuda = Text(

@@ -94,13 +94,7 @@ class FragmentElementOp(Instruction):
 
     syntax = "$fragment"
     effects = PURE
-    rules = (
-        Rule(
-            "the position is one of the fragment",
-            lambda x: 0 <= x.position < x.n,
-            lambda x: f"no position {x.position}",
-        ),
-    )
+    rules = (Rule("the position is one of the fragment", lambda x: 0 <= x.position < x.n, "no position {position}"),)
 
     @staticmethod
     def meaning(x: Any, site: Site) -> Any:
@@ -201,8 +195,7 @@ class LoadFragmentOp(_FragmentAccess):
     rules = (
         _has_all("result"),
         Rule(
-            "only device memory is read as far as `valid`",
-            lambda x: x.valid is None or x.buffer.memory_space != SHARED,
+            "only device memory is read as far as `valid`", lambda x: x.valid is None or x.buffer.memory_space != SHARED
         ),
     )
     cuda = Text("load_fragment", _parameters, hint="load")
@@ -280,7 +273,7 @@ class OuterProductOp(Instruction):
         Rule(
             "there is an accumulator for each product",
             lambda x: x.n == x.rows * x.columns,
-            lambda x: f"{x.rows} x {x.columns} products for {x.accumulator}",
+            "{rows} x {columns} products for {accumulator}",
         ),
     )
     cuda = Text("outer_product", "{rows}, {columns}", hint="multiply")

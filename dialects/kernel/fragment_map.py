@@ -42,7 +42,7 @@ class FragmentPartOp(Instruction):
         Rule(
             "the part is inside of the fragment",
             lambda x: 0 <= x.position and x.position + x.count <= x.n,
-            lambda x: f"{x.count} elements from {x.position} on of {x.fragment}",
+            "{count} elements from {position} on of {fragment}",
         ),
     )
     cuda = Text("fragment_part", '"{T}", {n}, {position}, {count}', hint="part")
@@ -117,7 +117,7 @@ class SaturateFragmentOp(Instruction):
         Rule(
             "i32 become bytes",
             lambda x: x.From.type == i32 and _is_byte(x.To.type),
-            lambda x: f"i32 become bytes, not {x.From.type} {x.To.type}",
+            "i32 become bytes, not {From.type} {To.type}",
         ),
         _ONE_LENGTH,
     )
@@ -152,7 +152,7 @@ class FloatFragmentOp(Instruction):
         Rule(
             "bytes become f32",
             lambda x: x.To.type == f32 and _is_byte(x.From.type),
-            lambda x: f"bytes become f32, not {x.From.type} {x.To.type}",
+            "bytes become f32, not {From.type} {To.type}",
         ),
         _ONE_LENGTH,
     )

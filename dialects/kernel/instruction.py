@@ -99,7 +99,7 @@ def _verify(op: Any) -> None:
             _check_variables(spec, x, one, each)
     for position, rule in enumerate(spec.rules, 1):
         if not rule.holds(x):
-            require(False, f"C{position}: {x.name}: {rule.message(x) if rule.message else rule.text}")
+            require(False, f"C{position}: {x.name}: {rule.said(x)}")
 
 
 def _check_variables(spec: Spec, x: Any, one: Field, type_: Any) -> None:
@@ -122,7 +122,7 @@ def _result_type(one: Field, x: Any) -> Attribute:
 
 @dataclass_transform(
     field_specifiers=(
-        *(fields.index, fields.indices, fields.scalar, fields.scalars, fields.floating, fields.memref),
+        *(fields.index, fields.indices, fields.scalar, fields.scalars, fields.memref),
         *(fields.fragment, fields.fragments, fields.tile, fields.operand, fields.attribute, fields.result),
     ),
     eq_default=False,

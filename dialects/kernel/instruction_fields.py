@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
-    AnyFloatConstr,
     BoolAttr,
     DenseArrayBase,
     Float64Type,
@@ -97,11 +96,6 @@ def scalar(element: str = "", constraint: Any = None) -> Any:
 def scalars(element: str = "") -> Any:
     """Any number of numbers."""
     return Field("operand", AnyAttr(), element, variadic=True)
-
-
-def floating(element: str = "") -> Any:
-    """A floating-point number."""
-    return Field("operand", AnyFloatConstr, element)
 
 
 def memref(element: str = "", *, default: Any = _REQUIRED, kw_only: bool = False) -> Any:
@@ -199,11 +193,19 @@ def plain(value: Attribute | None, of: Field) -> Any:
 
 @dataclass(frozen=True)
 class Rule:
-    """A numbered constraint as the page of the dialect has it; `message` says of an op what is wrong."""
+    """A numbered constraint as the page of the dialect has it; `message` says of an op what is wrong: a function of
+    `x`, or a template such as `"no lines of {line} bytes"`.
+    """
 
     text: str
     holds: Callable[[Any], bool]
-    message: Callable[[Any], str] | None = None
+    message: str | Callable[[Any], str] = ""
+
+    def said(self, x: Any) -> str:
+        """What is wrong with an op."""
+        if callable(self.message):
+            return self.message(x)
+        return self.message.format_map(cast("dict[str, Any]", vars(x))) or self.text
 
 
 @dataclass(frozen=True)

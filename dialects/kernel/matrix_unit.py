@@ -11,21 +11,10 @@ from xdsl.ir import Attribute, OpResult, SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import irdl_attr_definition
 from xdsl.utils.str_enum import StrEnum
 
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.buffers import SHARED
 from mlirt.dialects.kernel.instruction import Instruction, instruction
-from mlirt.dialects.kernel.instruction_fields import (
-    PURE,
-    READS,
-    Rule,
-    Text,
-    attribute,
-    boolean,
-    fragment,
-    index,
-    memref,
-    number,
-    result,
-)
+from mlirt.dialects.kernel.instruction_fields import PURE, READS, Rule, Text
 from mlirt.dialects.tensor_types import byte_width
 
 if TYPE_CHECKING:
@@ -74,12 +63,12 @@ class LoadMatrixOp(Instruction):
 
     name = "kernel.load_matrix"
 
-    buffer: SSAValue = memref("T")
-    index: SSAValue = index()
-    count: IntegerAttr = attribute(converter=number)
-    step: IntegerAttr = attribute(converter=number)
-    transpose: BoolAttr = attribute(converter=boolean, default=False)
-    result: OpResult = result(VectorType, like=lambda x: VectorType(i32, [4 * x.count]))
+    buffer: SSAValue = fields.memref("T")
+    index: SSAValue = fields.index()
+    count: IntegerAttr = fields.attribute(converter=fields.number)
+    step: IntegerAttr = fields.attribute(converter=fields.number)
+    transpose: BoolAttr = fields.attribute(converter=fields.boolean, default=False)
+    result: OpResult = fields.result(VectorType, like=lambda x: VectorType(i32, [4 * x.count]))
 
     syntax = "$buffer `[` $index `]`"
     effects = READS
@@ -140,13 +129,13 @@ class MmaOp(Instruction):
 
     name = "kernel.mma"
 
-    kind: MmaKindAttr = attribute(converter=MmaKindAttr)
-    accumulator: SSAValue = fragment()
-    left: SSAValue = fragment()
-    right: SSAValue = fragment()
-    rows: IntegerAttr = attribute(converter=number)
-    columns: IntegerAttr = attribute(converter=number)
-    result: OpResult = result(VectorType, like="accumulator")
+    kind: MmaKindAttr = fields.attribute(converter=MmaKindAttr)
+    accumulator: SSAValue = fields.fragment()
+    left: SSAValue = fields.fragment()
+    right: SSAValue = fields.fragment()
+    rows: IntegerAttr = fields.attribute(converter=fields.number)
+    columns: IntegerAttr = fields.attribute(converter=fields.number)
+    result: OpResult = fields.result(VectorType, like="accumulator")
 
     syntax = "$kind $accumulator `,` $left `,` $right"
     effects = PURE
@@ -155,7 +144,7 @@ class MmaOp(Instruction):
         Rule(
             "only warpgroups multiply e4m3 and tf32",
             lambda x: x.kind not in (MmaKind.E4M3, MmaKind.TF32),
-            lambda x: f"only warpgroups multiply {x.kind}",
+            "only warpgroups multiply {kind}",
         ),
         Rule(
             "accumulators are i32 of bytes and else f32, factors are packed in i32",

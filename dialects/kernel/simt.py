@@ -11,19 +11,10 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import Float32Type, Float64Type, IndexType, IntegerAttr, MemRefType, i32, i64
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.buffers import SHARED, memory
 from mlirt.dialects.kernel.instruction import Instruction, instruction
-from mlirt.dialects.kernel.instruction_fields import (
-    PURE,
-    SYNCHRONIZES,
-    Rule,
-    Text,
-    attribute,
-    memref,
-    number,
-    result,
-    scalar,
-)
+from mlirt.dialects.kernel.instruction_fields import PURE, SYNCHRONIZES, Rule, Text
 from mlirt.dialects.tensor_types import byte_width
 
 if TYPE_CHECKING:
@@ -43,7 +34,7 @@ class ThreadIdOp(Instruction):
 
     name = "kernel.thread_id"
 
-    result: OpResult = result(IndexType())
+    result: OpResult = fields.result(IndexType())
 
     assembly_format = "attr-dict `:` type($result)"
     effects = PURE
@@ -55,17 +46,13 @@ class ThreadIdOp(Instruction):
 
 
 class _GridOp(Instruction):
-    axis: IntegerAttr = attribute(converter=number, default=0, is_written=True)
-    result: OpResult = result(IndexType())
+    axis: IntegerAttr = fields.attribute(converter=fields.number, default=0, is_written=True)
+    result: OpResult = fields.result(IndexType())
 
     assembly_format = "attr-dict `:` type($result)"
     effects = PURE
     rules = (
-        Rule(
-            "a grid has the axes 0, 1 and 2",
-            lambda x: 0 <= x.axis < 3,
-            lambda x: f"a grid has the axes 0, 1 and 2, not {x.axis}",
-        ),
+        Rule("a grid has the axes 0, 1 and 2", lambda x: 0 <= x.axis < 3, "a grid has the axes 0, 1 and 2, not {axis}"),
     )
 
 
@@ -113,8 +100,8 @@ class SharedOp(Instruction):
 
     name = "kernel.shared"
 
-    alignment: IntegerAttr = attribute(converter=number, default=_SHARED_ALIGNMENT)
-    result: OpResult = result(MemRefType)
+    alignment: IntegerAttr = fields.attribute(converter=fields.number, default=_SHARED_ALIGNMENT)
+    result: OpResult = fields.result(MemRefType)
 
     assembly_format = "attr-dict `:` type($result)"
     effects = ()
@@ -157,8 +144,8 @@ class ReuseSharedOp(Instruction):
 
     name = "kernel.reuse_shared"
 
-    source: SSAValue = memref()
-    result: OpResult = result(MemRefType)
+    source: SSAValue = fields.memref()
+    result: OpResult = fields.result(MemRefType)
 
     syntax = "$source"
     effects = SYNCHRONIZES
@@ -231,9 +218,9 @@ class ShuffleOp(Instruction):
 
     name = "kernel.shuffle"
 
-    value: SSAValue = scalar("T")
-    mask: IntegerAttr = attribute(converter=number)
-    result: OpResult = result(like="value")
+    value: SSAValue = fields.scalar("T")
+    mask: IntegerAttr = fields.attribute(converter=fields.number)
+    result: OpResult = fields.result(like="value")
 
     syntax = "$value"
     # It depends on the other threads: it must not be moved into or out of a branch.
@@ -244,7 +231,7 @@ class ShuffleOp(Instruction):
         Rule(
             "it moves numbers of 32 or 64 bits",
             lambda x: x.value in _MOVED,
-            lambda x: f"moves numbers of 32 or 64 bits, not {x.value}",
+            "moves numbers of 32 or 64 bits, not {value}",
         ),
     )
     cuda = Text("shuffle", '"{T}", {mask}', hint="exchange")

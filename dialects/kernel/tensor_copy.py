@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.buffers import SHARED
 from mlirt.dialects.kernel.instruction import Instruction, instruction
-from mlirt.dialects.kernel.instruction_fields import SYNCHRONIZES, Rule, Text, index, indices, memref, operand
+from mlirt.dialects.kernel.instruction_fields import SYNCHRONIZES, Rule, Text
 from mlirt.dialects.kernel.tensor_map import TensorMapType
 from mlirt.dialects.kernel.transaction_barrier import BARRIERS
 
@@ -34,7 +35,7 @@ _RULES = (
     Rule(
         "the target is shared memory of the map's element type",
         lambda x: x.target.memory_space == SHARED and x.target.get_element_type() == x.T.type,
-        lambda x: f"copies {x.T.type} to shared memory, not to {x.target}",
+        "copies {T.type} to shared memory, not to {target}",
     ),
     Rule(
         "there is a coordinate for each dimension",
@@ -47,12 +48,12 @@ _RULES = (
 class CopyOp(Instruction):
     """A copy from a tensor map to shared memory."""
 
-    map: SSAValue = operand(TensorMapType, "T")
-    coordinates: Sequence[SSAValue] = indices()
-    target: SSAValue = memref()
-    target_index: SSAValue = index()
-    barriers: SSAValue = memref()
-    barrier: SSAValue = index()
+    map: SSAValue = fields.operand(TensorMapType, "T")
+    coordinates: Sequence[SSAValue] = fields.indices()
+    target: SSAValue = fields.memref()
+    target_index: SSAValue = fields.index()
+    barriers: SSAValue = fields.memref()
+    barrier: SSAValue = fields.index()
 
     effects = SYNCHRONIZES
     is_asynchronous = True
@@ -94,7 +95,7 @@ class LoadWindowOp(CopyOp):
 
     name = "kernel.load_window"
 
-    offsets: Sequence[SSAValue] = indices()
+    offsets: Sequence[SSAValue] = fields.indices()
 
     syntax = (
         "$map `[` $coordinates `]` `offsets` `[` $offsets `]` `,` $target `[` $target_index `]` `,` "

@@ -119,7 +119,7 @@ class TileTransformOp(Instruction):
         Rule(
             "squares are transformed into squares",
             lambda x: _are_squares(tile_shape(x.tile), tile_shape(x.result)),
-            lambda x: f"squares are transformed into squares, not {x.tile} into {x.result}",
+            "squares are transformed into squares, not {tile} into {result}",
         ),
         Rule(
             "the matrix has a row for each row of the result, of as many numbers as the tile has rows",

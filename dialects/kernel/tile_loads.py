@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import OpResult, SSAValue
 
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.core import element_of_buffer
 from mlirt.dialects.kernel.instruction import Instruction, instruction
-from mlirt.dialects.kernel.instruction_fields import READS, Rule, Text, index, memref, result
+from mlirt.dialects.kernel.instruction_fields import READS, Rule, Text
 from mlirt.dialects.kernel.tile import is_tile, shape_text, tile_shape, tile_type
 
 if TYPE_CHECKING:
@@ -47,11 +48,11 @@ class TileLoadOp(Instruction):
 
     name = "kernel.tile_load"
 
-    x: SSAValue = memref()
-    x_at: SSAValue = index()
-    row_step: SSAValue = index()
-    valid: SSAValue | None = index(default=None)
-    result: OpResult = result(VectorType)
+    x: SSAValue = fields.memref()
+    x_at: SSAValue = fields.index()
+    row_step: SSAValue = fields.index()
+    valid: SSAValue | None = fields.index(default=None)
+    result: OpResult = fields.result(VectorType)
 
     syntax = "$x `[` $x_at `]` `rows` $row_step (`valid` $valid^)?"
     effects = READS
@@ -88,12 +89,12 @@ class TileLoadTransposedOp(Instruction):
 
     name = "kernel.tile_load_transposed"
 
-    x: SSAValue = memref()
-    x_at: SSAValue = index()
-    row_step: SSAValue = index()
-    rows: SSAValue | None = index(default=None)
-    valid: SSAValue | None = index(default=None)
-    result: OpResult = result(VectorType)
+    x: SSAValue = fields.memref()
+    x_at: SSAValue = fields.index()
+    row_step: SSAValue = fields.index()
+    rows: SSAValue | None = fields.index(default=None)
+    valid: SSAValue | None = fields.index(default=None)
+    result: OpResult = fields.result(VectorType)
 
     syntax = "$x `[` $x_at `]` `rows` $row_step (`only` $rows^)? (`valid` $valid^)?"
     effects = READS
@@ -102,7 +103,7 @@ class TileLoadTransposedOp(Instruction):
         Rule(
             "the tile is lanes x 1 x lanes",
             lambda x: tile_shape(x.result) == (tile_shape(x.result)[2], 1, tile_shape(x.result)[2]),
-            lambda x: f"the tile is lanes x 1 x lanes, not {x.result}",
+            "the tile is lanes x 1 x lanes, not {result}",
         ),
     )
 
@@ -139,13 +140,13 @@ class TileLoadPatchOp(Instruction):
 
     name = "kernel.tile_load_patch"
 
-    x: SSAValue = memref()
-    x_at: SSAValue = index()
-    row_step: SSAValue = index()
-    column_step: SSAValue = index()
-    rows: SSAValue | None = index(default=None)
-    columns: SSAValue | None = index(default=None)
-    result: OpResult = result(VectorType)
+    x: SSAValue = fields.memref()
+    x_at: SSAValue = fields.index()
+    row_step: SSAValue = fields.index()
+    column_step: SSAValue = fields.index()
+    rows: SSAValue | None = fields.index(default=None)
+    columns: SSAValue | None = fields.index(default=None)
+    result: OpResult = fields.result(VectorType)
 
     syntax = "$x `[` $x_at `]` `rows` $row_step `columns` $column_step (`only` $rows^)? (`by` $columns^)?"
     effects = READS

@@ -105,7 +105,7 @@ class TilePoolOp(Instruction):
         Rule(
             "it adds or finds the extremes",
             lambda x: x.kind in _COMBINERS,
-            lambda x: f"it adds or finds the extremes, it does not combine by {x.kind}",
+            "it adds or finds the extremes, it does not combine by {kind}",
         ),
         Rule(
             "windows side by side make up the tile",

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, Signedness, VectorType, i8, i32
 from xdsl.ir import OpResult, SSAValue
 
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.core import ReduceKind, ReduceKindAttr
 from mlirt.dialects.kernel.instruction import Instruction, instruction
-from mlirt.dialects.kernel.instruction_fields import READS, Rule, Text, attribute, index, memref, number, result, tile
+from mlirt.dialects.kernel.instruction_fields import READS, Rule, Text
 from mlirt.dialects.kernel.tile import is_tile
 
 if TYPE_CHECKING:
@@ -31,11 +32,11 @@ _WEIGHTS = "`,` $w `[` $w_at `]`"
 
 
 class _TileUpdate(Instruction):
-    tile: SSAValue = tile("T")
-    x: SSAValue = memref("X")
-    x_at: SSAValue = index()
-    row_step: SSAValue = index()
-    result: OpResult = result(VectorType, like="tile")
+    tile: SSAValue = fields.tile("T")
+    x: SSAValue = fields.memref("X")
+    x_at: SSAValue = fields.index()
+    row_step: SSAValue = fields.index()
+    result: OpResult = fields.result(VectorType, like="tile")
 
     effects = READS
     rules = (is_tile("tile"),)
@@ -79,11 +80,11 @@ class TileMultiplyAddOp(_TileUpdate):
 
     name = "kernel.tile_multiply_add"
 
-    step: SSAValue = index()
-    w: SSAValue = memref("W")
-    w_at: SSAValue = index()
-    depth: IntegerAttr = attribute(converter=number)
-    rows: SSAValue | None = index(default=None)
+    step: SSAValue = fields.index()
+    w: SSAValue = fields.memref("W")
+    w_at: SSAValue = fields.index()
+    depth: IntegerAttr = fields.attribute(converter=fields.number)
+    rows: SSAValue | None = fields.index(default=None)
 
     syntax = f"{_ROWS} `step` $step {_WEIGHTS}"
     cpu = Text("tile_multiply_add", "{depth}", operands=(*_FROM_MEMORY, "step", "w", "w_at"), limits=("rows",))
@@ -110,9 +111,9 @@ class TileMultiplyAddLanesOp(_TileUpdate):
 
     name = "kernel.tile_multiply_add_lanes"
 
-    w: SSAValue = memref("W")
-    w_at: SSAValue = index()
-    rows: SSAValue | None = index(default=None)
+    w: SSAValue = fields.memref("W")
+    w_at: SSAValue = fields.index()
+    rows: SSAValue | None = fields.index(default=None)
 
     syntax = f"{_ROWS} {_WEIGHTS}"
     cpu = Text("tile_multiply_add_lanes", operands=(*_FROM_MEMORY, "w", "w_at"), limits=("rows",))
@@ -139,11 +140,11 @@ class TileDotAddOp(_TileUpdate):
 
     name = "kernel.tile_dot_add"
 
-    w: SSAValue = memref("W")
-    w_at: SSAValue = index()
-    depth: IntegerAttr = attribute(converter=number)
-    rows: SSAValue | None = index(default=None)
-    last: IntegerAttr = attribute(converter=number, default=FOUR)
+    w: SSAValue = fields.memref("W")
+    w_at: SSAValue = fields.index()
+    depth: IntegerAttr = fields.attribute(converter=fields.number)
+    rows: SSAValue | None = fields.index(default=None)
+    last: IntegerAttr = fields.attribute(converter=fields.number, default=FOUR)
 
     syntax = f"{_ROWS} {_WEIGHTS}"
     rules = (
@@ -151,12 +152,10 @@ class TileDotAddOp(_TileUpdate):
         Rule(
             "the tile has i32, `x` ui8 and `w` i8",
             lambda x: (x.T.type, x.X.type, x.W.type) == (i32, _UNSIGNED, i8),
-            lambda x: f"adds ui8 times i8 to i32, not {x.T.type}, {x.X.type}, {x.W.type}",
+            "adds ui8 times i8 to i32, not {T.type}, {X.type}, {W.type}",
         ),
         Rule(
-            "`last` is from 1 to 4",
-            lambda x: 1 <= x.last <= FOUR,
-            lambda x: f"{x.last} of {FOUR} bytes cannot be read",
+            "`last` is from 1 to 4", lambda x: 1 <= x.last <= FOUR, lambda x: f"{x.last} of {FOUR} bytes cannot be read"
         ),
     )
     cpu = Text("tile_dot_add", "{depth}, {last}", operands=(*_FROM_MEMORY, "w", "w_at"), limits=("rows",))
@@ -173,12 +172,7 @@ class TileDotAddOp(_TileUpdate):
         return x.tile + np.einsum("nrub,nuclb->nrcl", left, right.astype(np.int32))
 
 
-_COMBINERS = {
-    ReduceKind.ADD: "add",
-    ReduceKind.MUL: "multiply",
-    ReduceKind.MAX: "maximum",
-    ReduceKind.MIN: "minimum",
-}
+_COMBINERS = {ReduceKind.ADD: "add", ReduceKind.MUL: "multiply", ReduceKind.MAX: "maximum", ReduceKind.MIN: "minimum"}
 """What generated text and NumPy call a kind."""
 
 
@@ -193,14 +187,11 @@ class TileCombineOp(_TileUpdate):
 
     name = "kernel.tile_combine"
 
-    kind: ReduceKindAttr = attribute(converter=ReduceKindAttr)
-    rows: SSAValue | None = index(default=None)
+    kind: ReduceKindAttr = fields.attribute(converter=ReduceKindAttr)
+    rows: SSAValue | None = fields.index(default=None)
 
     syntax = f"$kind {_ROWS}"
-    rules = (
-        is_tile("tile"),
-        Rule("it adds, multiplies or finds extremes", lambda x: x.kind in _COMBINERS),
-    )
+    rules = (is_tile("tile"), Rule("it adds, multiplies or finds extremes", lambda x: x.kind in _COMBINERS))
     cpu = Text(
         lambda x: f"tile_{_COMBINERS[x.kind]}",
         operands=_FROM_MEMORY,

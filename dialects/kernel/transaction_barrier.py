@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.buffers import SHARED
 from mlirt.dialects.kernel.instruction import Instruction, instruction
-from mlirt.dialects.kernel.instruction_fields import SYNCHRONIZES, Rule, Text, attribute, index, memref, number
+from mlirt.dialects.kernel.instruction_fields import SYNCHRONIZES, Rule, Text
 
 if TYPE_CHECKING:
     from mlirt.dialects.kernel.interpreter_instruction import Site
@@ -18,15 +19,15 @@ if TYPE_CHECKING:
 BARRIERS = Rule(
     "barriers are i64 in shared memory",
     lambda x: x.barriers.memory_space == SHARED and x.barriers.get_element_type() == i64,
-    lambda x: f"barriers are i64 in shared memory, not {x.barriers}",
+    "barriers are i64 in shared memory, not {barriers}",
 )
 
 
 class _OnBarrier(Instruction):
     """An instruction on the barrier at an index of shared memory of type i64."""
 
-    barriers: SSAValue = memref()
-    index: SSAValue = index()
+    barriers: SSAValue = fields.memref()
+    index: SSAValue = fields.index()
 
     syntax = "$barriers `[` $index `]`"
     effects = SYNCHRONIZES
@@ -45,7 +46,7 @@ class MbarrierInitOp(_OnBarrier):
 
     name = "kernel.mbarrier_init"
 
-    arrivals: IntegerAttr = attribute(converter=number)
+    arrivals: IntegerAttr = fields.attribute(converter=fields.number)
 
     rules = (BARRIERS, Rule("a phase takes at least one arrival", lambda x: x.arrivals >= 1))
     cuda = Text("mbarrier_init", "{arrivals}", hint="start")
@@ -88,7 +89,7 @@ class MbarrierExpectOp(_OnBarrier):
 
     name = "kernel.mbarrier_expect"
 
-    bytes: IntegerAttr = attribute(converter=number)
+    bytes: IntegerAttr = fields.attribute(converter=fields.number)
 
     cuda = Text("mbarrier_expect", "{bytes}", hint="expect")
 
@@ -125,7 +126,7 @@ class MbarrierWaitOp(_OnBarrier):
 
     name = "kernel.mbarrier_wait"
 
-    parity: SSAValue = index()
+    parity: SSAValue = fields.index()
 
     syntax = "$barriers `[` $index `]` `parity` $parity"
     cuda = Text("mbarrier_wait", operands=("barriers", "index", "parity"))

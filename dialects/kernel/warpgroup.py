@@ -7,21 +7,10 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import BoolAttr, IndexType, IntegerAttr, UnitAttr, VectorType
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.buffers import SHARED
 from mlirt.dialects.kernel.instruction import Instruction, instruction, view_of
-from mlirt.dialects.kernel.instruction_fields import (
-    SYNCHRONIZES,
-    Rule,
-    Text,
-    attribute,
-    boolean,
-    fragment,
-    index,
-    memref,
-    number,
-    result,
-    unit,
-)
+from mlirt.dialects.kernel.instruction_fields import SYNCHRONIZES, Rule, Text
 from mlirt.dialects.kernel.matrix_unit import MmaKind, MmaKindAttr
 from mlirt.dialects.kernel.simt import WARP, WARPGROUP
 from mlirt.dialects.kernel.tensor_copy import CopyOp, map_type
@@ -102,18 +91,18 @@ class WarpgroupMmaOp(Instruction):
 
     name = "kernel.warpgroup_mma"
 
-    kind: MmaKindAttr = attribute(converter=MmaKindAttr)
-    accumulator: SSAValue = fragment()
-    left: SSAValue = memref()
-    left_index: SSAValue = index()
-    right: SSAValue = memref()
-    right_index: SSAValue = index()
-    columns: IntegerAttr = attribute(converter=number)
-    line: IntegerAttr = attribute(converter=number, default=LINE)
-    left_by_depth: UnitAttr | None = attribute(converter=unit, default=False)
-    right_by_depth: UnitAttr | None = attribute(converter=unit, default=False)
-    left_step: IntegerAttr | None = attribute(converter=number, default=None)
-    result: OpResult = result(VectorType, like="accumulator")
+    kind: MmaKindAttr = fields.attribute(converter=MmaKindAttr)
+    accumulator: SSAValue = fields.fragment()
+    left: SSAValue = fields.memref()
+    left_index: SSAValue = fields.index()
+    right: SSAValue = fields.memref()
+    right_index: SSAValue = fields.index()
+    columns: IntegerAttr = fields.attribute(converter=fields.number)
+    line: IntegerAttr = fields.attribute(converter=fields.number, default=LINE)
+    left_by_depth: UnitAttr | None = fields.attribute(converter=fields.unit, default=False)
+    right_by_depth: UnitAttr | None = fields.attribute(converter=fields.unit, default=False)
+    left_step: IntegerAttr | None = fields.attribute(converter=fields.number, default=None)
+    result: OpResult = fields.result(VectorType, like="accumulator")
 
     syntax = "$kind $accumulator `,` $left `[` $left_index `]` `,` $right `[` $right_index `]`"
     effects = SYNCHRONIZES
@@ -143,7 +132,7 @@ class WarpgroupMmaOp(Instruction):
         Rule(
             "a line has 128 bytes, or 64 that are not by depth",
             lambda x: x.line == LINE or (x.line == SHORT_LINE and not _is_by_depth(x)),
-            lambda x: f"no lines of {x.line} bytes",
+            "no lines of {line} bytes",
         ),
         Rule(
             "columns by depth are whole pieces",
@@ -206,7 +195,7 @@ class WarpgroupWaitOp(Instruction):
 
     name = "kernel.warpgroup_wait"
 
-    pending: IntegerAttr = attribute(converter=number)
+    pending: IntegerAttr = fields.attribute(converter=fields.number)
 
     effects = SYNCHRONIZES
     is_asynchronous = True
@@ -228,18 +217,16 @@ class WarpgroupAccumulatorsOp(Instruction):
 
     name = "kernel.warpgroup_accumulators"
 
-    accumulator: SSAValue = fragment("T", "n")
-    pending: IntegerAttr = attribute(converter=number, default=0)
-    result: OpResult = result(VectorType, like="accumulator")
+    accumulator: SSAValue = fields.fragment("T", "n")
+    pending: IntegerAttr = fields.attribute(converter=fields.number, default=0)
+    result: OpResult = fields.result(VectorType, like="accumulator")
 
     syntax = "$accumulator"
     effects = SYNCHRONIZES
     is_asynchronous = True
     scope = "warpgroup"
     cuda = Text(
-        "warpgroup_accumulators",
-        lambda x: f'"{x.T}", {x.n}' + (f", {x.pending}" if x.pending else ""),
-        hint="finish",
+        "warpgroup_accumulators", lambda x: f'"{x.T}", {x.n}' + (f", {x.pending}" if x.pending else ""), hint="finish"
     )
 
     @staticmethod
@@ -258,8 +245,8 @@ class SetRegistersOp(Instruction):
 
     name = "kernel.set_registers"
 
-    count: IntegerAttr = attribute(converter=number)
-    grow: BoolAttr = attribute(converter=boolean, default=False)
+    count: IntegerAttr = fields.attribute(converter=fields.number)
+    grow: BoolAttr = fields.attribute(converter=fields.boolean, default=False)
 
     effects = SYNCHRONIZES
     scope = "warpgroup"
@@ -267,7 +254,7 @@ class SetRegistersOp(Instruction):
         Rule(
             "the count is a multiple of 8 from 24 to 256",
             lambda x: x.count % 8 == 0 and 24 <= x.count <= 256,
-            lambda x: f"{x.count} is no multiple of 8 from 24 to 256",
+            "{count} is no multiple of 8 from 24 to 256",
         ),
     )
     cuda = Text("set_registers", lambda x: f"{x.count}" + ", grow=True" * x.grow, hint="keep")
@@ -286,8 +273,8 @@ class WarpValueOp(Instruction):
 
     name = "kernel.warp_value"
 
-    value: SSAValue = index()
-    result: OpResult = result(IndexType())
+    value: SSAValue = fields.index()
+    result: OpResult = fields.result(IndexType())
 
     assembly_format = "$value attr-dict `:` type($value)"
     # It depends on the other threads: it must not be moved into or out of a branch.
@@ -312,19 +299,19 @@ class JoinColumnsOp(Instruction):
 
     name = "kernel.join_columns"
 
-    value: SSAValue = fragment("T", "n")
-    width: IntegerAttr = attribute(converter=number)
-    result: OpResult = result(like="value")
+    value: SSAValue = fields.fragment("T", "n")
+    width: IntegerAttr = fields.attribute(converter=fields.number)
+    result: OpResult = fields.result(like="value")
 
     syntax = "$value"
     effects = SYNCHRONIZES
     scope = "warp"
     rules = (
-        Rule("the width is 2 or 8", lambda x: x.width in (2, 8), lambda x: f"a width of 2 or 8, not {x.width}"),
+        Rule("the width is 2 or 8", lambda x: x.width in (2, 8), "a width of 2 or 8, not {width}"),
         Rule(
             "the sums are two rows of groups of `width`",
             lambda x: x.n % (2 * x.width) == 0,
-            lambda x: f"{x.n} sums are no two rows of groups of {x.width}",
+            "{n} sums are no two rows of groups of {width}",
         ),
     )
     cuda = Text("join_columns", '"{T}", {n}, {width}', hint="join")

@@ -8,20 +8,10 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import IntegerAttr, VectorType, f32, i32
 from xdsl.ir import OpResult, SSAValue
 
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.buffers import SHARED
 from mlirt.dialects.kernel.instruction import Instruction, instruction
-from mlirt.dialects.kernel.instruction_fields import (
-    SYNCHRONIZES,
-    Rule,
-    Text,
-    attribute,
-    fragment,
-    fragments,
-    index,
-    memref,
-    number,
-    result,
-)
+from mlirt.dialects.kernel.instruction_fields import SYNCHRONIZES, Rule, Text
 from mlirt.dialects.kernel.matrix_unit import MmaKind, MmaKindAttr
 from mlirt.dialects.kernel.simt import WARPGROUP
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS
@@ -59,13 +49,13 @@ class WarpgroupMmaRegistersOp(Instruction):
 
     name = "kernel.warpgroup_mma_registers"
 
-    kind: MmaKindAttr = attribute(converter=MmaKindAttr)
-    accumulator: SSAValue = fragment()
-    left: Sequence[SSAValue] = fragments()
-    right: SSAValue = memref()
-    right_index: SSAValue = index()
-    columns: IntegerAttr = attribute(converter=number)
-    result: OpResult = result(VectorType, like="accumulator")
+    kind: MmaKindAttr = fields.attribute(converter=MmaKindAttr)
+    accumulator: SSAValue = fields.fragment()
+    left: Sequence[SSAValue] = fields.fragments()
+    right: SSAValue = fields.memref()
+    right_index: SSAValue = fields.index()
+    columns: IntegerAttr = fields.attribute(converter=fields.number)
+    result: OpResult = fields.result(VectorType, like="accumulator")
 
     assembly_format = (
         "$kind $accumulator `,` `(` $left `)` `,` $right `[` $right_index `]` attr-dict `:` "
@@ -76,11 +66,7 @@ class WarpgroupMmaRegistersOp(Instruction):
     scope = "warpgroup"
     rules = (
         Rule("the tile lies in shared memory", lambda x: x.right.memory_space == SHARED),
-        Rule(
-            "it multiplies f16 or bf16",
-            lambda x: x.kind in (MmaKind.F16, MmaKind.BF16),
-            lambda x: f"f16 or bf16, not {x.kind}",
-        ),
+        Rule("it multiplies f16 or bf16", lambda x: x.kind in (MmaKind.F16, MmaKind.BF16), "f16 or bf16, not {kind}"),
         Rule(
             "columns are whole pieces of a line, up to 256",
             lambda x: x.columns % _depth(x) == 0 and 0 < x.columns <= _MOST_COLUMNS,

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType
 from xdsl.ir import Attribute, OpResult, SSAValue
 
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.instruction import Instruction, instruction
-from mlirt.dialects.kernel.instruction_fields import PURE, WRITES, Text, attribute, index, memref, number, result
+from mlirt.dialects.kernel.instruction_fields import PURE, WRITES, Text
 from mlirt.dialects.symbolic import Dim, maximum, minimum, sym
 from mlirt.dialects.tensor_types import element_name
 
@@ -30,9 +31,9 @@ class WorkerShareOp(Instruction):
 
     name = "kernel.worker_share"
 
-    tasks: SSAValue = index()
-    first: OpResult = result(IndexType())
-    last: OpResult = result(IndexType())
+    tasks: SSAValue = fields.index()
+    first: OpResult = fields.result(IndexType())
+    last: OpResult = fields.result(IndexType())
 
     syntax = "$tasks"
     effects = PURE
@@ -67,9 +68,9 @@ class WorkerSlotOp(Instruction):
 
     name = "kernel.worker_slot"
 
-    tasks: SSAValue = index()
-    slots: SSAValue = index()
-    slot: OpResult = result(IndexType())
+    tasks: SSAValue = fields.index()
+    slots: SSAValue = fields.index()
+    slot: OpResult = fields.result(IndexType())
 
     syntax = "$tasks `,` $slots"
     effects = PURE
@@ -90,8 +91,8 @@ class PrefetchOp(Instruction):
 
     name = "kernel.prefetch"
 
-    buffer: SSAValue = memref()
-    at: SSAValue = index()
+    buffer: SSAValue = fields.memref()
+    at: SSAValue = fields.index()
 
     syntax = "$buffer `[` $at `]`"
     # Not a read: it never fails, and has to stay where it is.
@@ -112,8 +113,8 @@ class WorkerMemoryOp(Instruction):
 
     name = "kernel.worker_memory"
 
-    elements: IntegerAttr = attribute(converter=number)
-    memory: OpResult = result(MemRefType)
+    elements: IntegerAttr = fields.attribute(converter=fields.number)
+    memory: OpResult = fields.result(MemRefType)
 
     assembly_format = "attr-dict `:` type($memory)"
     effects = WRITES

@@ -15,19 +15,10 @@ from mlirt.builder.numba_cuda_compiler import ptx_text
 from mlirt.codegen.numba_cpu import sources_of as cpu_sources
 from mlirt.codegen.numba_cuda.kernel_source import sources_of
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.instruction import Instruction, instruction
-from mlirt.dialects.kernel.instruction_fields import (
-    PURE,
-    READS,
-    SYNCHRONIZES,
-    Text,
-    fragment,
-    index,
-    memref,
-    result,
-    scalar,
-)
+from mlirt.dialects.kernel.instruction_fields import PURE, READS, SYNCHRONIZES, Text
 from mlirt.dialects.kernel.interpreter import run_kernel
 from mlirt.dialects.kernel.machine_text import llvm, ptx
 from mlirt.dialects.registry import register_dialects
@@ -43,9 +34,9 @@ class LoadFourOp(Instruction):
 
     name = "kernel.load_four"
 
-    buffer: SSAValue = memref("T")
-    index: SSAValue = index()
-    result: OpResult = result(VectorType, like=lambda x: VectorType(x.T.type, [4]))
+    buffer: SSAValue = fields.memref("T")
+    index: SSAValue = fields.index()
+    result: OpResult = fields.result(VectorType, like=lambda x: VectorType(x.T.type, [4]))
 
     syntax = "$buffer `[` $index `]`"
     effects = READS
@@ -58,9 +49,9 @@ class AddSharedOp(Instruction):
 
     name = "kernel.add_shared"
 
-    buffer: SSAValue = memref("T")
-    index: SSAValue = index()
-    value: SSAValue = scalar("T")
+    buffer: SSAValue = fields.memref("T")
+    index: SSAValue = fields.index()
+    value: SSAValue = fields.scalar("T")
 
     syntax = "$buffer `[` $index `]` `,` $value"
     effects = SYNCHRONIZES
@@ -74,8 +65,8 @@ class SumOfFourOp(Instruction):
 
     name = "kernel.sum_of_four"
 
-    value: SSAValue = fragment("T", "n")
-    result: OpResult = result(f32)
+    value: SSAValue = fields.fragment("T", "n")
+    result: OpResult = fields.result(f32)
 
     syntax = "$value"
     effects = PURE
@@ -88,9 +79,9 @@ class RotateOp(Instruction):
 
     name = "kernel.rotate"
 
-    value: SSAValue = scalar("T")
-    count: SSAValue = scalar("T")
-    result: OpResult = result(like="value")
+    value: SSAValue = fields.scalar("T")
+    count: SSAValue = fields.scalar("T")
+    result: OpResult = fields.result(like="value")
 
     syntax = "$value `by` $count"
     effects = PURE
@@ -109,9 +100,9 @@ class LargerOp(Instruction):
 
     name = "kernel.larger"
 
-    left: SSAValue = scalar("T")
-    right: SSAValue = scalar("T")
-    result: OpResult = result(like="left")
+    left: SSAValue = fields.scalar("T")
+    right: SSAValue = fields.scalar("T")
+    result: OpResult = fields.result(like="left")
 
     syntax = "$left `,` $right"
     effects = PURE
@@ -164,7 +155,7 @@ def test_lines_of_ptx_have_registers_for_fields() -> None:
     made = dict(line.split(" = ", 1) for line in source.text.splitlines() if "ptx_instruction" in line)
     assert made == {
         "four": """ptx_instruction("ld.volatile.v4.f32 {$0, $1, $2, $3}, [$4];", "float32*4", ("float32[]",))""",
-        "sum_1": '''ptx_instruction("{ .reg .f32 a, b, c, d; mov.v4.f32 {a, b, c, d}, '''
+        "sum_1": """ptx_instruction("{ .reg .f32 a, b, c, d; mov.v4.f32 {a, b, c, d}, """
         """{$1, $2, $3, $4}; add.f32 $0, a, b; }", "float32", ("float32*4",), pure=True)""",
         "add": """ptx_instruction("red.shared.add.f32 [$0], $1;", None, ("float32[shared]", "float32",), """
         "convergent=True)",

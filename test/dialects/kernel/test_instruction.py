@@ -15,20 +15,11 @@ from xdsl.utils.exceptions import VerifyException
 from mlirt.codegen.numba_cpu.kernel_source import KernelSource
 from mlirt.codegen.numba_cuda.word_source import WordSource
 from mlirt.codegen.python_source import PythonSource
+from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.core import FuncOp, ReturnOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.instruction import Instruction, instruction, spec_of
-from mlirt.dialects.kernel.instruction_fields import (
-    READS,
-    Rule,
-    Text,
-    attribute,
-    fragment,
-    index,
-    memref,
-    number,
-    result,
-)
+from mlirt.dialects.kernel.instruction_fields import READS, Rule, Text
 from mlirt.dialects.kernel.interpreter import run_kernel
 from mlirt.dialects.kernel.interpreter_memory import OutOfBoundsError
 from mlirt.dialects.kernel.simt import BarrierOp, ThreadIdOp
@@ -47,18 +38,18 @@ class WeighOp(Instruction):
 
     name = "kernel.weigh"
 
-    value: SSAValue = fragment("T", "n")
-    weights: SSAValue = memref("T")
-    at: SSAValue = index()
-    limit: SSAValue | None = index(default=None, kw_only=True)
-    every: IntegerAttr = attribute(converter=number, default=1, kw_only=True)
-    result: OpResult = result(like="value")
+    value: SSAValue = fields.fragment("T", "n")
+    weights: SSAValue = fields.memref("T")
+    at: SSAValue = fields.index()
+    limit: SSAValue | None = fields.index(default=None, kw_only=True)
+    every: IntegerAttr = fields.attribute(converter=fields.number, default=1, kw_only=True)
+    result: OpResult = fields.result(like="value")
 
     syntax = "$value `,` $weights `[` $at `]` (`first` $limit^)?"
     effects = READS
     rules = (
         Rule("a step is positive", lambda x: x.every > 0),
-        Rule("fragments are short", lambda x: x.n <= 8, lambda x: f"{x.n} elements are too many"),
+        Rule("fragments are short", lambda x: x.n <= 8, "{n} elements are too many"),
     )
     cpu = Text("weigh", "{every}", limits=("limit",))
     cuda = Text("weigh", lambda x: f'"{x.T}", {x.n}' + ", True" * (x.limit is not None), hint="weighed")
