@@ -13,20 +13,20 @@ from mlirt.dialects.kernel.amx import (
     AMX,
     LANES,
     AmxBeginOp,
-    AmxClearOp,
-    AmxDotAddOp,
     AmxEndOp,
-    AmxStoreOp,
 )
 from mlirt.dialects.kernel.features import need_features
-from mlirt.dialects.kernel.tile_loads import TileLoadOp
-from mlirt.dialects.kernel.worker import PrefetchOp, WorkerMemoryOp
+from mlirt.dialects.kernel.worker import WorkerMemoryOp
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.lowering.convolution.cpu_amx_choice import MatrixTile, choose_matrix_tile, piece_of, taps_at_once
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of, is_flat
 from mlirt.passes.lowering.convolution.cpu_packing import pack
 from mlirt.passes.lowering.convolution.cpu_tile_choice import TileShape, choose_tile, cycles
 from mlirt.passes.lowering.convolution.cpu_tiles import ConvolutionKernel
+from mlirt.passes.lowering.kernel_language import Index, Value, kernel
+from mlirt.passes.lowering.kernel_language.amx_words import clear_accumulators, dot_add, store_accumulators
+from mlirt.passes.lowering.kernel_language.tile_words import load, prefetch
+from mlirt.passes.lowering.kernel_language.words import size
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.register_tiles.tile_code import TileCode
 from mlirt.passes.lowering.register_tiles.tile_rows import Grid, Place
@@ -120,75 +120,40 @@ class AmxKernel(ConvolutionKernel):
         super().write()
         k.insert(AmxEndOp())
 
-    def tiles(self, place: Place, first: SSAValue, last: SSAValue, is_whole: bool) -> None:
-        code, k, count = self.code, self.k, self.grid.pixels
+    @kernel
+    def tiles(self, place: Place, first: Index, last: Value, is_whole: bool) -> None:
+        for pixel in range(first, last, self.grid.pixels):
+            self.tile(place, pixel if is_whole else min(pixel, last - self.grid.pixels), None)
 
-        def one(pixel: SSAValue) -> None:
-            start = pixel if is_whole else code.named(k.min(pixel, k.sub(last, count)), "start")
-            self.tile(place, start, None)
+    @kernel
+    def tile(self, place: Place, pixel: Index, rows: Value | None) -> None:
+        tile, count = self.tile_shape, piece_of(self.tile_shape)
+        shape, width = (tile.rows, tile.columns, tile.pixels), tile.columns * LANES
+        x_at = self.window_start(place, pixel)
+        ahead = self.ahead_of(place, pixel, self.depth // self.geometry.word * tile.columns)
+        clear_accumulators(shape)
+        self._add_products(shape, x_at, place.task[1], ahead)
+        store_accumulators(shape, self.memory)
+        block_out, valid = self.blocks_out(place.panel)
+        for piece in range(0, tile.length, count):
+            row_at, here = piece * width, pixel + piece
+            sums = load(self.memory, row_at, width, (count, tile.columns, LANES))
+            self.code.finish(sums, self.spans(place, block_out, here), None, valid)
 
-        code.count(first, last, count, "pixel", one)
-
-    def tile(self, place: Place, pixel: SSAValue, rows: SSAValue | None) -> None:
-        k, tile = self.k, self.tile_shape
-        at = self.window_start(place, pixel)
-        self.ahead = self.ahead_of(place, pixel, self.depth // self.geometry.word * tile.columns)
-        k.insert(AmxClearOp(tile.rows * tile.columns))
-        self._add_products(at)
-        k.insert(AmxStoreOp(self.memory, tile.rows, tile.columns, tile.pixels))
-        block, valid = self.blocks_out(place.panel)
-        size = piece_of(tile)
-
-        def piece(start: SSAValue) -> None:
-            width = tile.columns * LANES
-            shape = (size, tile.columns, LANES)
-            sums = TileLoadOp(self.memory, k.mul(start, width), k.constant(width), shape, None)
-            here = self.code.named(k.add(pixel, start), "here")
-            self.code.finish(self.code.named(k.value(sums), "sums"), self.spans(place, block, here), None, valid)
-
-        self.code.count(k.constant(0), k.constant(tile.length), size, "piece", piece)
-
-    def _add_products(self, at: SSAValue) -> None:
-        code, k, g = self.code, self.k, self.geometry
-        zero, tile = k.constant(0), self.tile_shape
-        line = self.depth * self.width
-
-        def add(start: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
-            (w_at,) = state
-            step = self.pixel_step()
-            for ahead in self.ahead:
-                k.insert(PrefetchOp(self.weights, k.add(w_at, ahead)))
-            k.insert(AmxDotAddOp(self.input, start, step, self.weights, w_at, tile.rows, tile.columns, tile.pixels))
-            return [k.add(w_at, line)]
-
-        def across(start: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
-            if self.taps == g.window[1]:
-                return add(start, state)
-            column_step, stop = code.size("x_window_column", g.steps[3] * g.dilation[1]), g.window[1]
-            return code.carry(
-                zero,
-                code.size("window_columns", stop),
-                self.taps,
-                "s",
-                state,
-                lambda s, inner: add(k.add(start, k.mul(s, column_step)), inner),
-            )
-
-        def down(start: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
-            if g.window == (1, 1):
-                return add(start, state)
-            row_step = code.size("x_window_row", g.steps[2] * g.dilation[0])
-            stop = code.size("window_rows", g.window[0])
-            return code.carry(
-                zero,
-                stop,
-                1,
-                "r",
-                state,
-                lambda r, inner: across(code.named(k.add(start, k.mul(r, row_step)), "row_at"), inner),
-            )
-
-        def block(number: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
-            return down(code.named(k.add(at, k.mul(number, code.size("x_block", g.steps[1]))), "block_at"), state)
-
-        code.carry(zero, code.size("blocks", g.blocks_in), 1, "block", [self.w_at], block)
+    @kernel
+    def _add_products(self, shape: tuple[int, int, int], x_at: Value, w_at: Value, ahead: list[Index]) -> None:
+        """As `_sum` of vectors, with as many pixels of a row of the window at once as fill a register."""
+        g, once = self.geometry, (0,)
+        is_point, whole_rows = g.window == (1, 1), self.taps == g.window[1]
+        for block in range(size("blocks", g.blocks_in)):
+            block_at = x_at + block * size("x_block", g.steps[1])
+            row_step = 0 if is_point else size("x_window_row", g.steps[2] * g.dilation[0])
+            for r in once if is_point else range(size("window_rows", g.window[0])):
+                row_at = block_at + r * row_step
+                column_step = 0 if whole_rows else size("x_window_column", g.steps[3] * g.dilation[1])
+                for s in once if whole_rows else range(0, size("window_columns", g.window[1]), self.taps):
+                    at, step = row_at + s * column_step, self.pixel_step()
+                    for line in ahead:
+                        prefetch(self.weights, w_at + line)
+                    dot_add(shape, self.input, at, step, self.weights, w_at)
+                    w_at += self.depth * self.width

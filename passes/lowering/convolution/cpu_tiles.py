@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,14 +12,21 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.features import need_features
-from mlirt.dialects.kernel.tile import TileFillOp
-from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS, TileDotAddOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
-from mlirt.dialects.kernel.worker import PrefetchOp
+from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of, is_flat
 from mlirt.passes.lowering.convolution.cpu_packing import pack, pack_depthwise
 from mlirt.passes.lowering.convolution.cpu_tile_choice import TileShape, choose_tile, cycles, lines_for_each
 from mlirt.passes.lowering.convolution.tile_pooling import TilePooling, tile_pooling, tiles_can_pool
+from mlirt.passes.lowering.kernel_language import Index, Value, kernel, value_of
+from mlirt.passes.lowering.kernel_language.tile_words import (
+    fill,
+    multiply_add,
+    multiply_add_int8,
+    multiply_add_lanes,
+    prefetch,
+)
+from mlirt.passes.lowering.kernel_language.words import constant, size
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.register_tiles.tile_code import TileCode
 from mlirt.passes.lowering.register_tiles.tile_rows import Grid, Place, TileRows
@@ -116,80 +124,81 @@ class ConvolutionKernel(TileRows):
 
     # --- where a task finds its operands
 
-    def start_task(self, batch: SSAValue, panel: SSAValue) -> None:
-        code, k, g = self.code, self.k, self.geometry
-        self.w_at = code.named(k.mul(panel, code.size("panel_size", self._panel_size())), "w_start")
-        at = k.mul(batch, code.size("x_batch", g.steps[0]))
+    @kernel
+    def start_task(self, batch: Value, panel: Value) -> tuple[Value, ...]:
+        g = self.geometry
+        w_start = panel * size("panel_size", self._panel_size())
+        x_start = batch * size("x_batch", g.steps[0])
         if g.groups > 1:
-            at = k.add(at, k.mul(self._group(panel), code.size("x_group", g.steps[1] * g.blocks_in)))
-        self.x_at = code.named(at, "x_start")
+            x_start = x_start + self._group(panel) * size("x_group", g.steps[1] * g.blocks_in)
+        return x_start, w_start
 
     def _panel_size(self) -> int:
         g = self.geometry
         return g.blocks_in * g.window[0] * g.window[1] * (1 if g.is_depthwise else g.depth) * self.width
 
-    def _group(self, panel: SSAValue) -> SSAValue:
-        if self.panels_per_group == 1:
-            return panel
-        return self.k.div(panel, self.code.size("panels_per_group", self.panels_per_group))
+    @kernel
+    def _group(self, panel: Value) -> Value:
+        return panel if self.panels_per_group == 1 else panel // size("panels_per_group", self.panels_per_group)
 
     # --- one tile
 
-    def window_start(self, place: Place, pixel: SSAValue) -> SSAValue:
+    @kernel
+    def window_start(self, place: Place, pixel: Index) -> Value:
         """Where the window of a pixel starts in the input."""
-        code, k, g = self.code, self.k, self.geometry
-        at = self.x_at
+        g, (at, _) = self.geometry, place.task
         if not self.grid.is_flat:
-            at = k.add(at, k.mul(place.row, code.size("x_row", g.steps[2] * g.stride[0])))
-        return code.named(k.add(at, k.mul(pixel, self.pixel_step())), "x_at")
+            at = at + place.row * size("x_row", g.steps[2] * g.stride[0])
+        x_at = at + pixel * self.pixel_step()
+        return x_at
 
-    def tile(self, place: Place, pixel: SSAValue, rows: SSAValue | None) -> None:
-        if self.pooling is not None:
+    @kernel
+    def tile(self, place: Place, pixel: Index, rows: Value | None) -> None:
+        if self.pooling is None:
+            sums = self._tile_sums(place, pixel, rows)
+            block_out, valid = self.blocks_out(place.panel)
+            self.code.finish(sums, self.spans(place, block_out, pixel), rows, valid)
+        else:
             self._pooled_tile(self.pooling, place, pixel, rows)
-            return
-        sums = self._tile_sums(place, pixel, rows)
-        block, valid = self.blocks_out(place.panel)
-        self.code.finish(sums, self.spans(place, block, pixel), rows, valid)
 
-    def _pooled_tile(self, pooling: TilePooling, place: Place, pixel: SSAValue, rows: SSAValue | None) -> None:
+    @kernel
+    def _pooled_tile(self, pooling: TilePooling, place: Place, pixel: Index, rows: Value | None) -> None:
         """`for r in the rows of a window: pooled = combine(pooled, epilogue(sums of row r))`, and its store."""
-        code, k, across = self.code, self.k, pooling.columns
-        block, valid = self.blocks_out(place.panel)
-        block = code.named(block, "block_out")
-        first = code.named(k.mul(place.row, pooling.rows), "first_line")
-
-        def line(r: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
-            here = Place(place.batch, place.panel, code.named(k.add(first, r), "line"))
-            sums = self._tile_sums(here, pixel, rows)
-            values = code.through_epilogue(sums, self.spans(here, block, pixel), valid)
-            return [pooling.combine(code, values, state[0])]
-
+        code, across = self.code, pooling.columns
+        block_out, valid = self.blocks_out(place.panel)
+        first_line = place.row * pooling.rows
         pooled = pooling.start(code, self.shape.pixels // across, self.shape.blocks)
-        lines = code.size("window_lines", pooling.rows)
-        (pooled,) = code.carry(k.constant(0), lines, 1, "r", [pooled], line)
-        windows = None if rows is None else code.named(k.div(rows, across), "windows")
-        spans = self.spans(place, block, code.named(k.div(pixel, across), "window"))
-        code.finish(pooled, spans, windows, valid, pooling.factor(code), is_final=True)
+        for r in range(size("window_lines", pooling.rows)):
+            line = first_line + r
+            here = replace(place, row=line)
+            sums = self._tile_sums(here, pixel, rows)
+            values = code.through_epilogue(sums, self.spans(here, block_out, pixel), valid)
+            pooled = pooling.combine(code, values, pooled)
+        windows = None if rows is None else rows // across
+        window = pixel // across
+        code.finish(pooled, self.spans(place, block_out, window), windows, valid, pooling.factor(code), is_final=True)
 
-    def _tile_sums(self, place: Place, pixel: SSAValue, rows: SSAValue | None) -> SSAValue:
-        code, k, g = self.code, self.k, self.geometry
-        at = self.window_start(place, pixel)
+    @kernel
+    def _tile_sums(self, place: Place, pixel: Index, rows: Value | None) -> Value:
+        g = self.geometry
+        x_at = self.window_start(place, pixel)
         lines = min(g.depth // g.word, _UNROLLED) * self.shape.blocks
-        self.ahead = [] if g.depth == 1 or g.is_depthwise else self.ahead_of(place, pixel, lines)
-        zero = k.constant(0, i32) if g.word > 1 and not g.is_depthwise else k.constant(0.0, f32)
-        fill = TileFillOp(zero, self.shape.pixels, self.shape.blocks, g.lanes)
-        return self._sum(code.named(k.value(fill), "sums"), at, rows)
+        ahead = [] if g.depth == 1 or g.is_depthwise else self.ahead_of(place, pixel, lines)
+        zero = constant(0, i32) if g.word > 1 and not g.is_depthwise else constant(0.0, f32)
+        sums = fill(zero, self.shape.pixels, self.shape.blocks, g.lanes)
+        return self._sum(sums, x_at, place.task[1], ahead, rows)
 
-    def ahead_of(self, place: Place, pixel: SSAValue, lines: int) -> list[SSAValue]:
+    @kernel
+    def ahead_of(self, place: Place, pixel: Index, lines: int) -> list[Index]:
         """How far ahead the weights lie that a tile asks for in each step: its part of the next panel's lines, of which
         a step reads `lines`.
         """
-        code, k, lanes = self.code, self.k, self.geometry.lanes * self.geometry.word
+        lanes = self.geometry.lanes * self.geometry.word
         each = lines_for_each(lines, self._tiles_of_panel())
-        number = k.add(place.row, k.div(pixel, self.shape.pixels))
-        line = k.mul(k.rem(number, -(-lines // each)), lanes * each)
-        first = code.named(k.add(code.size("panel_size", self._panel_size()), line), "ahead")
-        return [k.add(first, number * lanes) for number in range(each)]
+        number = place.row + pixel // self.shape.pixels
+        line = number % -(-lines // each) * (lanes * each)
+        ahead = size("panel_size", self._panel_size()) + line
+        return [ahead + number * lanes for number in range(each)]
 
     def _tiles_of_panel(self) -> int | None:
         """How many tiles a task multiplies with one panel, where that is known."""
@@ -199,73 +208,52 @@ class ConvolutionKernel(TileRows):
             return -(-rows // pixels) if isinstance(rows, int) else None
         return rows * -(-length // pixels) if isinstance(rows, int) and isinstance(length, int) else None
 
-    def pixel_step(self) -> SSAValue:
+    def pixel_step(self) -> Index:
         """The distance between the windows of neighbouring pixels; a number shapes the code."""
         step = self.geometry.steps[3] * self.geometry.stride[1]
-        return self.k.constant(step) if isinstance(step, int) else self.code.size("x_pixel", step)
+        return step if isinstance(step, int) else value_of(self.code.size("x_pixel", step))
 
-    def _sum(self, sums: SSAValue, at: SSAValue, rows: SSAValue | None) -> SSAValue:
-        code, k, g = self.code, self.k, self.geometry
-        zero, step = k.constant(0), self.pixel_step()
-        is_point = g.window == (1, 1)
+    @kernel
+    def _sum(self, sums: Value, x_at: Value, w_at: Value, ahead: list[Index], rows: Value | None) -> Value:
+        """`for block, for r, for s, for c: sums += pixels * weights`; a loop that is not needed has one static turn."""
+        g, x, w, once = self.geometry, self.input, self.weights, (0,)
+        step, is_point = self.pixel_step(), g.window == (1, 1)
+        depth = min(g.depth // g.word, _UNROLLED)
+        has_blocks, has_channels = g.blocks_in > 1 or is_point, not g.is_depthwise and depth * g.word < g.depth
+        for block in range(size("blocks", g.blocks_in)) if has_blocks else once:
+            block_at = x_at + block * size("x_block", g.steps[1]) if has_blocks else x_at
+            row_step = 0 if is_point else size("x_window_row", g.steps[2] * g.dilation[0])
+            column_step = 0 if is_point else size("x_window_column", g.steps[3] * g.dilation[1])
+            for r in once if is_point else range(size("window_rows", g.window[0])):
+                row_at = block_at + r * row_step
+                for s in once if is_point else range(size("window_columns", g.window[1])):
+                    cell_at = row_at + s * column_step
+                    for c in range(0, g.depth, depth * g.word) if has_channels else once:
+                        at = cell_at + c
+                        if g.is_depthwise:
+                            sums = multiply_add_lanes(sums, x, at, step, w, w_at, rows)
+                            w_at += self.width
+                        else:
+                            for line in ahead:
+                                prefetch(w, w_at + line)
+                            if g.word > 1:
+                                sums = multiply_add_int8(sums, x, at, step, w, w_at, depth, rows)
+                            else:
+                                sums = multiply_add(sums, x, at, (step, 1), w, w_at, depth, rows)
+                            w_at += depth * g.word * self.width
+        return sums
 
-        def block(number: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
-            start = code.named(k.add(at, k.mul(number, code.size("x_block", g.steps[1]))), "block_at")
-            return cell(start, state) if is_point else window(start, state)
-
-        def window(start: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
-            row_step = code.size("x_window_row", g.steps[2] * g.dilation[0])
-            column_step = code.size("x_window_column", g.steps[3] * g.dilation[1])
-
-            def row(r: SSAValue, outer: list[SSAValue]) -> list[SSAValue]:
-                here = code.named(k.add(start, k.mul(r, row_step)), "row_at")
-                stop = code.size("window_columns", g.window[1])
-                return code.carry(
-                    zero, stop, 1, "s", outer, lambda s, inner: cell(k.add(here, k.mul(s, column_step)), inner)
-                )
-
-            return code.carry(zero, code.size("window_rows", g.window[0]), 1, "r", state, row)
-
-        def cell(start: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
-            if g.is_depthwise:
-                tile, w_at = state
-                added = TileMultiplyAddLanesOp(tile, self.input, start, step, self.weights, w_at, rows)
-                return [code.named(k.value(added), "added"), k.add(w_at, self.width)]
-            if g.depth == 1:
-                return multiply(start, 1, state)
-            at, stop, depth = code.named(start, "cell_at"), k.constant(g.depth), min(g.depth // g.word, _UNROLLED)
-            if depth * g.word == g.depth:
-                return multiply(at, depth, state)
-            return code.carry(
-                zero, stop, depth * g.word, "c", state, lambda c, inner: multiply(k.add(at, c), depth, inner)
-            )
-
-        def multiply(place: SSAValue, depth: int, state: list[SSAValue]) -> list[SSAValue]:
-            tile, w_at = state
-            one = k.constant(1)
-            for line in self.ahead:
-                k.insert(PrefetchOp(self.weights, k.add(w_at, line)))
-            if g.word > 1:
-                added = TileDotAddOp(tile, self.input, place, step, self.weights, w_at, depth, rows)
-            else:
-                added = TileMultiplyAddOp(tile, self.input, place, step, one, self.weights, w_at, depth, rows)
-            return [code.named(k.value(added), "added"), k.add(w_at, depth * g.word * self.width)]
-
-        state = [sums, self.w_at]
-        if g.blocks_in == 1 and not is_point:
-            return window(at, state)[0]
-        return code.carry(zero, code.size("blocks", g.blocks_in), 1, "block", state, block)[0]
-
-    def blocks_out(self, panel: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+    @kernel
+    def blocks_out(self, panel: Value) -> tuple[Index, Value | None]:
         """The first block of the result, and how many elements from there on belong to it where that is not certain."""
-        code, k, g = self.code, self.k, self.geometry
-        if g.blocks_out % self.shape.blocks == 0:
-            return k.mul(panel, self.shape.blocks), None
-        blocks = code.size("blocks_out", g.blocks_out)
-        first, within = k.constant(0), panel
+        g, count = self.geometry, self.shape.blocks
+        if g.blocks_out % count == 0:
+            return panel * count, None
+        blocks, first, within = size("blocks_out", g.blocks_out), 0, panel
         if g.groups > 1:
             group = self._group(panel)
-            within = k.sub(panel, k.mul(group, code.size("panels_per_group", self.panels_per_group)))
-            first = k.mul(group, blocks)
-        start = k.mul(within, self.shape.blocks)
-        return k.add(first, start), code.named(k.mul(k.sub(blocks, start), g.lanes), "valid")
+            within = panel - group * size("panels_per_group", self.panels_per_group)
+            first = group * blocks
+        start = within * count
+        valid = (blocks - start) * g.lanes
+        return first + start, valid

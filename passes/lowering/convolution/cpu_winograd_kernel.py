@@ -70,12 +70,12 @@ class WinogradKernel:
     def _tasks(self, w: Value) -> None:
         """A worker uses the same memory for all of its tasks."""
         plan = self.plan
-        output_point = size("output_point", plan.output_point)
+        output = size("output_point", plan.output_point), size("output_block", plan.output_block)
         tasks = size("tasks", plan.tasks)
         first, last = share(tasks)
-        number = slot(tasks, size("slots", plan.slots))
-        sums_at = number * size("task_size", plan.task_size)
-        own = sums_at + output_point * self.scheme.points
+        place = slot(tasks, size("slots", plan.slots))
+        sums_at = place * size("task_size", plan.task_size)
+        own = sums_at + output[0] * self.scheme.points
         groups, pieces = size("groups", plan.cut.groups), size("pieces", plan.pieces)
         per_task = size("per_task", plan.cut.per_task)
         for task in range(first, last):
@@ -90,8 +90,8 @@ class WinogradKernel:
             elif (group == 0) | (task == first):
                 for block in range(size("blocks_in", plan.image.blocks_in)):
                     self._transform_block(n, block, start, count, own)
-            self._multiply(group, count, points_at, sums_at, w)
-            self._transform_output(n, group, start, count, sums_at)
+            self._multiply(group, count, points_at, sums_at, output, w)
+            self._transform_output(n, group, start, count, sums_at, output)
 
     @kernel
     def _shared(self, n: Value) -> Value:
@@ -158,11 +158,13 @@ class WinogradKernel:
     # --- products
 
     @kernel
-    def _multiply(self, group: Value, count: Value, points_at: Value, sums_at: Value, w: Value) -> None:
+    def _multiply(
+        self, group: Value, count: Value, points_at: Value, sums_at: Value, output: tuple[Value, Value], w: Value
+    ) -> None:
         """For each point: `sums[patch, k] = sum over c of points[patch, c] * weights[c, k]`."""
         plan, lanes, shape, points = self.plan, self.lanes, self.shape, self.scheme.points
-        panels, panel_size = size("panels_per_group", plan.cut.panels_per_group), size("panel_size", plan.panel_size)
-        output_point, output_block = size("output_point", plan.output_point), size("output_block", plan.output_block)
+        panel_size, panels = size("panel_size", plan.panel_size), size("panels_per_group", plan.cut.panels_per_group)
+        output_point, output_block = output
         # A tile asks for its part of the next panel: so many of the lines that a step reads.
         part = -(-_UNROLLED * shape.blocks // (plan.cut.per_task // shape.pixels))
         first_panel = group * points * panels
@@ -188,9 +190,11 @@ class WinogradKernel:
     # --- and back
 
     @kernel
-    def _transform_output(self, n: Value, group: Value, start: Value, count: Value, sums_at: Value) -> None:
+    def _transform_output(
+        self, n: Value, group: Value, start: Value, count: Value, sums_at: Value, output: tuple[Value, Value]
+    ) -> None:
         plan, edge, per_group = self.plan, self.scheme.patch, size("blocks_per_group", self.plan.blocks_per_group)
-        output_point, output_block = size("output_point", plan.output_point), size("output_block", plan.output_block)
+        output_point, output_block = output
         rows, pixels = plan.dilation
         patch_row = output_point * edge
         first_block = group * per_group

@@ -45,6 +45,10 @@ class Box:
         self._is_list = len(extents) == 1 and isinstance(extents[0], list | tuple)
         self._extents = list(cast("Sequence[Any]", extents[0]) if self._is_list else extents)
 
+    def __iter__(self) -> Iterator[Any]:
+        """Reductions go over it at run time."""
+        raise TypeError("expected sum(..), max(..) or min(..) of a kernel function around what goes over a box")
+
     def extents(self) -> list[Any]:
         """The number of iterations along each index."""
         return self._extents

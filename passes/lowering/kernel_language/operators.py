@@ -72,7 +72,7 @@ def operate(name: str, a: Any, b: Any) -> Any:
         if on_places is None:
             raise TypeError("expected numbers on both sides of /; // divides places and lengths")
         as_type(type_, a, b)
-        return on_places(builder(), a, b)
+        return 0 if name == "Mult" and 0 in (known(a), known(b)) else on_places(builder(), a, b)
     if on_numbers is None:
         raise TypeError(f"expected places or lengths (index) on both sides of {_SIGNS[name]}, not {type_}")
     return getattr(builder().scalars(type_), on_numbers)(*as_type(type_, a, b))

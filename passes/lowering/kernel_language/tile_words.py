@@ -8,18 +8,24 @@ from contextlib import contextmanager
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.kernel.core import YieldOp
+from mlirt.dialects.kernel.core import ReduceKind, YieldOp
 from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileTransformOp
-from mlirt.dialects.kernel.tile_loads import TileLoadPatchOp
-from mlirt.dialects.kernel.tile_products import FOUR, TileDotAddOp, TileMultiplyAddLanesOp, TileMultiplyAddOp
+from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadPatchOp, TileLoadTransposedOp
+from mlirt.dialects.kernel.tile_products import (
+    FOUR,
+    TileCombineOp,
+    TileDotAddOp,
+    TileMultiplyAddLanesOp,
+    TileMultiplyAddOp,
+)
 from mlirt.dialects.kernel.worker import PrefetchOp, WorkerShareOp, WorkerSlotOp
 from mlirt.passes.lowering.kernel_language.context import builder, emit
 from mlirt.passes.lowering.kernel_language.loops import RegionLoop
 from mlirt.passes.lowering.kernel_language.values import Index, Value, value_of
 
 __all__ = [
-    "elements", "fill", "load_patch", "multiply_add", "multiply_add_int8", "multiply_add_lanes", "prefetch", "share",
-    "slot", "transform",
+    "combine", "elements", "fill", "load", "load_patch", "load_transposed", "multiply_add", "multiply_add_int8",
+    "multiply_add_lanes", "prefetch", "share", "slot", "transform",
 ]  # fmt: skip
 
 
@@ -55,6 +61,26 @@ def load_patch(
     """Element i, j of a patch from `at + i * row step + j * column step`; zero beyond limits of rows and columns."""
     row, column = (builder().index(step) for step in steps)
     return emit(TileLoadPatchOp(memory, builder().index(at), (row, column), shape, limits))
+
+
+def load(
+    memory: SSAValue, at: Index, row_step: Index, shape: tuple[int, int, int], valid: SSAValue | None = None
+) -> Value:
+    """Rows of a tile from memory, of each the first `valid` elements and zeros behind them."""
+    return emit(TileLoadOp(memory, builder().index(at), builder().index(row_step), shape, valid))
+
+
+def load_transposed(
+    memory: SSAValue,
+    at: Index,
+    row_step: Index,
+    lanes: int,
+    rows: SSAValue | None = None,
+    valid: SSAValue | None = None,
+) -> Value:
+    """A tile of squares of `lanes` rows in memory, of each the first `valid` elements, as columns."""
+    k = builder()
+    return emit(TileLoadTransposedOp(memory, k.index(at), k.index(row_step), lanes, rows, valid))
 
 
 def transform(tile: Value, matrix: Sequence[Sequence[float]]) -> Value:
@@ -105,6 +131,11 @@ def multiply_add_int8(
     k = builder()
     places = k.index(at), k.index(row_step)
     return emit(TileDotAddOp(tile, x, *places, w, k.index(w_at), depth, rows, last=last))
+
+
+def combine(kind: ReduceKind, tile: Value, x: SSAValue, at: Index, row_step: Index) -> Value:
+    """`tile[i, j, :]` with `x[at + i * row step + j * lanes + :]`: their larger ones, or their sum."""
+    return emit(TileCombineOp(kind, tile, x, builder().index(at), builder().index(row_step)))
 
 
 def elements(

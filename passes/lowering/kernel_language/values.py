@@ -44,6 +44,9 @@ else:
 Index: TypeAlias = "Value | int"
 """A number of elements or a place: known when the kernel is read, or a value of the run."""
 
+Number: TypeAlias = "Value | float"
+"""A number to compute with."""
+
 
 def leaves(value: Any) -> list[Any]:
     """The values of the run and the numbers that a value consists of, in order; texts and their like have none."""

@@ -7,25 +7,30 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects import math
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Attribute, Operation, SSAValue
 
+from mlirt.dialects import symbolic
 from mlirt.dialects.kernel.core import LoadOp, ReduceKind, StoreOp, element_of_buffer
 from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import is_float
 from mlirt.passes.lowering.kernel_builder import Extent, Stride
 from mlirt.passes.lowering.kernel_language.context import builder, emit
 from mlirt.passes.lowering.kernel_language.loops import Box, Range, RegionLoop, static_range
 from mlirt.passes.lowering.kernel_language.operators import as_type
-from mlirt.passes.lowering.kernel_language.values import Index, Value, value_of
+from mlirt.passes.lowering.kernel_language.values import Index, Number, Value, is_run_time, value_of
 
 __all__ = [
-    "Box", "Strided", "ceil_div", "constant", "exp", "log", "loop_over", "parallel", "reduction", "size", "sqrt",
-    "static_range", "strided", "tanh",
+    "Box", "Strided", "ceil_div", "constant", "exp", "float_of", "log", "loop_over", "parallel", "reduction", "size",
+    "sqrt", "static_range", "strided", "tanh",
 ]  # fmt: skip
 
 
 def size(name: str, dim: Dim) -> Value:
     """A size of the host program: on a CPU an argument of the kernel, one for each name; on a GPU perhaps a number."""
+    if is_run_time(dim):
+        raise TypeError("expected a size that the host program knows, not a value of the kernel")
     return value_of(builder().named_size(name, dim))
 
 
@@ -37,29 +42,40 @@ def constant(number: float, type_: Attribute) -> Value:
 # Numbers.
 
 
-def ceil_div(a: Index, b: Index) -> Index:
-    """The quotient rounded up, of numbers that are not negative."""
-    return -(-a // b) if isinstance(a, int) and isinstance(b, int) else value_of(builder().ceil_div(a, b))
+def ceil_div(a: Any, b: Any) -> Any:
+    """The quotient rounded up, of numbers that are not negative, of sizes of the host program, or of values."""
+    return builder().ceil_div(a, b) if is_run_time(a) or is_run_time(b) else symbolic.ceil_div(a, b)
 
 
-def exp(number: Value) -> Value:
+def float_of(place: Index, type_: Attribute) -> Value:
+    """A place or a length, which fits into an int32, as a floating-point number."""
+    return emit(arith.SIToFPOp(builder().to_integer(builder().index(place), i32), type_))  # pyright: ignore[reportArgumentType]
+
+
+def _function(made: type[Operation], number: Number) -> Value:
+    if not is_run_time(number) or not is_float(number.type):
+        raise TypeError(f"expected a floating-point number of the run, not {getattr(number, 'type', number)}")
+    return emit(made(number))  # pyright: ignore[reportCallIssue]
+
+
+def exp(number: Number) -> Value:
     """e to the power of a floating-point number."""
-    return emit(math.ExpOp(number))
+    return _function(math.ExpOp, number)
 
 
-def log(number: Value) -> Value:
+def log(number: Number) -> Value:
     """The natural logarithm of a floating-point number."""
-    return emit(math.LogOp(number))
+    return _function(math.LogOp, number)
 
 
-def sqrt(number: Value) -> Value:
+def sqrt(number: Number) -> Value:
     """The square root of a floating-point number."""
-    return emit(math.SqrtOp(number))
+    return _function(math.SqrtOp, number)
 
 
-def tanh(number: Value) -> Value:
+def tanh(number: Number) -> Value:
     """The hyperbolic tangent of a floating-point number."""
-    return emit(math.TanhOp(number))
+    return _function(math.TanhOp, number)
 
 
 # Memory.

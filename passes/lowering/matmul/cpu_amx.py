@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.kernel.amx import (
@@ -14,16 +14,16 @@ from mlirt.dialects.kernel.amx import (
     LANES,
     ROW_BYTES,
     AmxBeginOp,
-    AmxClearOp,
-    AmxDotAddOp,
     AmxEndOp,
-    AmxStoreOp,
 )
 from mlirt.dialects.kernel.features import need_features
-from mlirt.dialects.kernel.tile_loads import TileLoadOp
 from mlirt.dialects.kernel.worker import WorkerMemoryOp
 from mlirt.passes.lowering.convolution.cpu_amx_choice import MatrixTile, choose_matrix_tile, piece_of
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.kernel_language import Value, kernel
+from mlirt.passes.lowering.kernel_language.amx_words import clear_accumulators, dot_add, store_accumulators
+from mlirt.passes.lowering.kernel_language.tile_words import load
+from mlirt.passes.lowering.kernel_language.words import size
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.matmul.cpu_panel_sources import PackedAtBuild
 from mlirt.passes.lowering.matmul.cpu_panels import batch_steps, pack_operand
@@ -93,36 +93,27 @@ class AmxTileKernel(TileKernel):
             return ()
         return tuple(size for size in _TAILS if size < height)
 
+    @kernel
     def tile(self, height: int, vectors: Vectors, place: Place) -> None:
+        tile, depth = self.registers, self.product.depth
         if height != self.shape.rows:
-            super().tile(height, vectors, place)
-            return
-        k, tile, lhs, depth = self.k, self.registers, self.product.lhs, self.product.depth
-        *batches, row_step, _, _ = self.steps(lhs)
-        at = self.named(self.address([*place.batches, place.row], [*batches, row_step]), "a_at")
-        step, line = k.index(row_step), ROW_BYTES * self.width
-        k.insert(AmxClearOp(tile.rows * tile.columns))
-
-        def add(number: SSAValue) -> None:
-            x_at = k.add(at, k.mul(number, ROW_BYTES))
-            w_at = k.add(vectors.at, k.mul(number, line))
-            k.insert(AmxDotAddOp(self.lhs, x_at, step, vectors.buffer, w_at, tile.rows, tile.columns, tile.pixels))
-
-        k.count(k.constant(0), self.size("registers_deep", depth // ROW_BYTES), 1, "k", add)
-        k.insert(AmxStoreOp(self.memory, tile.rows, tile.columns, tile.pixels))
-        if self.exact:
-            self._pieces(place, None)
+            TileKernel.tile(self, height, vectors, place)
         else:
+            *batches, row_step, _, _ = self.steps(self.product.lhs)
+            a_at = self.address([*place.batches, place.row], [*batches, row_step])
+            shape = (tile.rows, tile.columns, tile.pixels)
+            clear_accumulators(shape)
+            for k in range(size("registers_deep", depth // ROW_BYTES)):
+                x_at = a_at + k * ROW_BYTES
+                dot_add(shape, self.lhs, x_at, row_step, vectors.buffer, vectors.at + k * (ROW_BYTES * self.width))
+            store_accumulators(shape, self.memory)
             self.either_edge(place.column, lambda valid: self._pieces(place, valid))
 
-    def _pieces(self, place: Place, valid: SSAValue | None) -> None:
+    @kernel
+    def _pieces(self, place: Place, valid: Value | None) -> None:
         """What the registers hold, some rows at a time."""
-        k, tile = self.k, self.registers
-        size, width = piece_of(tile), tile.columns * LANES
-
-        def piece(start: SSAValue) -> None:
-            shape = (size, tile.columns, LANES)
-            sums = k.value(TileLoadOp(self.memory, k.mul(start, width), k.constant(width), shape, None))
-            self.finish(self.named(sums, "sums"), valid, self.moved(place, k.add(place.row, start)))
-
-        k.count(k.constant(0), k.constant(tile.length), size, "piece", piece)
+        tile, count, width = self.registers, piece_of(self.registers), self.registers.columns * LANES
+        for piece in range(0, tile.length, count):
+            sums = load(self.memory, piece * width, width, (count, tile.columns, LANES))
+            row = place.row + piece
+            self.finish(sums, valid, replace(place, row=row))

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.kernel.core import StoreOp, YieldOp
-from mlirt.dialects.kernel.tile import TileForEachOp
-from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadTransposedOp
 from mlirt.dialects.kernel.worker import slots_for
-from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.dialects.symbolic import Dim
+from mlirt.passes.lowering.kernel_language import Index, Value, kernel
+from mlirt.passes.lowering.kernel_language.tile_words import elements, load, load_transposed
+from mlirt.passes.lowering.kernel_language.words import ceil_div, size, strided
 from mlirt.passes.lowering.matmul.cpu_tile_kernel import Place, TileKernel, Vectors
 
 
@@ -20,13 +20,13 @@ class PackedAtBuild:
 
     weights: SSAValue
 
-    def __call__(self, kernel: TileKernel, panel: SSAValue, slot: SSAValue, place: Place) -> Vectors:
-        k = kernel.k
+    @kernel
+    def __call__(self, kernel: TileKernel, panel: Index, slot: Value, place: Place) -> Vectors:
         *batches, _, _, _ = kernel.steps(kernel.product.rhs)
         base = kernel.address(place.batches, batches)
         lines = ceil_div(kernel.product.depth, kernel.word)
-        at = k.add(base, k.mul(panel, kernel.size("panel_size", lines * (kernel.word * kernel.width))))
-        return Vectors(self.weights, kernel.named(at, "w_at"), kernel.word * kernel.width)
+        w_at = base + panel * size("panel_size", lines * (kernel.word * kernel.width))
+        return Vectors(self.weights, w_at, kernel.word * kernel.width)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class InPlace:
 
     rhs: SSAValue
 
-    def __call__(self, kernel: TileKernel, panel: SSAValue, slot: SSAValue, place: Place) -> Vectors:
+    def __call__(self, kernel: TileKernel, panel: Index, slot: Value, place: Place) -> Vectors:
         *_, depth_step = kernel.steps(kernel.product.rhs)
         return Vectors(self.rhs, _start(kernel, place), depth_step)
 
@@ -50,70 +50,59 @@ class PackedByWorker:
     rhs: SSAValue
     memory: SSAValue
 
-    def __call__(self, kernel: TileKernel, panel: SSAValue, slot: SSAValue, place: Place) -> Vectors:
-        k = kernel.k
-        start = k.mul(slot, kernel.size("panel_size", kernel.product.depth * kernel.width))
-        vectors = Vectors(self.memory, kernel.named(start, "packed_at"), kernel.width)
-        if kernel.product.rhs.column == 1:
-            kernel.either_edge(place.column, lambda valid: self._copy(kernel, vectors, place, valid))
-        else:
-            kernel.either_edge(place.column, lambda valid: self._transpose(kernel, vectors, place, valid))
+    @kernel
+    def __call__(self, kernel: TileKernel, panel: Index, slot: Value, place: Place) -> Vectors:
+        packed_at = slot * size("panel_size", kernel.product.depth * kernel.width)
+        vectors = Vectors(self.memory, packed_at, kernel.width)
+        pack = self._copy if kernel.product.rhs.column == 1 else self._transpose
+        kernel.either_edge(place.column, lambda valid: pack(kernel, vectors, place, valid))
         return vectors
 
+    @kernel
     def _copy(self, kernel: TileKernel, vectors: Vectors, place: Place, valid: SSAValue | None) -> None:
-        k = kernel.k
         *_, step = kernel.steps(kernel.product.rhs)
-        start = _start(kernel, place)
+        b_at = _start(kernel, place)
+        for k in range(size("depth", kernel.product.depth)):
+            tile = load(self.rhs, b_at + k * step, 0, (1, kernel.shape.vectors, kernel.lanes), valid)
+            to = vectors.at + k * kernel.width
+            self._keep(kernel, tile, to)
 
-        def row(number: SSAValue) -> None:
-            at = k.add(start, k.mul(number, step))
-            shape = (1, kernel.shape.vectors, kernel.lanes)
-            tile = k.value(TileLoadOp(self.rhs, at, k.constant(0), shape, valid))
-            self._keep(kernel, tile, kernel.named(k.add(vectors.at, k.mul(number, kernel.width)), "to"))
-
-        k.count(k.constant(0), kernel.size("depth", kernel.product.depth), 1, "k", row)
-
-    def _transpose(self, kernel: TileKernel, vectors: Vectors, place: Place, valid: SSAValue | None) -> None:
+    @kernel
+    def _transpose(self, kernel: TileKernel, vectors: Vectors, place: Place, valid: Value | None) -> None:
         """Squares of `lanes` columns, each a row in memory, and as many steps of the sum."""
-        k, lanes, depth = kernel.k, kernel.lanes, kernel.product.depth
-        *_, column_step, _ = kernel.steps(kernel.product.rhs)
-        start, step = _start(kernel, place), k.index(column_step)
+        lanes, depth = kernel.lanes, kernel.product.depth
+        *_, step, _ = kernel.steps(kernel.product.rhs)
+        b_at = _start(kernel, place)
 
-        def square(vector: SSAValue, number: SSAValue, left: SSAValue | None) -> None:
-            beside = k.mul(vector, lanes)
-            at = k.add(k.add(start, k.mul(beside, step)), number)
-            rows = None if valid is None else k.sub(valid, beside)
-            tile = k.value(TileLoadTransposedOp(self.rhs, at, step, lanes, rows, left))
-            to = k.add(k.add(vectors.at, k.mul(number, kernel.width)), beside)
-            self._keep(kernel, tile, kernel.named(to, "to"), left)
+        def square(vector: Index, k: Index, left: Value | None) -> None:
+            beside = vector * lanes
+            at = b_at + beside * step + k
+            rows = None if valid is None else valid - beside
+            tile = load_transposed(self.rhs, at, step, lanes, rows, left)
+            to = vectors.at + k * kernel.width + beside
+            self._keep(kernel, tile, to, left)
 
-        def squares(vector: SSAValue) -> None:
-            whole = kernel.size("whole_squares", depth // lanes * lanes)
-            k.count(k.constant(0), whole, lanes, "k", lambda number: square(vector, number, None))
+        for vector in range(kernel.shape.vectors if valid is None else ceil_div(valid, lanes)):
+            whole = size("whole_squares", depth // lanes * lanes)
+            for k in range(0, whole, lanes):
+                square(vector, k, None)
             if depth % lanes != 0:
-                left = kernel.named(k.sub(kernel.size("depth", depth), whole), "left")
-                k.when(k.compare("sgt", left, 0), lambda: square(vector, whole, left))
+                left = size("depth", depth) - whole
+                if left > 0:
+                    square(vector, whole, left)
 
-        count = k.constant(kernel.shape.vectors) if valid is None else k.ceil_div(valid, lanes)
-        k.count(k.constant(0), count, 1, "vector", squares)
-
-    def _keep(self, kernel: TileKernel, tile: SSAValue, to: SSAValue, rows: SSAValue | None = None) -> None:
+    @kernel
+    def _keep(self, kernel: TileKernel, tile: Value, to: Value, rows: Value | None = None) -> None:
         """Rows of a tile into the panel, from the element `to` on."""
-        k = kernel.k
-        each = TileForEachOp(tile, rows, None)
-        element, row, vector, lane = each.body.block.args
-        with k.inside(each.body.block):
-            strides = [1, kernel.width, kernel.lanes, 1]
-            k.insert(StoreOp(element, self.memory, [to, row, vector, lane], strides))
-            k.insert(YieldOp(operands=[[]]))
-        k.insert(each)
+        memory = strided(self.memory, 1, kernel.width, kernel.lanes, 1)
+        for element, row, vector, lane in elements(tile, rows):
+            memory[to, row, vector, lane] = element
 
 
-def _start(kernel: TileKernel, place: Place) -> SSAValue:
+def _start(kernel: TileKernel, place: Place) -> Value:
     """The first element of the right operand that a panel needs."""
     *batches, _, column_step, _ = kernel.steps(kernel.product.rhs)
-    start = kernel.address([*place.batches, place.column], [*batches, column_step])
-    return kernel.named(start, "b_at")
+    return kernel.address([*place.batches, place.column], [*batches, column_step])
 
 
 def packing_bytes(kernel: TileKernel, tasks: Dim) -> Dim:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
-
-from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.dialects.symbolic import Dim
+from mlirt.passes.lowering.kernel_language import Index, Value, build, kernel
+from mlirt.passes.lowering.kernel_language.words import ceil_div, loop_over, size
 from mlirt.passes.lowering.register_tiles.tile_code import Span, TileCode
 from mlirt.passes.lowering.register_tiles.tile_tasks import Tasks
 
@@ -29,11 +29,12 @@ class Grid:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a task works: the image, the panel, and the row."""
+    """Where a task works: the image, the panel, and the row; and what is the same for all rows of the task."""
 
-    batch: SSAValue
-    panel: SSAValue
-    row: SSAValue
+    batch: Value
+    panel: Value
+    row: Index
+    task: tuple[Value, ...]
 
 
 class TileRows(ABC):
@@ -47,54 +48,61 @@ class TileRows(ABC):
 
     def write(self) -> None:
         """Panels and cuts of rows are dealt out in either order; which one is a matter of arguments."""
-        code, k, grid = self.code, self.k, self.grid
+        build(self.k, self._tasks)
+
+    @kernel
+    def _tasks(self) -> None:
+        grid = self.grid
         extent = grid.length if grid.is_flat else grid.rows
         cuts = ceil_div(extent, self.tasks.rows)
         outer, inner = (grid.panels, cuts) if self.tasks.panel_first else (cuts, grid.panels)
-        extents = [code.size("outer", outer), code.size("batch", grid.batch), code.size("inner", inner)]
-        panel_first = code.size("panel_first", int(self.tasks.panel_first))
-        with code.workers(extents, ["a", "n", "b"]) as (a, batch, b):
-            difference = code.named(k.mul(k.sub(a, b), panel_first), "swap")
-            panel, cut = code.named(k.add(b, difference), "panel"), code.named(k.sub(a, difference), "cut")
-            size = code.size("rows_per_task", self.tasks.rows)
-            first = code.named(k.mul(cut, size), "first_row")
-            last = code.named(k.min(k.add(first, size), code.size("rows", extent)), "last_row")
-            self.start_task(batch, panel)
+        extents = [size("outer", outer), size("batch", grid.batch), size("inner", inner)]
+        panel_first = size("panel_first", int(self.tasks.panel_first))
+        for a, n, b in loop_over(lambda: self.code.workers(extents, ["a", "n", "b"])):
+            swap = (a - b) * panel_first
+            panel, cut = b + swap, a - swap
+            count = size("rows_per_task", self.tasks.rows)
+            first_row = cut * count
+            last_row = min(first_row + count, size("rows", extent))
+            task = self.start_task(n, panel)
             if grid.is_flat:
-                self.row(Place(batch, panel, k.constant(0)), first, last)
+                self.row(Place(n, panel, 0, task), first_row, last_row)
             else:
-                pixels = code.size("pixels", grid.length)
-                code.count(first, last, 1, "row", lambda row: self.row(Place(batch, panel, row), k.constant(0), pixels))
+                pixels = size("pixels", grid.length)
+                for row in range(first_row, last_row):
+                    self.row(Place(n, panel, row, task), 0, pixels)
 
-    def tiles(self, place: Place, first: SSAValue, last: SSAValue, is_whole: bool) -> None:
+    @kernel
+    def tiles(self, place: Place, first: Index, last: Value, is_whole: bool) -> None:
         """The tiles of pixels first, .., last - 1; unless they are known to be whole, the last one may be cut."""
-        code, k, count = self.code, self.k, self.grid.pixels
-        if is_whole:
-            code.count(first, last, count, "pixel", lambda pixel: self.tile(place, pixel, None))
-            return
-        whole = code.named(k.sub(last, k.rem(k.sub(last, first), count)), "whole")
-        code.count(first, whole, count, "pixel", lambda pixel: self.tile(place, pixel, None))
-        rest = code.named(k.sub(last, whole), "rest")
-        k.when(k.compare("sgt", rest, 0), lambda: self.tile(place, whole, rest))
+        count = self.grid.pixels
+        whole = last if is_whole else last - (last - first) % count
+        for pixel in range(first, whole, count):
+            self.tile(place, pixel, None)
+        if not is_whole:
+            rest = last - whole
+            if rest > 0:
+                self.tile(place, whole, rest)
 
     @abstractmethod
-    def start_task(self, batch: SSAValue, panel: SSAValue) -> None:
-        """Compute what is the same for all rows of a task."""
+    def start_task(self, batch: Value, panel: Value) -> tuple[Value, ...]:
+        """What is the same for all rows of a task, such as where its operands start."""
 
-    def row(self, place: Place, first: SSAValue, last: SSAValue) -> None:
+    def row(self, place: Place, first: Index, last: Value) -> None:
         """The pixels of a row, or of a cut of the only one."""
         self.tiles(place, first, last, self.grid.length % self.grid.pixels == 0)
 
-    @abstractmethod
-    def tile(self, place: Place, pixel: SSAValue, rows: SSAValue | None) -> None:
+    def tile(self, place: Place, pixel: Index, rows: Value | None) -> None:
         """The tile that starts at a pixel; with `rows` only so many pixels of it are there."""
+        raise NotImplementedError(f"{type(self).__name__} has no tiles that may be cut")
 
-    def spans(self, place: Place, block: SSAValue, pixel: SSAValue) -> list[Span]:
+    def spans(self, place: Place, block: Index, pixel: Index) -> list[Span]:
         """Where a tile lies along the dimensions of a blocked result."""
+        k = self.k
         return [
-            Span(place.batch),
-            Span(self.code.named(block, "block_out"), column=1),
-            Span(place.row),
-            Span(pixel, row=1),
-            Span(self.k.constant(0), lane=1),
+            Span(k.index(place.batch)),
+            Span(self.code.named(k.index(block), "block_out"), column=1),
+            Span(k.index(place.row)),
+            Span(k.index(pixel), row=1),
+            Span(k.constant(0), lane=1),
         ]

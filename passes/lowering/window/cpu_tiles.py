@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, f32, i32
+from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.blocked_layout import is_blocked
@@ -13,10 +12,11 @@ from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.kernel.core import ReduceKind
-from mlirt.dialects.kernel.tile import TileFillOp
-from mlirt.dialects.kernel.tile_products import TileCombineOp
 from mlirt.dialects.symbolic import Dim, floor_div, maximum, minimum
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, integer_range
+from mlirt.passes.lowering.kernel_language import Index, Value, kernel
+from mlirt.passes.lowering.kernel_language.tile_words import combine, fill
+from mlirt.passes.lowering.kernel_language.words import float_of, size
 from mlirt.passes.lowering.loops.reduction_nest import accumulator_of
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.register_tiles.tile_code import TileCode
@@ -140,71 +140,54 @@ class WindowKernel(TileRows):
         self.steps = code.input_steps
         self.input = code.named(self.k.buffer(op.input), "x")
 
-    def start_task(self, batch: SSAValue, panel: SSAValue) -> None:
-        code, k = self.code, self.k
-        at = k.add(k.mul(batch, code.size("x_batch", self.steps[0])), k.mul(panel, code.size("x_block", self.steps[1])))
-        self.x_at = code.named(at, "x_start")
+    @kernel
+    def start_task(self, batch: Value, panel: Value) -> tuple[Value, ...]:
+        x_start = batch * size("x_batch", self.steps[0]) + panel * size("x_block", self.steps[1])
+        return (x_start,)
 
-    def row(self, place: Place, first: SSAValue, last: SSAValue) -> None:
+    @kernel
+    def row(self, place: Place, first: Index, last: Value) -> None:
         """Tiles of pixels whose windows stay in the input; the others, and what fills no tile, one by one."""
-        code, k, columns, count = self.code, self.k, self.columns, self.grid.pixels
-        self.taps_down = self._taps(self.rows, place.row, "row")
+        columns, count = self.columns, self.grid.pixels
+        down = self._taps(self.rows, place.row, "row")
         inside = columns.past_inside - columns.first_inside
-        low = code.size("first_inside", columns.first_inside)
-        high = code.size("past_tiles", columns.first_inside + floor_div(inside, count) * count)
-        code.count(low, high, count, "pixel", lambda pixel: self.tile(place, pixel, None))
-        if columns.stays_inside and inside % count == 0:
-            return
-        gap = code.named(k.sub(high, low), "in_tiles")
+        low = size("first_inside", columns.first_inside)
+        high = size("past_tiles", columns.first_inside + floor_div(inside, count) * count)
+        for pixel in range(low, high, count):
+            left = pixel * size("stride_column", columns.stride) - size("pad_column", columns.pre)
+            self._tile(place, pixel, count, down, (left, 0, size("window_columns", columns.taps)))
+        if not columns.stays_inside or inside % count != 0:
+            in_tiles = high - low
+            for number in range(first, last - in_tiles):
+                pixel = number if number < low else number + in_tiles
+                self._tile(place, pixel, 1, down, self._taps(columns, pixel, "column"))
 
-        def single(number: SSAValue) -> None:
-            is_before = k.compare("slt", number, low)
-            pixel = code.named(k.select(is_before, number, k.add(number, gap)), "pixel")
-            self._tile(place, pixel, 1, self._taps(columns, pixel, "column"))
-
-        code.count(first, k.sub(last, gap), 1, "number", single)
-
-    def _taps(self, axis: Axis, position: SSAValue, name: str) -> tuple[SSAValue, SSAValue, SSAValue]:
+    @kernel
+    def _taps(self, axis: Axis, position: Index, name: str) -> tuple[Value, Index, Index]:
         """Where a window starts along an axis, and its first and last tap in the input."""
-        code, k = self.code, self.k
-        start = k.sub(k.mul(position, code.size(f"stride_{name}", axis.stride)), code.size(f"pad_{name}", axis.pre))
-        start = code.named(start, f"first_{name}")
-        taps = code.size(f"window_{name}s", axis.taps)
+        start = position * size(f"stride_{name}", axis.stride) - size(f"pad_{name}", axis.pre)
+        taps = size(f"window_{name}s", axis.taps)
         if axis.stays_inside:
-            return start, k.constant(0), taps
-        low = k.max(k.sub(k.constant(0), start), 0)
-        high = k.min(k.sub(code.size(f"input_{name}s", axis.length), start), taps)
-        return start, code.named(low, f"low_{name}"), code.named(high, f"high_{name}")
+            return start, 0, taps
+        low, high = max(0 - start, 0), min(size(f"input_{name}s", axis.length) - start, taps)
+        return start, low, high
 
-    def tile(self, place: Place, pixel: SSAValue, rows: SSAValue | None) -> None:
-        code, k = self.code, self.k
-        start = k.mul(pixel, code.size("stride_column", self.columns.stride))
-        start = k.sub(start, code.size("pad_column", self.columns.pre))
-        across = start, k.constant(0), code.size("window_columns", self.columns.taps)
-        self._tile(place, pixel, self.grid.pixels, across)
-
-    def _tile(self, place: Place, pixel: SSAValue, pixels: int, across: tuple[SSAValue, SSAValue, SSAValue]) -> None:
-        code, k = self.code, self.k
-        is_max = self.op.kind.data is WindowKind.MAX
-        (top, low, high), (left, first, last) = self.taps_down, across
-        row_step, pixel_step = code.size("x_row", self.steps[_ROW]), k.constant(code.lanes)
-        at = k.add(k.add(self.x_at, k.mul(top, row_step)), k.mul(left, pixel_step))
-        at = code.named(at, "x_at")
-        fill = TileFillOp(self._start(), pixels, 1, code.lanes)
-        step = k.constant(code.lanes * self.columns.stride)
-        kind = ReduceKind.MAX if is_max else ReduceKind.ADD
-
-        def combine(r: SSAValue, s: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
-            place = k.add(k.add(at, k.mul(r, row_step)), k.mul(s, pixel_step))
-            return [code.named(k.value(TileCombineOp(kind, state[0], self.input, place, step)), "combined")]
-
-        def down(r: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
-            return code.carry(first, last, 1, "s", state, lambda s, inner: combine(r, s, inner))
-
-        best = code.named(k.value(fill), "best" if is_max else "sums")
-        (best,) = code.carry(low, high, 1, "r", [best], down)
-        spans = self.spans(place, place.panel, pixel)
-        code.finish(best, spans, None, None, self._factor((low, high), (first, last)))
+    @kernel
+    def _tile(
+        self, place: Place, pixel: Index, pixels: int, down: tuple[Index, ...], across: tuple[Index, ...]
+    ) -> None:
+        lanes, x = self.code.lanes, self.input
+        kind = ReduceKind.MAX if self.op.kind.data is WindowKind.MAX else ReduceKind.ADD
+        (top, low, high), (left, first, last) = down, across
+        row_step = size("x_row", self.steps[_ROW])
+        x_at = place.task[0] + top * row_step + left * lanes
+        best = fill(self._start(), pixels, 1, lanes)
+        for r in range(low, high):
+            for s in range(first, last):
+                at = x_at + r * row_step + s * lanes
+                best = combine(kind, best, x, at, lanes * self.columns.stride)
+        factor = self._factor((low, high), (first, last))
+        self.code.finish(best, self.spans(place, place.panel, pixel), None, None, factor)
 
     def _start(self) -> SSAValue:
         """What the first element of a window is combined with."""
@@ -213,14 +196,14 @@ class WindowKernel(TileRows):
             return self.k.constant(float("-inf") if self.op.kind.data is WindowKind.MAX else 0.0, f32)
         return self.k.constant(integer_range(accumulator)[0], accumulator)
 
-    def _factor(self, down: tuple[SSAValue, SSAValue], across: tuple[SSAValue, SSAValue]) -> SSAValue | None:
+    @kernel
+    def _factor(self, down: tuple[Index, Index], across: tuple[Index, Index]) -> SSAValue | None:
         """What the sum of a window is multiplied with to give the mean; 0 where there are no cells."""
-        code, k, op = self.code, self.k, self.op
+        k, op = self.k, self.op
         if op.kind.data is not WindowKind.AVERAGE:
             return None
         if op.includes_padding:
             return k.scalar(1 / (self.rows.taps * self.columns.taps), f32)
-        cells = k.mul(k.max(k.sub(down[1], down[0]), 0), k.max(k.sub(across[1], across[0]), 0))
-        number = k.to_integer(k.max(cells, 1), IntegerType(32))
-        divisor = k.value(arith.SIToFPOp(number, f32))
-        return code.named(k.value(arith.DivfOp(k.constant(1.0, f32), divisor)), "share")
+        cells = max(down[1] - down[0], 0) * max(across[1] - across[0], 0)
+        share = 1.0 / float_of(max(cells, 1), f32)
+        return share
