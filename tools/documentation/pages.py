@@ -40,6 +40,7 @@ LIVING = (
     "docs/migrate-from-tensorrt.md",
     "docs/requests.md",
     "docs/research.md",
+    "docs/write-a-kernel.md",
     "examples/research/README.md",
     "examples/research/convolution_as_product/README.md",
     "examples/research/equality_saturation/README.md",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from pathlib import Path
 
 from mlirt.errors import CompileError
 
@@ -22,4 +23,10 @@ class KernelLanguageError(CompileError):
 def refusal(file: str, line: int, text: str) -> KernelLanguageError:
     """The error for a line of a file."""
     source = linecache.getline(file, line).strip()
-    return KernelLanguageError(f"{file}:{line}: {text}" + (f", in `{source}`" if source else ""))
+    return KernelLanguageError(f"{place(file, line)}: {text}" + (f", in `{source}`" if source else ""))
+
+
+def place(file: str, line: int) -> str:
+    """A line of a file, which is named from the working directory where it lies in there."""
+    path = Path(file)
+    return f"{path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}:{line}"

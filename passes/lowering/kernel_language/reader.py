@@ -20,7 +20,7 @@ from xdsl.ir import Block, Operation, Region
 from mlirt.errors import MlirtError
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.kernel_language.carried import Carried, Joined
-from mlirt.passes.lowering.kernel_language.errors import KernelLanguageError, refusal
+from mlirt.passes.lowering.kernel_language.errors import KernelLanguageError, place, refusal
 from mlirt.passes.lowering.kernel_language.liveness import gives_on
 from mlirt.passes.lowering.kernel_language.loops import Range, RegionLoop
 from mlirt.passes.lowering.kernel_language.operators import decided, item, operate, set_item
@@ -61,7 +61,7 @@ class Reader:
                 getattr(self, f"_{type(node).__name__}")(node)
             except KernelLanguageError as error:
                 if error.reader is not self:  # it comes from a function that is called here
-                    error.callers += [] if error.reader is None else [f"{self.code.file}:{node.lineno}"]
+                    error.callers += [] if error.reader is None else [place(self.code.file, node.lineno)]
                     error.reader = self
                 raise
             except (_Return, MlirtError):

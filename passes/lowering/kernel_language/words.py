@@ -14,16 +14,17 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from mlirt.dialects import symbolic
 from mlirt.dialects.kernel.core import LoadOp, ReduceKind, StoreOp, element_of_buffer
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import is_float
+from mlirt.dialects.tensor_types import element_of, is_float
 from mlirt.passes.lowering.kernel_builder import Extent, Stride
 from mlirt.passes.lowering.kernel_language.context import builder, emit
 from mlirt.passes.lowering.kernel_language.loops import Box, Range, RegionLoop, static_range
 from mlirt.passes.lowering.kernel_language.operators import as_type
 from mlirt.passes.lowering.kernel_language.values import Index, Number, Value, is_run_time, value_of
+from mlirt.passes.lowering.trt_to_fused.scalar_builder import compute_type, scalar_type
 
 __all__ = [
-    "Box", "Strided", "ceil_div", "constant", "exp", "float_of", "log", "loop_over", "parallel", "reduction", "size",
-    "sqrt", "static_range", "strided", "tanh",
+    "Box", "Strided", "Tensor", "ceil_div", "constant", "exp", "float_of", "log", "loop_over", "parallel", "reduction",
+    "size", "sqrt", "static_range", "strided", "tanh",
 ]  # fmt: skip
 
 
@@ -100,6 +101,27 @@ class Strided:
 def strided(memory: SSAValue, *strides: Index) -> Strided:
     """Memory with a stride for each index, in elements."""
     return Strided(memory, strides)
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A tensor of the network: `[i, j, ..]` has an index for each dimension; order, halo and strides are its own.
+
+    Elements are converted to and from the type in which numbers of their type are computed: float32 for halves.
+    """
+
+    value: SSAValue
+
+    def __getitem__(self, indices: Sequence[SSAValue | int]) -> Value:
+        k, element = builder(), element_of(self.value.type)
+        loaded = k.ready(k.load(self.value, [k.index(index) for index in indices]))
+        return value_of(k.scalars(compute_type(element)).cast(loaded, element))
+
+    def __setitem__(self, indices: Sequence[SSAValue | int], value: Any) -> None:
+        k, element = builder(), element_of(self.value.type)
+        (number,) = as_type(scalar_type(compute_type(element)), value)
+        stored = k.typed(k.scalars(element).cast(number, compute_type(element)), element)
+        k.store(stored, self.value, [k.index(index) for index in indices])
 
 
 # Loops without an order.
