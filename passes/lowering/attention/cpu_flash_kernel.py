@@ -8,225 +8,271 @@ and adds up the values.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import IntegerAttr, f32, i64
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.attention import AttentionOp
-from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, StoreOp, YieldOp
-from mlirt.dialects.kernel.tile import TileForEachOp
-from mlirt.dialects.kernel.tile_products import TileMultiplyAddOp
-from mlirt.dialects.kernel.worker import WorkerShareOp, WorkerSlotOp, slots_for
-from mlirt.dialects.symbolic import Dim, ceil_div, product
-from mlirt.passes.lowering.attention.cpu_code import Places
-from mlirt.passes.lowering.attention.cpu_packing import CpuPacking
+from mlirt.dialects.kernel.core import ReduceKind
+from mlirt.dialects.kernel.worker import slots_for
+from mlirt.dialects.symbolic import Dim, product
 from mlirt.passes.lowering.attention.cpu_shape import CpuShape
 from mlirt.passes.lowering.attention.walks import Walk, Walks
+from mlirt.passes.lowering.kernel_language import Index, Value, build, kernel, value_of
+from mlirt.passes.lowering.kernel_language.tile_words import (
+    elements,
+    fill,
+    lane_loop,
+    lane_reduction,
+    load,
+    load_transposed,
+    multiply_add,
+    share,
+    slot,
+)
+from mlirt.passes.lowering.kernel_language.words import ceil_div, exp, size, static_range, stride, strided
 from mlirt.passes.lowering.lowering import KernelBuilder
+from mlirt.passes.lowering.register_tiles.named_code import NamedCode
+
+_UNROLLED = 4
+_FACTORS = 16  # room for one of each row, such that vectors stay aligned
+# (sums, the number of a step, how many steps) -> the sums after these steps
+Add = Callable[[Value, Index, int], Value]
 
 
-class CpuFlashKernel(CpuPacking):
+@dataclass(frozen=True)
+class Places:
+    """Where the parts of a worker's memory start."""
+
+    memory: Value
+    keys: Value
+    values: Value
+    scores: Value
+    factors: Value
+
+
+class CpuFlashKernel(NamedCode):
     """A kernel under construction. Each head is cut into `blocks` tasks of consecutive tiles of queries."""
 
     def __init__(self, k: KernelBuilder, op: AttentionOp, walks: Walks, shape: CpuShape, blocks: Dim) -> None:
-        super().__init__(k, op, walks, shape)
-        self.blocks = blocks
+        super().__init__(k)
+        self.op, self.walks, self.shape, self.blocks = op, walks, shape, blocks
+        columns = op.columns
+        assert isinstance(columns, int)
+        self.columns = columns
+        self.pitch = ceil_div(op.keys, shape.width) * shape.width
+        """Elements of a row of scores."""
+
+    @property
+    def scratch_elements(self) -> Dim:
+        """The memory of a worker: keys, values, scores, and a factor for each row."""
+        return self.pitch * (self.op.depth + self.columns + self.shape.rows) + _FACTORS
 
     def write(self, scratch: SSAValue) -> None:
-        """The whole kernel.
+        """The whole kernel."""
+        build(self.k, self._tasks, scratch)
 
-        first, last = share(heads * blocks)
-        for head in range(first // blocks, ceil(last / blocks)):
-            pack keys and values; for each tile of queries of this head's tasks: scores, weights, results
-        """
-        k = self.k
-        count = product(self.op.batch) * self.blocks
-        tasks = self.size("tasks", count)
-        share = k.insert(WorkerShareOp(tasks))
-        share.first.name_hint, share.last.name_hint = "first", "last"
-        memory = self.named(k.memory(scratch, f32), "memory")
+    @kernel
+    def _tasks(self, scratch: SSAValue) -> None:
+        op, shape, pitch = self.op, self.shape, self.pitch
+        count = product(op.batch) * self.blocks
+        tasks = size("tasks", count)
+        first, last = share(tasks)
+        memory = value_of(self.k.memory(scratch, f32))
+        if first < last:  # a worker without tasks has no memory to pack into
+            blocks = size("blocks", self.blocks)
+            own = slot(tasks, size("slots", slots_for(count)))
+            keys_at = own * size("slot_size", self.scratch_elements)
+            values_at = keys_at + size("keys_size", pitch * op.depth)
+            scores_at = values_at + size("values_size", pitch * self.columns)
+            factors_at = scores_at + size("scores_size", pitch * shape.rows)
+            places = Places(memory, keys_at, values_at, scores_at, factors_at)
+            for head in range(first // blocks, ceil_div(last, blocks)):
+                batch = self._batch(head)
+                self._pack_keys(batch, places)
+                self._pack_values(batch, places)
+                tiles = ceil_div(op.queries, shape.rows)
+                per_block = size("tiles_per_block", ceil_div(tiles, self.blocks))
+                before = head * blocks
+                low = max(first - before, 0) * per_block
+                high = min(min(last - before, blocks) * per_block, size("tiles", tiles))
+                for tile in range(low, high):
+                    self._tile(batch, tile, places)
 
-        def work() -> None:
-            blocks = self.size("blocks", self.blocks)
-            slot = self.named(k.value(WorkerSlotOp(tasks, self.size("slots", slots_for(count)))), "slot")
-            start = k.mul(slot, self.size("slot_size", self.scratch_elements))
-            places = Places(self, memory, self.named(start, "keys_at"))
-            start, stop = k.div(share.first, blocks), k.ceil_div(share.last, blocks)
-            k.count(start, stop, 1, "head", lambda head: self._head(head, share, places))
-
-        # A worker without tasks has no memory to pack into.
-        k.when(k.compare("slt", share.first, share.last), work)
-
-    def _head(self, head: SSAValue, share: WorkerShareOp, places: Places) -> None:
-        k, blocks = self.k, self.size("blocks", self.blocks)
-        batch = self._batch(head)
-        self.pack_keys(batch, places)
-        self.pack_values(batch, places)
-        tiles = ceil_div(self.op.queries, self.shape.rows)
-        per_block = self.size("tiles_per_block", ceil_div(tiles, self.blocks))
-        before = k.mul(head, blocks)
-        low = k.mul(k.max(k.sub(share.first, before), 0), per_block)
-        high = k.min(k.mul(k.min(k.sub(share.last, before), blocks), per_block), self.size("tiles", tiles))
-        k.count(
-            self.named(low, "low"), self.named(high, "high"), 1, "tile", lambda tile: self._tile(batch, tile, places)
-        )
-
-    def _batch(self, head: SSAValue) -> list[SSAValue]:
-        k, rest, indices = self.k, head, list[SSAValue]()
+    @kernel
+    def _batch(self, head: Index) -> list[Index]:
+        batch, indices = head, list[Index]()
         for extent in reversed(self.op.batch[1:]):
-            length = k.size(extent)
-            indices.append(self.named(k.rem(rest, length), "batch"))
-            rest = self.named(k.div(rest, length), "batch")
-        return [rest, *reversed(indices)][: len(self.op.batch)]
+            length = value_of(self.k.size(extent))
+            indices = [batch % length, *indices]
+            batch = batch // length
+        return [batch, *indices][: len(self.op.batch)]
+
+    # --- keys and values in a place where vectors lie side by side
+
+    @kernel
+    def _pack_keys(self, batch: Sequence[Index], places: Places) -> None:
+        """Panels of keys, each `[depth, width]`: squares of `lanes` keys are transposed."""
+        walk, lanes, width, depth = self.walks.key, self.shape.lanes, self.shape.width, self.op.depth
+        base, step = self.address(batch, walk), stride(walk.key)
+        panel_size = size("panel_size", depth * width)
+        for square in range(size("squares", ceil_div(self.op.keys, lanes))):
+            key = square * lanes
+            to = places.keys + key // width * panel_size + key % width
+            start = base + key * step
+            rows = size("keys", self.op.keys) - key
+            for at in range(0, size("depth", depth), lanes):
+                left = size("depth", depth) - at
+                tile = load_transposed(walk.buffer(self.k), start + at, step, lanes, rows, left)
+                row_at = to + at * width
+                self._keep(tile, places.memory, row_at, width, left)
+
+    @kernel
+    def _pack_values(self, batch: Sequence[Index], places: Places) -> None:
+        """Values as `[part, keys, width]`, the columns cut into parts of a tile's width."""
+        walk, shape = self.walks.values, self.shape
+        base, step = self.address(batch, walk), stride(walk.key)
+        for part in static_range(self.columns // shape.width):
+            start = base + part * shape.width
+            to = self.part_of_values(places.values, part)
+            for key in range(size("keys", self.op.keys)):
+                tile = load(walk.buffer(self.k), start + key * step, 0, (1, shape.vectors, shape.lanes))
+                row_at = to + key * shape.width
+                self._keep(tile, places.memory, row_at, 0, None)
+
+    @kernel
+    def _keep(self, tile: Value, memory: Value, to: Value, row_step: int, rows: Value | None) -> None:
+        kept = strided(memory, 1, row_step, self.shape.lanes, 1)
+        for element, row, vector, lane in elements(tile, rows):
+            kept[to, row, vector, lane] = element
 
     # --- a few queries
 
-    def _tile(self, batch: Sequence[SSAValue], tile: SSAValue, places: Places) -> None:
-        k, shape = self.k, self.shape
-        query = self.named(k.mul(tile, shape.rows), "query")
-        rows = None
-        if not isinstance(self.op.queries, int) or self.op.queries % shape.rows:
-            rows = self.named(k.min(k.sub(self.size("queries", self.op.queries), query), shape.rows), "rows")
-        seen = self._seen(k.add(query, shape.rows - 1 if rows is None else k.sub(rows, 1)))
+    @kernel
+    def _tile(self, batch: Sequence[Index], tile: Index, places: Places) -> None:
+        op, shape = self.op, self.shape
+        query, is_whole = tile * shape.rows, isinstance(op.queries, int) and op.queries % shape.rows == 0
+        rows = None if is_whole else value_of(min(size("queries", op.queries) - query, shape.rows))
+        seen = self._seen(query + (shape.rows - 1 if rows is None else rows - 1))
         self._scores(batch, query, rows, seen, places)
-        count = k.constant(shape.rows) if rows is None else rows
-        k.count(k.constant(0), count, 1, "row", lambda row: self._weights(k.add(query, row), row, seen, places))
+        for row in range(shape.rows if rows is None else rows):
+            self._weights(query + row, row, seen, places)
         self._results(batch, query, rows, seen, places)
 
-    def _seen(self, query: SSAValue) -> SSAValue:
+    @kernel
+    def _seen(self, query: Index) -> Value:
         """How many keys count for a query."""
-        k, keys, offset = self.k, self.size("keys", self.op.keys), self.op.last_key_offset()
+        keys, offset = size("keys", self.op.keys), self.op.last_key_offset()
         if offset is None:
             return keys
-        return self.named(k.max(k.min(k.add(query, self.size("past", offset + 1)), keys), 0), "seen")
+        seen = max(min(query + size("past", offset + 1), keys), 0)
+        return value_of(seen)
 
-    def _scores(
-        self, batch: Sequence[SSAValue], query: SSAValue, rows: SSAValue | None, seen: SSAValue, places: Places
-    ) -> None:
+    @kernel
+    def _scores(self, batch: Sequence[Index], query: Index, rows: Value | None, seen: Value, places: Places) -> None:
         """Scores of all rows with the keys that some row sees."""
-        k, walk, shape, depth = self.k, self.walks.query, self.shape, self.op.depth
-        at = self.named(k.add(self.address(batch, walk), k.mul(query, k.stride(walk.query))), "query_at")
-        row_step, step = k.index(k.stride(walk.query)), k.index(k.stride(walk.depth))
-        panel_size = self.size("panel_size", depth * shape.width)
+        walk, width, depth = self.walks.query, self.shape.width, self.op.depth
+        query_at = self.address(batch, walk) + query * stride(walk.query)
+        row_step, step = stride(walk.query), stride(walk.depth)
+        panel_size = size("panel_size", depth * width)
 
-        def panel(number: SSAValue) -> None:
-            keys_at = self.named(k.add(places.keys, k.mul(number, panel_size)), "panel_at")
+        for panel in range(ceil_div(seen, width)):
+            panel_at = places.keys + panel * panel_size
 
-            def add(unrolled: int) -> Callable[[SSAValue, SSAValue], SSAValue]:
-                def body(e: SSAValue, sums: SSAValue) -> SSAValue:
-                    x_at, w_at = k.add(at, k.mul(e, step)), k.add(keys_at, k.mul(e, shape.width))
-                    operands = (sums, self.buffer(walk), x_at, row_step, step, places.memory, w_at)
-                    return k.value(TileMultiplyAddOp(*operands, unrolled, rows))
+            def add(sums: Value, e: Index, count: int) -> Value:
+                x_at, w_at = query_at + e * step, panel_at + e * width
+                return multiply_add(sums, walk.buffer(self.k), x_at, (row_step, step), places.memory, w_at, count, rows)
 
-                return body
+            key = panel * width
+            sums = self._sum_over("depth", depth, add)
+            self._store_scores(sums, batch, query, key, rows, places)
 
-            key = self.named(k.mul(number, shape.width), "key")
-            self._store_scores(self.sum_over("depth", depth, add), batch, query, key, rows, places)
-
-        k.count(k.constant(0), self.named(k.ceil_div(seen, shape.width), "panels"), 1, "panel", panel)
-
+    @kernel
     def _store_scores(
-        self,
-        tile: SSAValue,
-        batch: Sequence[SSAValue],
-        query: SSAValue,
-        key: SSAValue,
-        rows: SSAValue | None,
-        places: Places,
+        self, sums: Value, batch: Sequence[Index], query: Index, key: Index, rows: Value | None, places: Places
     ) -> None:
-        k, lanes = self.k, self.shape.lanes
-        valid = None
-        if self.walks.extras and (not isinstance(self.op.keys, int) or self.op.keys % self.shape.width):
-            valid = self.named(k.sub(self.size("keys", self.op.keys), key), "valid")
-        each = TileForEachOp(tile, rows, valid)
-        element, row, vector, lane = each.body.block.args
-        pitch = self.size("pitch", self.pitch)
-        with k.inside(each.body.block):
-            at_query, at_key = k.add(query, row), k.add(key, k.mul(vector, lanes))
-            more = [self._extra(walk, batch, at_query, at_key, lane) for walk in self.walks.extras]
-            indices = [*batch, at_query, k.add(at_key, lane)]
-            (score,) = k.inline(self.op.score, [element, *more], indices)
-            place = [places.scores, row, at_key, lane]
-            k.insert(StoreOp(score, places.memory, place, [1, pitch, 1, 1]))
-            k.insert(YieldOp(operands=[[]]))
-        k.insert(each)
+        op, extras = self.op, self.walks.extras
+        is_whole = isinstance(op.keys, int) and op.keys % self.shape.width == 0
+        valid = size("keys", op.keys) - key if extras and not is_whole else None
+        scores = strided(places.memory, 1, size("pitch", self.pitch), 1, 1)
+        for element, i, vector, lane in elements(sums, rows, valid):
+            at_query, at_key = query + i, key + vector * self.shape.lanes
+            more = [self._extra(walk, batch, at_query, at_key, lane) for walk in extras]
+            position = [self.k.index(one) for one in (*batch, at_query, at_key + lane)]
+            (score,) = self.k.inline(op.score, [element, *more], position)
+            scores[places.scores, i, at_key, lane] = score
 
-    def _extra(self, walk: Walk, batch: Sequence[SSAValue], query: SSAValue, key: SSAValue, lane: SSAValue) -> SSAValue:
-        k = self.k
-        steps = [k.stride(step) for step in (*walk.batch, walk.query, walk.key, walk.key)]
-        return k.value(LoadOp(self.buffer(walk), [*batch, query, key, lane], steps))
+    @kernel
+    def _extra(self, walk: Walk, batch: Sequence[Index], query: Value, key: Value, lane: Value) -> Value:
+        steps = [stride(step) for step in (*walk.batch, walk.query, walk.key, walk.key)]
+        return strided(walk.buffer(self.k), *steps)[*batch, query, key, lane]
 
-    def _weights(self, query: SSAValue, row: SSAValue, seen: SSAValue, places: Places) -> None:
+    @kernel
+    def _weights(self, query: Index, row: Index, seen: Value, places: Places) -> None:
         """Exponentials in the place of a row's scores, and one over their sum; zeros for keys that do not count."""
-        k, pitch = self.k, self.size("pitch", self.pitch)
-        at = self.named(k.add(places.scores, k.mul(row, pitch)), "row_at")
+        lanes, memory = self.shape.lanes, strided(places.memory, 1, 1)
+        row_at = places.scores + row * size("pitch", self.pitch)
         own = self._seen(query)
-        largest = self._reduced(ReduceKind.MAX, own, k.constant(float("-inf"), f32), at, places)
-        none = k.value(arith.CmpfOp(largest, k.constant(float("-inf"), f32), "oeq"))
-        shift = self.named(k.value(arith.SelectOp(none, k.constant(0.0, f32), largest)), "shift")
-
-        def exponential(index: SSAValue) -> SSAValue:
-            score = k.value(LoadOp(places.memory, [at, index], [1, 1]))
-            return k.value(math.ExpOp(k.value(arith.SubfOp(score, shift))))
-
-        self._over_lanes(own, at, exponential, places)
+        largest = lane_reduction(ReduceKind.MAX, own, lanes, float("-inf"), lambda i: memory[row_at, i])
+        shift = 0.0 if largest == float("-inf") else largest
+        for i in lane_loop(own, lanes):
+            memory[row_at, i] = exp(memory[row_at, i] - shift)
         if self.op.last_key is not None:
-            rest = self.named(k.sub(seen, own), "rest_of_row")
-            self._over_lanes(rest, self.named(k.add(at, own), "rest_at"), lambda _: k.constant(0.0, f32), places)
-        total = self._reduced(ReduceKind.ADD, own, k.constant(0.0, f32), at, places)
-        factor = k.value(arith.DivfOp(k.constant(1.0, f32), total))
+            rest, rest_at = seen - own, row_at + own
+            for i in lane_loop(rest, lanes):
+                memory[rest_at, i] = 0.0
+        total = lane_reduction(ReduceKind.ADD, own, lanes, 0.0, lambda i: memory[row_at, i])
+        factor = 1.0 / total
         if self.op.zero_masked.value.data:
-            exists = k.value(arith.CmpfOp(total, k.constant(0.0, f32), "ogt"))
-            factor = k.value(arith.SelectOp(exists, factor, k.constant(0.0, f32)))
-        k.insert(StoreOp(factor, places.memory, [places.factors, row], [1, 1]))
+            factor = factor if total > 0.0 else 0.0
+        memory[places.factors, row] = factor
 
-    def _reduced(self, kind: ReduceKind, count: SSAValue, init: SSAValue, at: SSAValue, places: Places) -> SSAValue:
-        k, op = self.k, ReduceOp(kind, [count], init)
-        op.attributes["lanes"] = IntegerAttr(self.shape.lanes, i64)
-        with k.inside(op.body.block):
-            value = k.value(LoadOp(places.memory, [at, op.body.block.args[0]], [1, 1]))
-            k.insert(YieldOp(operands=[[value]]))
-        return self.named(k.value(op), "largest" if kind is ReduceKind.MAX else "total")
-
-    def _over_lanes(self, count: SSAValue, at: SSAValue, value: Callable[[SSAValue], SSAValue], places: Places) -> None:
-        k, op = self.k, ParallelOp([count])
-        op.attributes["lanes"] = IntegerAttr(self.shape.lanes, i64)
-        index = op.body.block.args[0]
-        with k.inside(op.body.block):
-            k.insert(StoreOp(value(index), places.memory, [at, index], [1, 1]))
-            k.insert(YieldOp(operands=[[]]))
-        k.insert(op)
-
-    def _results(
-        self, batch: Sequence[SSAValue], query: SSAValue, rows: SSAValue | None, seen: SSAValue, places: Places
-    ) -> None:
+    @kernel
+    def _results(self, batch: Sequence[Index], query: Index, rows: Value | None, seen: Value, places: Places) -> None:
         """Weights times values, times one over the sum of the weights."""
-        k, shape, out = self.k, self.shape, self.walks.out
-        pitch, one = self.size("pitch", self.pitch), k.constant(1)
-        bounds = None if self.op.last_key is None else self.unrolled(seen)
-        base = k.add(self.address(batch, out), k.mul(query, k.stride(out.query)))
-        for part in range(self.columns // shape.width):
-            values_at = self.named(self.part_of_values(places.values, part), "values_at")
+        out, memory, shape = self.walks.out, places.memory, self.shape
+        pitch = size("pitch", self.pitch)
+        bounds = None if self.op.last_key is None else (seen // _UNROLLED * _UNROLLED, seen)
+        base = self.address(batch, out) + query * stride(out.query)
+        for part in static_range(self.columns // shape.width):
+            values_at = self.part_of_values(places.values, part)
 
-            def add(unrolled: int, values_at: SSAValue = values_at) -> Callable[[SSAValue, SSAValue], SSAValue]:
-                def body(key: SSAValue, sums: SSAValue) -> SSAValue:
-                    x_at, w_at = k.add(places.scores, key), k.add(values_at, k.mul(key, shape.width))
-                    operands = (sums, places.memory, x_at, pitch, one, places.memory, w_at)
-                    return k.value(TileMultiplyAddOp(*operands, unrolled, rows))
+            def add(sums: Value, key: Index, count: int) -> Value:
+                x_at, w_at = places.scores + key, values_at + key * shape.width
+                return multiply_add(sums, memory, x_at, (pitch, 1), memory, w_at, count, rows)
 
-                return body
+            sums = self._sum_over("keys", self.op.keys, add, bounds)
+            out_at = base + part * shape.width
+            for element, i, vector, lane in elements(sums, rows):
+                result = element * strided(memory, 1, 1)[places.factors, i]
+                strided(out.buffer(self.k), 1, stride(out.query), shape.lanes, 1)[out_at, i, vector, lane] = result
 
-            tile = self.sum_over("keys", self.op.keys, add, bounds)
-            self._store_results(tile, self.named(k.add(base, part * shape.width), "out_at"), rows, places)
+    @kernel
+    def _sum_over(self, name: str, extent: Dim, add: Add, bounds: tuple[Value, Value] | None = None) -> Value:
+        """A tile of sums: several steps at once, then what is left. `bounds` are the end of either."""
+        shape, tail = self.shape, bounds is not None or extent % _UNROLLED != 0
+        sums = fill(0.0, shape.rows, shape.vectors, shape.lanes)
+        if bounds is None:
+            bounds = size(f"whole_{name}", extent // _UNROLLED * _UNROLLED), size(name, extent)
+        for k in range(0, bounds[0], _UNROLLED):
+            sums = add(sums, k, _UNROLLED)
+        if tail:
+            for k in range(bounds[0], bounds[1]):
+                sums = add(sums, k, 1)
+        return sums
 
-    def _store_results(self, tile: SSAValue, at: SSAValue, rows: SSAValue | None, places: Places) -> None:
-        k, lanes, out = self.k, self.shape.lanes, self.walks.out
-        each = TileForEachOp(tile, rows, None)
-        element, row, vector, lane = each.body.block.args
-        with k.inside(each.body.block):
-            factor = k.value(LoadOp(places.memory, [places.factors, row], [1, 1]))
-            value = k.value(arith.MulfOp(element, factor))
-            k.insert(StoreOp(value, self.buffer(out), [at, row, vector, lane], [1, k.stride(out.query), lanes, 1]))
-            k.insert(YieldOp(operands=[[]]))
-        k.insert(each)
+    def part_of_values(self, values: Value, part: int) -> Value:
+        """Where the packed values of a part of the columns start."""
+        k = self.k
+        return value_of(k.add(values, k.mul(self.size("part_size", self.pitch * self.shape.width), part)))
+
+    def address(self, batch: Sequence[Index], walk: Walk) -> Value:
+        """Where the elements of a batch entry start."""
+        k = self.k
+        total = k.constant(0)
+        for index, step in zip(batch, walk.batch, strict=True):
+            distance = k.stride(step)
+            if distance != 0:
+                total = k.add(total, k.mul(index, distance))
+        return value_of(total)

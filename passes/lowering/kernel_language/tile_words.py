@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import IntegerAttr, f32, i64
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.kernel.core import ReduceKind, YieldOp
+from mlirt.dialects.kernel.core import ParallelOp, ReduceKind, ReduceOp, YieldOp
 from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileTransformOp
 from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadPatchOp, TileLoadTransposedOp
 from mlirt.dialects.kernel.tile_products import (
@@ -24,8 +24,8 @@ from mlirt.passes.lowering.kernel_language.loops import RegionLoop
 from mlirt.passes.lowering.kernel_language.values import Index, Value, value_of
 
 __all__ = [
-    "combine", "elements", "fill", "load", "load_patch", "load_transposed", "multiply_add", "multiply_add_int8",
-    "multiply_add_lanes", "prefetch", "share", "slot", "transform",
+    "combine", "elements", "fill", "lane_loop", "lane_reduction", "load", "load_patch", "load_transposed",
+    "multiply_add", "multiply_add_int8", "multiply_add_lanes", "prefetch", "share", "slot", "transform",
 ]  # fmt: skip
 
 
@@ -136,6 +136,33 @@ def multiply_add_int8(
 def combine(kind: ReduceKind, tile: Value, x: SSAValue, at: Index, row_step: Index) -> Value:
     """`tile[i, j, :]` with `x[at + i * row step + j * lanes + :]`: their larger ones, or their sum."""
     return emit(TileCombineOp(kind, tile, x, builder().index(at), builder().index(row_step)))
+
+
+def lane_loop(count: Index, lanes: int) -> RegionLoop[Value]:
+    """Indices up to a count, of which `lanes` neighbours are a vector."""
+    return RegionLoop(lambda: _lane_loop(ParallelOp([builder().index(count)]), lanes))
+
+
+@contextmanager
+def _lane_loop(op: ParallelOp, lanes: int) -> Generator[Value]:
+    k = builder()
+    op.attributes["lanes"] = IntegerAttr(lanes, i64)
+    with k.inside(op.body.block):
+        yield value_of(op.body.block.args[0])
+        k.insert(YieldOp(operands=[[]]))
+    k.insert(op)
+
+
+def lane_reduction(
+    kind: ReduceKind, count: Index, lanes: int, start: float, element: Callable[[Value], Value]
+) -> Value:
+    """Combine float32 numbers over indices up to a count, of which `lanes` neighbours are a vector."""
+    k = builder()
+    op = ReduceOp(kind, [k.index(count)], k.constant(start, f32))
+    op.attributes["lanes"] = IntegerAttr(lanes, i64)
+    with k.inside(op.body.block):
+        k.insert(YieldOp(operands=[[element(value_of(op.body.block.args[0]))]]))
+    return emit(op)
 
 
 def elements(

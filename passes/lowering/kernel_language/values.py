@@ -83,8 +83,8 @@ def type_of_number(number: float) -> Attribute:
     return i1 if isinstance(number, bool) else f32 if isinstance(number, float) else IndexType()
 
 
-def value_of(value: SSAValue) -> Value:
-    """The same value for type checkers: one with operators."""
+def value_of(value: SSAValue | int) -> Value:
+    """The same value, or number, for type checkers: one with operators."""
     return cast("Value", value)
 
 

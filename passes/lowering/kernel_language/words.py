@@ -24,7 +24,7 @@ from mlirt.passes.lowering.trt_to_fused.scalar_builder import compute_type, scal
 
 __all__ = [
     "Box", "Strided", "Tensor", "ceil_div", "constant", "exp", "float_of", "log", "loop_over", "parallel", "reduction",
-    "size", "sqrt", "static_range", "strided", "tanh",
+    "size", "sqrt", "static_range", "stride", "strided", "tanh",
 ]  # fmt: skip
 
 
@@ -33,6 +33,12 @@ def size(name: str, dim: Dim) -> Value:
     if is_run_time(dim):
         raise TypeError("expected a size that the host program knows, not a value of the kernel")
     return value_of(builder().named_size(name, dim))
+
+
+def stride(step: Dim) -> Index:
+    """A distance in elements: a number of the code, or an argument as `size`, a new one each time on a CPU."""
+    made = builder().stride(step)
+    return made if isinstance(made, int) else value_of(made)
 
 
 def constant(number: float, type_: Attribute) -> Value:

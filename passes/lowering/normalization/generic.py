@@ -11,6 +11,8 @@ from mlirt.dialects.fused.reduction import neutral
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import dims, element_name
+from mlirt.passes.lowering.kernel_language import build, kernel
+from mlirt.passes.lowering.kernel_language.words import Box, parallel, reduction
 from mlirt.passes.lowering.loops.block_lanes import number
 from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, NestCode, affine, collapse
 from mlirt.passes.lowering.loops.rows import whole
@@ -50,28 +52,29 @@ class _Rows:
         self.depth = len(self.code.nest.extents) - len(row)
 
     def write(self) -> None:
-        k, op = self.k, self.op
-        with k.parallel(self.outer) as loops:
-            here = list(loops[: self.depth])
-            shared = [
-                self.code.load(position, here) if op.is_whole_row(position) and self._is_used(position) else None
-                for position in range(len(op.inputs))
-            ]
+        build(self.k, self._rows)
+        self.k.finish(self.op)
+
+    @kernel
+    def _rows(self) -> None:
+        """`for each row: totals = its reductions, one after the other; y = body(x, totals)`."""
+        op, code = self.op, self.code
+        inputs = range(len(op.inputs))
+        for loops in parallel(self.outer):
+            here = loops[: self.depth]
+            shared = [code.load(one, here) if op.is_whole_row(one) and self._is_used(one) else None for one in inputs]
             totals: list[SSAValue] = []
             for kind, element, finish in op.reductions():
                 accumulator = finish.block.args[0].type
-                init = number(k, neutral(kind, element_name(accumulator)), accumulator)
-                total = k.reduce(
-                    ReduceKind(kind.value),
-                    self.row,
-                    init,
-                    lambda at, element=element: self._inline(element, [], here, at, shared, totals),
-                )
-                totals.append(self._inline(finish, [total], here, [], shared, totals))
-            with k.parallel(self.row) as at:
-                value = self._inline(op.body, [], here, at, shared, totals)
-                self.code.store(value, len(op.inputs), [*here, *at])
-        k.finish(op)
+                init = number(self.k, neutral(kind, element_name(accumulator)), accumulator)
+
+                def summand(at: Sequence[SSAValue]) -> SSAValue:
+                    return self._inline(element, [], here, at, shared, totals)
+
+                total = reduction(ReduceKind(kind.value), Box(self.row), init, summand)
+                totals = [*totals, self._inline(finish, [total], here, [], shared, totals)]
+            for at in parallel(self.row):
+                code.store(self._inline(op.body, [], here, at, shared, totals), len(op.inputs), [*here, *at])
 
     def _is_used(self, position: int) -> bool:
         """Whether a region reads an input."""

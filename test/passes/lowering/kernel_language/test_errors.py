@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from mlirt.passes.lowering.kernel_language import Index, KernelLanguageError, Va
 from mlirt.passes.lowering.kernel_language.functions import KernelFunction
 from mlirt.passes.lowering.kernel_language.words import constant
 
+ROOT = Path(__file__).parents[4]
 CASES: dict[str, Callable[..., None]] = {}
 
 
@@ -231,6 +234,20 @@ def test_errors_of_the_compiler_pass_as_they_are() -> None:
 
     with pytest.raises(CompileError, match=r"^too many registers$"):
         read(calls, MEMORY, INDEX)
+
+
+def test_every_kernel_of_the_package_can_be_read() -> None:
+    """What cannot be read in a kernel function is found before a network has need of it."""
+    found: list[str] = []
+    for path in sorted((ROOT / "passes" / "lowering").rglob("*.py")):
+        if "@kernel\n" not in path.read_text(encoding="utf-8") or path.parent.name == "kernel_language":
+            continue
+        module = import_module(".".join(("mlirt", *path.relative_to(ROOT).with_suffix("").parts)))
+        holders = [module, *(one for one in vars(module).values() if isinstance(one, type))]
+        functions = [one for holder in holders for one in vars(holder).values() if isinstance(one, KernelFunction)]
+        assert functions, path
+        found += [one.code().tree.name for one in functions]
+    assert len(found) > 30
 
 
 def test_a_function_without_a_file_is_refused() -> None:
